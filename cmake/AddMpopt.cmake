@@ -1,0 +1,43 @@
+# Thin wrappers, so that every folder's CMakeLists.txt is a list of its files.
+
+# Units with LLVM or MLIR headers: as the packages were built.
+set(MPOPT_LLVM_FLAGS -fno-rtti -fno-exceptions)
+# Units with ONNX headers: its checker and shape inference throw.
+set(MPOPT_ONNX_FLAGS -fno-rtti -fexceptions)
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter
+                    -Wno-missing-field-initializers)
+
+# mpopt_library(NAME sources... [DEPENDS tablegen-targets...] [LINK targets...])
+function(mpopt_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${name} PRIVATE ${MPOPT_LLVM_FLAGS})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+# mpopt_tool(NAME sources... [LINK targets...])
+function(mpopt_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${MPOPT_LLVM_FLAGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+# mpopt_tablegen(TARGET file.td OUT generator-args [OUT generator-args]...)
+# One record file, any number of outputs beside it in the build tree.
+function(mpopt_tablegen target td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(pairs ${ARGN})
+  while(pairs)
+    list(POP_FRONT pairs out)
+    list(POP_FRONT pairs generator)
+    separate_arguments(generator)
+    mlir_tablegen(${out} ${generator})
+  endwhile()
+  add_public_tablegen_target(${target})
+endfunction()

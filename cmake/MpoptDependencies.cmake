@@ -1,0 +1,23 @@
+# Everything mpopt links, found once. See docs/building.md for the reasons.
+
+find_package(MLIR 22.1 REQUIRED CONFIG)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+# The shared libraries of the package: a tool is small and links in a second.
+set(MLIR_LINK_MLIR_DYLIB ON)
+
+find_package(fmt REQUIRED)
+find_package(GTest REQUIRED)
+find_package(Threads REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Debian's protobuf has no CMake config, so ONNX's own one cannot be used:
+# module mode here, then its target file.
+find_package(Protobuf REQUIRED)
+set(MPOPT_ONNX_ROOT "$ENV{MPOPT_ONNX}" CACHE PATH "Prefix of the ONNX C++ library")
+if(NOT EXISTS ${MPOPT_ONNX_ROOT}/lib/cmake/ONNX/ONNXTargets.cmake)
+  message(FATAL_ERROR "no ONNX library at '${MPOPT_ONNX_ROOT}': run scripts/setup")
+endif()
+include(${MPOPT_ONNX_ROOT}/lib/cmake/ONNX/ONNXTargets.cmake)

@@ -1,0 +1,32 @@
+//===- MPDialect.h - The mp dialect: types and attributes -------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_MPDIALECT_H
+#define MPOPT_DIALECT_MPDIALECT_H
+
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+
+#include <memory>
+
+namespace mpopt {
+class WeightStore;
+} // namespace mpopt
+
+#include "mpopt/Dialect/MPEnums.h.inc"
+
+#include "mpopt/Dialect/MPDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "mpopt/Dialect/MPTypes.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "mpopt/Dialect/MPAttributes.h.inc"
+
+#endif // MPOPT_DIALECT_MPDIALECT_H

@@ -1,0 +1,21 @@
+//===- OpSupport.h - What every op family's header includes -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_OPSUPPORT_H
+#define MPOPT_DIALECT_OPSUPPORT_H
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Interfaces/Interfaces.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#endif // MPOPT_DIALECT_OPSUPPORT_H

@@ -1,0 +1,16 @@
+//===- LossOps.h - See LossOps.td -------------------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_OPS_LOSSOPS_H
+#define MPOPT_DIALECT_OPS_LOSSOPS_H
+
+#include "mpopt/Dialect/OpSupport.h"
+
+#define GET_OP_CLASSES
+#include "mpopt/Dialect/Ops/LossOps.h.inc"
+
+#endif // MPOPT_DIALECT_OPS_LOSSOPS_H

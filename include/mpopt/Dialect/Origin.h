@@ -1,0 +1,50 @@
+//===- Origin.h - Where an op comes from
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Readers and the maker of the locations described in MPDialect.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_ORIGIN_H
+#define MPOPT_DIALECT_ORIGIN_H
+
+#include "mlir/IR/Location.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace mpopt {
+
+/// A location for an op made from `node` of type `type` inside `scope`.
+/// `values` names its results, in order; `source` may be a file location.
+mlir::Location makeOrigin(mlir::MLIRContext *context, llvm::StringRef node,
+                          llvm::StringRef type, llvm::StringRef scope,
+                          llvm::ArrayRef<llvm::StringRef> values,
+                          mlir::Location source);
+
+/// The same location with other value names (an op that a pass inserts next to
+/// one of the model's has none).
+mlir::Location withValues(mlir::Location location,
+                          llvm::ArrayRef<llvm::StringRef> values);
+
+/// Empty strings where the op has no origin.
+llvm::StringRef getNodeName(mlir::Operation *op);
+llvm::StringRef getNodeType(mlir::Operation *op);
+llvm::StringRef getScope(mlir::Operation *op);
+
+/// The model's name of a value; empty if the model does not have it. Block
+/// arguments of a function take theirs from the argument attribute `mp.name`,
+/// those of a region from the attribute `mp.arg_names` of the op that holds it.
+llvm::StringRef getValueName(mlir::Value value);
+
+/// The innermost file location, if there is one.
+mlir::FileLineColLoc getSourceLine(mlir::Location location);
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_ORIGIN_H

@@ -1,0 +1,189 @@
+//===- Lowering.h - One ONNX node to mp ops ---------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What lib/Import/Onnx/Lowering/<Family>.cpp is written against. It shows no
+// protobuf: those files include MLIR only, and compile without exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_ONNX_LOWERING_H
+#define MPOPT_IMPORT_ONNX_LOWERING_H
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Interfaces/ShapeFacts.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Region.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+
+#include <optional>
+
+namespace mpopt::onnx_import {
+
+/// One node being lowered. Operands and attributes are read here, ops are made
+/// here, and every output that the node has is set before the lowering returns.
+class NodeContext {
+public:
+  virtual ~NodeContext() = default;
+
+  mlir::OpBuilder &builder() { return opBuilder; }
+  mlir::Location loc() const { return location; }
+  mlir::MLIRContext *context() const { return opBuilder.getContext(); }
+  const ShapeFacts &facts() const { return shapeFacts; }
+
+  /// `Gemm`, `com.microsoft`, the version of that domain the model imports.
+  virtual llvm::StringRef type() const = 0;
+  virtual llvm::StringRef domain() const = 0;
+  virtual int64_t opset() const = 0;
+
+  /// Inputs as the node lists them: an omitted one is null, `input(i)` past the
+  /// end too.
+  virtual unsigned numInputs() const = 0;
+  virtual mlir::Value input(unsigned index) const = 0;
+  bool hasInput(unsigned index) const { return bool(input(index)); }
+  /// The ones that are present, from `first`.
+  llvm::SmallVector<mlir::Value> inputs(unsigned first = 0) const;
+
+  /// An output with an empty name, or past the end, is not wanted.
+  virtual unsigned numOutputs() const = 0;
+  virtual bool hasOutput(unsigned index) const = 0;
+
+  // Attributes of the node, references of a function body already resolved.
+  virtual bool hasAttr(llvm::StringRef name) const = 0;
+  virtual std::optional<int64_t> findInt(llvm::StringRef name) const = 0;
+  virtual std::optional<double> findFloat(llvm::StringRef name) const = 0;
+  virtual std::optional<llvm::StringRef>
+  findString(llvm::StringRef name) const = 0;
+  virtual std::optional<llvm::SmallVector<int64_t>>
+  findInts(llvm::StringRef name) const = 0;
+  virtual std::optional<llvm::SmallVector<double>>
+  findFloats(llvm::StringRef name) const = 0;
+  virtual std::optional<llvm::SmallVector<llvm::StringRef>>
+  findStrings(llvm::StringRef name) const = 0;
+  /// An `mp.constant` of a tensor attribute (sparse ones are filled in).
+  virtual mlir::Value makeConstantOf(llvm::StringRef name) = 0;
+  /// The type of a type_proto attribute.
+  virtual mlir::Type findType(llvm::StringRef name) const = 0;
+
+  int64_t getInt(llvm::StringRef name, int64_t otherwise) const {
+    return findInt(name).value_or(otherwise);
+  }
+  bool getFlag(llvm::StringRef name, bool otherwise = false) const {
+    return findInt(name).value_or(otherwise) != 0;
+  }
+  double getFloat(llvm::StringRef name, double otherwise) const {
+    return findFloat(name).value_or(otherwise);
+  }
+  llvm::StringRef getString(llvm::StringRef name,
+                            llvm::StringRef otherwise) const {
+    return findString(name).value_or(otherwise);
+  }
+  llvm::SmallVector<int64_t> getInts(llvm::StringRef name) const {
+    return findInts(name).value_or(llvm::SmallVector<int64_t>());
+  }
+
+  /// All elements of an input, if they are known (a constant or computed from
+  /// constants and known dims). Integer inputs only.
+  std::optional<llvm::SmallVector<int64_t>> constantInts(unsigned index) const;
+
+  /// An attribute that became an input in a later opset: the attribute if
+  /// present, else the input's elements; nothing if there is neither or the
+  /// input is not constant (then `isDynamic(index)` tells the two apart).
+  std::optional<llvm::SmallVector<int64_t>>
+  attrOrInput(llvm::StringRef name, unsigned index) const;
+  bool isDynamic(unsigned index) const {
+    return hasInput(index) && !constantInts(index);
+  }
+
+  /// The MLIR element type of TensorProto.DataType number `dtype` (an
+  /// attribute such as Cast's `to`); null if there is none.
+  virtual mlir::Type elementTypeOf(int64_t dtype) const = 0;
+
+  /// Makes an op with one result, with inferred type. Arguments are those of
+  /// the op's builder after the result type.
+  template <typename OpT, typename... Args>
+  mlir::Value make(Args &&...args) {
+    return makeTyped<OpT>({getUnknownTensor(context())},
+                          std::forward<Args>(args)...)
+        ->getResult(0);
+  }
+
+  /// The same with the given result types, which inference refines: for several
+  /// results, or where the dtype is not in the operands (mp.cast).
+  template <typename OpT, typename... Args>
+  OpT makeTyped(mlir::TypeRange types, Args &&...args) {
+    auto op = OpT::create(opBuilder, location, types,
+                          std::forward<Args>(args)...);
+    finish(op);
+    return op;
+  }
+
+  /// `count` results of unknown type, for makeTyped.
+  llvm::SmallVector<mlir::Type> unknownTypes(unsigned count) const {
+    return llvm::SmallVector<mlir::Type>(count, getUnknownTensor(context()));
+  }
+
+  /// A rank-0 or given-shape constant of `elementType`.
+  mlir::Value makeScalar(double value, mlir::Type elementType);
+  mlir::Value makeInts(llvm::ArrayRef<int64_t> values);
+
+  /// Imports the graph attribute `name` into `region`. Its block gets one
+  /// argument of each type and ends in `mp.yield` of the graph's outputs. Outer
+  /// values are captured by use.
+  virtual llvm::LogicalResult importBody(llvm::StringRef name,
+                                         mlir::Region &region,
+                                         mlir::TypeRange arguments) = 0;
+
+  /// Binds output `index`. A value that another output or input already names
+  /// is wrapped in an `mp.identity`.
+  virtual void setOutput(unsigned index, mlir::Value value) = 0;
+
+  /// This form has no lowering: the importer tries the schema's function body,
+  /// then `mp.opaque`. Nothing may have been set.
+  llvm::LogicalResult unsupported() { return mlir::failure(); }
+
+  /// The node is wrong: reported as MPI... with the node and this reason.
+  virtual llvm::LogicalResult error(const llvm::Twine &reason) = 0;
+
+protected:
+  NodeContext(mlir::OpBuilder &opBuilder, mlir::Location location,
+              ShapeFacts &shapeFacts)
+      : opBuilder(opBuilder), location(location), shapeFacts(shapeFacts) {}
+
+  /// Infers the types of a new op.
+  virtual void finish(mlir::Operation *op) = 0;
+
+  mlir::OpBuilder &opBuilder;
+  mlir::Location location;
+  ShapeFacts &shapeFacts;
+};
+
+using Lowering = llvm::LogicalResult (*)(NodeContext &);
+
+/// Lowerings by (domain, op type). One that holds for every opset looks at
+/// `opset()` itself where versions differ.
+class LoweringRegistry {
+public:
+  /// `ai.onnx` is the empty domain.
+  virtual void add(llvm::StringRef domain, llvm::StringRef type,
+                   Lowering lowering) = 0;
+  void add(llvm::StringRef type, Lowering lowering) { add("", type, lowering); }
+
+protected:
+  ~LoweringRegistry() = default;
+};
+
+// One a family, in Lowering/<Family>.cpp.
+#define MPOPT_FAMILY(Name)                                                     \
+  void register##Name##Lowerings(LoweringRegistry &registry);
+#include "mpopt/Dialect/Families.inc"
+#undef MPOPT_FAMILY
+
+} // namespace mpopt::onnx_import
+
+#endif // MPOPT_IMPORT_ONNX_LOWERING_H

@@ -1,0 +1,24 @@
+//===- Interfaces.h - What every mp op can be asked -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_INTERFACES_INTERFACES_H
+#define MPOPT_INTERFACES_INTERFACES_H
+
+#include "mpopt/Interfaces/ShapeFacts.h"
+
+#include "mlir/IR/OpDefinition.h"
+
+namespace mpopt {
+
+/// Whose tables name an op.
+enum class Framework { PyTorch, TensorFlow, Onnx };
+
+} // namespace mpopt
+
+#include "mpopt/Interfaces/Interfaces.h.inc"
+
+#endif // MPOPT_INTERFACES_INTERFACES_H

@@ -1,0 +1,21 @@
+# The op families of the mp dialect: one .td, .h and .cpp each.
+set(MPOPT_OP_FAMILIES
+  Core
+  Elementwise
+  Activation
+  Reduction
+  Linear
+  Pooling
+  Normalization
+  Attention
+  Recurrent
+  Shape
+  Indexing
+  Random
+  Signal
+  ControlFlow
+  Sequence
+  Loss
+  Quantization
+  Training
+)

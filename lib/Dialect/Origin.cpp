@@ -1,0 +1,90 @@
+//===- Origin.cpp - Where an op comes from
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/Origin.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+static mp::OriginAttr getOrigin(Location location) {
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    return dyn_cast_or_null<mp::OriginAttr>(fused.getMetadata());
+  return {};
+}
+
+Location mpopt::makeOrigin(MLIRContext *context, StringRef node, StringRef type,
+                           StringRef scope, ArrayRef<StringRef> values,
+                           Location source) {
+  auto string = [&](StringRef text) { return StringAttr::get(context, text); };
+  SmallVector<StringAttr> names = llvm::map_to_vector(values, string);
+  return FusedLoc::get({source},
+                       mp::OriginAttr::get(context, string(node), string(type),
+                                           string(scope), names),
+                       context);
+}
+
+Location mpopt::withValues(Location location, ArrayRef<StringRef> values) {
+  mp::OriginAttr origin = getOrigin(location);
+  if (!origin)
+    return location;
+  return makeOrigin(location->getContext(), origin.getNode(), origin.getType(),
+                    origin.getScope(), values,
+                    cast<FusedLoc>(location).getLocations().front());
+}
+
+StringRef mpopt::getNodeName(Operation *op) {
+  mp::OriginAttr origin = getOrigin(op->getLoc());
+  return origin ? origin.getNode().getValue() : StringRef();
+}
+
+StringRef mpopt::getNodeType(Operation *op) {
+  mp::OriginAttr origin = getOrigin(op->getLoc());
+  return origin ? origin.getType().getValue() : StringRef();
+}
+
+StringRef mpopt::getScope(Operation *op) {
+  mp::OriginAttr origin = getOrigin(op->getLoc());
+  return origin ? origin.getScope().getValue() : StringRef();
+}
+
+StringRef mpopt::getValueName(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    mp::OriginAttr origin = getOrigin(result.getOwner()->getLoc());
+    if (!origin || result.getResultNumber() >= origin.getValues().size())
+      return {};
+    return origin.getValues()[result.getResultNumber()].getValue();
+  }
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  unsigned number = argument.getArgNumber();
+  if (auto function = dyn_cast_or_null<FunctionOpInterface>(parent)) {
+    auto name = function.getArgAttrOfType<StringAttr>(number, "mp.name");
+    return name ? name.getValue() : StringRef();
+  }
+  auto names =
+      parent ? parent->getAttrOfType<ArrayAttr>("mp.arg_names") : ArrayAttr();
+  if (!names || number >= names.size())
+    return {};
+  auto name = dyn_cast<StringAttr>(names[number]);
+  return name ? name.getValue() : StringRef();
+}
+
+FileLineColLoc mpopt::getSourceLine(Location location) {
+  FileLineColLoc found;
+  location->walk([&](Location inner) {
+    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
+      found = file;
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return found;
+}

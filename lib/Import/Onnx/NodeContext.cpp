@@ -1,0 +1,60 @@
+//===- NodeContext.cpp - One ONNX node to mp ops --------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of NodeContext that need no protobuf.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Import/Onnx/Lowering.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::onnx_import;
+
+SmallVector<Value> NodeContext::inputs(unsigned first) const {
+  SmallVector<Value> present;
+  for (unsigned index = first; index < numInputs(); ++index)
+    if (Value value = input(index))
+      present.push_back(value);
+  return present;
+}
+
+std::optional<SmallVector<int64_t>>
+NodeContext::constantInts(unsigned index) const {
+  Value value = input(index);
+  return value ? shapeFacts.constants(value) : std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>>
+NodeContext::attrOrInput(StringRef name, unsigned index) const {
+  if (std::optional<SmallVector<int64_t>> ints = findInts(name))
+    return ints;
+  if (std::optional<int64_t> single = findInt(name))
+    return SmallVector<int64_t>{*single};
+  return constantInts(index);
+}
+
+Value NodeContext::makeScalar(double value, Type elementType) {
+  auto type = RankedTensorType::get({}, elementType);
+  Attribute element;
+  if (isa<FloatType>(elementType))
+    element = opBuilder.getFloatAttr(elementType, value);
+  else
+    element = opBuilder.getIntegerAttr(elementType, int64_t(value));
+  return makeTyped<mp::ConstantOp>({type}, DenseElementsAttr::get(type, element))
+      .getResult();
+}
+
+Value NodeContext::makeInts(ArrayRef<int64_t> values) {
+  auto type = RankedTensorType::get({int64_t(values.size())},
+                                    opBuilder.getI64Type());
+  return makeTyped<mp::ConstantOp>({type},
+                                   DenseIntElementsAttr::get(type, values))
+      .getResult();
+}

@@ -1,0 +1,35 @@
+//===- WeightStore.cpp - Bytes of weights, mapped on demand
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Support/WeightStore.h"
+
+using namespace mpopt;
+
+llvm::Expected<llvm::ArrayRef<char>>
+WeightStore::bytes(llvm::StringRef file, int64_t offset, int64_t length) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<llvm::MemoryBuffer> &buffer = files[file];
+  if (!buffer) {
+    // No null terminator is needed, or a file of a whole number of pages would
+    // be read instead of mapped.
+    auto opened = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
+                                              /*RequiresNullTerminator=*/false);
+    if (std::error_code error = opened.getError())
+      return llvm::createStringError(error, "cannot read weights from '" +
+                                                file + "': " + error.message());
+    buffer = std::move(*opened);
+  }
+  uint64_t size = buffer->getBufferSize();
+  if (offset < 0 || length < 0 || uint64_t(offset) > size ||
+      uint64_t(length) > size - uint64_t(offset))
+    return llvm::createStringError(
+        std::make_error_code(std::errc::invalid_argument),
+        "'" + file + "' is too short: weights end at byte " +
+            llvm::Twine(uint64_t(offset) + uint64_t(length)) + " of " +
+            llvm::Twine(size));
+  return llvm::ArrayRef<char>(buffer->getBufferStart() + offset, length);
+}

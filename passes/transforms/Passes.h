@@ -1,0 +1,22 @@
+//===- Passes.h - Passes that change the IR
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_TRANSFORMS_PASSES_H
+#define MPOPT_PASSES_TRANSFORMS_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mpopt {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/transforms/Passes.h.inc"
+
+} // namespace mpopt
+
+#endif // MPOPT_PASSES_TRANSFORMS_PASSES_H

@@ -1,0 +1,19 @@
+"""lit configuration: every .mlir, .test, .textproto and .onnxtext below test/."""
+
+import os
+
+import lit.formats
+
+config.name = "mpopt"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".textproto", ".onnxtext"]
+config.excludes = ["Inputs", "unit", "python", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.mpopt_build, "test")
+
+path = [os.path.join(config.mpopt_build, "bin"), config.llvm_tools]
+config.environment["PATH"] = os.pathsep.join(path + [os.environ["PATH"]])
+config.substitutions.append(("%shared", config.mpopt_shared))
+config.substitutions.append(("%python", config.python))
+if os.path.isdir(config.mpopt_shared):
+    config.available_features.add("shared")

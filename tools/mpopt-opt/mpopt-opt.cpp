@@ -1,0 +1,20 @@
+//===- mpopt-opt.cpp - mlir-opt for the mp dialect and its passes
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "passes/transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<mpopt::mp::MPDialect, mlir::func::FuncDialect>();
+  mpopt::registerMPOPTPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "mpopt-opt: passes over the mp dialect\n", registry));
+}
