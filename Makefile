@@ -1,0 +1,28 @@
+# Two commands for people: `make demo` and `make test`. Both install what is
+# missing (scripts/setup), build, and are quick the second time.
+
+.PHONY: demo test build setup format check-format docs clean
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test
+
+build:
+	@scripts/build
+
+setup:
+	@scripts/setup
+
+format:
+	@scripts/format
+
+check-format:
+	@scripts/format --check
+
+docs: build
+	@scripts/generate-docs
+
+clean:
+	rm -rf build build-asan
