@@ -46,6 +46,11 @@ bool mpopt::isLowPrecision(Type elementType) {
          elementType.getIntOrFloatBitWidth() <= 16;
 }
 
+const FloatFormat *mpopt::getFloatFormat(Type elementType) {
+  auto type = dyn_cast<FloatType>(elementType);
+  return type ? FloatFormat::bySemantics(type.getFloatSemantics()) : nullptr;
+}
+
 std::optional<int64_t> mpopt::normalizeAxis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank)
     return std::nullopt;

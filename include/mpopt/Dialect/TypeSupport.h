@@ -14,6 +14,8 @@
 #ifndef MPOPT_DIALECT_TYPESUPPORT_H
 #define MPOPT_DIALECT_TYPESUPPORT_H
 
+#include "mpopt/Support/FloatFormat.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/ValueRange.h"
@@ -50,6 +52,9 @@ bool isUnknown(mlir::Type elementType);
 
 /// A 16-bit or narrower float (f16, bf16, f8..., f4...).
 bool isLowPrecision(mlir::Type elementType);
+
+/// The edges of a float element type; null for anything else.
+const FloatFormat *getFloatFormat(mlir::Type elementType);
 
 /// `axis` counted from the front, or nothing if it is out of [-rank, rank).
 std::optional<int64_t> normalizeAxis(int64_t axis, int64_t rank);
