@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/MPDialect.h"
+#include "passes/rules/Rules.h"
 #include "passes/transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,6 +16,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mpopt::mp::MPDialect, mlir::func::FuncDialect>();
   mpopt::registerMPOPTPasses();
+  mpopt::registerRulesPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "mpopt-opt: passes over the mp dialect\n", registry));
 }

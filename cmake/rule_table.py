@@ -1,0 +1,74 @@
+"""Rules.td, as dumped by llvm-tblgen --dump-json, as a C++ table.
+
+usage: rule_table.py RULES.json RULES.inc
+"""
+
+import json
+import re
+import sys
+import textwrap
+
+TEXTS = ("id", "name", "family", "severity", "since", "observable", "summary",
+         "what", "why", "example", "instead")
+
+
+def load(path):
+    """The rules by id, each a dict of texts and a list of thresholds."""
+    with open(path, encoding="utf-8") as file:
+        records = json.load(file)
+    rules = []
+    for name in records["!instanceof"]["Rule"]:
+        record = records[name]
+        rule = {key: textwrap.dedent(record[key]).strip() for key in TEXTS}
+        rule["def"] = name
+        rule["thresholds"] = [
+            {key: records[item["def"]][key] for key in ("key", "value", "meaning")}
+            for item in record["thresholds"]]
+        check(rule)
+        rules.append(rule)
+    rules.sort(key=lambda rule: rule["id"])
+    for field in ("id", "name"):
+        values = [rule[field] for rule in rules]
+        twice = sorted({value for value in values if values.count(value) > 1})
+        if twice:
+            sys.exit(f"Rules.td: {field} used twice: {', '.join(twice)}")
+    return rules
+
+
+def check(rule):
+    if not re.fullmatch(r"MP\d{3}", rule["id"]):
+        sys.exit(f"Rules.td: {rule['def']}: id '{rule['id']}' is not MPnnn")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule["name"]):
+        sys.exit(f"Rules.td: {rule['id']}: name '{rule['name']}' is not kebab-case")
+    if rule["severity"] not in ("error", "warning", "note"):
+        sys.exit(f"Rules.td: {rule['id']}: unknown severity '{rule['severity']}'")
+    for key in TEXTS:
+        if not rule[key]:
+            sys.exit(f"Rules.td: {rule['id']}: '{key}' is empty")
+
+
+def raw(text):
+    return f'R"mpopt({text})mpopt"'
+
+
+def write(rules, out):
+    out.write("// Made from passes/rules/Rules.td by cmake/rule_table.py.\n\n")
+    for rule in rules:
+        if rule["thresholds"]:
+            out.write(f"constexpr ThresholdInfo k{rule['id']}Thresholds[] = {{\n")
+            for item in rule["thresholds"]:
+                out.write(f"  {{{raw(item['key'])}, {float(item['value'])!r}, "
+                          f"{raw(item['meaning'])}}},\n")
+            out.write("};\n")
+    out.write("constexpr RuleInfo kRules[] = {\n")
+    for rule in rules:
+        fields = [f"Severity::{rule[key].title()}" if key == "severity"
+                  else raw(rule[key]) for key in TEXTS]
+        fields.append(f"k{rule['id']}Thresholds" if rule["thresholds"] else "{}")
+        out.write("  {" + ",\n   ".join(fields) + "},\n")
+    out.write("};\n")
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        write(load(sys.argv[1]), file)

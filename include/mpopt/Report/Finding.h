@@ -1,0 +1,92 @@
+//===- Finding.h - What a rule has to say
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain data, free of IR: reports, ledgers and bindings read it after the
+// module is gone. Field by field it is the `findings` entry of the JSON report
+// (docs/json.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_FINDING_H
+#define MPOPT_REPORT_FINDING_H
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mpopt {
+
+/// Worst last, so that `<` reads as "less severe than".
+enum class Severity { Note, Warning, Error };
+
+/// Surest last. `Certain`: for every input, or a fact of the file. `Likely`:
+/// the estimate reaches it. `Possible`: only the sound bounds reach it.
+enum class Certainty { Possible, Likely, Certain };
+
+std::string_view toString(Severity severity);
+std::string_view toString(Certainty certainty);
+std::optional<Severity> parseSeverity(std::string_view text);
+std::optional<Certainty> parseCertainty(std::string_view text);
+
+/// A closed interval; either end may be infinite.
+struct Interval {
+  double lo = 0;
+  double hi = 0;
+};
+
+/// The op a finding is about, in the model's words.
+struct OpRef {
+  std::string name;
+  std::string type;
+  /// Path of graph, function and branch; empty for the main graph.
+  std::string scope;
+};
+
+/// One step on the way to the finding: the constant that starts it, an op that
+/// makes it grow.
+struct Cause {
+  std::string tensor;
+  std::string op;
+  std::string why;
+};
+
+/// What to do. `kind` is a word for tools (`keep-fp32`, `change-constant`,
+/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`); a `safe` one does not change
+/// the model's results beyond rounding.
+struct Fix {
+  std::string kind;
+  bool safe = false;
+  std::string text;
+};
+
+struct SourceLine {
+  std::string file;
+  unsigned line = 0;
+};
+
+struct Finding {
+  std::string rule; ///< Id, `MP103`.
+  Severity severity = Severity::Warning;
+  Certainty certainty = Certainty::Certain;
+  OpRef op;
+  std::string tensor;
+  std::string dtype;
+  std::optional<Interval> bound;
+  std::optional<Interval> likely;
+  std::string message;
+  std::vector<Cause> causes;
+  std::vector<Fix> fixes;
+  std::optional<SourceLine> location;
+  /// Fingerprint of the finding whose consequence this one is; empty on a root.
+  std::string root;
+  std::string fingerprint;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_FINDING_H

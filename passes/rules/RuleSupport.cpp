@@ -1,0 +1,211 @@
+//===- RuleSupport.cpp - What a rule is written against
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/RuleSupport.h"
+
+#include "mpopt/Analysis/Fingerprint.h"
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+std::string mpopt::getDtypeName(Type elementType) {
+  if (isa<mp::UnknownType>(elementType))
+    return "unknown";
+  if (isa<mp::StringType>(elementType))
+    return "string";
+  std::string name;
+  llvm::raw_string_ostream(name) << elementType;
+  return name;
+}
+
+std::string mpopt::getTensorName(Value value) {
+  while (true) {
+    if (StringRef name = getValueName(value); !name.empty())
+      return name.str();
+    auto cast = value.getDefiningOp<mp::CastOp>();
+    if (!cast || cast.getOrigin() == mp::CastOrigin::Model)
+      return {};
+    value = cast.getInput();
+  }
+}
+
+OpRef mpopt::getOpRef(Operation *op) {
+  OpRef ref{getNodeName(op).str(), getNodeType(op).str(), getScope(op).str()};
+  if (ref.type.empty())
+    ref.type = op->getName().getStringRef().str();
+  if (ref.name.empty())
+    ref.name = op->getName().getStringRef().str();
+  return ref;
+}
+
+std::optional<SourceLine> mpopt::getSource(Operation *op) {
+  FileLineColLoc line = getSourceLine(op->getLoc());
+  if (!line)
+    return std::nullopt;
+  return SourceLine{line.getFilename().str(), line.getLine()};
+}
+
+//===----------------------------------------------------------------------===//
+// FindingBuilder
+//===----------------------------------------------------------------------===//
+
+FindingBuilder::FindingBuilder(FindingList &list, const RuleInfo &rule,
+                               Operation *op, Value value)
+    : list(list), index(list.entries.size()) {
+  Finding finding;
+  finding.rule = rule.id;
+  finding.severity = rule.severity;
+  finding.op = getOpRef(op);
+  finding.tensor = getTensorName(value);
+  finding.dtype = getDtypeName(getElementType(value));
+  finding.location = getSource(op);
+  list.entries.push_back({std::move(finding), op, value, {}});
+}
+
+FindingBuilder &FindingBuilder::severity(Severity severity) {
+  entry().finding.severity = severity;
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::certainty(Certainty certainty) {
+  entry().finding.certainty = certainty;
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::message(const Twine &text) {
+  entry().finding.message = text.str();
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
+  Operation *op = value.getDefiningOp();
+  entry().finding.causes.push_back(
+      {getTensorName(value), op ? getOpRef(op).name : "", why.str()});
+  entry().causeLocations.push_back(value.getLoc());
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
+  std::string tensor =
+      op->getNumResults() ? getTensorName(op->getResult(0)) : "";
+  entry().finding.causes.push_back({tensor, getOpRef(op).name, why.str()});
+  entry().causeLocations.push_back(op->getLoc());
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::fix(StringRef kind, bool safe,
+                                    const Twine &text) {
+  entry().finding.fixes.push_back({kind.str(), safe, text.str()});
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::dtype(Type elementType) {
+  entry().finding.dtype = getDtypeName(elementType);
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::bound(double lo, double hi) {
+  entry().finding.bound = Interval{lo, hi};
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::likely(double lo, double hi) {
+  entry().finding.likely = Interval{lo, hi};
+  return *this;
+}
+
+//===----------------------------------------------------------------------===//
+// RulePass
+//===----------------------------------------------------------------------===//
+
+FindingBuilder RulePass::report(Operation *op, Value value) {
+  return FindingBuilder(*findings, *info, op, value);
+}
+
+double RulePass::threshold(StringRef key) {
+  if (auto changed =
+          getOperation()->getAttrOfType<DictionaryAttr>("mp.thresholds"))
+    if (auto value = changed.getAs<FloatAttr>(key))
+      return value.getValueAsDouble();
+  const ThresholdInfo *threshold = findThreshold(key);
+  assert(threshold && "threshold is not in Rules.td");
+  return threshold->value;
+}
+
+void RulePass::runOnOperation() {
+  info = findRule(getArgument().drop_front(StringRef("rule-").size()));
+  assert(info && "rule is not in Rules.td");
+  findings = &getAnalysis<FindingList>();
+  check(getOperation());
+  markAllAnalysesPreserved();
+}
+
+//===----------------------------------------------------------------------===//
+// CollectFindings
+//===----------------------------------------------------------------------===//
+
+// Which of its op's values a finding is about, as a number that does not depend
+// on names: results from 0, operands from -1 down.
+static int64_t getPosition(Operation *op, Value value) {
+  if (value.getDefiningOp() == op)
+    return cast<OpResult>(value).getResultNumber();
+  for (OpOperand &operand : op->getOpOperands())
+    if (operand.get() == value)
+      return -1 - int64_t(operand.getOperandNumber());
+  return INT64_MIN;
+}
+
+namespace {
+// By hand, since where the findings go to is no option of a textual pipeline.
+class CollectFindings
+    : public PassWrapper<CollectFindings, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CollectFindings)
+
+  explicit CollectFindings(std::vector<Finding> &out) : out(out) {}
+  StringRef getName() const override { return "CollectFindings"; }
+
+  void runOnOperation() override {
+    FindingList &list = getAnalysis<FindingList>();
+    markAllAnalysesPreserved();
+    if (list.entries.empty())
+      return;
+    Fingerprints fingerprints(getOperation());
+    llvm::StringMap<unsigned> seen;
+    for (FindingList::Entry &entry : list.entries) {
+      std::string key = (Twine(entry.finding.rule) + "," +
+                         Twine(getPosition(entry.op, entry.value)))
+                            .str();
+      std::string print = fingerprints.get(entry.op, key);
+      // The same rule twice on one tensor: told apart by the order of reports.
+      if (unsigned count = seen[print]++)
+        print = fingerprints.get(entry.op, key + "," + std::to_string(count));
+      entry.finding.fingerprint = std::move(print);
+      out.push_back(std::move(entry.finding));
+    }
+    list.entries.clear();
+  }
+
+private:
+  std::vector<Finding> &out;
+};
+} // namespace
+
+std::unique_ptr<Pass> mpopt::createCollectFindings(std::vector<Finding> &out) {
+  return std::make_unique<CollectFindings>(out);
+}

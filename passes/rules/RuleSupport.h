@@ -1,0 +1,137 @@
+//===- RuleSupport.h - What a rule is written against
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rule is a pass that derives from the base class of its record, overrides
+// `check` and reports. A whole rule:
+//
+//   struct SilentUpcast : mpopt::impl::SilentUpcastBase<SilentUpcast> {
+//     void check(ModuleOp module) override {
+//       module.walk([&](mp::CastOp cast) {
+//         if (isPromotion(cast))
+//           report(cast, cast.getResult())
+//               .message("...")
+//               .cause(cast.getInput(), "is f32")
+//               .fix("change-dtype", /*safe=*/false, "...");
+//       });
+//     }
+//   };
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_RULESUPPORT_H
+#define MPOPT_PASSES_RULES_RULESUPPORT_H
+
+#include "mpopt/Report/Finding.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/AnalysisManager.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/Twine.h"
+
+#include <vector>
+
+namespace mpopt {
+
+struct RuleInfo;
+
+/// The findings so far: an analysis of the module that rules append to. No rule
+/// changes the IR, so it is never out of date.
+class FindingList {
+public:
+  explicit FindingList(mlir::Operation *) {}
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &) {
+    return false;
+  }
+
+  struct Entry {
+    Finding finding;
+    mlir::Operation *op;
+    /// An operand or a result of `op`.
+    mlir::Value value;
+    /// Where each of the finding's causes is.
+    std::vector<mlir::Location> causeLocations;
+  };
+  std::vector<Entry> entries;
+};
+
+/// Fills in one finding of a list. The setters may be chained; none is needed
+/// but `message`.
+class FindingBuilder {
+public:
+  FindingBuilder(FindingList &list, const RuleInfo &rule, mlir::Operation *op,
+                 mlir::Value value);
+
+  /// Default: the rule's severity.
+  FindingBuilder &severity(Severity severity);
+  /// Default: certain.
+  FindingBuilder &certain() { return certainty(Certainty::Certain); }
+  FindingBuilder &likely() { return certainty(Certainty::Likely); }
+  FindingBuilder &possible() { return certainty(Certainty::Possible); }
+  FindingBuilder &certainty(Certainty certainty);
+
+  /// Lower case, no full stop, with the numbers.
+  FindingBuilder &message(const llvm::Twine &text);
+  /// Where it starts and what makes it grow, in that order. `why` continues
+  /// "TENSOR (OP): ".
+  FindingBuilder &cause(mlir::Value value, const llvm::Twine &why);
+  FindingBuilder &cause(mlir::Operation *op, const llvm::Twine &why);
+  /// Safe ones first; kinds are listed in Finding.h.
+  FindingBuilder &fix(llvm::StringRef kind, bool safe, const llvm::Twine &text);
+
+  /// Default: the value's own element type.
+  FindingBuilder &dtype(mlir::Type elementType);
+  FindingBuilder &bound(double lo, double hi);
+  FindingBuilder &likely(double lo, double hi);
+
+private:
+  FindingList::Entry &entry() { return list.entries[index]; }
+
+  FindingList &list;
+  size_t index;
+};
+
+/// Base class of all rules; TableGen derives from it.
+class RulePass : public mlir::OperationPass<mlir::ModuleOp> {
+public:
+  using OperationPass::OperationPass;
+
+protected:
+  virtual void check(mlir::ModuleOp module) = 0;
+
+  /// Reports on `value`, an operand or a result of `op`.
+  FindingBuilder report(mlir::Operation *op, mlir::Value value);
+
+  /// A number of the rule's record, or what `mp.thresholds` on the module (from
+  /// `--set`) says instead.
+  double threshold(llvm::StringRef key);
+
+private:
+  void runOnOperation() final;
+
+  const RuleInfo *info = nullptr;
+  FindingList *findings = nullptr;
+};
+
+/// `f16`, `bf16`, `f8E4M3FN`, `i64` ...: an element type as reports write it.
+std::string getDtypeName(mlir::Type elementType);
+
+/// How reports call a value and an op. A value that a pass made (a cast of a
+/// policy) is called after the tensor it was made from; an op without a node
+/// after its mp name.
+std::string getTensorName(mlir::Value value);
+OpRef getOpRef(mlir::Operation *op);
+
+/// File and line of the op in the model's source, if the model has them.
+std::optional<SourceLine> getSource(mlir::Operation *op);
+
+/// Moves the findings out of the pass manager at its end, with fingerprints, in
+/// the order in which they were reported.
+std::unique_ptr<mlir::Pass> createCollectFindings(std::vector<Finding> &out);
+
+} // namespace mpopt
+
+#endif // MPOPT_PASSES_RULES_RULESUPPORT_H

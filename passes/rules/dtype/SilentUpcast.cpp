@@ -1,0 +1,113 @@
+//===- SilentUpcast.cpp - MP103: a wide operand widens what follows
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two forms of the same fact. In the file's own dtypes (`as-is`) an op has
+// float operands of different width. After a precision policy the narrow ones
+// went through an `mp.cast` of origin `promotion`.
+//
+// One finding an op where the width starts: an op whose wide operand is itself
+// the result of such a promotion only carries on and is not reported again.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Interfaces/Interfaces.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_SILENTUPCAST
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+static bool is16Bit(Type type) { return isa<Float16Type, BFloat16Type>(type); }
+static bool isWide(Type type) { return isa<Float32Type, Float64Type>(type); }
+
+// The value before the casts that a policy's promotion put in front of an op.
+static Value skipPromotion(Value value) {
+  auto cast = value.getDefiningOp<mp::CastOp>();
+  bool promotes = cast && cast.getOrigin() == mp::CastOrigin::Promotion;
+  return promotes ? cast.getInput() : value;
+}
+
+namespace {
+struct Mix {
+  Value narrow;
+  Value wide;
+};
+
+struct SilentUpcast : mpopt::impl::SilentUpcastBase<SilentUpcast> {
+  void check(ModuleOp module) override;
+
+private:
+  static std::optional<Mix> findMix(Operation *op);
+};
+} // namespace
+
+// The first 16-bit and the first wide float operand that `op` computes with.
+std::optional<Mix> SilentUpcast::findMix(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  if (!precision || op->getNumOperands() < 2 || op->getNumResults() == 0)
+    return std::nullopt;
+  Mix mix;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!precision.isPrecisionOperand(operand.getOperandNumber()))
+      continue;
+    Value value = skipPromotion(operand.get());
+    Type type = getElementType(value);
+    if (!mix.narrow && is16Bit(type))
+      mix.narrow = value;
+    if (!mix.wide && isWide(type))
+      mix.wide = value;
+  }
+  if (!mix.narrow || !mix.wide)
+    return std::nullopt;
+  return mix;
+}
+
+void SilentUpcast::check(ModuleOp module) {
+  // Ops at which a width starts, and all that only carry one on.
+  DenseSet<Operation *> widened;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    std::optional<Mix> mix = findMix(op);
+    if (!mix)
+      return;
+    // A policy asked for the wide type here: nothing is promoted by accident.
+    if (!isWide(getElementType(op->getResult(0))) &&
+        !isUnknown(getElementType(op->getResult(0))))
+      return;
+    widened.insert(op);
+    Operation *maker = mix->wide.getDefiningOp();
+    if (maker && widened.contains(maker))
+      return;
+    std::string narrow = getDtypeName(getElementType(mix->narrow));
+    std::string wide = getDtypeName(getElementType(mix->wide));
+    // The policy put the maker into FP32 on purpose (a norm in front of a
+    // residual sum): worth knowing, hardly worth a change.
+    auto category =
+        maker ? maker->getAttrOfType<StringAttr>("mp.category") : StringAttr();
+    bool meant = category && category.getValue() == "fp32";
+    report(op, op->getResult(0))
+        .severity(meant ? Severity::Note : Severity::Warning)
+        .dtype(getElementType(mix->wide))
+        .message("mixes " + narrow + " and " + wide + " operands, so " + wide +
+                 " spreads from here")
+        .cause(mix->wide,
+               "brings " + wide + (meant ? " (the policy computes it so)" : ""))
+        .cause(mix->narrow, "is " + narrow)
+        .fix("explicit-cast", /*safe=*/true,
+             "if " + wide + " is meant, cast the " + narrow +
+                 " operand explicitly in front of the op")
+        .fix("change-dtype", /*safe=*/false,
+             "make the " + wide + " operand " + narrow +
+                 " where it comes from, or cast the result back to " + narrow);
+  });
+}
