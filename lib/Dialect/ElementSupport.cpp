@@ -11,7 +11,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Support/WeightStore.h"
 
-#include "llvm/Support/Endian.h"
+#include "llvm/ADT/APSInt.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -25,42 +25,83 @@ Elements mpopt::mapElements(Elements input,
   return input;
 }
 
-Elements
-mpopt::zipElements(Operation *op, const ShapeFacts &facts,
-                   llvm::function_ref<std::optional<int64_t>(int64_t, int64_t)>
-                       function) {
-  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
-  Elements left = facts.elements(lhs), right = facts.elements(rhs);
-  MaybeShape leftShape = getShape(lhs), rightShape = getShape(rhs);
-  if (!left || !right || !leftShape || !rightShape)
+std::optional<int64_t> mpopt::fitElement(int64_t value, Type elementType) {
+  if (auto integer = dyn_cast<IntegerType>(elementType)) {
+    unsigned width = integer.getWidth();
+    if (width >= 64)
+      return value;
+    uint64_t bits = uint64_t(value) << (64 - width);
+    return integer.isUnsigned() || width == 1 ? int64_t(bits >> (64 - width))
+                                              : int64_t(bits) >> (64 - width);
+  }
+  auto type = dyn_cast<FloatType>(elementType);
+  // The 8-bit formats compute no shapes.
+  if (!type || type.getWidth() < 16)
     return std::nullopt;
-  FailureOr<MaybeShape> shape = broadcastShapes(leftShape, rightShape);
-  if (failed(shape))
+  int64_t exact = int64_t(1) << std::min(type.getFPMantissaWidth(), 62u);
+  if (value < -exact || value > exact)
     return std::nullopt;
-  std::optional<int64_t> count = getNumElements(*shape);
+  return value;
+}
+
+/// Where element `index` of a tensor of shape `to` reads one of shape `from`.
+static int64_t getBroadcastIndex(int64_t index, const Shape &to,
+                                 const Shape &from) {
+  int64_t offset = 0, stride = 1;
+  for (size_t back = 1; back <= from.size(); ++back) {
+    int64_t dim = to[to.size() - back], own = from[from.size() - back];
+    if (own != 1)
+      offset += index % dim * stride;
+    stride *= own;
+    index /= dim;
+  }
+  return offset;
+}
+
+Elements mpopt::combineElements(
+    ValueRange operands, Type elementType, const ShapeFacts &facts,
+    llvm::function_ref<std::optional<int64_t>(ArrayRef<std::optional<int64_t>>)>
+        function) {
+  SmallVector<Elements> inputs;
+  SmallVector<Shape> shapes;
+  MaybeShape result = Shape();
+  for (Value operand : operands) {
+    MaybeShape shape = getShape(operand);
+    FailureOr<MaybeShape> joined = broadcastShapes(result, shape);
+    if (!shape || failed(joined))
+      return std::nullopt;
+    result = *joined;
+    shapes.push_back(*shape);
+  }
+  std::optional<int64_t> count = getNumElements(result);
   if (!count || *count > ShapeFacts::kMaxElements)
     return std::nullopt;
+  for (Value operand : operands)
+    inputs.push_back(facts.elements(operand));
+  if (llvm::none_of(inputs, [](const Elements &input) { return bool(input); }))
+    return std::nullopt;
 
-  // Where result element `index` reads an operand of shape `from`.
-  auto source = [&](int64_t index, const Shape &from) {
-    int64_t offset = 0, stride = 1;
-    for (size_t back = 1; back <= (*shape)->size(); ++back) {
-      int64_t dim = (**shape)[(*shape)->size() - back];
-      if (back <= from.size() && from[from.size() - back] != 1)
-        offset += index % dim * stride;
-      if (back <= from.size())
-        stride *= from[from.size() - back];
-      index /= dim;
-    }
-    return offset;
-  };
-  Elements result(std::in_place);
+  Elements elements(std::in_place);
+  SmallVector<std::optional<int64_t>> tuple(inputs.size());
   for (int64_t index = 0; index < *count; ++index) {
-    std::optional<int64_t> a = (*left)[source(index, *leftShape)];
-    std::optional<int64_t> b = (*right)[source(index, *rightShape)];
-    result->push_back(a && b ? function(*a, *b) : std::nullopt);
+    for (auto [slot, input, shape] : llvm::zip(tuple, inputs, shapes))
+      slot = input ? (*input)[getBroadcastIndex(index, *result, shape)]
+                   : std::nullopt;
+    std::optional<int64_t> value = function(tuple);
+    elements->push_back(value ? fitElement(*value, elementType) : value);
   }
-  return result;
+  return elements;
+}
+
+Elements mpopt::zipElements(
+    Operation *op, const ShapeFacts &facts,
+    llvm::function_ref<std::optional<int64_t>(int64_t, int64_t)> function) {
+  return combineElements(op->getOperands(), getElementType(op->getResult(0)),
+                         facts, [&](ArrayRef<std::optional<int64_t>> pair) {
+                           return pair[0] && pair[1]
+                                      ? function(*pair[0], *pair[1])
+                                      : std::nullopt;
+                         });
 }
 
 /// Integers of little-endian bytes.
@@ -81,10 +122,29 @@ static Elements decode(ArrayRef<char> bytes, IntegerType type, int64_t count) {
   return result;
 }
 
+/// Floats that are whole numbers: exporters scale dims in float (Cast, Mul,
+/// Div, Floor, Cast). Only of dense attributes; no shape is computed from a
+/// weight.
+static Elements readFloats(DenseFPElementsAttr dense) {
+  Elements result(std::in_place);
+  for (const APFloat &value : dense.getValues<APFloat>()) {
+    APSInt integer(64, /*isUnsigned=*/false);
+    bool exact = false;
+    value.convertToInteger(integer, APFloat::rmTowardZero, &exact);
+    result->push_back(exact ? std::optional<int64_t>(integer.getSExtValue())
+                            : std::nullopt);
+  }
+  return result;
+}
+
 static Elements readConstant(mp::ConstantOp constant) {
   auto type = cast<RankedTensorType>(constant.getType());
+  if (type.getNumElements() > ShapeFacts::kMaxElements)
+    return std::nullopt;
+  if (auto dense = dyn_cast<DenseFPElementsAttr>(constant.getValue()))
+    return readFloats(dense);
   auto element = dyn_cast<IntegerType>(type.getElementType());
-  if (!element || type.getNumElements() > ShapeFacts::kMaxElements)
+  if (!element)
     return std::nullopt;
   if (auto dense = dyn_cast<DenseIntElementsAttr>(constant.getValue())) {
     Elements result(std::in_place);

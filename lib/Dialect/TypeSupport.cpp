@@ -57,6 +57,18 @@ std::optional<int64_t> mpopt::normalizeAxis(int64_t axis, int64_t rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
+LogicalResult mpopt::verifyAxis(Operation *op, Value input,
+                                std::optional<int64_t> axis) {
+  MaybeShape shape = getShape(input);
+  if (!axis || !shape)
+    return success();
+  int64_t rank = std::max<int64_t>(shape->size(), 1);
+  if (normalizeAxis(*axis, rank))
+    return success();
+  return op->emitOpError("axis ")
+         << *axis << " is out of range for rank " << shape->size();
+}
+
 std::optional<int64_t> mpopt::broadcastDim(int64_t lhs, int64_t rhs) {
   if (lhs == rhs || rhs == 1)
     return lhs;

@@ -19,14 +19,25 @@ namespace mpopt {
 Elements mapElements(Elements input,
                      llvm::function_ref<int64_t(int64_t)> function);
 
-/// `function` of each pair of known elements of a binary op's operands, with
-/// NumPy broadcasting; where `function` gives nothing (a division by zero) the
-/// element is unknown. Nothing if a shape is unknown. Signed arithmetic wraps:
-/// callers compute in uint64_t where overflow is possible.
-Elements
-zipElements(mlir::Operation *op, const ShapeFacts &facts,
-            llvm::function_ref<std::optional<int64_t>(int64_t, int64_t)>
-                function);
+/// An integer result as elements of `elementType` hold it: wrapped to the width
+/// of an integer type, nothing where a float type may have rounded it.
+std::optional<int64_t> fitElement(int64_t value, mlir::Type elementType);
+
+/// `function` of each tuple of elements of `operands` with NumPy broadcasting,
+/// known or not, fitted to `elementType`. Nothing if a shape is unknown, or no
+/// operand has elements. Signed arithmetic wraps: callers compute in uint64_t
+/// where overflow is possible.
+Elements combineElements(mlir::ValueRange operands, mlir::Type elementType,
+                         const ShapeFacts &facts,
+                         llvm::function_ref<std::optional<int64_t>(
+                             llvm::ArrayRef<std::optional<int64_t>>)>
+                             function);
+
+/// The same on the known pairs of a binary op's operands; where `function`
+/// gives nothing (a division by zero) the element is unknown.
+Elements zipElements(
+    mlir::Operation *op, const ShapeFacts &facts,
+    llvm::function_ref<std::optional<int64_t>(int64_t, int64_t)> function);
 
 } // namespace mpopt
 

@@ -83,6 +83,14 @@ def MP_MapType : MP_Type<"Map", "map"> {
 }
 
 def MP_Tensor : AnyTypeOf<[AnyRankedTensor, AnyUnrankedTensor], "tensor">;
+// Tensors by kind of element; an unknown dtype passes everywhere.
+def MP_UnknownElement : Type<
+  CPred<"::llvm::isa<::mpopt::mp::UnknownType>($_self)">, "unknown">;
+def MP_NumericTensor :
+  TensorOf<[AnyFloat, AnyInteger, AnyComplex, MP_UnknownElement]>;
+def MP_FloatTensor : TensorOf<[AnyFloat, AnyComplex, MP_UnknownElement]>;
+def MP_IntegerTensor : TensorOf<[AnyInteger, MP_UnknownElement]>;
+def MP_BoolTensor : TensorOf<[I1, MP_UnknownElement]>;
 def MP_Value : AnyTypeOf<
   [AnyRankedTensor, AnyUnrankedTensor, MP_SequenceType, MP_OptionalType,
    MP_MapType], "tensor, sequence, optional or map">;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pieces from which the families' `inferResultTypes` are written. A shape is
-// `std::optional<SmallVector<int64_t>>`: nothing if the rank is unknown, a
+// The pieces from which the families' `inferResultTypes` are written. A shape
+// is `std::optional<SmallVector<int64_t>>`: nothing if the rank is unknown, a
 // negative dim (ShapedType::kDynamic) if the dim is.
 //
 //===----------------------------------------------------------------------===//
@@ -58,6 +58,11 @@ const FloatFormat *getFloatFormat(mlir::Type elementType);
 
 /// `axis` counted from the front, or nothing if it is out of [-rank, rank).
 std::optional<int64_t> normalizeAxis(int64_t axis, int64_t rank);
+
+/// An error unless `axis`, if there is one, is an axis of `input`. A scalar
+/// counts as having one axis, as the frameworks do.
+llvm::LogicalResult verifyAxis(mlir::Operation *op, mlir::Value input,
+                               std::optional<int64_t> axis);
 
 /// NumPy broadcasting of two dims; nothing if they contradict each other.
 std::optional<int64_t> broadcastDim(int64_t lhs, int64_t rhs);

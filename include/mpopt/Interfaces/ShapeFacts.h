@@ -33,7 +33,7 @@ public:
   static constexpr int64_t kMaxElements = 1024;
 
   /// What is known of `value`: from `set`, or read from an `mp.constant` of an
-  /// integer or bool type.
+  /// integer or bool type (of a float type where an element is whole).
   Elements elements(mlir::Value value) const;
 
   /// All elements of `value` if every one is known.

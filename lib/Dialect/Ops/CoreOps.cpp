@@ -7,6 +7,8 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 
+#include "mpopt/Dialect/ElementSupport.h"
+
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
@@ -61,8 +63,8 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
-/// `file("model.onnx", 4096:1024)`: an extended attribute would swallow the type
-/// that follows it.
+/// `file("model.onnx", 4096:1024)`: an extended attribute would swallow the
+/// type that follows it.
 static ParseResult parseWeight(OpAsmParser &parser, Attribute &value) {
   std::string file;
   int64_t offset, length;
@@ -73,8 +75,8 @@ static ParseResult parseWeight(OpAsmParser &parser, Attribute &value) {
     return failure();
   MLIRContext *context = parser.getContext();
   auto emitError = [&] { return parser.emitError(parser.getNameLoc()); };
-  value = WeightAttr::getChecked(emitError, context,
-                                 StringAttr::get(context, file), offset, length);
+  value = WeightAttr::getChecked(
+      emitError, context, StringAttr::get(context, file), offset, length);
   return success(value != nullptr);
 }
 
@@ -124,9 +126,22 @@ LogicalResult CastOp::inferResultTypes(const ShapeFacts &,
 }
 
 Elements CastOp::inferElements(const ShapeFacts &facts) {
-  return isa<IntegerType>(getElementType(getResult()))
-             ? facts.elements(getInput())
-             : Elements();
+  Type to = getElementType(getResult());
+  return combineElements(
+      getInput(), to, facts,
+      [&](ArrayRef<std::optional<int64_t>> value) -> std::optional<int64_t> {
+        return value[0] && to.isInteger(1) ? *value[0] != 0 : value[0];
+      });
+}
+
+LogicalResult CastOp::verify() {
+  if (getSaturate() && isa<IntegerType>(getElementType(getResult())))
+    return emitOpError("saturates to 8-bit floats only, not to ")
+           << getElementType(getResult());
+  std::optional<StringRef> mode = getRoundMode();
+  if (mode && *mode != "up" && *mode != "down" && *mode != "nearest")
+    return emitOpError("unknown round mode '") << *mode << "'";
+  return success();
 }
 
 LogicalResult IdentityOp::inferResultTypes(const ShapeFacts &,

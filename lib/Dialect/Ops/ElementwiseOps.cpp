@@ -7,8 +7,6 @@
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 
-#include "mpopt/Dialect/ElementSupport.h"
-
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
@@ -25,13 +23,39 @@ void MPDialect::registerElementwiseOps() {
       >();
 }
 
-Elements NegOp::inferElements(const ShapeFacts &facts) {
-  return mapElements(facts.elements(getInput()),
-                     [](int64_t value) { return -value; });
+LogicalResult BitCastOp::inferResultTypes(const ShapeFacts &,
+                                          SmallVectorImpl<Type> &types) {
+  types.push_back(
+      getTensorType(getShape(getInput()), getElementType(getResult())));
+  return success();
 }
 
-Elements AddOp::inferElements(const ShapeFacts &facts) {
-  return zipElements(*this, facts, [](int64_t lhs, int64_t rhs) {
-    return std::optional<int64_t>(lhs + rhs);
-  });
+static std::optional<unsigned> getWidth(Type elementType) {
+  if (auto complex = dyn_cast<ComplexType>(elementType))
+    return 2 * complex.getElementType().getIntOrFloatBitWidth();
+  if (!elementType.isIntOrFloat())
+    return std::nullopt;
+  return elementType.getIntOrFloatBitWidth();
+}
+
+LogicalResult BitCastOp::verify() {
+  Type from = getElementType(getInput()), to = getElementType(getResult());
+  std::optional<unsigned> width = getWidth(from), other = getWidth(to);
+  if (width && other && *width != *other)
+    return emitOpError("between element types of different width: ")
+           << from << " and " << to;
+  return success();
+}
+
+LogicalResult WhereOp::inferResultTypes(const ShapeFacts &,
+                                        SmallVectorImpl<Type> &types) {
+  return inferBroadcast(
+      *this, (*this)->getOperands(), types,
+      promoteElementTypes(getElementType(getLhs()), getElementType(getRhs())));
+}
+
+LogicalResult ClipOp::inferResultTypes(const ShapeFacts &,
+                                       SmallVectorImpl<Type> &types) {
+  return inferBroadcast(*this, (*this)->getOperands(), types,
+                        getElementType(getInput()));
 }

@@ -34,14 +34,16 @@ def MP_CastOp : MP_Op<"cast", [Pure,
   let summary = "conversion to another element type";
   let description = [{
     Round to nearest even between floats, toward zero from float to integer.
-    `origin` says who wrote the cast: the model, or a precision policy.
+    `round_mode` ("up", "down" or "nearest") is for `f8E8M0FNU` only, which
+    rounds up without it (ONNX Cast-24). `origin` says who wrote the cast: the model, or a precision policy.
     `saturate` (float to 8-bit float only) clamps to the largest finite value
     instead of giving Inf or NaN.
   }];
   let arguments = (ins MP_Tensor:$input,
     DefaultValuedAttr<MP_CastOriginAttr, "::mpopt::mp::CastOrigin::Model">:$origin,
-    UnitAttr:$saturate);
+    UnitAttr:$saturate, OptionalAttr<StrAttr>:$round_mode);
   let results = (outs MP_Tensor:$result);
+  let hasVerifier = 1;
   let torch = ["to"];
   let tensorflow = ["Cast"];
   let onnx = ["Cast"];

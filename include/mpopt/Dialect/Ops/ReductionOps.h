@@ -10,6 +10,24 @@
 
 #include "mpopt/Dialect/OpSupport.h"
 
+namespace mpopt {
+
+/// Appends the type of a reduction of `input`: over `axes`, over the elements
+/// of `dynamicAxes`, or over all axes if there is neither or the list is empty.
+llvm::LogicalResult inferReduction(mlir::Operation *op, mlir::Value input,
+                                   std::optional<llvm::ArrayRef<int64_t>> axes,
+                                   mlir::Value dynamicAxes, bool keepDims,
+                                   const ShapeFacts &facts,
+                                   mlir::Type elementType,
+                                   llvm::SmallVectorImpl<mlir::Type> &types);
+
+/// Axes in range, none twice, and only one of attribute and operand.
+llvm::LogicalResult verifyReduction(mlir::Operation *op, mlir::Value input,
+                                    std::optional<llvm::ArrayRef<int64_t>> axes,
+                                    mlir::Value dynamicAxes);
+
+} // namespace mpopt
+
 #define GET_OP_CLASSES
 #include "mpopt/Dialect/Ops/ReductionOps.h.inc"
 
