@@ -31,7 +31,9 @@ LogicalResult mpopt::inferTypes(Operation *op, ShapeFacts &facts) {
     result.setType(*refined);
   }
   if (auto elements = dyn_cast<ElementInferenceOpInterface>(op))
-    facts.set(op->getResult(0), elements.inferElements(facts));
+    for (OpResult result : op->getResults())
+      facts.set(result,
+                elements.inferElementsOf(result.getResultNumber(), facts));
   return success();
 }
 
@@ -40,9 +42,9 @@ static void updateSignature(FunctionOpInterface function) {
   if (function.isExternal() || !function.getFunctionBody().hasOneBlock())
     return;
   Operation *terminator = function.getFunctionBody().front().getTerminator();
-  function.setType(function.cloneTypeWith(
-      function.getFunctionBody().getArgumentTypes(),
-      terminator->getOperandTypes()));
+  function.setType(
+      function.cloneTypeWith(function.getFunctionBody().getArgumentTypes(),
+                             terminator->getOperandTypes()));
 }
 
 LogicalResult mpopt::inferAllTypes(Operation *root) {

@@ -39,6 +39,12 @@ def ElementInferenceOpInterface : OpInterface<"ElementInferenceOpInterface"> {
     InterfaceMethod<"The elements of result 0, or nothing if unknown.",
       "::mpopt::Elements", "inferElements",
       (ins "const ::mpopt::ShapeFacts &":$facts)>,
+    InterfaceMethod<"The elements of any result, for ops with several.",
+      "::mpopt::Elements", "inferElementsOf",
+      (ins "unsigned":$index, "const ::mpopt::ShapeFacts &":$facts),
+      [{}], [{
+        return index == 0 ? $_op.inferElements(facts) : ::mpopt::Elements();
+      }]>,
   ];
 }
 

@@ -4,10 +4,495 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A parameter that is constant in nearly every model is an attribute, and an
+// optional operand `dynamic_<name>` where the model computes it: one of the two
+// is set. Shapes (reshape, expand, fill), repeats and a resize's scales and
+// sizes are always operands.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_DIALECT_OPS_SHAPEOPS_TD
 #define MPOPT_DIALECT_OPS_SHAPEOPS_TD
 
-include "mpopt/Dialect/MPDialect.td"
+include "mpopt/Dialect/Ops/CheckedOp.td"
+
+//===----------------------------------------------------------------------===//
+// The same elements under another shape
+//===----------------------------------------------------------------------===//
+
+def MP_ReshapeOp : MP_FollowedOp<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = [{
+    One element of `shape` may be -1, computed from the number of elements; 0
+    copies the input's dim at its place unless `allow_zero` (ONNX Reshape).
+  }];
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$shape, UnitAttr:$allow_zero);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["reshape", "view"];
+  let tensorflow = ["Reshape"];
+  let onnx = ["Reshape"];
+}
+
+def MP_FlattenOp : MP_FollowedOp<"flatten", [Pure]> {
+  let summary = "a matrix: the dims before `axis`, and the ones from it";
+  let arguments = (ins MP_Tensor:$input, DefaultValuedAttr<I64Attr, "1">:$axis);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["flatten.using_ints"];
+  let tensorflow = ["Reshape"];
+  let onnx = ["Flatten"];
+}
+
+def MP_TransposeOp : MP_CheckedOp<"transpose", [Pure]> {
+  let summary = "dims in another order";
+  let description = [{
+    Dim i of the result is dim `perm`[i] of the input; without `perm` the order
+    is reversed.
+  }];
+  let arguments = (ins MP_Tensor:$input,
+    OptionalAttr<DenseI64ArrayAttr>:$perm);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["permute", "transpose.int", "t"];
+  let tensorflow = ["Transpose"];
+  let onnx = ["Transpose"];
+}
+
+def MP_SqueezeOp : MP_FollowedOp<"squeeze", [Pure]> {
+  let summary = "without dims of size 1";
+  let description = [{
+    Drops `axes`, each of size 1; every such dim if there are none.
+  }];
+  let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$dynamic_axes,
+    OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["squeeze.dims", "squeeze.dim", "squeeze"];
+  let tensorflow = ["Squeeze"];
+  let onnx = ["Squeeze"];
+  let assemblyFormat = [{
+    $input (`axes` $dynamic_axes^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def MP_UnsqueezeOp : MP_FollowedOp<"unsqueeze", [Pure]> {
+  let summary = "with dims of size 1 added";
+  let description = [{ The result has a dim of size 1 at each of `axes`. }];
+  let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$dynamic_axes,
+    OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["unsqueeze"];
+  let tensorflow = ["ExpandDims"];
+  let onnx = ["Unsqueeze"];
+  let assemblyFormat = [{
+    $input (`axes` $dynamic_axes^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Repetition
+//===----------------------------------------------------------------------===//
+
+def MP_ExpandOp : MP_FollowedOp<"expand", [Pure]> {
+  let summary = "broadcast to a shape";
+  let description = [{
+    NumPy broadcasting of the input against `shape`, in both directions: 1 and
+    -1 in `shape` keep the input's dim.
+  }];
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$shape);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["expand"];
+  let tensorflow = ["BroadcastTo"];
+  let onnx = ["Expand"];
+}
+
+def MP_TileOp : MP_FollowedOp<"tile", [Pure]> {
+  let summary = "copies side by side";
+  let description = [{ `repeats` has one element per dim of the input. }];
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$repeats);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["repeat", "tile"];
+  let tensorflow = ["Tile"];
+  let onnx = ["Tile"];
+}
+
+//===----------------------------------------------------------------------===//
+// Parts and their sum
+//===----------------------------------------------------------------------===//
+
+def MP_ConcatOp : MP_FollowedOp<"concat", [Pure]> {
+  let summary = "operands one after another along `axis`";
+  let arguments = (ins Variadic<MP_Tensor>:$inputs, I64Attr:$axis);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["cat", "stack"];
+  let tensorflow = ["ConcatV2", "Concat", "Pack"];
+  let onnx = ["Concat"];
+}
+
+def MP_SplitOp : MP_CheckedOp<"split", [Pure,
+    DeclareOpInterfaceMethods<ElementInferenceOpInterface,
+                              ["inferElementsOf"]>]> {
+  let summary = "consecutive parts along `axis`";
+  let description = [{
+    One result per part. `sizes` gives their lengths; without it they are equal,
+    the last one smaller if need be (ONNX Split with `num_outputs`).
+  }];
+  let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$dynamic_sizes,
+    DefaultValuedAttr<I64Attr, "0">:$axis,
+    OptionalAttr<DenseI64ArrayAttr>:$sizes);
+  let results = (outs Variadic<MP_Tensor>:$parts);
+  let torch = ["split.Tensor", "split_with_sizes", "chunk"];
+  let tensorflow = ["SplitV", "Split"];
+  let onnx = ["Split"];
+  let assemblyFormat = [{
+    $input (`sizes` $dynamic_sizes^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def MP_SliceOp : MP_FollowedOp<"slice", [Pure, AttrSizedOperandSegments]> {
+  let summary = "every `step`-th element from start to end along some axes";
+  let description = [{
+    NumPy slices: negative starts and ends count from the back, both are clamped
+    to the dim. `axes` defaults to the leading ones, `steps` to 1.
+
+    ```mlir
+    %0 = mp.slice %x {starts = array<i64: 1>, ends = array<i64: -1>,
+                      axes = array<i64: 1>} : (tensor<2x8xf32>) -> tensor<2x6xf32>
+    %1 = mp.slice %x ends %e {starts = array<i64: 0>}
+           : (tensor<2x8xf32>, tensor<1xi64>) -> tensor<?x8xf32>
+    ```
+  }];
+  let arguments = (ins MP_Tensor:$input,
+    Optional<MP_Tensor>:$dynamic_starts, Optional<MP_Tensor>:$dynamic_ends,
+    Optional<MP_Tensor>:$dynamic_axes, Optional<MP_Tensor>:$dynamic_steps,
+    OptionalAttr<DenseI64ArrayAttr>:$starts,
+    OptionalAttr<DenseI64ArrayAttr>:$ends,
+    OptionalAttr<DenseI64ArrayAttr>:$axes,
+    OptionalAttr<DenseI64ArrayAttr>:$steps);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["slice.Tensor", "select.int", "narrow"];
+  let tensorflow = ["StridedSlice", "Slice"];
+  let onnx = ["Slice"];
+  let assemblyFormat = [{
+    $input (`starts` $dynamic_starts^)? (`ends` $dynamic_ends^)?
+    (`axes` $dynamic_axes^)? (`steps` $dynamic_steps^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def MP_PadOp : MP_CheckedOp<"pad", [Pure, AttrSizedOperandSegments]> {
+  let summary = "with a border; a negative pad crops";
+  let description = [{
+    `pads` is all begins, then all ends, of `axes` (of every dim without them).
+    `mode` is "constant" (`value`, 0 without one), "reflect", "edge" or "wrap".
+  }];
+  let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$dynamic_pads,
+    Optional<MP_Tensor>:$value, Optional<MP_Tensor>:$dynamic_axes,
+    OptionalAttr<DenseI64ArrayAttr>:$pads,
+    OptionalAttr<DenseI64ArrayAttr>:$axes,
+    DefaultValuedStrAttr<StrAttr, "constant">:$mode);
+  let results = (outs MP_Tensor:$result);
+  let staticNames = 0;
+  let assemblyFormat = [{
+    $input (`pads` $dynamic_pads^)? (`value` $value^)? (`axes` $dynamic_axes^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def MP_CenterCropPadOp : MP_CheckedOp<"center_crop_pad", [Pure]> {
+  let summary = "cropped or padded with zeros around the centre to a shape";
+  let description = [{
+    `shape` has one element per axis of `axes`, per dim without them.
+  }];
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$shape,
+    OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let results = (outs MP_Tensor:$result);
+  let onnx = ["CenterCropPad"];
+}
+
+def MP_TensorScatterOp : MP_CheckedOp<"tensor_scatter", [Pure]> {
+  let summary = "a cache with an update written at a position per batch row";
+  let description = [{
+    `update` replaces `past` along `axis` from `indices`[batch] (from 0 without
+    them); `mode` "circular" wraps around, "linear" does not (ONNX
+    TensorScatter).
+  }];
+  let arguments = (ins MP_Tensor:$past, MP_Tensor:$update,
+    Optional<MP_Tensor>:$indices, DefaultValuedAttr<I64Attr, "-2">:$axis,
+    DefaultValuedStrAttr<StrAttr, "linear">:$mode);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["slice_scatter"];
+  let onnx = ["TensorScatter"];
+}
+
+//===----------------------------------------------------------------------===//
+// Reordering
+//===----------------------------------------------------------------------===//
+
+def MP_ReverseOp : MP_CheckedOp<"reverse", [Pure]> {
+  let summary = "back to front along `axes`";
+  let arguments = (ins MP_Tensor:$input, DenseI64ArrayAttr:$axes);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["flip"];
+  let tensorflow = ["ReverseV2"];
+}
+
+def MP_RollOp : MP_CheckedOp<"roll", [Pure]> {
+  let summary = "shifted around along `axes`";
+  let description = [{
+    Element i moves to (i + shift) mod dim; without `axes` the flattened tensor
+    is rolled by the one shift.
+  }];
+  let arguments = (ins MP_Tensor:$input, DenseI64ArrayAttr:$shifts,
+    OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["roll"];
+  let tensorflow = ["Roll"];
+}
+
+def MP_ReverseSequenceOp : MP_CheckedOp<"reverse_sequence", [Pure]> {
+  let summary = "the first `lengths`[batch] steps back to front";
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$lengths,
+    DefaultValuedAttr<I64Attr, "1">:$batch_axis,
+    DefaultValuedAttr<I64Attr, "0">:$time_axis);
+  let results = (outs MP_Tensor:$result);
+  let tensorflow = ["ReverseSequence"];
+  let onnx = ["ReverseSequence"];
+}
+
+def MP_TriluOp : MP_CheckedOp<"trilu", [Pure]> {
+  let summary = "the upper or lower triangle of matrices, zero elsewhere";
+  let description = [{
+    Keeps what is on or above (`upper`) or on or below the `k`-th diagonal of
+    the last two dims.
+  }];
+  let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$dynamic_k,
+    DefaultValuedAttr<I64Attr, "0">:$k,
+    DefaultValuedAttr<BoolAttr, "true">:$upper);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["triu", "tril"];
+  let tensorflow = ["MatrixBandPart"];
+  let onnx = ["Trilu"];
+  let assemblyFormat = [{
+    $input (`k` $dynamic_k^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def MP_DepthToSpaceOp : MP_CheckedOp<"depth_to_space", [Pure]> {
+  let summary = "channels moved into blocks of pixels";
+  let description = [{
+    (N, C, H, W) to (N, C / b², H·b, W·b). `mode` "DCR" takes the block index
+    from the outer part of the channels, "CRD" (pixel shuffle) from the inner.
+  }];
+  let arguments = (ins MP_Tensor:$input, I64Attr:$block_size,
+    DefaultValuedStrAttr<StrAttr, "DCR">:$mode);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["pixel_shuffle"];
+  let tensorflow = ["DepthToSpace"];
+  let onnx = ["DepthToSpace"];
+}
+
+def MP_SpaceToDepthOp : MP_CheckedOp<"space_to_depth", [Pure]> {
+  let summary = "blocks of pixels moved into channels";
+  let description = [{ (N, C, H, W) to (N, C·b², H / b, W / b). }];
+  let arguments = (ins MP_Tensor:$input, I64Attr:$block_size);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["pixel_unshuffle"];
+  let tensorflow = ["SpaceToDepth"];
+  let onnx = ["SpaceToDepth"];
+}
+
+def MP_Im2ColOp : MP_CheckedOp<"im2col", [Pure]> {
+  let summary = "sliding windows as columns";
+  let description = [{
+    (N, C, d1 ...) to (N, C·∏kernel, L) with L windows (torch unfold).
+  }];
+  let arguments = (ins MP_Tensor:$input, DenseI64ArrayAttr:$kernel_shape,
+    OptionalAttr<DenseI64ArrayAttr>:$dilations,
+    OptionalAttr<DenseI64ArrayAttr>:$pads,
+    OptionalAttr<DenseI64ArrayAttr>:$strides);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["im2col"];
+  let tensorflow = ["ExtractImagePatches"];
+}
+
+def MP_Col2ImOp : MP_CheckedOp<"col2im", [Pure]> {
+  let summary = "columns added up where their windows were";
+  let description = [{
+    (N, C·∏block, L) to (N, C, image...): overlapping windows are summed (ONNX
+    Col2Im, torch fold).
+  }];
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$image_shape,
+    MP_Tensor:$block_shape,
+    OptionalAttr<DenseI64ArrayAttr>:$dilations,
+    OptionalAttr<DenseI64ArrayAttr>:$pads,
+    OptionalAttr<DenseI64ArrayAttr>:$strides);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["col2im"];
+  let onnx = ["Col2Im"];
+}
+
+//===----------------------------------------------------------------------===//
+// Interpolation
+//===----------------------------------------------------------------------===//
+
+def MP_ResizeOp : MP_CheckedOp<"resize", [Pure, AttrSizedOperandSegments]> {
+  let summary = "resampled to another size";
+  let description = [{
+    Each result dim is floor(dim · scale), or `sizes`. `mode` is "nearest",
+    "linear" or "cubic"; "cubic" overshoots its operand's range. `axes` says
+    which dims `roi`, `scales` and `sizes` are about, all without them. The
+    other attributes are those of ONNX Resize.
+  }];
+  let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$roi,
+    Optional<MP_Tensor>:$scales, Optional<MP_Tensor>:$sizes,
+    DefaultValuedStrAttr<StrAttr, "nearest">:$mode,
+    DefaultValuedStrAttr<StrAttr, "half_pixel">:$coordinate_transformation,
+    DefaultValuedStrAttr<StrAttr, "round_prefer_floor">:$nearest_mode,
+    DefaultValuedStrAttr<StrAttr, "stretch">:$keep_aspect_ratio_policy,
+    DefaultValuedAttr<F64Attr, "-0.75">:$cubic_coeff_a,
+    DefaultValuedAttr<F64Attr, "0.0">:$extrapolation_value,
+    UnitAttr:$exclude_outside, UnitAttr:$antialias,
+    OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let results = (outs MP_Tensor:$result);
+  let staticNames = 0;
+  let moreDeclarations = [{
+    bool isPrecisionOperand(unsigned index) { return index == 0; }
+  }];
+  let assemblyFormat = [{
+    $input (`roi` $roi^)? (`scales` $scales^)? (`sizes` $sizes^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def MP_GridSampleOp : MP_CheckedOp<"grid_sample", [Pure]> {
+  let summary = "sampled at the positions of a grid";
+  let description = [{
+    (N, C, D1 ... Dr) at `grid` (N, o1 ... or, r) gives (N, C, o1 ... or).
+    `mode` is "linear", "nearest" or "cubic", `padding_mode` "zeros", "border"
+    or "reflection".
+  }];
+  let arguments = (ins MP_Tensor:$input, MP_Tensor:$grid,
+    DefaultValuedStrAttr<StrAttr, "linear">:$mode,
+    DefaultValuedStrAttr<StrAttr, "zeros">:$padding_mode,
+    UnitAttr:$align_corners);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d"];
+  let onnx = ["GridSample"];
+}
+
+def MP_AffineGridOp : MP_CheckedOp<"affine_grid", [Pure]> {
+  let summary = "the sampling grid of affine maps";
+  let description = [{
+    `theta` (N, r, r + 1) and `size` [N, C, d1 ... dr] give (N, d1 ... dr, r).
+  }];
+  let arguments = (ins MP_Tensor:$theta, MP_Tensor:$size,
+    UnitAttr:$align_corners);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["affine_grid_generator"];
+  let onnx = ["AffineGrid"];
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes as values, and values from shapes
+//===----------------------------------------------------------------------===//
+
+def MP_ShapeOp : MP_FollowedOp<"shape", [Pure]> {
+  let summary = "the operand's dims from `start` to `end`, as i64";
+  let arguments = (ins MP_Tensor:$input,
+    DefaultValuedAttr<I64Attr, "0">:$start, OptionalAttr<I64Attr>:$end);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["size"];
+  let tensorflow = ["Shape"];
+  let onnx = ["Shape"];
+  let moreDeclarations = [{
+    bool isPrecisionOperand(unsigned) { return false; }
+    /// First dim and the one after the last, for an operand of this rank.
+    std::pair<int64_t, int64_t> getBounds(int64_t rank);
+  }];
+}
+
+def MP_SizeOp : MP_FollowedOp<"size", [Pure]> {
+  let summary = "the operand's number of elements, as i64";
+  let arguments = (ins MP_Tensor:$input);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["numel"];
+  let tensorflow = ["Size"];
+  let onnx = ["Size"];
+  let moreDeclarations = [{
+    bool isPrecisionOperand(unsigned) { return false; }
+  }];
+}
+
+def MP_FillOp : MP_FollowedOp<"fill", [Pure]> {
+  let summary = "a shape filled with one value";
+  let description = [{
+    `value` has one element; its type is the result's (ONNX ConstantOfShape).
+
+    ```mlir
+    %0 = mp.fill %shape {value = dense<0.0> : tensor<1xf32>}
+           : (tensor<2xi64>) -> tensor<?x?xf32>
+    ```
+  }];
+  let arguments = (ins MP_Tensor:$shape, ElementsAttr:$value);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["full", "zeros", "ones"];
+  let tensorflow = ["Fill"];
+  let onnx = ["ConstantOfShape"];
+}
+
+def MP_RangeOp : MP_FollowedOp<"range", [Pure]> {
+  let summary = "start, start + delta, ... below limit";
+  let description = [{
+    max(ceil((limit - start) / delta), 0) elements, computed in their type.
+  }];
+  let arguments = (ins MP_Tensor:$start, MP_Tensor:$limit, MP_Tensor:$delta);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["arange.start_step", "arange"];
+  let tensorflow = ["Range"];
+  let onnx = ["Range"];
+}
+
+def MP_EyeLikeOp : MP_CheckedOp<"eye_like", [Pure]> {
+  let summary = "ones on the `k`-th diagonal, in the operand's shape";
+  let description = [{
+    The result's element type is its own, the operand's if that is not known.
+  }];
+  let arguments = (ins MP_Tensor:$input, DefaultValuedAttr<I64Attr, "0">:$k);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["eye"];
+  let onnx = ["EyeLike"];
+  let moreDeclarations = [{
+    bool isPrecisionOperand(unsigned) { return false; }
+  }];
+}
+
+def MP_OneHotOp : MP_CheckedOp<"one_hot", [Pure]> {
+  let summary = "one of two values by comparison with an index";
+  let description = [{
+    A dim of size `depth` is put in at `axis`; `values` is [off, on]. Indices
+    out of [-depth, depth) give a row of off values.
+  }];
+  let arguments = (ins MP_Tensor:$indices, MP_Tensor:$depth, MP_Tensor:$values,
+    DefaultValuedAttr<I64Attr, "-1">:$axis);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["one_hot"];
+  let tensorflow = ["OneHot"];
+  let onnx = ["OneHot"];
+  // Indices and depth may be floats in ONNX; they count, and stay exact.
+  let moreDeclarations = [{
+    bool isPrecisionOperand(unsigned index) { return index == 2; }
+  }];
+}
+
+def MP_DetOp : MP_CheckedOp<"det", [Pure]> {
+  let summary = "determinants of square matrices";
+  let arguments = (ins MP_Tensor:$input);
+  let results = (outs MP_Tensor:$result);
+  let torch = ["det", "linalg_det"];
+  let tensorflow = ["MatrixDeterminant"];
+  let onnx = ["Det"];
+}
 
 #endif // MPOPT_DIALECT_OPS_SHAPEOPS_TD
