@@ -18,4 +18,15 @@ def InferTypes : Pass<"mp-infer-types", "::mlir::ModuleOp"> {
   }];
 }
 
+def RecognizeIdioms : Pass<"mp-recognize-idioms", "::mlir::ModuleOp"> {
+  let summary = "Mark the members of decomposed composites";
+  let description = [{
+    Exporters write LayerNorm, RMSNorm, InstanceNorm, GroupNorm, softmax,
+    log-softmax, GELU, SiLU and softplus out as primitives. Each op of such a
+    group gets `mp.idiom = #mp.idiom<KIND, ID, RESULT>` and stays as it is. The
+    kind is the mnemonic of the mp op that the group stands for; precision
+    policies then treat the group as the framework treats that op.
+  }];
+}
+
 #endif // MPOPT_PASSES_TRANSFORMS_PASSES_TD

@@ -1,0 +1,51 @@
+//===- ConstantSupport.h - Values of mp.constant ----------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The two ways in which a constant holds its elements, behind one reader.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_CONSTANTSUPPORT_H
+#define MPOPT_DIALECT_CONSTANTSUPPORT_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <optional>
+
+namespace mpopt {
+
+namespace mp {
+class ConstantOp;
+} // namespace mp
+
+struct ConstantBytes {
+  /// Little-endian, row-major; of a splat a single element.
+  llvm::ArrayRef<char> data;
+  bool splat = false;
+};
+
+/// Nothing if the bytes cannot be had: a weight's file is missing or too short,
+/// or the elements are not stored as a file would (strings, and dense elements
+/// narrower than a byte, which MLIR spreads out).
+std::optional<ConstantBytes> getConstantBytes(mp::ConstantOp constant);
+
+/// `value` before casts and identities.
+mlir::Value peelCasts(mlir::Value value);
+
+/// The one number that `value` holds in all its elements, if it is a constant
+/// of an integer or float type, through casts, identities and ops that only
+/// give it another shape. A file is looked at for single elements only.
+std::optional<double> getSplatConstant(mlir::Value value);
+
+/// Whether the op gives elements of its operand 0 another order, shape or
+/// selection and computes nothing.
+bool isViewLike(mlir::Operation *op);
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_CONSTANTSUPPORT_H

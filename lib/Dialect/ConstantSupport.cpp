@@ -1,0 +1,101 @@
+//===- ConstantSupport.cpp - Values of mp.constant
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/ConstantSupport.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Support/WeightStore.h"
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace mpopt;
+
+std::optional<ConstantBytes> mpopt::getConstantBytes(mp::ConstantOp constant) {
+  if (auto weight = dyn_cast<mp::WeightAttr>(constant.getValue())) {
+    auto *dialect = cast<mp::MPDialect>(constant->getDialect());
+    llvm::Expected<ArrayRef<char>> bytes = dialect->getWeights().bytes(
+        weight.getFile().getValue(), weight.getOffset(), weight.getLength());
+    if (bytes)
+      return ConstantBytes{*bytes, false};
+    llvm::consumeError(bytes.takeError()); // the import said so already
+    return std::nullopt;
+  }
+  auto dense = dyn_cast<DenseIntOrFPElementsAttr>(constant.getValue());
+  if (!dense || isa<ComplexType>(dense.getElementType()) ||
+      dense.getElementType().getIntOrFloatBitWidth() % 8 != 0)
+    return std::nullopt;
+  return ConstantBytes{dense.getRawData(), dense.isSplat()};
+}
+
+Value mpopt::peelCasts(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<mp::CastOp, mp::IdentityOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+bool mpopt::isViewLike(Operation *op) {
+  if (!isa_and_present<mp::MPDialect>(op->getDialect()))
+    return false;
+  // By mnemonic: these families' headers are large, and this unit reads none of
+  // their attributes.
+  return llvm::StringSwitch<bool>(op->getName().stripDialect())
+      .Cases({"identity", "reshape", "flatten", "transpose", "squeeze"}, true)
+      .Cases({"unsqueeze", "expand", "tile", "slice", "split"}, true)
+      .Cases({"gather", "embedding", "reverse", "roll"}, true)
+      .Default(false);
+}
+
+static std::optional<double> decode(ArrayRef<char> bytes, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width % 8 != 0 || width > 64 || bytes.size() < width / 8)
+    return std::nullopt;
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data(), width / 8); // hosts are little-endian
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    if (integer.isUnsigned())
+      return double(bits);
+    return double(int64_t(bits << (64 - width)) >> (64 - width));
+  }
+  llvm::APFloat value(cast<FloatType>(type).getFloatSemantics(),
+                      APInt(width, bits));
+  bool inexact;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &inexact);
+  return value.convertToDouble();
+}
+
+std::optional<double> mpopt::getSplatConstant(Value value) {
+  // Shapes change nothing about a number that is everywhere the same.
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<mp::CastOp>(op) && !isViewLike(op))
+      break;
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<mp::ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  Type element = getElementType(value);
+  if (!isa<FloatType>(element) &&
+      (!isa<IntegerType>(element) || element.isInteger(1)))
+    return std::nullopt;
+  auto count = cast<RankedTensorType>(constant.getType()).getNumElements();
+  bool dense = !isa<mp::WeightAttr>(constant.getValue());
+  if (count < 1 || (!dense && count != 1))
+    return std::nullopt;
+  std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+  if (!bytes || (!bytes->splat && count != 1))
+    return std::nullopt;
+  return decode(bytes->data, element);
+}

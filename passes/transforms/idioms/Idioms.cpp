@@ -1,0 +1,124 @@
+//===- Idioms.cpp - Matching decomposed composites
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Idioms.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Interfaces/ShapeFacts.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::idioms;
+
+static constexpr StringLiteral kIdiom = "mp.idiom";
+/// More users than this and the value is no intermediate of an idiom.
+static constexpr unsigned kMaxUsers = 8;
+
+bool Marker::mark(StringRef kind, ArrayRef<Operation *> members,
+                  Operation *result) {
+  if (llvm::any_of(members, [](Operation *op) { return op->hasAttr(kIdiom); }))
+    return false;
+  int64_t id = next++;
+  MLIRContext *context = result->getContext();
+  for (Operation *op : members)
+    op->setAttr(kIdiom,
+                mp::IdiomAttr::get(context, StringAttr::get(context, kind), id,
+                                   op == result));
+  return true;
+}
+
+bool idioms::isNamed(Operation *op, StringRef mnemonic) {
+  return op && isa_and_present<mp::MPDialect>(op->getDialect()) &&
+         op->getName().stripDialect() == mnemonic;
+}
+
+bool idioms::isNumber(Value value, double expected) {
+  std::optional<double> number = getSplatConstant(value);
+  // Coefficients are printed with three digits or more, and FP16 keeps three.
+  return number && std::fabs(*number - expected) <= 2e-3 * std::fabs(expected);
+}
+
+std::optional<std::pair<Value, double>> idioms::splitNumber(Operation *op) {
+  for (unsigned index : {1u, 0u})
+    if (std::optional<double> number = getSplatConstant(op->getOperand(index)))
+      return std::make_pair(op->getOperand(1 - index), *number);
+  return std::nullopt;
+}
+
+Value idioms::otherOperand(Operation *op, Value value) {
+  if (op->getNumOperands() != 2)
+    return {};
+  if (same(op->getOperand(0), value))
+    return op->getOperand(1);
+  return same(op->getOperand(1), value) ? op->getOperand(0) : Value();
+}
+
+SmallVector<Operation *, 4> idioms::getUsers(Value value) {
+  SmallVector<Operation *, 4> users;
+  SmallVector<Value, 4> pending = {value};
+  unsigned seen = 0;
+  while (!pending.empty()) {
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (++seen > kMaxUsers)
+        return {};
+      if (isa<mp::CastOp, mp::IdentityOp>(user))
+        pending.push_back(user->getResult(0));
+      else if (!llvm::is_contained(users, user))
+        users.push_back(user);
+    }
+  }
+  return users;
+}
+
+Operation *idioms::getOnlyUser(Value value) {
+  SmallVector<Operation *, 4> users = getUsers(value);
+  return users.size() == 1 ? users.front() : nullptr;
+}
+
+std::optional<SmallVector<int64_t>> idioms::getAxes(Operation *reduction) {
+  MaybeShape shape = getShape(reduction->getOperand(0));
+  if (!shape)
+    return std::nullopt;
+  int64_t rank = shape->size();
+  SmallVector<int64_t> axes;
+  if (reduction->getNumOperands() > 1) {
+    std::optional<SmallVector<int64_t>> known =
+        ShapeFacts().constants(reduction->getOperand(1));
+    if (!known)
+      return std::nullopt;
+    axes = *known;
+  } else if (auto attribute =
+                 reduction->getAttrOfType<DenseI64ArrayAttr>("axes")) {
+    axes.assign(attribute.asArrayRef().begin(), attribute.asArrayRef().end());
+  }
+  if (axes.empty())
+    axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  for (int64_t &axis : axes)
+    axis = axis < 0 ? axis + rank : axis;
+  llvm::sort(axes);
+  return axes;
+}
+
+static bool isParameter(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() > 3)
+    return false;
+  if (isa<mp::ConstantOp>(op))
+    return true;
+  return depth > 0 && op->getNumOperands() > 0 && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return ::isParameter(operand, depth - 1);
+         });
+}
+
+bool idioms::isParameter(Value value) { return ::isParameter(value, 3); }

@@ -1,0 +1,94 @@
+//===- Idioms.h - Matching decomposed composites ----------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each family looks from an op that only its idioms have (a root, an
+// exponential, an erf) up to the input and down to the result, over a bounded
+// number of ops, so the whole pass is linear. Casts and identities of the model
+// are looked through and are no members.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_TRANSFORMS_IDIOMS_IDIOMS_H
+#define MPOPT_PASSES_TRANSFORMS_IDIOMS_IDIOMS_H
+
+#include "mpopt/Dialect/ConstantSupport.h"
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <utility>
+
+namespace mpopt::idioms {
+
+using Members = llvm::SmallVector<mlir::Operation *, 12>;
+
+/// Numbers the instances and leaves the attributes.
+class Marker {
+public:
+  /// Marks `members`; `result` is the last of them to run. False if one of them
+  /// belongs to an idiom already: the first match stays.
+  bool mark(llvm::StringRef kind, llvm::ArrayRef<mlir::Operation *> members,
+            mlir::Operation *result);
+
+private:
+  int64_t next = 0;
+};
+
+// One of each family; `anchor` is any op. True if something was marked.
+bool matchNormalization(mlir::Operation *anchor, Marker &marker);
+bool matchSoftmax(mlir::Operation *anchor, Marker &marker);
+bool matchActivation(mlir::Operation *anchor, Marker &marker);
+
+//===----------------------------------------------------------------------===//
+// What the families are written with
+//===----------------------------------------------------------------------===//
+
+/// The op that makes `value`, before casts and identities.
+inline mlir::Operation *def(mlir::Value value) {
+  return peelCasts(value).getDefiningOp();
+}
+template <typename OpTy> OpTy def(mlir::Value value) {
+  return llvm::dyn_cast_if_present<OpTy>(def(value));
+}
+
+/// Whether `op` is there and is mp.`mnemonic`; for ops of families that an
+/// idiom touches only in passing.
+bool isNamed(mlir::Operation *op, llvm::StringRef mnemonic);
+
+inline bool same(mlir::Value lhs, mlir::Value rhs) {
+  return peelCasts(lhs) == peelCasts(rhs);
+}
+
+/// `value` is the constant `expected`, within the rounding of any exporter.
+bool isNumber(mlir::Value value, double expected);
+
+/// The operand of a two-operand op that is not a number, and the number.
+std::optional<std::pair<mlir::Value, double>> splitNumber(mlir::Operation *op);
+
+/// The other operand of a two-operand op of which one is `value`.
+mlir::Value otherOperand(mlir::Operation *op, mlir::Value value);
+
+/// Users of `value` through casts and identities; nothing where there are more
+/// than a handful, so that looking stays cheap.
+llvm::SmallVector<mlir::Operation *, 4> getUsers(mlir::Value value);
+
+/// The only user, or null.
+mlir::Operation *getOnlyUser(mlir::Value value);
+
+/// The axes of a reduction, counted from the front and sorted; nothing if they
+/// are not constant or the rank is unknown.
+std::optional<llvm::SmallVector<int64_t>> getAxes(mlir::Operation *reduction);
+
+/// A value made of constants alone by at most a few ops: a parameter.
+bool isParameter(mlir::Value value);
+
+} // namespace mpopt::idioms
+
+#endif // MPOPT_PASSES_TRANSFORMS_IDIOMS_IDIOMS_H

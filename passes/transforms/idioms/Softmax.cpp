@@ -1,0 +1,113 @@
+//===- Softmax.cpp - Decomposed softmax and log-softmax
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   e = exp(z), z = x or x - max(x)
+//   softmax:     e / sum(e)  or  e * (1 / sum(e))
+//   log_softmax: z - log(sum(e)), also with a fused logsumexp
+//
+// over one axis. log(softmax(x)) is not a log-softmax: its logarithm sees
+// probabilities that have been rounded, and a rule is to say so.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Idioms.h"
+
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::idioms;
+
+/// z = x - max(x) over `axes`: the members that shift, none if z is not
+/// shifted.
+static Members matchShift(Value z, ArrayRef<int64_t> axes) {
+  auto sub = def<mp::SubOp>(z);
+  auto max = sub ? def<mp::ReduceMaxOp>(sub.getRhs()) : nullptr;
+  if (!max || !same(max.getInput(), sub.getLhs()))
+    return {};
+  std::optional<SmallVector<int64_t>> over = getAxes(max);
+  if (!over || !llvm::equal(*over, axes))
+    return {};
+  return {sub, max};
+}
+
+/// The quotient of `exp` and its sum, if one of the sum's users is that.
+static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
+  for (Operation *user : getUsers(sum)) {
+    if (isa<mp::DivOp>(user) && same(user->getOperand(0), exp.getResult()) &&
+        same(user->getOperand(1), sum)) {
+      members.push_back(user);
+      return user;
+    }
+    bool inverts = isa<mp::ReciprocalOp>(user) ||
+                   (isa<mp::DivOp>(user) && isNumber(user->getOperand(0), 1));
+    if (isNamed(user, "unsqueeze") || isNamed(user, "expand")) {
+      members.push_back(user);
+      if (Operation *found = findQuotient(exp, user->getResult(0), members))
+        return found;
+      members.pop_back();
+    }
+    if (!inverts)
+      continue;
+    for (Operation *product : getUsers(user->getResult(0)))
+      if (isa<mp::MulOp>(product) &&
+          otherOperand(product, user->getResult(0)) &&
+          same(otherOperand(product, user->getResult(0)), exp.getResult())) {
+        members.append({user, product});
+        return product;
+      }
+  }
+  return nullptr;
+}
+
+/// z - log(sum(exp(z))), or with `log` a fused logsumexp of z.
+static bool matchLogSoftmax(Operation *log, Value z, ArrayRef<int64_t> axes,
+                            Members members, Marker &marker) {
+  for (Operation *user : getUsers(log->getResult(0))) {
+    if (!isa<mp::SubOp>(user) || !same(user->getOperand(0), z) ||
+        !same(user->getOperand(1), log->getResult(0)))
+      continue;
+    members.append({log, user});
+    members.append(matchShift(z, axes));
+    return marker.mark("log_softmax", members, user);
+  }
+  return false;
+}
+
+static bool matchSum(mp::ExpOp exp, mp::ReduceSumOp sum, Marker &marker) {
+  std::optional<SmallVector<int64_t>> axes = getAxes(sum);
+  if (!axes || axes->size() != 1)
+    return false;
+  Value z = exp.getInput();
+  Members members = {exp, sum};
+  if (Operation *quotient = findQuotient(exp, sum.getResult(), members)) {
+    members.append(matchShift(z, *axes));
+    return marker.mark("softmax", members, quotient);
+  }
+  for (Operation *user : getUsers(sum.getResult()))
+    if (isa<mp::LogOp>(user) &&
+        matchLogSoftmax(user, z, *axes, {exp, sum}, marker))
+      return true;
+  return false;
+}
+
+bool idioms::matchSoftmax(Operation *anchor, Marker &marker) {
+  if (auto fused = dyn_cast<mp::ReduceLogSumExpOp>(anchor)) {
+    std::optional<SmallVector<int64_t>> axes = getAxes(fused);
+    return axes && axes->size() == 1 &&
+           matchLogSoftmax(fused, fused.getInput(), *axes, {}, marker);
+  }
+  auto exp = dyn_cast<mp::ExpOp>(anchor);
+  if (!exp)
+    return false;
+  for (Operation *user : getUsers(exp.getResult()))
+    if (auto sum = dyn_cast<mp::ReduceSumOp>(user);
+        sum && matchSum(exp, sum, marker))
+      return true;
+  return false;
+}
