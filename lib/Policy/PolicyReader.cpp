@@ -183,12 +183,12 @@ Error PolicyReader::readTop(const json::Object &table) {
   if (!kind)
     return error("kind: must be 'autocast', 'graph-coloring' or 'converter'");
   policy.kind = *kind;
-  std::optional<PolicyFramework> framework =
-      StringSwitch<std::optional<PolicyFramework>>(
+  std::optional<Framework> framework =
+      StringSwitch<std::optional<Framework>>(
           table.getString("framework").value_or(""))
-          .Case("pytorch", PolicyFramework::PyTorch)
-          .Case("tensorflow", PolicyFramework::TensorFlow)
-          .Case("onnx", PolicyFramework::Onnx)
+          .Case("pytorch", Framework::PyTorch)
+          .Case("tensorflow", Framework::TensorFlow)
+          .Case("onnx", Framework::Onnx)
           .Default(std::nullopt);
   if (!framework)
     return error("framework: must be 'pytorch', 'tensorflow' or 'onnx'");

@@ -8,6 +8,8 @@
 #ifndef MPOPT_PASSES_TRANSFORMS_PASSES_H
 #define MPOPT_PASSES_TRANSFORMS_PASSES_H
 
+#include "mpopt/Dialect/MPDialect.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

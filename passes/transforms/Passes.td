@@ -29,4 +29,26 @@ def RecognizeIdioms : Pass<"mp-recognize-idioms", "::mlir::ModuleOp"> {
   }];
 }
 
+def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::ModuleOp"> {
+  let summary = "Give every value the dtype it would have in another arithmetic";
+  let description = [{
+    Inserts `mp.cast` (its origin says why: `policy`, `promotion`, `storage`),
+    re-infers every type, and leaves `mp.category` on the ops and `mp.precision`,
+    `mp.policy` and `mp.low_type` on the module. Idioms should be recognised
+    before, since a member is judged as the composite.
+
+    - `as-is` only annotates;
+    - `fp16`, `bf16`: every float input, constant and result is stored so;
+    - `autocast-fp16`, `autocast-bf16`: what the policy does, PyTorch op by op,
+      TensorFlow by painting the graph, a converter by its block list.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"auto\"",
+      "as-is, fp16, bf16, autocast-fp16, autocast-bf16, or auto">,
+    Option<"policy", "policy", "std::string", "\"pytorch-cuda-2.14\"",
+      "a built-in policy or a file">,
+  ];
+  let dependentDialects = ["::mpopt::mp::MPDialect"];
+}
+
 #endif // MPOPT_PASSES_TRANSFORMS_PASSES_TD

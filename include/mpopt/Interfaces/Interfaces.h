@@ -9,15 +9,9 @@
 #define MPOPT_INTERFACES_INTERFACES_H
 
 #include "mpopt/Interfaces/ShapeFacts.h"
+#include "mpopt/Support/Framework.h"
 
 #include "mlir/IR/OpDefinition.h"
-
-namespace mpopt {
-
-/// Whose tables name an op.
-enum class Framework { PyTorch, TensorFlow, Onnx };
-
-} // namespace mpopt
 
 #include "mpopt/Interfaces/Interfaces.h.inc"
 

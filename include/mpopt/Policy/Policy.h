@@ -27,6 +27,8 @@
 #ifndef MPOPT_POLICY_POLICY_H
 #define MPOPT_POLICY_POLICY_H
 
+#include "mpopt/Support/Framework.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -69,8 +71,6 @@ enum class PolicyKind {
   Converter
 };
 
-enum class PolicyFramework { PyTorch, TensorFlow, Onnx };
-
 class Policy {
 public:
   /// The policy that is taken where none is named.
@@ -88,7 +88,7 @@ public:
 
   llvm::StringRef getName() const { return name; }
   PolicyKind getKind() const { return kind; }
-  PolicyFramework getFramework() const { return framework; }
+  Framework getFramework() const { return framework; }
   /// The framework's version that the table describes, and where it was read.
   llvm::StringRef getVersion() const { return version; }
   llvm::StringRef getSource() const { return source; }
@@ -111,7 +111,7 @@ private:
 
   std::string name, version, source;
   PolicyKind kind = PolicyKind::Autocast;
-  PolicyFramework framework = PolicyFramework::PyTorch;
+  Framework framework = Framework::PyTorch;
   llvm::StringMap<Category> categories;
   llvm::StringMap<std::vector<unsigned>> fixedOperands;
   std::optional<double> maxFinite, minPositive;

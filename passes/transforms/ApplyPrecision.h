@@ -1,0 +1,37 @@
+//===- ApplyPrecision.h - Judge a model under another arithmetic -*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H
+#define MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H
+
+#include "mpopt/Policy/Policy.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mpopt {
+
+/// Which arithmetic to judge.
+enum class Precision { AsIs, Fp16, Bf16, AutocastFp16, AutocastBf16 };
+
+/// "as-is", "fp16", "bf16", "autocast-fp16", "autocast-bf16".
+llvm::StringRef toString(Precision precision);
+std::optional<Precision> parsePrecision(llvm::StringRef text);
+
+/// What `auto` means for a model: as-is if it computes in a 16-bit or narrower
+/// float anywhere, else autocast-fp16. Storing weights in 16 bits, casting and
+/// (de)quantising is not computing.
+Precision resolvePrecision(mlir::ModuleOp module);
+
+/// Gives every value the dtype it would have under `precision`, with explicit
+/// casts, and every op its category in `policy`. Failure is reported.
+llvm::LogicalResult applyPrecision(mlir::ModuleOp module, Precision precision,
+                                   const Policy &policy);
+
+} // namespace mpopt
+
+#endif // MPOPT_PASSES_TRANSFORMS_APPLYPRECISION_H

@@ -1,0 +1,126 @@
+//===- Categories.cpp - Each op's category under a policy
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two things stand between an op's names and its category. Names of a dimension
+// ("avg_pool3d") hold for that dimension only, and CPU autocast does treat
+// avg_pool3d and avg_pool2d differently. And a member of a recognised idiom is
+// judged as the composite: a framework that runs layer_norm as one kernel never
+// asks its table about the rsqrt inside. Converters go node by node through the
+// file, so for them a member is what it is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/transforms/precision/Categories.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Interfaces/Interfaces.h"
+
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// The number before the last 'd' of "conv2d" or "conv_transpose2d.input".
+static std::optional<int64_t> getNameDimension(StringRef name) {
+  name = name.split('.').first;
+  if (name.size() < 2 || name.back() != 'd' ||
+      !llvm::isDigit(name[name.size() - 2]))
+    return std::nullopt;
+  return name[name.size() - 2] - '0';
+}
+
+/// `names` less those of another dimension than `op`'s data has, where the op
+/// goes by names of several: the axes behind batch and channel count.
+static SmallVector<StringRef> fitRank(ArrayRef<StringRef> names,
+                                      Operation *op) {
+  SmallVector<StringRef> fitting(names);
+  llvm::SmallSet<int64_t, 3> dimensions;
+  for (StringRef name : names)
+    if (std::optional<int64_t> dimension = getNameDimension(name))
+      dimensions.insert(*dimension);
+  MaybeShape shape =
+      op->getNumOperands() ? getShape(op->getOperand(0)) : std::nullopt;
+  if (dimensions.size() < 2 || !shape)
+    return fitting;
+  llvm::erase_if(fitting, [&](StringRef name) {
+    std::optional<int64_t> dimension = getNameDimension(name);
+    return dimension && *dimension + 2 != int64_t(shape->size());
+  });
+  return fitting;
+}
+
+/// A composite's names, for the kinds whose name in the tables is not the
+/// kind's own. TensorFlow has kernels for few of them and decomposes the others
+/// itself, so that there the members are judged one by one.
+static StringRef getCompositeName(StringRef kind, Framework framework) {
+  if (framework == Framework::TensorFlow)
+    return StringSwitch<StringRef>(kind)
+        .Case("softmax", "Softmax")
+        .Case("log_softmax", "LogSoftmax")
+        .Case("softplus", "Softplus")
+        .Case("sigmoid", "Sigmoid")
+        .Default("");
+  return StringSwitch<StringRef>(kind)
+      .Case("softmax", "softmax.int")
+      .Case("log_softmax", "log_softmax.int")
+      .Case("l2_normalize", "normalize")
+      .Default(kind);
+}
+
+Categories::Categories(ModuleOp module, const Policy &policy) : policy(policy) {
+  module.walk([&](Operation *op) {
+    if (std::optional<Category> category = find(op))
+      categories[op] = *category;
+    if (auto precision = dyn_cast<PrecisionOpInterface>(op)) {
+      ArrayRef<unsigned> fixed = policy.getFixedOperands(
+          precision.getFrameworkNames(policy.getFramework()));
+      if (!fixed.empty())
+        fixedOperands[op] = fixed;
+    }
+  });
+}
+
+std::optional<Category> Categories::find(Operation *op) const {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  if (!precision)
+    return std::nullopt;
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  if (idiom && policy.getKind() != PolicyKind::Converter) {
+    StringRef name =
+        getCompositeName(idiom.getKind().getValue(), policy.getFramework());
+    if (!name.empty())
+      return policy.lookup(name);
+  }
+  return policy.lookup(
+      fitRank(precision.getFrameworkNames(policy.getFramework()), op));
+}
+
+std::optional<Category> Categories::get(Operation *op) const {
+  auto found = categories.find(op);
+  if (found == categories.end())
+    return std::nullopt;
+  return found->second;
+}
+
+bool Categories::governs(OpOperand &operand) const {
+  auto precision = dyn_cast<PrecisionOpInterface>(operand.getOwner());
+  return isa<FloatType>(getElementType(operand.get())) && precision &&
+         precision.isPrecisionOperand(operand.getOperandNumber()) &&
+         !llvm::is_contained(fixedOperands.lookup(operand.getOwner()),
+                             operand.getOperandNumber());
+}
+
+void Categories::annotate(ModuleOp module) const {
+  module.walk([&](Operation *op) {
+    if (std::optional<Category> category = get(op))
+      op->setAttr("mp.category",
+                  StringAttr::get(op->getContext(), toString(*category)));
+  });
+}

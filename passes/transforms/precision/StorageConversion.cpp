@@ -1,0 +1,135 @@
+//===- StorageConversion.cpp - Every value stored in a 16-bit format
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The arithmetic of a converted file: inputs, constants and results of nodes
+// are rounded to the low type when they are stored. Two users: the plain modes
+// fp16 and bf16, which take every float, and the converters of ONNX files,
+// which take FP32 only and leave ops of their block list in FP32 between casts.
+//
+// A constant keeps its bytes and gets a cast, so that what it loses can be read
+// off. Operands that are parameters in a dtype of their own stay as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/transforms/precision/Strategy.h"
+
+#include "mpopt/Interfaces/Interfaces.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::mp;
+
+namespace {
+class StorageConversion : public PrecisionStrategy {
+public:
+  StorageConversion(const Categories &categories, FloatType lowType, bool all)
+      : PrecisionStrategy(categories, lowType), all(all) {}
+
+  Type convertArgument(Type type) override { return convert(type); }
+  void rewriteOperands(Operation *op) override;
+  void prepareResults(Operation *op) override;
+  void finishResults(Operation *op) override;
+
+private:
+  bool isConverted(Type elementType) const;
+  Type convert(Type type) const;
+  bool isBlocked(Operation *op) const {
+    return categories.get(op) == Category::Block;
+  }
+  void restore(OpOperand &operand, CastOrigin origin);
+
+  bool all;
+};
+} // namespace
+
+bool StorageConversion::isConverted(Type elementType) const {
+  if (elementType == lowType || !isa<FloatType>(elementType))
+    return false;
+  return all ? elementType.getIntOrFloatBitWidth() >= 16 : elementType.isF32();
+}
+
+static Type getInnerElement(Type type) {
+  if (auto sequence = dyn_cast<SequenceType>(type))
+    return getInnerElement(sequence.getElementType());
+  if (auto optional = dyn_cast<OptionalType>(type))
+    return getInnerElement(optional.getElementType());
+  return getElementType(type);
+}
+
+Type StorageConversion::convert(Type type) const {
+  return isConverted(getInnerElement(type)) ? withElementType(type, lowType)
+                                            : type;
+}
+
+/// Gives an operand that needs f32 what was there before it was stored, if that
+/// is at hand (two blocked ops in a row), else widens it.
+void StorageConversion::restore(OpOperand &operand, CastOrigin origin) {
+  if (getElementType(operand.get()) != lowType)
+    return;
+  auto stored = operand.get().getDefiningOp<CastOp>();
+  if (stored && casts.owns(stored) &&
+      stored.getOrigin() == CastOrigin::Policy &&
+      getElementType(stored.getInput()).isF32())
+    operand.set(stored.getInput());
+  else
+    casts.castOperand(operand, Float32Type::get(lowType.getContext()), origin);
+}
+
+void StorageConversion::rewriteOperands(Operation *op) {
+  bool blocked = isBlocked(op);
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<FloatType>(getElementType(operand.get())))
+      continue;
+    // In the plain modes only what the op itself fixes is exempt: which
+    // parameters a framework would have kept is not the question there.
+    bool fixed = all ? precision && !precision.isPrecisionOperand(
+                                        operand.getOperandNumber())
+                     : precision && !categories.governs(operand);
+    bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
+    if (fixed || blocked) {
+      // A constant is still what the model has.
+      if (!isConstant)
+        restore(operand, blocked ? CastOrigin::Policy : CastOrigin::Storage);
+      continue;
+    }
+    if (isConverted(getElementType(operand.get())))
+      casts.castOperand(operand, lowType, CastOrigin::Storage);
+  }
+}
+
+void StorageConversion::prepareResults(Operation *op) {
+  if (isa<ConstantOp>(op) || isBlocked(op))
+    return;
+  for (Value result : op->getResults())
+    result.setType(convert(result.getType()));
+}
+
+void StorageConversion::finishResults(Operation *op) {
+  if (isa<ConstantOp>(op))
+    return;
+  // Blocked ops, and those whose result has one float type whatever comes in.
+  for (Value result : op->getResults()) {
+    if (!isConverted(getElementType(result)))
+      continue;
+    SmallVector<OpOperand *> uses = llvm::map_to_vector(
+        result.getUses(), [](OpOperand &use) { return &use; });
+    if (uses.empty())
+      continue;
+    Value stored =
+        casts.get(result, lowType,
+                  isBlocked(op) ? CastOrigin::Policy : CastOrigin::Storage);
+    for (OpOperand *use : uses)
+      use->set(stored);
+  }
+}
+
+std::unique_ptr<PrecisionStrategy>
+mpopt::makeStorageConversion(const Categories &categories, FloatType lowType,
+                             bool all) {
+  return std::make_unique<StorageConversion>(categories, lowType, all);
+}
