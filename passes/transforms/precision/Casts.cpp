@@ -34,9 +34,9 @@ Value CastInserter::get(Value value, Type elementType, CastOrigin origin) {
     return cast.getResult();
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  cast = CastOp::create(builder, value.getLoc(),
-                        withElementType(value.getType(), elementType), value,
-                        origin, /*saturate=*/false);
+  cast = CastOp::create(
+      builder, value.getLoc(), withElementType(value.getType(), elementType),
+      value, origin, /*saturate=*/false, /*round_mode=*/StringAttr());
   keys[cast] = key;
   return cast.getResult();
 }
