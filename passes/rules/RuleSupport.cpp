@@ -8,8 +8,7 @@
 #include "passes/rules/RuleSupport.h"
 
 #include "mpopt/Analysis/Fingerprint.h"
-#include "mpopt/Dialect/MPDialect.h"
-#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Analysis/Names.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
@@ -23,34 +22,11 @@ using namespace mpopt;
 // Names
 //===----------------------------------------------------------------------===//
 
-std::string mpopt::getDtypeName(Type elementType) {
-  if (isa<mp::UnknownType>(elementType))
-    return "unknown";
-  if (isa<mp::StringType>(elementType))
-    return "string";
-  std::string name;
-  llvm::raw_string_ostream(name) << elementType;
-  return name;
-}
-
-std::string mpopt::getTensorName(Value value) {
-  while (true) {
-    if (StringRef name = getValueName(value); !name.empty())
-      return name.str();
-    auto cast = value.getDefiningOp<mp::CastOp>();
-    if (!cast || cast.getOrigin() == mp::CastOrigin::Model)
-      return {};
-    value = cast.getInput();
-  }
-}
-
 OpRef mpopt::getOpRef(Operation *op) {
-  OpRef ref{getNodeName(op).str(), getNodeType(op).str(), getScope(op).str()};
-  if (ref.type.empty())
-    ref.type = op->getName().getStringRef().str();
-  if (ref.name.empty())
-    ref.name = op->getName().getStringRef().str();
-  return ref;
+  StringRef type = getNodeType(op);
+  if (type.empty())
+    type = op->getName().getStringRef();
+  return {getOpName(op), type.str(), getScope(op).str()};
 }
 
 std::optional<SourceLine> mpopt::getSource(Operation *op) {
@@ -145,6 +121,11 @@ double RulePass::threshold(StringRef key) {
   const ThresholdInfo *threshold = findThreshold(key);
   assert(threshold && "threshold is not in Rules.td");
   return threshold->value;
+}
+
+unsigned RulePass::jobs() {
+  auto jobs = getOperation()->getAttrOfType<IntegerAttr>("mp.jobs");
+  return jobs ? jobs.getInt() : 0;
 }
 
 void RulePass::runOnOperation() {

@@ -25,6 +25,7 @@
 #ifndef MPOPT_PASSES_RULES_RULESUPPORT_H
 #define MPOPT_PASSES_RULES_RULESUPPORT_H
 
+#include "mpopt/Analysis/Names.h"
 #include "mpopt/Report/Finding.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -109,6 +110,10 @@ protected:
   /// `--set`) says instead.
   double threshold(llvm::StringRef key);
 
+  /// Threads a rule may use (`mp.jobs` on the module, from `--jobs`); 0 for as
+  /// many as there are cores.
+  unsigned jobs();
+
 private:
   void runOnOperation() final;
 
@@ -116,13 +121,7 @@ private:
   FindingList *findings = nullptr;
 };
 
-/// `f16`, `bf16`, `f8E4M3FN`, `i64` ...: an element type as reports write it.
-std::string getDtypeName(mlir::Type elementType);
-
-/// How reports call a value and an op. A value that a pass made (a cast of a
-/// policy) is called after the tensor it was made from; an op without a node
-/// after its mp name.
-std::string getTensorName(mlir::Value value);
+/// An op in the model's words; its mp name where the model has none.
 OpRef getOpRef(mlir::Operation *op);
 
 /// File and line of the op in the model's source, if the model has them.

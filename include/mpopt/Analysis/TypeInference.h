@@ -16,7 +16,8 @@ namespace mpopt {
 
 /// Sets the result types of one op from its operands, by its own inference. A
 /// static dim that the result already had and inference does not know is kept.
-/// Facts about its elements go to `facts`. Ops of other dialects are left alone.
+/// Facts about its elements go to `facts`. Ops of other dialects are left
+/// alone.
 llvm::LogicalResult inferTypes(mlir::Operation *op, ShapeFacts &facts);
 
 /// The same for every op below `root`, in order: what a transform calls after

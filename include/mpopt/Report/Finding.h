@@ -56,8 +56,8 @@ struct Cause {
 };
 
 /// What to do. `kind` is a word for tools (`keep-fp32`, `change-constant`,
-/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`); a `safe` one does not change
-/// the model's results beyond rounding.
+/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`); a `safe` one
+/// does not change the model's results beyond rounding.
 struct Fix {
   std::string kind;
   bool safe = false;

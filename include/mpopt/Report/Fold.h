@@ -1,0 +1,56 @@
+//===- Fold.h - Many findings, few things to say
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A transformer repeats a finding once a layer, and an overflow is followed by
+// everything downstream of it. Reports for people show each once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_FOLD_H
+#define MPOPT_REPORT_FOLD_H
+
+#include "mpopt/Report/Finding.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+/// Equal findings at places that differ only in numbers.
+struct FoldedFinding {
+  /// In the model's order, never empty.
+  std::vector<const Finding *> members;
+  /// The names differ in one number only, as those of repeated layers do.
+  bool layers = false;
+  /// Findings that follow from the members.
+  unsigned consequences = 0;
+
+  const Finding &first() const { return *members.front(); }
+};
+
+/// One rule's findings of one severity and certainty.
+struct FindingGroup {
+  std::string rule;
+  Severity severity;
+  Certainty certainty;
+  std::vector<FoldedFinding> folded;
+
+  unsigned size() const;
+};
+
+/// `/layers.12/Add_3` as `/layers.#/Add_#`.
+std::string foldDigits(llvm::StringRef text);
+
+/// Worst first, then surest, then by rule.
+std::vector<FindingGroup> groupFindings(llvm::ArrayRef<Finding> findings);
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_FOLD_H

@@ -1,0 +1,23 @@
+//===- JsonSupport.h - Values that JSON has no form for
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_JSONSUPPORT_H
+#define MPOPT_REPORT_JSONSUPPORT_H
+
+#include "llvm/Support/JSON.h"
+
+namespace mpopt {
+
+/// A number; infinities as the strings `inf` and `-inf`, NaN as null.
+llvm::json::Value jsonNumber(double value);
+
+/// Text as valid UTF-8: bytes that are none are replaced.
+std::string jsonText(llvm::StringRef text);
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_JSONSUPPORT_H

@@ -1,0 +1,84 @@
+//===- Report.h - The verdict on one model, and its forms
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_REPORT_H
+#define MPOPT_REPORT_REPORT_H
+
+#include "mpopt/Report/Finding.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+struct RuleInfo;
+
+/// What was taken for granted about one input.
+struct Assumption {
+  std::string input;
+  Interval bound;
+  double mean = 0;
+  double std = 0;
+  std::string source; ///< `default`, `option`, `model` or `data`.
+};
+
+struct ModelReport {
+  std::string path;
+  std::string format; ///< `onnx`, `torchscript` or `mlir`.
+  uint64_t nodes = 0;
+  uint64_t parameters = 0;
+  std::string precision;
+  std::string policy; ///< Empty unless the precision follows one.
+  std::vector<Assumption> assumptions;
+
+  unsigned ops = 0;
+  unsigned modelled = 0;
+  std::map<std::string, unsigned> unmodelled; ///< `domain::Type` -> nodes.
+
+  /// Findings of the selected rules that are listed.
+  std::vector<Finding> findings;
+  /// By certainty, the ones that are not listed included.
+  unsigned certain = 0, likely = 0, possible = 0;
+
+  /// About the run (weights that are missing), not about the model.
+  std::vector<std::string> warnings;
+  double seconds = 0;
+};
+
+struct SeverityCounts {
+  unsigned error = 0, warning = 0, note = 0;
+};
+SeverityCounts countSeverities(llvm::ArrayRef<Finding> findings);
+
+/// `mpopt-report/1`, or `mpopt-reports/1` for several models.
+void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
+               bool several, llvm::StringRef version);
+
+struct TextOptions {
+  bool color = false;
+  unsigned width = 96;
+};
+/// For people: by rule, repeated layers folded, consequences counted.
+void writeText(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
+               const TextOptions &options);
+
+// `--list-rules` and `--explain`.
+void writeRuleList(llvm::raw_ostream &os, const TextOptions &options);
+void writeRuleListJson(llvm::raw_ostream &os);
+void writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
+                   const TextOptions &options);
+void writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule);
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_REPORT_H

@@ -1,0 +1,58 @@
+//===- Names.cpp - What reports call values and ops
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Analysis/Names.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+std::string mpopt::getDtypeName(Type elementType) {
+  if (isa<mp::UnknownType>(elementType))
+    return "unknown";
+  if (isa<mp::StringType>(elementType))
+    return "string";
+  std::string name;
+  llvm::raw_string_ostream(name) << elementType;
+  return name;
+}
+
+// The path of the body that holds a value. A block argument belongs to the body
+// whose ops have the scope; an empty body has no scope of its own.
+static StringRef getScopeOf(Value value) {
+  if (Operation *op = value.getDefiningOp())
+    return getScope(op);
+  Block *block = cast<BlockArgument>(value).getOwner();
+  return block->empty() ? StringRef() : getScope(&block->front());
+}
+
+std::string mpopt::getTensorPath(Value value) {
+  StringRef name = getValueName(value);
+  if (name.empty())
+    return {};
+  StringRef scope = getScopeOf(value);
+  return scope.empty() ? name.str() : (scope + "/" + name).str();
+}
+
+std::string mpopt::getTensorName(Value value) {
+  while (true) {
+    if (std::string name = getTensorPath(value); !name.empty())
+      return name;
+    auto cast = value.getDefiningOp<mp::CastOp>();
+    if (!cast || cast.getOrigin() == mp::CastOrigin::Model)
+      return {};
+    value = cast.getInput();
+  }
+}
+
+std::string mpopt::getOpName(Operation *op) {
+  StringRef name = getNodeName(op);
+  return (name.empty() ? op->getName().getStringRef() : name).str();
+}

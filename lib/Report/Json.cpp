@@ -1,0 +1,176 @@
+//===- Json.cpp - Reports as JSON
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The schema is a contract (docs/json.md): keys may be added, none changes its
+// meaning.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Report.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::json::OStream;
+
+llvm::json::Value mpopt::jsonNumber(double value) {
+  if (std::isnan(value))
+    return nullptr;
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+std::string mpopt::jsonText(StringRef text) {
+  return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
+}
+
+// Names come from files and need not be UTF-8, which JSON must be.
+static void attribute(OStream &json, StringRef key, StringRef text) {
+  json.attribute(key, jsonText(text));
+}
+
+static void attribute(OStream &json, StringRef key,
+                      const std::optional<Interval> &interval) {
+  if (!interval)
+    return;
+  json.attributeObject(key, [&] {
+    json.attribute("lo", jsonNumber(interval->lo));
+    json.attribute("hi", jsonNumber(interval->hi));
+  });
+}
+
+static void writeFinding(OStream &json, const Finding &finding) {
+  json.attribute("rule", finding.rule);
+  const RuleInfo *rule = findRule(finding.rule);
+  json.attribute("name", rule ? StringRef(rule->name) : StringRef());
+  json.attribute("severity", StringRef(toString(finding.severity)));
+  json.attribute("certainty", StringRef(toString(finding.certainty)));
+  json.attributeObject("op", [&] {
+    attribute(json, "name", finding.op.name);
+    attribute(json, "type", finding.op.type);
+    attribute(json, "scope", finding.op.scope);
+  });
+  attribute(json, "tensor", finding.tensor);
+  json.attribute("dtype", finding.dtype);
+  attribute(json, "bound", finding.bound);
+  attribute(json, "likely", finding.likely);
+  attribute(json, "message", finding.message);
+  json.attributeArray("cause", [&] {
+    for (const Cause &cause : finding.causes)
+      json.object([&] {
+        attribute(json, "tensor", cause.tensor);
+        attribute(json, "op", cause.op);
+        attribute(json, "why", cause.why);
+      });
+  });
+  json.attributeArray("fixes", [&] {
+    for (const Fix &fix : finding.fixes)
+      json.object([&] {
+        json.attribute("kind", fix.kind);
+        json.attribute("safe", fix.safe);
+        attribute(json, "text", fix.text);
+      });
+  });
+  if (finding.location)
+    json.attributeObject("location", [&] {
+      attribute(json, "file", finding.location->file);
+      json.attribute("line", finding.location->line);
+    });
+  if (!finding.root.empty())
+    json.attribute("root", finding.root);
+  json.attribute("fingerprint", finding.fingerprint);
+}
+
+static void writeReport(OStream &json, const ModelReport &report,
+                        StringRef version) {
+  json.attribute("schema", "mpopt-report/1");
+  json.attributeObject("tool", [&] {
+    json.attribute("name", "mpopt");
+    json.attribute("version", version);
+  });
+  json.attributeObject("model", [&] {
+    attribute(json, "path", report.path);
+    json.attribute("format", report.format);
+    json.attribute("nodes", report.nodes);
+    json.attribute("parameters", report.parameters);
+  });
+  json.attribute("precision", report.precision);
+  if (!report.policy.empty())
+    attribute(json, "policy", report.policy);
+  json.attributeArray("assumptions", [&] {
+    for (const Assumption &assumption : report.assumptions)
+      json.object([&] {
+        attribute(json, "input", assumption.input);
+        json.attribute("lo", jsonNumber(assumption.bound.lo));
+        json.attribute("hi", jsonNumber(assumption.bound.hi));
+        json.attribute("mean", jsonNumber(assumption.mean));
+        json.attribute("std", jsonNumber(assumption.std));
+        json.attribute("source", assumption.source);
+      });
+  });
+  json.attributeObject("coverage", [&] {
+    json.attribute("ops", report.ops);
+    json.attribute("modelled", report.modelled);
+    json.attributeObject("unmodelled", [&] {
+      for (const auto &[type, count] : report.unmodelled)
+        json.attribute(jsonText(type), count);
+    });
+  });
+  json.attributeObject("summary", [&] {
+    SeverityCounts counts = countSeverities(report.findings);
+    json.attribute("error", counts.error);
+    json.attribute("warning", counts.warning);
+    json.attribute("note", counts.note);
+    json.attribute("certain", report.certain);
+    json.attribute("likely", report.likely);
+    json.attribute("possible", report.possible);
+    // Nothing is proved about values before ranges are computed.
+    json.attribute("proved", 0);
+  });
+  if (!report.warnings.empty())
+    json.attributeArray("warnings", [&] {
+      for (const std::string &warning : report.warnings)
+        json.value(jsonText(warning));
+    });
+  json.attributeArray("findings", [&] {
+    for (const Finding &finding : report.findings)
+      json.object([&] { writeFinding(json, finding); });
+  });
+}
+
+SeverityCounts mpopt::countSeverities(llvm::ArrayRef<Finding> findings) {
+  SeverityCounts counts;
+  for (const Finding &finding : findings) {
+    counts.error += finding.severity == Severity::Error;
+    counts.warning += finding.severity == Severity::Warning;
+    counts.note += finding.severity == Severity::Note;
+  }
+  return counts;
+}
+
+void mpopt::writeJson(llvm::raw_ostream &os,
+                      llvm::ArrayRef<ModelReport> reports, bool several,
+                      StringRef version) {
+  OStream json(os, /*IndentSize=*/2);
+  if (!several) {
+    json.object([&] { writeReport(json, reports.front(), version); });
+  } else {
+    json.object([&] {
+      json.attribute("schema", "mpopt-reports/1");
+      json.attributeArray("reports", [&] {
+        for (const ModelReport &report : reports)
+          json.object([&] { writeReport(json, report, version); });
+      });
+    });
+  }
+  json.flush();
+  os << '\n';
+}

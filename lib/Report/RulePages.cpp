@@ -1,0 +1,146 @@
+//===- RulePages.cpp - --list-rules and --explain
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TextStyle.h"
+
+#include "mpopt/Report/Report.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::json::OStream;
+
+static std::string getThresholdText(const ThresholdInfo &threshold) {
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << StringRef(threshold.key) << '=' << llvm::format("%g", threshold.value);
+  return text;
+}
+
+void mpopt::writeRuleList(llvm::raw_ostream &os, const TextOptions &options) {
+  TextStyle style(os, options);
+  StringRef family;
+  for (const RuleInfo &rule : getRules()) {
+    if (family != StringRef(rule.family)) {
+      if (!family.empty())
+        os << '\n';
+      family = rule.family;
+      style.bold(family);
+      os << '\n';
+    }
+    os << "  ";
+    style.severity(rule.severity, rule.id);
+    os << "  " << llvm::left_justify(rule.name, 26) << ' '
+       << llvm::left_justify(StringRef(toString(rule.severity)), 8);
+    style.wrap(rule.summary, 45);
+    for (const ThresholdInfo &threshold : rule.thresholds) {
+      os.indent(9) << "--set ";
+      style.wrap(getThresholdText(threshold) + ": " +
+                     std::string(threshold.meaning),
+                 15);
+    }
+  }
+  os << "\n`mpopt --explain RULE` says what a rule finds, why it matters and "
+        "what to do.\n";
+}
+
+static void writeRule(OStream &json, const RuleInfo &rule) {
+  json.attribute("id", StringRef(rule.id));
+  json.attribute("name", StringRef(rule.name));
+  json.attribute("family", StringRef(rule.family));
+  json.attribute("severity", StringRef(toString(rule.severity)));
+  json.attribute("since", StringRef(rule.since));
+  json.attribute("observable", StringRef(rule.observable));
+  json.attribute("summary", StringRef(rule.summary));
+  json.attributeArray("thresholds", [&] {
+    for (const ThresholdInfo &threshold : rule.thresholds)
+      json.object([&] {
+        json.attribute("key", StringRef(threshold.key));
+        json.attribute("default", threshold.value);
+        json.attribute("meaning", StringRef(threshold.meaning));
+      });
+  });
+}
+
+void mpopt::writeRuleListJson(llvm::raw_ostream &os) {
+  OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("schema", "mpopt-rules/1");
+    json.attributeArray("rules", [&] {
+      for (const RuleInfo &rule : getRules())
+        json.object([&] { writeRule(json, rule); });
+    });
+  });
+  json.flush();
+  os << '\n';
+}
+
+// A fenced block without its fences, indented.
+static void writeBlock(llvm::raw_ostream &os, StringRef text) {
+  llvm::SmallVector<StringRef> lines;
+  text.split(lines, '\n');
+  for (StringRef line : lines) {
+    if (line.starts_with("```"))
+      continue;
+    if (!line.empty())
+      os.indent(2) << line;
+    os << '\n';
+  }
+}
+
+void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
+                          const TextOptions &options) {
+  TextStyle style(os, options);
+  style.severity(rule.severity, rule.id);
+  os << ' ';
+  style.bold(rule.name);
+  os << "  (" << StringRef(toString(rule.severity)) << ", "
+     << StringRef(rule.family) << ", since " << StringRef(rule.since) << ")\n";
+  os << StringRef(rule.summary) << '\n';
+  auto section = [&](StringRef title, StringRef text) {
+    os << '\n';
+    style.bold(title);
+    os << '\n';
+    writeBlock(os, text);
+  };
+  section("What it finds", rule.what);
+  section("Why it matters", rule.why);
+  section("Example", rule.example);
+  section("Do instead", rule.instead);
+  os << '\n';
+  style.bold("Seen at run time");
+  os << '\n';
+  os.indent(2);
+  style.wrap(rule.observable, 2);
+  if (rule.thresholds.empty())
+    return;
+  os << '\n';
+  style.bold("Settings");
+  os << '\n';
+  for (const ThresholdInfo &threshold : rule.thresholds) {
+    os << "  --set " << getThresholdText(threshold) << "\n      ";
+    style.wrap(threshold.meaning, 6);
+  }
+}
+
+void mpopt::writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule) {
+  OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("schema", "mpopt-rule/1");
+    writeRule(json, rule);
+    json.attribute("what", StringRef(rule.what));
+    json.attribute("why", StringRef(rule.why));
+    json.attribute("example", StringRef(rule.example));
+    json.attribute("instead", StringRef(rule.instead));
+  });
+  json.flush();
+  os << '\n';
+}

@@ -1,0 +1,318 @@
+//===- Text.cpp - Reports for people
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   warning[MP103]: silent-upcast: a 32-bit operand among 16-bit ones widens
+//   ...
+//     --> /layers.0/Add (Add, f32)  x 12 layers
+//         mixes f16 and f32 operands, so f32 spreads from here
+//         - /layers.0/scale: brings f32
+//     = safe: cast the f16 operand explicitly in front of the op
+//
+//===----------------------------------------------------------------------===//
+
+#include "TextStyle.h"
+
+#include "mpopt/Report/Fold.h"
+#include "mpopt/Report/Report.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Format.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::Twine;
+
+// What is shown of long lists; JSON has everything.
+static constexpr size_t kMaxPlaces = 8;
+static constexpr size_t kMaxCauses = 4;
+static constexpr size_t kMaxNames = 3;
+static constexpr size_t kMaxUnmodelled = 6;
+static constexpr size_t kMaxAssumptions = 6;
+
+static std::string plural(uint64_t count, StringRef noun) {
+  return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
+}
+
+// 1234567 as 1,234,567.
+static std::string withCommas(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (int position = int(text.size()) - 3; position > 0; position -= 3)
+    text.insert(position, ",");
+  return text;
+}
+
+static std::string getNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4g", value);
+  return text;
+}
+
+static std::string getInterval(const Interval &interval) {
+  return "[" + getNumber(interval.lo) + ", " + getNumber(interval.hi) + "]";
+}
+
+static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
+  return llvm::equal(lhs.fixes, rhs.fixes, [](const Fix &a, const Fix &b) {
+    return a.text == b.text && a.safe == b.safe;
+  });
+}
+
+namespace {
+class TextReport {
+public:
+  TextReport(llvm::raw_ostream &os, const TextOptions &options)
+      : os(os), style(os, options) {}
+
+  void write(const ModelReport &report);
+  void writeTotal(llvm::ArrayRef<ModelReport> reports);
+
+private:
+  void writeHead(const ModelReport &report);
+  void writeGroup(const FindingGroup &group);
+  void writePlace(const FoldedFinding &fold, bool withFixes);
+  void writeFixes(const Finding &finding, unsigned indent);
+  void writeSummary(const ModelReport &report);
+  void writeCoverage(const ModelReport &report);
+  void writeAssumptions(const ModelReport &report);
+  void writeCounts(SeverityCounts counts);
+
+  llvm::raw_ostream &os;
+  TextStyle style;
+};
+} // namespace
+
+void TextReport::write(const ModelReport &report) {
+  writeHead(report);
+  std::vector<FindingGroup> groups = groupFindings(report.findings);
+  for (const FindingGroup &group : groups) {
+    os << '\n';
+    writeGroup(group);
+  }
+  os << '\n';
+  writeSummary(report);
+}
+
+void TextReport::writeHead(const ModelReport &report) {
+  style.bold(report.path);
+  os << ": " << report.format << ", " << plural(report.nodes, "node") << ", "
+     << withCommas(report.parameters)
+     << (report.parameters == 1 ? " parameter" : " parameters")
+     << "; judged as " << report.precision;
+  if (!report.policy.empty())
+    os << " (" << report.policy << ')';
+  os << '\n';
+}
+
+void TextReport::writeGroup(const FindingGroup &group) {
+  const RuleInfo *rule = findRule(group.rule);
+  std::string head =
+      (StringRef(toString(group.severity)) + "[" + group.rule + "]").str();
+  style.severity(group.severity, head);
+  std::string title = ":";
+  if (rule)
+    title += " " + std::string(rule->name) + ": " + std::string(rule->summary);
+  if (group.certainty != Certainty::Certain)
+    title += " (" + std::string(toString(group.certainty)) + ")";
+  os << title.front();
+  os << ' ';
+  style.wrap(StringRef(title).drop_front(), 4, head.size() + 2);
+
+  const Finding &first = group.folded.front().first();
+  bool sameFixes = llvm::all_of(group.folded, [&](const FoldedFinding &fold) {
+    return haveSameFixes(fold.first(), first);
+  });
+  llvm::ArrayRef<FoldedFinding> places = group.folded;
+  for (const FoldedFinding &fold : places.take_front(kMaxPlaces))
+    writePlace(fold, /*withFixes=*/!sameFixes);
+  if (places.size() > kMaxPlaces) {
+    unsigned rest = 0;
+    for (const FoldedFinding &fold : places.drop_front(kMaxPlaces))
+      rest += fold.members.size();
+    style.dim("  --> ");
+    os << "and " << rest << " more (--format json lists all)\n";
+  }
+  if (sameFixes)
+    writeFixes(first, 2);
+  style.dim("  = ");
+  os << "more: mpopt --explain " << group.rule << '\n';
+}
+
+void TextReport::writePlace(const FoldedFinding &fold, bool withFixes) {
+  const Finding &finding = fold.first();
+  style.dim("  --> ");
+  style.bold(finding.op.name);
+  os << " (" << finding.op.type;
+  if (!finding.dtype.empty())
+    os << ", " << finding.dtype;
+  os << ')';
+  if (!finding.op.scope.empty())
+    os << " in " << finding.op.scope;
+  if (finding.location)
+    os << " at " << finding.location->file << ':' << finding.location->line;
+  if (fold.members.size() > 1) {
+    os << "  ";
+    style.bold(
+        ("x " + Twine(fold.members.size()) + (fold.layers ? " layers" : ""))
+            .str());
+  }
+  os << '\n';
+
+  os.indent(6);
+  style.wrap(finding.message, 6);
+  if (!finding.tensor.empty() && (finding.bound || finding.likely)) {
+    os.indent(6) << finding.tensor << ':';
+    if (finding.likely)
+      os << " likely " << getInterval(*finding.likely);
+    if (finding.bound)
+      os << (finding.likely ? "," : "") << " at most "
+         << getInterval(*finding.bound);
+    os << '\n';
+  }
+  llvm::ArrayRef<Cause> causes = finding.causes;
+  for (const Cause &cause : causes.take_front(kMaxCauses)) {
+    os << "      - ";
+    std::string who = cause.tensor.empty() ? cause.op : cause.tensor;
+    if (!cause.tensor.empty() && !cause.op.empty() && cause.op != cause.tensor)
+      who += " (" + cause.op + ")";
+    style.wrap(who.empty() ? cause.why : who + ": " + cause.why, 8);
+  }
+  if (causes.size() > kMaxCauses)
+    os << "      - and " << causes.size() - kMaxCauses << " more\n";
+  if (fold.consequences)
+    os << "      " << plural(fold.consequences, "other finding")
+       << (fold.consequences == 1 ? " follows" : " follow") << " from it\n";
+  if (fold.members.size() > 1) {
+    std::string also = "also";
+    llvm::ArrayRef<const Finding *> others(fold.members);
+    others = others.drop_front();
+    for (const Finding *other : others.take_front(kMaxNames))
+      also += (also == "also" ? " " : ", ") + other->op.name;
+    if (others.size() > kMaxNames)
+      also += " and " + std::to_string(others.size() - kMaxNames) + " more";
+    os.indent(6);
+    style.wrap(also, 11, 6);
+  }
+  if (withFixes)
+    writeFixes(finding, 6);
+}
+
+void TextReport::writeFixes(const Finding &finding, unsigned indent) {
+  for (const Fix &fix : finding.fixes) {
+    os.indent(indent);
+    style.dim("= ");
+    StringRef label = fix.safe ? "safe fix: " : "or: ";
+    os << label;
+    style.wrap(fix.text, indent + 4, indent + 2 + label.size());
+  }
+}
+
+void TextReport::writeCounts(SeverityCounts counts) {
+  if (counts.error + counts.warning + counts.note == 0) {
+    style.bold("no findings");
+    return;
+  }
+  StringRef separator;
+  auto part = [&](unsigned count, Severity severity, StringRef noun) {
+    if (!count)
+      return;
+    os << separator;
+    style.severity(severity, plural(count, noun));
+    separator = ", ";
+  };
+  part(counts.error, Severity::Error, "error");
+  part(counts.warning, Severity::Warning, "warning");
+  part(counts.note, Severity::Note, "note");
+}
+
+void TextReport::writeSummary(const ModelReport &report) {
+  writeCounts(countSeverities(report.findings));
+  unsigned all = report.certain + report.likely + report.possible;
+  if (all)
+    os << " (" << report.certain << " certain, " << report.likely << " likely, "
+       << report.possible << " possible";
+  if (all > report.findings.size())
+    os << "; " << all - report.findings.size() << " not listed";
+  if (all)
+    os << ')';
+  os << "; ";
+  writeCoverage(report);
+  os << llvm::format("; %.2f s\n", report.seconds);
+  writeAssumptions(report);
+}
+
+void TextReport::writeCoverage(const ModelReport &report) {
+  os << report.modelled << " of " << plural(report.ops, "op") << " modelled";
+  if (report.unmodelled.empty())
+    return;
+  // The most frequent first: they are what is worth knowing.
+  std::vector<std::pair<unsigned, StringRef>> types;
+  for (const auto &[type, count] : report.unmodelled)
+    types.push_back({count, type});
+  llvm::stable_sort(
+      types, [](const auto &a, const auto &b) { return a.first > b.first; });
+  os << " (not: ";
+  llvm::ArrayRef<std::pair<unsigned, StringRef>> list(types);
+  llvm::interleaveComma(list.take_front(kMaxUnmodelled), os, [&](auto &item) {
+    os << item.second;
+    if (item.first > 1)
+      os << " x " << item.first;
+  });
+  if (list.size() > kMaxUnmodelled)
+    os << " and " << list.size() - kMaxUnmodelled << " more";
+  os << ')';
+}
+
+void TextReport::writeAssumptions(const ModelReport &report) {
+  if (report.assumptions.empty())
+    return;
+  std::string text;
+  llvm::ArrayRef<Assumption> list = report.assumptions;
+  for (const Assumption &assumption : list.take_front(kMaxAssumptions)) {
+    text += (text.empty() ? "" : "; ") + assumption.input + " in " +
+            getInterval(assumption.bound) + ", mean " +
+            getNumber(assumption.mean) + ", std " + getNumber(assumption.std);
+    if (assumption.source == "default")
+      text += " (by default)";
+  }
+  if (list.size() > kMaxAssumptions)
+    text += " and " + std::to_string(list.size() - kMaxAssumptions) +
+            " more inputs";
+  os << "assumed: ";
+  style.wrap(text, 9);
+}
+
+void TextReport::writeTotal(llvm::ArrayRef<ModelReport> reports) {
+  SeverityCounts total;
+  double seconds = 0;
+  for (const ModelReport &report : reports) {
+    SeverityCounts counts = countSeverities(report.findings);
+    total.error += counts.error;
+    total.warning += counts.warning;
+    total.note += counts.note;
+    seconds += report.seconds;
+  }
+  os << '\n';
+  style.bold(plural(reports.size(), "model"));
+  os << ": ";
+  writeCounts(total);
+  os << llvm::format("; %.2f s\n", seconds);
+}
+
+void mpopt::writeText(llvm::raw_ostream &os,
+                      llvm::ArrayRef<ModelReport> reports,
+                      const TextOptions &options) {
+  TextReport text(os, options);
+  for (const ModelReport &report : reports) {
+    if (&report != reports.begin())
+      os << '\n';
+    text.write(report);
+  }
+  if (reports.size() > 1)
+    text.writeTotal(reports);
+}

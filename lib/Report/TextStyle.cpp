@@ -1,0 +1,54 @@
+//===- TextStyle.cpp - Colour and line breaks of text reports
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TextStyle.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+
+void TextStyle::paint(StringRef code, StringRef text) {
+  if (options.color)
+    os << "\033[" << code << 'm' << text << "\033[0m";
+  else
+    os << text;
+}
+
+void TextStyle::severity(Severity severity, StringRef text) {
+  switch (severity) {
+  case Severity::Error:
+    return paint("1;31", text);
+  case Severity::Warning:
+    return paint("1;33", text);
+  case Severity::Note:
+    return paint("1;36", text);
+  }
+}
+
+void TextStyle::wrap(StringRef text, unsigned indent, unsigned column) {
+  llvm::SmallVector<StringRef> words;
+  llvm::SplitString(text, words, " \n");
+  bool first = true;
+  for (StringRef word : words) {
+    if (!first && column + 1 + word.size() > options.width) {
+      os << '\n';
+      os.indent(indent);
+      column = indent;
+      first = true;
+    }
+    if (!first) {
+      os << ' ';
+      ++column;
+    }
+    os << word;
+    column += word.size();
+    first = false;
+  }
+  os << '\n';
+}

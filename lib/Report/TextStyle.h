@@ -1,0 +1,41 @@
+//===- TextStyle.h - Colour and line breaks of text reports
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_REPORT_TEXTSTYLE_H
+#define MPOPT_LIB_REPORT_TEXTSTYLE_H
+
+#include "mpopt/Report/Report.h"
+
+namespace mpopt {
+
+class TextStyle {
+public:
+  TextStyle(llvm::raw_ostream &os, const TextOptions &options)
+      : os(os), options(options) {}
+
+  void bold(llvm::StringRef text) { paint("1", text); }
+  void dim(llvm::StringRef text) { paint("2", text); }
+  void severity(Severity severity, llvm::StringRef text);
+
+  /// Words of `text` from the column that was reached, broken before the width,
+  /// later lines indented by `indent`; ends the line. `column` is where it
+  /// starts, if that is not `indent`.
+  void wrap(llvm::StringRef text, unsigned indent) {
+    wrap(text, indent, indent);
+  }
+  void wrap(llvm::StringRef text, unsigned indent, unsigned column);
+
+private:
+  void paint(llvm::StringRef code, llvm::StringRef text);
+
+  llvm::raw_ostream &os;
+  TextOptions options;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_REPORT_TEXTSTYLE_H
