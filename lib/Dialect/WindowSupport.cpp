@@ -60,11 +60,14 @@ std::optional<int64_t> Window::outputDim(unsigned index, int64_t input) const {
   if (dim.extent() < 0)
     return kDynamic;
   int64_t room = input + dim.padBegin + dim.padEnd - dim.extent();
-  // A window that does not fit. Exactly one missing element gives an empty
-  // result with stride 1 (an empty input under a 1-wide kernel).
-  if (room < 0)
-    return room + dim.stride >= 0 && input == 0 ? std::optional<int64_t>(0)
-                                                : std::nullopt;
+  // A window that does not fit. ONNX rounds towards zero, runtimes down: where
+  // they differ the dim is unknown.
+  if (room < 0) {
+    int64_t count = room / dim.stride + 1;
+    if (count < 0)
+      return std::nullopt;
+    return room % dim.stride ? kDynamic : count;
+  }
   if (!ceil)
     return room / dim.stride + 1;
   int64_t count =

@@ -56,9 +56,9 @@ func.func @group(%x: tensor<1x4x5x5xf32>, %w: tensor<9x2x3x3xf32>) {
 
 // -----
 
-func.func @window(%x: tensor<1x4x2x5xf32>, %w: tensor<8x4x3x3xf32>) {
+func.func @window(%x: tensor<1x4x1x5xf32>, %w: tensor<8x4x3x3xf32>) {
   // expected-error @below {{a window of 3 does not fit dim 2}}
-  %0 = mp.conv %x, %w : (tensor<1x4x2x5xf32>, tensor<8x4x3x3xf32>) -> tensor<*x!mp.unknown>
+  %0 = mp.conv %x, %w : (tensor<1x4x1x5xf32>, tensor<8x4x3x3xf32>) -> tensor<*x!mp.unknown>
   return
 }
 

@@ -17,8 +17,8 @@ func.func @kernel(%x: tensor<1x2x3x4xf32>) {
 // -----
 
 func.func @window(%x: tensor<1x2x3x4xf32>) {
-  // expected-error @below {{a window of 5 does not fit dim 3}}
-  %0 = mp.average_pool %x {kernel_shape = array<i64: 2, 5>} : (tensor<1x2x3x4xf32>) -> tensor<*x!mp.unknown>
+  // expected-error @below {{a window of 6 does not fit dim 3}}
+  %0 = mp.average_pool %x {kernel_shape = array<i64: 2, 6>} : (tensor<1x2x3x4xf32>) -> tensor<*x!mp.unknown>
   return
 }
 

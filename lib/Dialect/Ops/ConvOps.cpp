@@ -241,15 +241,17 @@ LogicalResult ConvTransposeOp::inferResultTypes(const ShapeFacts &,
       result.push_back(getOutputShape()[index]);
       continue;
     }
-    if (size < 0 || (!same && dim.extent() < 0)) {
+    if (size < 0 || dim.extent() < 0) {
       result.push_back(kDynamic);
       continue;
     }
+    int64_t extra = getOutputPadding().empty() ? 0 : getOutputPadding()[index];
     if (same) {
-      result.push_back(size * dim.stride);
+      // The standard and runtimes differ for a window below its stride.
+      result.push_back(dim.extent() < dim.stride || extra ? kDynamic
+                                                          : size * dim.stride);
       continue;
     }
-    int64_t extra = getOutputPadding().empty() ? 0 : getOutputPadding()[index];
     int64_t length = dim.stride * (size - 1) + extra + dim.extent() -
                      dim.padBegin - dim.padEnd;
     if (length < 0)

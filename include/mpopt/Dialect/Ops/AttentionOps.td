@@ -28,8 +28,8 @@ def MP_AttentionOp : MP_Op<"attention", [Pure, AttrSizedOperandSegments]> {
 
     **Scores.** s = `scale` q k^T (`scale` 0 means 1 / sqrt(D)); with `softcap`
     c > 0, s = c tanh(s / c); then `mask` and `bias`, both broadcast to
-    [B, H, S, P + T]: a boolean `mask` keeps s where true and gives
-    `mask_value` (-inf) elsewhere, a float one and `bias` are added.
+    [B, H, S, P + T]: a boolean `mask` keeps s where true and adds `mask_value`
+    (-inf) elsewhere, a float one and `bias` are added.
     `key_lengths` [B]: keys from there on are masked. `is_causal`: query i sees
     keys up to i + P (`causal_end`: aligned to the last key instead).
     `left_window` and `right_window`, if not negative, bound the distance.
@@ -37,8 +37,8 @@ def MP_AttentionOp : MP_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     softmax runs in `softmax_type`, absent: at least FP32 for 16-bit scores.
 
     **Results.** First the output; then none, or present key and value
-    [B, G, P + T, ...]; then maybe the scores [B, H, S, P + T]: as `scores_mode`
-    0 after scale, 1 after masking, 2 after softcap, 3 after softmax.
+    [B, G, P + T, ...]; then maybe the scores [B, H, S, P + T]: by `scores_mode`
+    0 after `scale`, 1 after `softcap`, 2 after masking, 3 after softmax.
 
     Source: ONNX Attention; torch scaled_dot_product_attention; com.microsoft
     MultiHeadAttention and GroupQueryAttention.
