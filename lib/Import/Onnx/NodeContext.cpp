@@ -47,13 +47,14 @@ Value NodeContext::makeScalar(double value, Type elementType) {
     element = opBuilder.getFloatAttr(elementType, value);
   else
     element = opBuilder.getIntegerAttr(elementType, int64_t(value));
-  return makeTyped<mp::ConstantOp>({type}, DenseElementsAttr::get(type, element))
+  return makeTyped<mp::ConstantOp>({type},
+                                   DenseElementsAttr::get(type, element))
       .getResult();
 }
 
 Value NodeContext::makeInts(ArrayRef<int64_t> values) {
-  auto type = RankedTensorType::get({int64_t(values.size())},
-                                    opBuilder.getI64Type());
+  auto type =
+      RankedTensorType::get({int64_t(values.size())}, opBuilder.getI64Type());
   return makeTyped<mp::ConstantOp>({type},
                                    DenseIntElementsAttr::get(type, values))
       .getResult();

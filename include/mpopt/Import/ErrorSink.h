@@ -1,0 +1,56 @@
+//===- ErrorSink.h - Where an import collects what is wrong
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_ERRORSINK_H
+#define MPOPT_IMPORT_ERRORSINK_H
+
+#include "mpopt/Import/Import.h"
+
+#include "llvm/ADT/Twine.h"
+
+namespace mpopt {
+
+enum class ImportCode {
+#define MPOPT_IMPORT_ERROR(Name, Code, Summary) Name,
+#include "mpopt/Import/ImportErrors.def"
+};
+
+llvm::StringRef getCodeName(ImportCode code);
+
+/// Errors of one import, all of them up to a limit, and warnings.
+class ErrorSink {
+public:
+  /// No file needs more than this to be understood as broken.
+  static constexpr size_t kMaxErrors = 200;
+
+  explicit ErrorSink(ImportResult &result) : result(result) {}
+
+  void error(ImportCode code, llvm::StringRef node, const llvm::Twine &reason);
+  void warn(const llvm::Twine &text);
+  bool hasErrors() const { return !result.errors.empty() || dropped; }
+
+  /// To take back what was said while trying something.
+  struct Mark {
+    size_t errors, warnings;
+    uint64_t dropped;
+  };
+  Mark mark() const {
+    return {result.errors.size(), result.warnings.size(), dropped};
+  }
+  void rollBack(Mark mark);
+
+  /// Adds the line that says how many errors were left out.
+  void finish();
+
+private:
+  ImportResult &result;
+  uint64_t dropped = 0;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_IMPORT_ERRORSINK_H

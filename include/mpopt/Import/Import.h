@@ -1,0 +1,88 @@
+//===- Import.h - Models to mp IR
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What tools call. It shows no protobuf and no importer internals.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_IMPORT_H
+#define MPOPT_IMPORT_IMPORT_H
+
+#include "mpopt/Import/Format.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+/// Why a model, or one node of it, was refused. Codes are listed in
+/// ImportErrors.def and docs/import-errors.md.
+struct ImportError {
+  std::string code; ///< `MPI106`
+  std::string node; ///< node, value or tensor; empty if it is the file
+  std::string reason;
+
+  /// `MPI106: node 'Relu_3': reads 'x', which nothing defines`
+  std::string str() const;
+};
+
+/// A shape, and perhaps a dtype, that the caller gives an input.
+struct InputShape {
+  std::string input;
+  std::vector<int64_t> dims; ///< negative: left open
+  std::string elementType;   ///< as MLIR spells it (`f16`); empty: the model's
+};
+
+struct ImportOptions {
+  std::map<std::string, int64_t> dims; ///< symbolic dim -> size
+  std::vector<InputShape> inputShapes;
+};
+
+/// Nodes of the model by whether their meaning is known. Nodes made by
+/// expanding a function are not counted: the node that was expanded is.
+struct Coverage {
+  unsigned ops = 0;
+  unsigned modelled = 0;
+  std::map<std::string, unsigned> unmodelled; ///< `domain::Type` -> nodes
+};
+
+struct ImportResult {
+  /// Null if there are errors.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  ModelFormat format = ModelFormat::Unknown;
+  std::vector<ImportError> errors;
+  std::vector<std::string> warnings;
+  Coverage coverage;
+  uint64_t parameters = 0; ///< elements of all initializers
+  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> dimNames; ///< symbolic dims, sorted
+  /// Files of external weights that are not there, and how many tensors each
+  /// should hold. Their constants refer to the file all the same: a reader gets
+  /// an error from WeightStore, to be taken as "values unknown".
+  std::map<std::string, unsigned> missingWeights;
+};
+
+/// Reads the file `path` (`-`: standard input) in whatever format its content
+/// has. The mp and func dialects are loaded into `context`.
+ImportResult importModel(llvm::StringRef path, const ImportOptions &options,
+                         mlir::MLIRContext &context);
+
+/// The same from bytes. `path` is where they came from, empty if from no file:
+/// external data is looked up beside it, and weights refer to it.
+ImportResult importBytes(llvm::StringRef bytes, llvm::StringRef path,
+                         const ImportOptions &options,
+                         mlir::MLIRContext &context);
+
+} // namespace mpopt
+
+#endif // MPOPT_IMPORT_IMPORT_H

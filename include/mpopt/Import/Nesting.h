@@ -1,0 +1,21 @@
+//===- Nesting.h - How deep brackets nest in a text
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_NESTING_H
+#define MPOPT_IMPORT_NESTING_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mpopt {
+
+/// Whether (, [ and { nest deeper than `limit`, outside strings and `//`
+/// comments: asked before a recursive parser is let loose on the text.
+bool exceedsNesting(llvm::StringRef text, unsigned limit);
+
+} // namespace mpopt
+
+#endif // MPOPT_IMPORT_NESTING_H

@@ -1,0 +1,68 @@
+//===- ErrorSink.cpp - Where an import collects what is wrong
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Import/ErrorSink.h"
+
+using namespace mpopt;
+
+llvm::StringRef mpopt::getCodeName(ImportCode code) {
+  switch (code) {
+#define MPOPT_IMPORT_ERROR(Name, Code, Summary)                                \
+  case ImportCode::Name:                                                       \
+    return Code;
+#include "mpopt/Import/ImportErrors.def"
+  }
+  llvm_unreachable("every code has a name");
+}
+
+std::string ImportError::str() const {
+  if (node.empty())
+    return code + ": " + reason;
+  return code + ": '" + node + "': " + reason;
+}
+
+/// Names and messages come from the file: one line each, and printable.
+static std::string clean(llvm::StringRef text) {
+  constexpr size_t kMaxLength = 500;
+  std::string result;
+  for (char c : text.take_front(kMaxLength))
+    result += uint8_t(c) < 0x20 || c == 0x7f ? ' ' : c;
+  if (text.size() > kMaxLength)
+    result += "...";
+  while (!result.empty() && result.back() == ' ')
+    result.pop_back();
+  return result;
+}
+
+void ErrorSink::error(ImportCode code, llvm::StringRef node,
+                      const llvm::Twine &reason) {
+  if (result.errors.size() >= kMaxErrors) {
+    ++dropped;
+    return;
+  }
+  result.errors.push_back(
+      {getCodeName(code).str(), clean(node), clean(reason.str())});
+}
+
+void ErrorSink::warn(const llvm::Twine &text) {
+  if (result.warnings.size() < kMaxErrors)
+    result.warnings.push_back(clean(text.str()));
+}
+
+void ErrorSink::rollBack(Mark mark) {
+  result.errors.resize(mark.errors);
+  result.warnings.resize(mark.warnings);
+  dropped = mark.dropped;
+}
+
+void ErrorSink::finish() {
+  if (dropped)
+    result.errors.push_back(
+        {result.errors.back().code, "",
+         "and " + std::to_string(dropped) + " more errors"});
+  dropped = 0;
+}

@@ -1,0 +1,109 @@
+//===- MlirReader.cpp - mp IR in text and bytecode
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A module written by hand or by `--emit-mlir`. Types are inferred again, since
+// what a person wrote may leave them open; names and counts come from the
+// module's attributes where it has them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MlirReader.h"
+
+#include "mpopt/Analysis/TypeInference.h"
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Import/Nesting.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+// The parser recurses into types, attributes and regions.
+static constexpr unsigned kMaxNesting = 256;
+
+static void collectNames(func::FuncOp function, ImportResult &result) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    auto name = function.getArgAttrOfType<StringAttr>(index, "mp.name");
+    result.inputs.push_back(name ? name.str() : "arg" + std::to_string(index));
+  }
+  for (unsigned index = 0; index < function.getNumResults(); ++index) {
+    auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
+    result.outputs.push_back(name ? name.str()
+                                  : "result" + std::to_string(index));
+  }
+}
+
+/// Ops that stand for nodes: not constants, nor what only ends a region.
+static void count(Operation *op, ImportResult &result) {
+  if (!isa_and_nonnull<mp::MPDialect>(op->getDialect()) ||
+      op->hasTrait<OpTrait::IsTerminator>())
+    return;
+  if (auto constant = dyn_cast<mp::ConstantOp>(op)) {
+    result.parameters +=
+        getNumElements(getShape(constant.getType())).value_or(0);
+    return;
+  }
+  ++result.coverage.ops;
+  if (auto opaque = dyn_cast<mp::OpaqueOp>(op))
+    ++result.coverage.unmodelled[opaque.getName().str()];
+  else
+    ++result.coverage.modelled;
+}
+
+void mpopt::importMlir(StringRef bytes, StringRef path,
+                       const ImportOptions &options, MLIRContext &context,
+                       ErrorSink &sink, ImportResult &result) {
+  if (result.format == ModelFormat::Mlir &&
+      exceedsNesting(bytes, kMaxNesting)) {
+    sink.error(ImportCode::TooDeep, "",
+               "brackets are nested more than " + Twine(kMaxNesting) + " deep");
+    return;
+  }
+  if (!options.inputShapes.empty() || !options.dims.empty())
+    sink.warn("shapes and dims given for mp IR are ignored");
+  ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return;
+    std::string where;
+    if (FileLineColLoc location = getSourceLine(diagnostic.getLocation()))
+      where = "line " + std::to_string(location.getLine()) + ": ";
+    sink.error(ImportCode::Malformed, "", where + diagnostic.str());
+  });
+  llvm::SourceMgr sources;
+  // The parser wants a null at the end, which a mapped file does not have.
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(bytes, path.empty() ? "-" : path),
+      llvm::SMLoc());
+  result.module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!result.module) {
+    if (!sink.hasErrors())
+      sink.error(ImportCode::Malformed, "", "not valid mp IR");
+    return;
+  }
+  if (failed(inferAllTypes(*result.module)) || sink.hasErrors()) {
+    if (!sink.hasErrors())
+      sink.error(ImportCode::InferenceFailed, "",
+                 "types contradict each other");
+    result.module = nullptr;
+    return;
+  }
+  result.module->walk([&](Operation *op) { count(op, result); });
+  Operation *module = *result.module;
+  auto number = [&](StringRef name) {
+    return module->getAttrOfType<IntegerAttr>(name);
+  };
+  if (IntegerAttr parameters = number("mp.parameters"))
+    result.parameters = parameters.getInt();
+  auto functions = result.module->getOps<func::FuncOp>();
+  if (!functions.empty())
+    collectNames(*functions.begin(), result);
+}

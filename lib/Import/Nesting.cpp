@@ -1,0 +1,36 @@
+//===- Nesting.cpp - How deep brackets nest in a text
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Import/Nesting.h"
+
+bool mpopt::exceedsNesting(llvm::StringRef text, unsigned limit) {
+  unsigned depth = 0;
+  for (size_t index = 0; index < text.size(); ++index) {
+    switch (text[index]) {
+    case '(':
+    case '[':
+    case '{':
+      if (++depth > limit)
+        return true;
+      break;
+    case ')':
+    case ']':
+    case '}':
+      depth -= depth > 0;
+      break;
+    case '"':
+      for (++index; index < text.size() && text[index] != '"'; ++index)
+        index += text[index] == '\\';
+      break;
+    case '/':
+      if (text.substr(index, 2) == "//")
+        index = std::min(text.find('\n', index), text.size());
+      break;
+    }
+  }
+  return false;
+}

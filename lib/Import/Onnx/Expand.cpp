@@ -1,0 +1,132 @@
+//===- Expand.cpp - Nodes replaced by the body of their function
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two kinds of function: the model's own, whose nodes are nodes of the file and
+// keep their names under a scope named after the call, and the definition of an
+// operator in the ONNX standard, whose nodes exist nowhere: all ops made from
+// it carry the location of the node that was expanded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelImporter.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
+#include "onnx/defs/function.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::onnx_import;
+
+bool ModelImporter::expand(const onnx::FunctionProto &function,
+                           const NodeInfo &info, Scope &scope, Frame &frame,
+                           std::string path) {
+  frame.depth = scope.frame->depth + 1;
+  frame.expanded = true;
+  if (frame.depth > FunctionTable::kMaxCallDepth)
+    return false;
+  for (const onnx::AttributeProto &attribute : info.node.attribute())
+    if (const onnx::AttributeProto *resolved = scope.frame->resolve(attribute))
+      frame.attributes[attribute.name()] = resolved;
+
+  Operation *before = lastOp();
+  Scope body;
+  body.frame = &frame;
+  body.path = std::move(path);
+  for (const auto &value : function.value_info())
+    if (value.has_type())
+      body.declared[value.name()] = &value.type();
+  for (int index = 0; index < function.input_size(); ++index)
+    if (index < info.node.input_size())
+      body.values[function.input(index)] = scope.find(info.node.input(index));
+  importNodes(function.node(), body);
+  for (int index = 0; index < info.node.output_size(); ++index) {
+    if (info.node.output(index).empty())
+      continue;
+    Value value = index < function.output_size()
+                      ? body.find(function.output(index))
+                      : Value();
+    if (!value)
+      return false;
+    bind(info, index, value, scope, before);
+  }
+  return true;
+}
+
+bool ModelImporter::expandFunction(const NodeInfo &info, Scope &scope) {
+  const onnx::FunctionProto *function = functions->find(info.node);
+  if (!function)
+    return false;
+  OpsetMap opsets = OpsetMap::read(function->opset_import(),
+                                   file.model.ir_version(), "", nullptr);
+  Frame frame;
+  frame.opsets = &opsets;
+  frame.location = scope.frame->location;
+  for (const onnx::AttributeProto &attribute : function->attribute_proto())
+    frame.attributes[attribute.name()] = &attribute;
+  std::string path = scope.path + (scope.path.empty() ? "" : "/") + info.name;
+  return expand(*function, info, scope, frame, std::move(path));
+}
+
+/// The node with the values of attribute references in place, as a function
+/// builder wants to see it.
+static onnx::NodeProto resolveAttributes(const onnx::NodeProto &node,
+                                         const Frame &frame) {
+  onnx::NodeProto result = node;
+  result.clear_attribute();
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (const onnx::AttributeProto *resolved = frame.resolve(attribute)) {
+      onnx::AttributeProto *copy = result.add_attribute();
+      *copy = *resolved;
+      copy->set_name(attribute.name());
+    }
+  return result;
+}
+
+bool ModelImporter::expandSchema(const NodeInfo &info, Scope &scope) {
+  const onnx::OpSchema *schema = findSchema(info.node, *scope.frame->opsets);
+  if (!schema ||
+      (!schema->HasFunction() && !schema->HasContextDependentFunction()))
+    return false;
+  // The version of the standard's own operators decides which body fits.
+  int64_t version = scope.frame->opsets->version("");
+  int requested =
+      version > 0 ? int(version) : onnx::OpSchema::kUninitializedSinceVersion;
+  onnx::FunctionProto built;
+  const onnx::FunctionProto *function = nullptr;
+  try {
+    if (schema->HasFunction())
+      function = schema->GetFunction(requested);
+    if (!function && schema->HasContextDependentFunction()) {
+      std::vector<onnx::TypeProto> inputs;
+      for (const std::string &input : info.node.input()) {
+        Value value = input.empty() ? Value() : scope.find(input);
+        inputs.push_back(value ? toOnnxType(value.getType())
+                               : onnx::TypeProto());
+      }
+      onnx::FunctionBodyBuildContextImpl build(
+          resolveAttributes(info.node, *scope.frame), inputs);
+      if (schema->BuildContextDependentFunction(build, built, requested))
+        function = &built;
+    }
+  } catch (const std::exception &) {
+    // It needs a type that is not known here.
+    return false;
+  }
+  if (!function)
+    return false;
+  OpsetMap opsets = OpsetMap::read(function->opset_import(),
+                                   file.model.ir_version(), "", nullptr);
+  Frame frame;
+  frame.opsets =
+      function->opset_import_size() > 0 ? &opsets : scope.frame->opsets;
+  frame.location = info.location;
+  for (const auto &[name, attribute] : schema->attributes())
+    if (attribute.default_value.has_type())
+      frame.attributes[name] = &attribute.default_value;
+  return expand(*function, info, scope, frame, scope.path);
+}

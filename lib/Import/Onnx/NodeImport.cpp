@@ -1,0 +1,208 @@
+//===- NodeImport.cpp - One node: lowering, expansion or opaque
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelImporter.h"
+#include "OnnxNode.h"
+#include "Provenance.h"
+
+#include "mpopt/Analysis/TypeInference.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::onnx_import;
+
+NodeInfo ModelImporter::describe(const onnx::NodeProto &node, unsigned index,
+                                 const Scope &scope) {
+  StringRef domain = normalizeDomain(node.domain());
+  std::string name = node.name().empty()
+                         ? node.op_type() + "_" + std::to_string(index)
+                         : node.name();
+  // A runtime's domain need not be imported: its operators have one version.
+  int64_t opset = std::max<int64_t>(scope.frame->opsets->version(domain), 1);
+  if (scope.frame->location)
+    return {node, std::move(name), domain, opset,
+            Location(scope.frame->location)};
+  std::string path = scope.path, module = readModulePath(node);
+  if (!module.empty())
+    path += (path.empty() ? "" : "/") + module;
+  Location location =
+      makeOrigin(context, name, qualifiedType(domain, node.op_type()), path, {},
+                 readSource(context, node));
+  return {node, std::move(name), domain, opset, location};
+}
+
+ModelImporter::Mark ModelImporter::mark(const onnx::NodeProto &node) {
+  Mark mark{sink.mark(), lastOp(), opaques, std::nullopt};
+  // Only nodes with bodies count others while they are imported.
+  if (llvm::any_of(node.attribute(), [](const onnx::AttributeProto &attribute) {
+        return attribute.has_g() || attribute.graphs_size() > 0;
+      }))
+    mark.coverage = result.coverage;
+  return mark;
+}
+
+void ModelImporter::rollBack(const Mark &mark) {
+  sink.rollBack(mark.sink);
+  opaques = mark.opaques;
+  if (mark.coverage)
+    result.coverage = *mark.coverage;
+  while (Operation *op = lastOp()) {
+    if (op == mark.last)
+      break;
+    // Facts are keyed by address, which the next op may get again.
+    op->walk([&](Operation *inner) {
+      for (Value value : inner->getResults())
+        facts.set(value, std::nullopt);
+    });
+    op->erase();
+  }
+}
+
+bool ModelImporter::finish(Operation *op) {
+  auto errors = sink.mark().errors;
+  if (failed(inferTypes(op, facts)))
+    return false;
+  // Bodies are not there yet; the whole module is verified at the end.
+  if (op->getNumRegions() == 0)
+    (void)op->getName().verifyInvariants(op);
+  return sink.mark().errors == errors;
+}
+
+Type ModelImporter::declaredType(const onnx::NodeProto &node, unsigned index,
+                                 const Scope &scope) {
+  const std::string &name = node.output(int(index));
+  auto it = scope.declared.find(StringRef(name));
+  return it == scope.declared.end() ? getUnknownTensor(context)
+                                    : types.read(*it->second, name);
+}
+
+/// Whether `value` is a result of an op made after `before` that has no name of
+/// the model's yet.
+static bool isFresh(Value value, Operation *before, Block *block) {
+  Operation *definition = value.getDefiningOp();
+  if (!definition || definition->getBlock() != block ||
+      !getValueName(value).empty())
+    return false;
+  for (Operation *op = &block->back(); op && op != before;
+       op = op->getPrevNode())
+    if (op == definition)
+      return true;
+  return false;
+}
+
+/// The op's location with `name` for one of its results.
+static void nameResult(OpResult value, StringRef name) {
+  Operation *op = value.getOwner();
+  SmallVector<StringRef> names(op->getNumResults());
+  for (OpResult result : op->getResults())
+    names[result.getResultNumber()] = getValueName(result);
+  names[value.getResultNumber()] = name;
+  op->setLoc(withValues(op->getLoc(), names));
+}
+
+void ModelImporter::bind(const NodeInfo &info, unsigned index, Value value,
+                         Scope &scope, Operation *before) {
+  StringRef name = info.node.output(int(index));
+  bool fresh = isFresh(value, before, builder.getInsertionBlock());
+  if (!scope.frame->expanded && !fresh) {
+    value =
+        mp::IdentityOp::create(builder, info.location, value.getType(), value);
+    finish(value.getDefiningOp());
+    fresh = true;
+  }
+  scope.values[name] = value;
+  if (!fresh)
+    return;
+  if (!scope.frame->expanded)
+    nameResult(cast<OpResult>(value), name);
+
+  Type declared = declaredType(info.node, index, scope);
+  Type inferred = value.getType();
+  Type element = getElementType(inferred), other = getElementType(declared);
+  if (isa<TensorType>(inferred) && isa<TensorType>(declared) &&
+      !isUnknown(element) && !isUnknown(other) && element != other) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "'" << name << "' is declared as " << declared << " and computed as "
+        << inferred;
+    sink.error(ImportCode::TypeConflict, info.name, text);
+    return;
+  }
+  std::optional<Type> refined = refineType(inferred, declared);
+  if (!refined) {
+    // Files in circulation carry stale shapes, and runtimes only warn.
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "'" << name << "' is declared as " << declared << " and computed as "
+        << inferred << "; the declaration is ignored";
+    sink.warn(text);
+    return;
+  }
+  if (!value.getDefiningOp<mp::ConstantOp>())
+    value.setType(*refined);
+}
+
+void ModelImporter::bindUnknown(const NodeInfo &info, Scope &scope) {
+  makeOpaque(info, scope);
+}
+
+std::optional<bool> ModelImporter::lower(const NodeInfo &info, Scope &scope) {
+  Lowering lowering = registry.find(info.domain, info.node.op_type());
+  if (!lowering)
+    return std::nullopt;
+  OnnxNode node(*this, info, scope);
+  LogicalResult lowered = lowering(node);
+  if (node.failed())
+    return false;
+  if (failed(lowered))
+    return std::nullopt;
+  for (int index = 0; index < info.node.output_size(); ++index)
+    if (!info.node.output(index).empty() &&
+        !scope.values.contains(info.node.output(index))) {
+      sink.error(ImportCode::Invalid, info.name,
+                 "its lowering gives no output " + Twine(index));
+      return false;
+    }
+  return true;
+}
+
+void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
+  std::string outer = std::exchange(currentNode, info.name);
+  bool counted = !scope.frame->expanded;
+  unsigned opaquesBefore = opaques;
+  result.coverage.ops += counted;
+  Mark start = mark(info.node);
+  std::optional<bool> lowered = lower(info, scope);
+  bool modelled = lowered.has_value();
+  if (lowered == false) {
+    bindUnknown(info, scope);
+  } else if (!lowered) {
+    rollBack(start);
+    if (expandFunction(info, scope)) {
+      modelled = opaques == opaquesBefore;
+    } else {
+      rollBack(start);
+      if (expandSchema(info, scope)) {
+        modelled = opaques == opaquesBefore;
+      } else {
+        rollBack(start);
+        ++opaques;
+        makeOpaque(info, scope);
+      }
+    }
+  }
+  if (counted) {
+    if (modelled)
+      ++result.coverage.modelled;
+    else
+      ++result.coverage
+            .unmodelled[qualifiedType(info.domain, info.node.op_type())];
+  }
+  currentNode = std::move(outer);
+}

@@ -1,0 +1,306 @@
+//===- OnnxWire.cpp - Large tensors taken out of a model's bytes
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two walks over the same bytes: the first measures how long every message on
+// the way to a payload becomes, the second writes. Field numbers are those of
+// onnx.proto. Groups do not occur in ONNX and are refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxWire.h"
+
+using namespace mpopt;
+using namespace mpopt::onnx_import;
+
+namespace {
+
+enum class Message : uint8_t {
+  Model,
+  Training,
+  Graph,
+  Function,
+  Node,
+  Attribute,
+  SparseTensor,
+  Tensor,
+  Other
+};
+
+/// The messages on the way from a model to a tensor.
+Message childOf(Message parent, uint64_t field) {
+  switch (parent) {
+  case Message::Model:
+    return field == 7    ? Message::Graph
+           : field == 20 ? Message::Training
+           : field == 25 ? Message::Function
+                         : Message::Other;
+  case Message::Training:
+    return field == 1 || field == 2 ? Message::Graph : Message::Other;
+  case Message::Graph:
+    return field == 1    ? Message::Node
+           : field == 5  ? Message::Tensor
+           : field == 15 ? Message::SparseTensor
+                         : Message::Other;
+  case Message::Function:
+    return field == 7    ? Message::Node
+           : field == 11 ? Message::Attribute
+                         : Message::Other;
+  case Message::Node:
+    return field == 5 ? Message::Attribute : Message::Other;
+  case Message::Attribute:
+    return field == 5 || field == 10    ? Message::Tensor
+           : field == 6 || field == 11  ? Message::Graph
+           : field == 22 || field == 23 ? Message::SparseTensor
+                                        : Message::Other;
+  case Message::SparseTensor:
+    return field == 1 || field == 2 ? Message::Tensor : Message::Other;
+  case Message::Tensor:
+  case Message::Other:
+    return Message::Other;
+  }
+  return Message::Other;
+}
+
+struct Field {
+  uint64_t number, wire;
+  uint64_t begin;   ///< of the tag
+  uint64_t tagEnd;  ///< where a length-delimited field's length begins
+  uint64_t payload; ///< of a length-delimited field's bytes
+  uint64_t end;
+  uint64_t varint = 0;
+};
+
+/// What the first walk learnt about a message.
+struct Measure {
+  uint64_t length;           ///< after the cut
+  size_t next;               ///< the measure after those of this subtree
+  bool changed = false;      ///< something in it was cut
+  std::optional<size_t> cut; ///< of a tensor: which cut
+  uint64_t cutField = 0;     ///< where the field that goes begins
+};
+
+unsigned varintSize(uint64_t value) {
+  unsigned size = 1;
+  for (; value >= 0x80; value >>= 7)
+    ++size;
+  return size;
+}
+
+void appendVarint(std::string &out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7)
+    out += char(value | 0x80);
+  out += char(value);
+}
+
+/// A serialised `external_data` field that refers to a cut.
+std::string makeReference(size_t cut) {
+  std::string number = std::to_string(cut), entry;
+  entry += char(1 << 3 | 2);
+  appendVarint(entry, kCutKey.size());
+  entry += kCutKey;
+  entry += char(2 << 3 | 2);
+  appendVarint(entry, number.size());
+  entry += number;
+  std::string field(1, char(13 << 3 | 2));
+  appendVarint(field, entry.size());
+  return field + entry;
+}
+
+class Walker {
+public:
+  Walker(llvm::StringRef model, uint64_t threshold, ErrorSink &sink)
+      : model(model), threshold(threshold), sink(sink) {}
+
+  bool measure(uint64_t begin, uint64_t end, Message kind, unsigned depth);
+  void write(uint64_t begin, uint64_t end, Message kind, std::string &out);
+
+  std::vector<CutBytes> cuts;
+  std::vector<Measure> measures;
+
+private:
+  bool readVarint(uint64_t &position, uint64_t end, uint64_t &value) const;
+  bool readField(uint64_t position, uint64_t end, Field &field);
+  bool measureTensor(uint64_t begin, uint64_t end, size_t self);
+  bool fail(uint64_t position, const llvm::Twine &what) {
+    sink.error(ImportCode::Malformed, "",
+               "not a valid ONNX file: " + what + " at byte " +
+                   llvm::Twine(position));
+    return false;
+  }
+
+  llvm::StringRef model;
+  uint64_t threshold;
+  ErrorSink &sink;
+  size_t cursor = 0; ///< of the second walk, in `measures`
+};
+
+} // namespace
+
+bool Walker::readVarint(uint64_t &position, uint64_t end,
+                        uint64_t &value) const {
+  value = 0;
+  for (unsigned shift = 0; shift < 64 && position < end; shift += 7) {
+    uint8_t byte = model[position++];
+    value |= uint64_t(byte & 0x7f) << shift;
+    if (byte < 0x80)
+      return true;
+  }
+  return false;
+}
+
+bool Walker::readField(uint64_t position, uint64_t end, Field &field) {
+  field.begin = position;
+  uint64_t tag;
+  if (!readVarint(position, end, tag))
+    return fail(field.begin, "a field's tag is cut off");
+  field.tagEnd = position;
+  field.number = tag >> 3;
+  field.wire = tag & 7;
+  if (field.number == 0)
+    return fail(field.begin, "field number 0");
+  uint64_t length = 0;
+  switch (field.wire) {
+  case 0:
+    if (!readVarint(position, end, field.varint))
+      return fail(field.begin, "a number is cut off");
+    break;
+  case 1:
+    length = 8;
+    break;
+  case 2:
+    if (!readVarint(position, end, length))
+      return fail(field.begin, "a length is cut off");
+    break;
+  case 5:
+    length = 4;
+    break;
+  default:
+    return fail(field.begin, "wire type " + llvm::Twine(field.wire) +
+                                 ", which ONNX does "
+                                 "not use,");
+  }
+  if (length > end - position)
+    return fail(field.begin, "a field of " + llvm::Twine(length) +
+                                 " bytes where only " +
+                                 llvm::Twine(end - position) + " are left");
+  field.payload = position;
+  field.end = position + length;
+  return true;
+}
+
+bool Walker::measureTensor(uint64_t begin, uint64_t end, size_t self) {
+  // Packed fields may be split over several occurrences, whose bytes do not lie
+  // together: then nothing is cut.
+  std::optional<Field> payload;
+  unsigned payloads = 0;
+  bool external = false;
+  for (uint64_t position = begin; position < end;) {
+    Field field;
+    if (!readField(position, end, field))
+      return false;
+    if (field.number == 4 || field.number == 9 || field.number == 10) {
+      ++payloads;
+      if (field.wire == 2)
+        payload = field;
+    }
+    if (field.number == 14 && field.wire == 0)
+      external = field.varint != 0;
+    position = field.end;
+  }
+  if (payloads != 1 || !payload || external ||
+      payload->end - payload->payload < threshold)
+    return true;
+  Measure &measure = measures[self];
+  measure.changed = true;
+  measure.cut = cuts.size();
+  measure.cutField = payload->begin;
+  measure.length -= payload->end - payload->begin;
+  measure.length += makeReference(cuts.size()).size();
+  cuts.push_back({payload->payload, payload->end - payload->payload,
+                  unsigned(payload->number)});
+  return true;
+}
+
+bool Walker::measure(uint64_t begin, uint64_t end, Message kind,
+                     unsigned depth) {
+  if (depth > kMaxGraphDepth) {
+    sink.error(ImportCode::TooDeep, "",
+               "graphs are nested more than " + llvm::Twine(kMaxGraphDepth) +
+                   " deep");
+    return false;
+  }
+  size_t self = measures.size();
+  measures.push_back({end - begin, 0});
+  if (kind == Message::Tensor) {
+    if (!measureTensor(begin, end, self))
+      return false;
+  } else {
+    for (uint64_t position = begin; position < end;) {
+      Field field;
+      if (!readField(position, end, field))
+        return false;
+      Message child = childOf(kind, field.number);
+      position = field.end;
+      if (child == Message::Other || field.wire != 2)
+        continue;
+      size_t index = measures.size();
+      if (!measure(field.payload, field.end, child,
+                   depth + (child == Message::Graph)))
+        return false;
+      if (!measures[index].changed)
+        continue;
+      // The length as it was written, which need not be the shortest way.
+      uint64_t before = field.end - field.tagEnd;
+      uint64_t after = measures[index].length;
+      measures[self].changed = true;
+      measures[self].length -= before;
+      measures[self].length += after + varintSize(after);
+    }
+  }
+  measures[self].next = measures.size();
+  return true;
+}
+
+void Walker::write(uint64_t begin, uint64_t end, Message kind,
+                   std::string &out) {
+  const Measure measure = measures[cursor++];
+  if (!measure.changed) {
+    out += model.slice(begin, end);
+    cursor = measure.next;
+    return;
+  }
+  for (uint64_t position = begin; position < end;) {
+    Field field;
+    readField(position, end, field);
+    position = field.end;
+    if (measure.cut && field.begin == measure.cutField) {
+      out += makeReference(*measure.cut);
+      continue;
+    }
+    Message child = childOf(kind, field.number);
+    if (child == Message::Other || field.wire != 2) {
+      out += model.slice(field.begin, field.end);
+      continue;
+    }
+    out += model.slice(field.begin, field.tagEnd);
+    appendVarint(out, measures[cursor].length);
+    write(field.payload, field.end, child, out);
+  }
+}
+
+std::optional<SlimModel> onnx_import::cutLargeTensors(llvm::StringRef model,
+                                                      uint64_t threshold,
+                                                      ErrorSink &sink) {
+  Walker walker(model, threshold, sink);
+  if (!walker.measure(0, model.size(), Message::Model, 0))
+    return std::nullopt;
+  SlimModel result;
+  result.bytes.reserve(walker.measures.front().length);
+  walker.write(0, model.size(), Message::Model, result.bytes);
+  result.cuts = std::move(walker.cuts);
+  return result;
+}

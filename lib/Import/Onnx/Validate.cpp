@@ -1,0 +1,240 @@
+//===- Validate.cpp - Structure of a model, before it is imported
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What onnx/checker.cc asks of a model, but without stopping at the first thing
+// that is wrong. Types and shapes are not looked at here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Validate.h"
+
+#include "TopologicalOrder.h"
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::onnx_import;
+
+namespace {
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+/// What one graph defines, and the graphs around it.
+struct Names {
+  const Names *outer = nullptr;
+  llvm::DenseSet<StringRef> defined;             ///< so far
+  llvm::DenseMap<StringRef, unsigned> producers; ///< in all of the graph
+
+  bool isDefined(StringRef name) const {
+    return defined.contains(name) || (outer && outer->isDefined(name));
+  }
+  bool isProduced(StringRef name) const {
+    return producers.contains(name) || (outer && outer->isProduced(name));
+  }
+};
+
+class Validator {
+public:
+  Validator(ErrorSink &sink) : sink(sink) {}
+
+  bool run(const onnx::ModelProto &model);
+
+private:
+  void error(ImportCode code, StringRef node, const Twine &reason) {
+    valid = false;
+    sink.error(code, node, reason);
+  }
+  void define(Names &names, StringRef name, StringRef what);
+  void checkGraph(const onnx::GraphProto &graph, const Names *outer);
+  void checkFunction(const onnx::FunctionProto &function, int64_t irVersion);
+  void checkNodes(const Nodes &nodes, Names &names);
+  void checkNode(const onnx::NodeProto &node, unsigned index,
+                 const Names &names);
+  void checkAttributes(const onnx::NodeProto &node, const Names &names);
+  void checkOrder(const Nodes &nodes, const Names &names);
+  void checkDomain(const onnx::NodeProto &node, StringRef name);
+
+  ErrorSink &sink;
+  const OpsetMap *opsets = nullptr;
+  llvm::StringSet<> reportedDomains;
+  bool valid = true;
+};
+
+std::string nameOf(const onnx::NodeProto &node, unsigned index) {
+  return node.name().empty() ? node.op_type() + "_" + std::to_string(index)
+                             : node.name();
+}
+
+} // namespace
+
+void Validator::define(Names &names, StringRef name, StringRef what) {
+  if (!name.empty() && !names.defined.insert(name).second)
+    error(ImportCode::DuplicateName, name,
+          "is defined a second time, as " + what);
+}
+
+void Validator::checkDomain(const onnx::NodeProto &node, StringRef name) {
+  StringRef domain = normalizeDomain(node.domain());
+  if (opsets->version(domain) > 0 || !reportedDomains.insert(domain).second)
+    return;
+  // Runtimes know their own domain without an import.
+  if (domain.starts_with("com.microsoft")) {
+    sink.warn("'" + domain + "' is used but not in opset_import");
+    return;
+  }
+  error(ImportCode::OpsetImport, name,
+        "is of domain '" + (domain.empty() ? "ai.onnx" : domain) +
+            "', which opset_import does not list");
+}
+
+void Validator::checkAttributes(const onnx::NodeProto &node,
+                                const Names &names) {
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      checkGraph(attribute.g(), &names);
+    for (const onnx::GraphProto &graph : attribute.graphs())
+      checkGraph(graph, &names);
+  }
+}
+
+void Validator::checkNode(const onnx::NodeProto &node, unsigned index,
+                          const Names &names) {
+  std::string name = nameOf(node, index);
+  for (const std::string &input : node.input()) {
+    if (input.empty() || names.isDefined(input))
+      continue;
+    // What this very graph defines later is checkOrder's.
+    if (names.producers.contains(input))
+      continue;
+    if (names.isProduced(input))
+      error(ImportCode::Unsorted, name,
+            "reads '" + Twine(input) +
+                "', which is defined later in an outer graph");
+    else
+      error(ImportCode::UndefinedName, name,
+            "reads '" + Twine(input) + "', which nothing defines");
+  }
+  if (node.op_type().empty())
+    error(ImportCode::BadNode, name, "has no operator");
+  checkDomain(node, name);
+  if (const onnx::OpSchema *schema = findSchema(node, *opsets)) {
+    try {
+      schema->Verify(node);
+    } catch (const std::exception &exception) {
+      error(ImportCode::BadNode, name, exception.what());
+    }
+  }
+  checkAttributes(node, names);
+}
+
+void Validator::checkOrder(const Nodes &nodes, const Names &names) {
+  SmallVector<std::pair<unsigned, unsigned>> edges;
+  llvm::DenseMap<unsigned, StringRef> late;
+  for (auto [index, node] : llvm::enumerate(nodes))
+    for (const std::string &input : node.input()) {
+      auto producer = names.producers.find(StringRef(input));
+      if (producer == names.producers.end())
+        continue;
+      edges.push_back({producer->second, unsigned(index)});
+      if (producer->second >= index)
+        late.try_emplace(unsigned(index), input);
+    }
+  if (late.empty())
+    return;
+  SmallVector<unsigned> cycle = findCycle(nodes.size(), edges);
+  if (!cycle.empty()) {
+    std::string path;
+    for (unsigned index : ArrayRef(cycle).take_front(8))
+      path += nameOf(nodes[index], index) + " -> ";
+    path += cycle.size() > 8 ? "..." : nameOf(nodes[cycle[0]], cycle[0]);
+    error(ImportCode::Cycle, nameOf(nodes[cycle[0]], cycle[0]),
+          "depends on itself: " + Twine(path));
+    return;
+  }
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (auto it = late.find(unsigned(index)); it != late.end())
+      error(ImportCode::Unsorted, nameOf(node, index),
+            "reads '" + it->second + "' before it is defined");
+}
+
+void Validator::checkNodes(const Nodes &nodes, Names &names) {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    for (const std::string &output : node.output())
+      if (!output.empty())
+        names.producers.try_emplace(output, unsigned(index));
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    checkNode(node, index, names);
+    std::string name = nameOf(node, index);
+    for (const std::string &output : node.output())
+      define(names, output, "an output of node '" + name + "'");
+  }
+  checkOrder(nodes, names);
+}
+
+void Validator::checkGraph(const onnx::GraphProto &graph, const Names *outer) {
+  Names names;
+  names.outer = outer;
+  llvm::DenseSet<StringRef> inputs;
+  for (const auto &input : graph.input()) {
+    define(names, input.name(), "a graph input");
+    inputs.insert(input.name());
+  }
+  // An initializer may give an input its value, once.
+  auto initializer = [&](StringRef name) {
+    if (!inputs.erase(name))
+      define(names, name, "an initializer");
+  };
+  for (const auto &tensor : graph.initializer())
+    initializer(tensor.name());
+  for (const auto &sparse : graph.sparse_initializer())
+    initializer(sparse.values().name());
+  checkNodes(graph.node(), names);
+  for (const auto &output : graph.output())
+    if (!names.isDefined(output.name()))
+      error(ImportCode::MissingOutput, output.name(),
+            "the graph output is never produced");
+}
+
+void Validator::checkFunction(const onnx::FunctionProto &function,
+                              int64_t irVersion) {
+  std::string owner = qualifiedType(function.domain(), function.name());
+  OpsetMap own =
+      OpsetMap::read(function.opset_import(), irVersion, owner, &sink);
+  opsets = &own;
+  reportedDomains.clear();
+  Names names;
+  for (const std::string &input : function.input())
+    define(names, input, "a function input");
+  checkNodes(function.node(), names);
+  for (const std::string &output : function.output())
+    if (!names.isDefined(output))
+      error(ImportCode::MissingOutput, output,
+            "the output of function '" + Twine(owner) + "' is never produced");
+}
+
+bool Validator::run(const onnx::ModelProto &model) {
+  if (!model.has_graph()) {
+    error(ImportCode::NoGraph, "", "the model has no graph");
+    return false;
+  }
+  size_t before = sink.mark().errors;
+  OpsetMap own =
+      OpsetMap::read(model.opset_import(), model.ir_version(), "", &sink);
+  opsets = &own;
+  checkGraph(model.graph(), nullptr);
+  for (const onnx::FunctionProto &function : model.functions())
+    checkFunction(function, model.ir_version());
+  return valid && sink.mark().errors == before;
+}
+
+bool onnx_import::validateModel(const onnx::ModelProto &model,
+                                ErrorSink &sink) {
+  return Validator(sink).run(model);
+}

@@ -1,0 +1,21 @@
+//===- Validate.h - Structure of a model, before it is imported
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_ONNX_VALIDATE_H
+#define MPOPT_LIB_IMPORT_ONNX_VALIDATE_H
+
+#include "Functions.h"
+
+namespace mpopt::onnx_import {
+
+/// Names, order and operator definitions of every graph and function of a
+/// model. Reports all that is wrong; false if the graph cannot be imported.
+bool validateModel(const onnx::ModelProto &model, ErrorSink &sink);
+
+} // namespace mpopt::onnx_import
+
+#endif // MPOPT_LIB_IMPORT_ONNX_VALIDATE_H
