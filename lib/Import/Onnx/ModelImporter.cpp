@@ -154,8 +154,14 @@ void ModelImporter::importInitializers(const onnx::GraphProto &graph,
 void ModelImporter::importNodes(
     const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
     Scope &scope) {
-  for (auto [index, node] : llvm::enumerate(nodes))
-    importNode(describe(node, index, scope), scope);
+  auto order = orders->find(&nodes);
+  if (order == orders->end()) {
+    for (auto [index, node] : llvm::enumerate(nodes))
+      importNode(describe(node, index, scope), scope);
+    return;
+  }
+  for (unsigned index : order->second)
+    importNode(describe(nodes[index], index, scope), scope);
 }
 
 void ModelImporter::importBody(const onnx::GraphProto &graph, Region &region,
@@ -233,8 +239,10 @@ void ModelImporter::importMain(const onnx::GraphProto &graph,
   function.setAllResultAttrs(names);
 }
 
-void ModelImporter::run(const FunctionTable &table, bool valid) {
+void ModelImporter::run(const FunctionTable &table, const NodeOrders &sorted,
+                        bool valid) {
   functions = &table;
+  orders = &sorted;
   // What inference and verifiers say belongs to the node in hand.
   ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)

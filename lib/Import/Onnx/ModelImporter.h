@@ -13,6 +13,7 @@
 #include "Registry.h"
 #include "TensorData.h"
 #include "Types.h"
+#include "Validate.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -65,7 +66,8 @@ public:
                 ImportResult &result);
 
   /// Fills in the result; its module is null after an error.
-  void run(const FunctionTable &functions, bool valid);
+  void run(const FunctionTable &functions, const NodeOrders &orders,
+           bool valid);
 
   // For lowerings.
   void importBody(const onnx::GraphProto &graph, mlir::Region &region,
@@ -131,6 +133,7 @@ private:
   const ImportOptions &options;
   ImportResult &result;
   const FunctionTable *functions = nullptr;
+  const NodeOrders *orders = nullptr;
   std::string currentNode;
   /// Nodes, expanded ones too, that no lowering was found for.
   unsigned opaques = 0;

@@ -20,8 +20,10 @@ void onnx_import::importOnnx(llvm::StringRef bytes, llvm::StringRef path,
   ModelFile file;
   if (!parseModel(bytes, path, result.format, file, sink))
     return;
-  bool valid = validateModel(file.model, sink);
+  NodeOrders orders;
+  bool valid = validateModel(file.model, sink, orders);
   FunctionTable functions;
   valid &= functions.build(file.model, sink);
-  ModelImporter(&context, file, options, sink, result).run(functions, valid);
+  ModelImporter(&context, file, options, sink, result)
+      .run(functions, orders, valid);
 }

@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Interfaces/ShapeFacts.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include "mlir/IR/MLIRContext.h"

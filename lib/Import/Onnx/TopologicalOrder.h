@@ -1,4 +1,4 @@
-//===- TopologicalOrder.h - Cycles among the nodes of a graph
+//===- TopologicalOrder.h - An order for the nodes of a graph
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,17 +8,21 @@
 #ifndef MPOPT_LIB_IMPORT_ONNX_TOPOLOGICALORDER_H
 #define MPOPT_LIB_IMPORT_ONNX_TOPOLOGICALORDER_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
+#include "onnx/onnx_pb.h"
 
-#include <utility>
+#include "llvm/ADT/SmallVector.h"
 
 namespace mpopt::onnx_import {
 
-/// The nodes of one cycle in edge order, or nothing if there is none. Linear in
-/// `edges`, which are (from, to).
-llvm::SmallVector<unsigned>
-findCycle(unsigned nodes, llvm::ArrayRef<std::pair<unsigned, unsigned>> edges);
+/// An order of a graph's nodes in which each comes after what it reads, as
+/// close to the file's order as that allows; or the nodes of one cycle, in
+/// which each feeds the next and the last the first.
+struct NodeOrder {
+  llvm::SmallVector<unsigned> order;
+  llvm::SmallVector<unsigned> cycle;
+};
+NodeOrder
+sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes);
 
 } // namespace mpopt::onnx_import
 

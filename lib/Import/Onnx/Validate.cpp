@@ -17,6 +17,7 @@
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -31,18 +32,23 @@ struct Names {
   const Names *outer = nullptr;
   llvm::DenseSet<StringRef> defined;             ///< so far
   llvm::DenseMap<StringRef, unsigned> producers; ///< in all of the graph
+  mutable bool unsorted = false;
 
   bool isDefined(StringRef name) const {
     return defined.contains(name) || (outer && outer->isDefined(name));
   }
+  /// Whether this graph or one around it defines the name later; that graph is
+  /// then out of order.
   bool isProduced(StringRef name) const {
-    return producers.contains(name) || (outer && outer->isProduced(name));
+    if (producers.contains(name))
+      return unsorted = true;
+    return outer && outer->isProduced(name);
   }
 };
 
 class Validator {
 public:
-  Validator(ErrorSink &sink) : sink(sink) {}
+  Validator(ErrorSink &sink, NodeOrders &orders) : sink(sink), orders(orders) {}
 
   bool run(const onnx::ModelProto &model);
 
@@ -58,12 +64,16 @@ private:
   void checkNode(const onnx::NodeProto &node, unsigned index,
                  const Names &names);
   void checkAttributes(const onnx::NodeProto &node, const Names &names);
-  void checkOrder(const Nodes &nodes, const Names &names);
+  void checkOrder(const Nodes &nodes);
   void checkDomain(const onnx::NodeProto &node, StringRef name);
+  void checkSchema(const onnx::NodeProto &node, StringRef name,
+                   const onnx::OpSchema &schema);
 
   ErrorSink &sink;
+  NodeOrders &orders;
   const OpsetMap *opsets = nullptr;
   llvm::StringSet<> reportedDomains;
+  std::map<std::string, unsigned> unknownAttributes;
   bool valid = true;
 };
 
@@ -104,64 +114,62 @@ void Validator::checkAttributes(const onnx::NodeProto &node,
   }
 }
 
+void Validator::checkSchema(const onnx::NodeProto &node, StringRef name,
+                            const onnx::OpSchema &schema) {
+  auto unknown = [&](const onnx::AttributeProto &attribute) {
+    return !schema.attributes().count(attribute.name()) &&
+           !StringRef(attribute.name()).starts_with("__");
+  };
+  try {
+    if (llvm::none_of(node.attribute(), unknown))
+      return schema.Verify(node);
+    // Exporters and optimisers leave notes of their own in attributes.
+    onnx::NodeProto copy = node;
+    copy.clear_attribute();
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (unknown(attribute))
+        ++unknownAttributes[attribute.name()];
+      else
+        *copy.add_attribute() = attribute;
+    schema.Verify(copy);
+  } catch (const std::exception &exception) {
+    error(ImportCode::BadNode, name, exception.what());
+  }
+}
+
 void Validator::checkNode(const onnx::NodeProto &node, unsigned index,
                           const Names &names) {
   std::string name = nameOf(node, index);
   for (const std::string &input : node.input()) {
     if (input.empty() || names.isDefined(input))
       continue;
-    // What this very graph defines later is checkOrder's.
-    if (names.producers.contains(input))
-      continue;
-    if (names.isProduced(input))
-      error(ImportCode::Unsorted, name,
-            "reads '" + Twine(input) +
-                "', which is defined later in an outer graph");
-    else
+    if (!names.isProduced(input))
       error(ImportCode::UndefinedName, name,
             "reads '" + Twine(input) + "', which nothing defines");
   }
   if (node.op_type().empty())
     error(ImportCode::BadNode, name, "has no operator");
   checkDomain(node, name);
-  if (const onnx::OpSchema *schema = findSchema(node, *opsets)) {
-    try {
-      schema->Verify(node);
-    } catch (const std::exception &exception) {
-      error(ImportCode::BadNode, name, exception.what());
-    }
-  }
+  if (const onnx::OpSchema *schema = findSchema(node, *opsets))
+    checkSchema(node, name, *schema);
   checkAttributes(node, names);
 }
 
-void Validator::checkOrder(const Nodes &nodes, const Names &names) {
-  SmallVector<std::pair<unsigned, unsigned>> edges;
-  llvm::DenseMap<unsigned, StringRef> late;
-  for (auto [index, node] : llvm::enumerate(nodes))
-    for (const std::string &input : node.input()) {
-      auto producer = names.producers.find(StringRef(input));
-      if (producer == names.producers.end())
-        continue;
-      edges.push_back({producer->second, unsigned(index)});
-      if (producer->second >= index)
-        late.try_emplace(unsigned(index), input);
-    }
-  if (late.empty())
-    return;
-  SmallVector<unsigned> cycle = findCycle(nodes.size(), edges);
-  if (!cycle.empty()) {
-    std::string path;
-    for (unsigned index : ArrayRef(cycle).take_front(8))
-      path += nameOf(nodes[index], index) + " -> ";
-    path += cycle.size() > 8 ? "..." : nameOf(nodes[cycle[0]], cycle[0]);
-    error(ImportCode::Cycle, nameOf(nodes[cycle[0]], cycle[0]),
-          "depends on itself: " + Twine(path));
+void Validator::checkOrder(const Nodes &nodes) {
+  NodeOrder sorted = sortNodes(nodes);
+  ArrayRef<unsigned> cycle = sorted.cycle;
+  if (cycle.empty()) {
+    // The standard wants an order; runtimes do not insist.
+    sink.warn("nodes are not in topological order, and were sorted");
+    orders[&nodes] = std::move(sorted.order);
     return;
   }
-  for (auto [index, node] : llvm::enumerate(nodes))
-    if (auto it = late.find(unsigned(index)); it != late.end())
-      error(ImportCode::Unsorted, nameOf(node, index),
-            "reads '" + it->second + "' before it is defined");
+  std::string path;
+  for (unsigned index : cycle.take_front(8))
+    path += nameOf(nodes[index], index) + " -> ";
+  std::string first = nameOf(nodes[cycle[0]], cycle[0]);
+  path += cycle.size() > 8 ? "..." : first;
+  error(ImportCode::Cycle, first, "depends on itself: " + Twine(path));
 }
 
 void Validator::checkNodes(const Nodes &nodes, Names &names) {
@@ -175,7 +183,8 @@ void Validator::checkNodes(const Nodes &nodes, Names &names) {
     for (const std::string &output : node.output())
       define(names, output, "an output of node '" + name + "'");
   }
-  checkOrder(nodes, names);
+  if (names.unsorted)
+    checkOrder(nodes);
 }
 
 void Validator::checkGraph(const onnx::GraphProto &graph, const Names *outer) {
@@ -231,10 +240,13 @@ bool Validator::run(const onnx::ModelProto &model) {
   checkGraph(model.graph(), nullptr);
   for (const onnx::FunctionProto &function : model.functions())
     checkFunction(function, model.ir_version());
+  for (const auto &[attribute, count] : unknownAttributes)
+    sink.warn("attribute '" + Twine(attribute) + "' of " + Twine(count) +
+              " nodes is not in their operators' definitions, and ignored");
   return valid && sink.mark().errors == before;
 }
 
-bool onnx_import::validateModel(const onnx::ModelProto &model,
-                                ErrorSink &sink) {
-  return Validator(sink).run(model);
+bool onnx_import::validateModel(const onnx::ModelProto &model, ErrorSink &sink,
+                                NodeOrders &orders) {
+  return Validator(sink, orders).run(model);
 }
