@@ -197,3 +197,19 @@ std::optional<SmallVector<double>> mpopt::floatConstants(Value value) {
   }
   return result;
 }
+
+std::optional<SmallVector<std::optional<double>>>
+mpopt::floatElements(const ShapeFacts &facts, Value value) {
+  SmallVector<std::optional<double>> result;
+  if (auto constants = floatConstants(value)) {
+    result.append(constants->begin(), constants->end());
+    return result;
+  }
+  Elements elements = elementsOf(facts, value);
+  if (!elements)
+    return std::nullopt;
+  for (std::optional<int64_t> element : *elements)
+    result.push_back(element ? std::optional<double>(double(*element))
+                             : std::nullopt);
+  return result;
+}

@@ -71,6 +71,11 @@ shapeFrom(mlir::Operation *op, const ShapeFacts &facts, mlir::Value value);
 /// Elements of a float constant, if `value` is one and not large.
 std::optional<llvm::SmallVector<double>> floatConstants(mlir::Value value);
 
+/// Elements of a small float tensor, each known or not: those of a constant, or
+/// whole numbers that `facts` has followed.
+std::optional<llvm::SmallVector<std::optional<double>>>
+floatElements(const ShapeFacts &facts, mlir::Value value);
+
 } // namespace mpopt
 
 #endif // MPOPT_DIALECT_INFERENCESUPPORT_H

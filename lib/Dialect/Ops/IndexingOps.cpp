@@ -56,7 +56,7 @@ LogicalResult GatherOp::inferResultTypes(const ShapeFacts &,
 /// input, with o before the axis and n after it.
 Elements GatherOp::inferElements(const ShapeFacts &facts) {
   MaybeShape shape = getShape(getInput());
-  if (!shape || !isa<IntegerType>(getElementType(getInput())))
+  if (!shape)
     return std::nullopt;
   Elements input = elementsOf(facts, getInput());
   Elements indices = elementsOf(facts, getIndices());

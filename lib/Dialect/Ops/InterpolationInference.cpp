@@ -86,8 +86,8 @@ LogicalResult ResizeOp::inferResultTypes(const ShapeFacts &facts,
       failed(checkRank(*this, "scales", getScales(), {1})) ||
       failed(checkRank(*this, "sizes", getSizes(), {1})))
     return failure();
-  if (!getScales() && !getSizes())
-    return emitOpError("has neither scales nor sizes");
+  if (!getScales() == !getSizes())
+    return emitOpError("needs either scales or sizes");
   Type element = getElementType(getInput());
   MaybeShape input = getShape(getInput());
   if (!input) {
@@ -104,20 +104,22 @@ LogicalResult ResizeOp::inferResultTypes(const ShapeFacts &facts,
   SmallVector<int64_t> dims, sizes(axes->size(), kDynamic);
   for (int64_t axis : *axes)
     dims.push_back((*input)[axis]);
-  // Both may be operands of which one is empty (opset 11).
-  if (auto scales = getScales() ? floatConstants(getScales()) : std::nullopt;
-      scales && !scales->empty()) {
+  if (getScales() && getCoordinateTransformation() == "tf_crop_and_resize") {
+    // Dims are scaled after the crop to `roi`, which is not looked into.
+  } else if (auto scales = getScales() ? floatElements(facts, getScales())
+                                       : std::nullopt) {
     if (scales->size() != axes->size())
       return emitOpError("has ")
              << scales->size() << " scales for " << axes->size() << " axes";
     for (auto [index, scale] : llvm::enumerate(*scales)) {
-      if (!(scale > 0))
+      if (scale && !(*scale > 0))
         return emitOpError("has a scale that is not positive");
-      sizes[index] = scaleDim(dims[index], scale);
+      if (scale)
+        sizes[index] = scaleDim(dims[index], *scale);
     }
   } else if (Elements wanted =
                  getSizes() ? elementsOf(facts, getSizes()) : Elements();
-             wanted && !wanted->empty()) {
+             wanted) {
     if (wanted->size() != axes->size())
       return emitOpError("has ")
              << wanted->size() << " sizes for " << axes->size() << " axes";
@@ -230,7 +232,8 @@ LogicalResult SpaceToDepthOp::inferResultTypes(const ShapeFacts &,
   int64_t block = getBlockSize();
   if (block < 1)
     return emitOpError("has block_size ") << block;
-  if (failed(checkRank(*this, "input", getInput(), {4})))
+  if (failed(checkOneOf(*this, "mode", getMode(), {"DCR", "CRD"})) ||
+      failed(checkRank(*this, "input", getInput(), {4})))
     return failure();
   Shape result(4, kDynamic);
   if (MaybeShape input = getShape(getInput())) {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Small integer tensors as they pass through the ops of the Shape family.
-// Slices and splits are followed along vectors only: no exporter writes shapes
-// as matrices and cuts them.
+// Small tensors of whole numbers as they pass through the ops of the Shape
+// family. Slices and splits are followed along vectors only: no exporter writes
+// shapes as matrices and cuts them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,32 +20,26 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::mp;
 
-/// What an op that keeps the order of its elements passes on.
-static Elements passOn(Value input, const ShapeFacts &facts) {
-  return isa<IntegerType>(getElementType(input)) ? facts.elements(input)
-                                                 : Elements();
-}
-
 static bool isVector(Value value) {
   MaybeShape shape = getShape(value);
   return shape && shape->size() == 1;
 }
 
 Elements ReshapeOp::inferElements(const ShapeFacts &facts) {
-  return passOn(getInput(), facts);
+  return facts.elements(getInput());
 }
 Elements FlattenOp::inferElements(const ShapeFacts &facts) {
-  return passOn(getInput(), facts);
+  return facts.elements(getInput());
 }
 Elements SqueezeOp::inferElements(const ShapeFacts &facts) {
-  return passOn(getInput(), facts);
+  return facts.elements(getInput());
 }
 Elements UnsqueezeOp::inferElements(const ShapeFacts &facts) {
-  return passOn(getInput(), facts);
+  return facts.elements(getInput());
 }
 
 Elements ExpandOp::inferElements(const ShapeFacts &facts) {
-  Elements input = passOn(getInput(), facts);
+  Elements input = facts.elements(getInput());
   std::optional<int64_t> count = getNumElements(mpopt::getShape(getResult()));
   if (!input || !count || *count > ShapeFacts::kMaxElements)
     return std::nullopt;
@@ -57,7 +51,7 @@ Elements ExpandOp::inferElements(const ShapeFacts &facts) {
 }
 
 Elements TileOp::inferElements(const ShapeFacts &facts) {
-  Elements input = passOn(getInput(), facts);
+  Elements input = facts.elements(getInput());
   auto repeats = facts.constants(getRepeats());
   if (!input || !repeats || repeats->size() != 1 || repeats->front() < 0 ||
       !isVector(getInput()))
@@ -74,7 +68,7 @@ Elements TileOp::inferElements(const ShapeFacts &facts) {
 Elements ConcatOp::inferElements(const ShapeFacts &facts) {
   Elements result(std::in_place);
   for (Value input : getInputs()) {
-    if (!isVector(input) || !isa<IntegerType>(getElementType(input)))
+    if (!isVector(input))
       return std::nullopt;
     Elements part = elementsOf(facts, input);
     if (!part ||
@@ -90,7 +84,7 @@ Elements SplitOp::inferElements(const ShapeFacts &facts) {
 }
 
 Elements SplitOp::inferElementsOf(unsigned index, const ShapeFacts &facts) {
-  Elements input = passOn(getInput(), facts);
+  Elements input = facts.elements(getInput());
   if (!input || !isVector(getInput()))
     return std::nullopt;
   size_t offset = 0;
@@ -107,7 +101,7 @@ Elements SplitOp::inferElementsOf(unsigned index, const ShapeFacts &facts) {
 }
 
 Elements SliceOp::inferElements(const ShapeFacts &facts) {
-  Elements input = passOn(getInput(), facts);
+  Elements input = facts.elements(getInput());
   auto starts = constantParameter(getStarts(), getDynamicStarts(), facts);
   auto ends = constantParameter(getEnds(), getDynamicEnds(), facts);
   auto steps = constantParameter(getSteps(), getDynamicSteps(), facts);

@@ -329,8 +329,9 @@ LogicalResult RollOp::inferResultTypes(const ShapeFacts &,
     return emitOpError("has ")
            << getShifts().size() << " shifts for " << axes << " axes";
   // An axis may be there twice; its shifts add up.
-  if (MaybeShape input = getShape(getInput()); input && getAxes())
-    for (int64_t axis : *getAxes())
+  SmallVector<int64_t> rolled(getAxes().value_or(ArrayRef<int64_t>()));
+  if (MaybeShape input = getShape(getInput()))
+    for (int64_t axis : rolled)
       if (failed(checkAxis(*this, axis, input->size())))
         return failure();
   types.push_back(getInput().getType());

@@ -1,0 +1,82 @@
+//===- Arguments.h - Reading a node's inputs and parameters -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the lowerings of ops that move data share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_ONNX_LOWERING_ARGUMENTS_H
+#define MPOPT_IMPORT_ONNX_LOWERING_ARGUMENTS_H
+
+#include "mpopt/Import/Onnx/Lowering.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace mpopt::onnx_import {
+
+/// `lowering` for nodes whose first `count` inputs are there.
+template <unsigned count, Lowering lowering>
+llvm::LogicalResult withInputs(NodeContext &ctx) {
+  for (unsigned index = 0; index < count; ++index)
+    if (!ctx.hasInput(index))
+      return ctx.error("input " + llvm::Twine(index) + " is missing");
+  return lowering(ctx);
+}
+
+/// A node that becomes `OpT` of its first `count` inputs without attributes.
+template <typename OpT, unsigned count>
+llvm::LogicalResult lowerPlain(NodeContext &ctx) {
+  llvm::SmallVector<mlir::Value> operands;
+  for (unsigned index = 0; index < count; ++index) {
+    if (!ctx.hasInput(index))
+      return ctx.error("input " + llvm::Twine(index) + " is missing");
+    operands.push_back(ctx.input(index));
+  }
+  ctx.setOutput(0, ctx.make<OpT>(mlir::ValueRange(operands)));
+  return mlir::success();
+}
+
+/// A list that is an attribute of the op where it is known, an operand else.
+struct Parameter {
+  mlir::DenseI64ArrayAttr attribute;
+  mlir::Value operand;
+
+  bool isThere() const { return attribute || operand; }
+};
+
+/// Reads the attribute `name`, or else the input.
+inline Parameter readParameter(NodeContext &ctx, llvm::StringRef name,
+                               unsigned index) {
+  if (auto ints = ctx.attrOrInput(name, index))
+    return {ctx.builder().getDenseI64ArrayAttr(*ints), mlir::Value()};
+  return {mlir::DenseI64ArrayAttr(), ctx.input(index)};
+}
+
+/// An attribute that may be missing, as one of the op.
+inline mlir::DenseI64ArrayAttr findIntsAttr(NodeContext &ctx,
+                                            llvm::StringRef name) {
+  auto ints = ctx.findInts(name);
+  return ints ? ctx.builder().getDenseI64ArrayAttr(*ints)
+              : mlir::DenseI64ArrayAttr();
+}
+
+/// The result type that a dtype attribute asks for: of unknown shape, and of
+/// `otherwise`'s element type without one. Null for a number that is no dtype.
+inline mlir::Type findResultType(NodeContext &ctx, llvm::StringRef name,
+                                 mlir::Type otherwise) {
+  mlir::Type element = otherwise;
+  if (auto dtype = ctx.findInt(name))
+    element = ctx.elementTypeOf(*dtype);
+  return element ? getTensorType(std::nullopt, element) : mlir::Type();
+}
+
+/// The part of the Shape family in Resample.cpp.
+void registerResampleLowerings(LoweringRegistry &registry);
+
+} // namespace mpopt::onnx_import
+
+#endif // MPOPT_IMPORT_ONNX_LOWERING_ARGUMENTS_H
