@@ -6,6 +6,8 @@ func.func @constants() -> (tensor<2xf16>, tensor<256xf32>) {
   %0 = mp.constant dense<[1.0, 2.0]> : tensor<2xf16>
   // CHECK: mp.constant file("model.onnx", 4096:1024) : tensor<256xf32>
   %1 = mp.constant file("model.onnx", 4096:1024) : tensor<256xf32>
+  // CHECK: mp.constant dense<["a", "b"]> : tensor<2x!mp.string>
+  %2 = mp.constant dense<["a", "b"]> : tensor<2x!mp.string>
   return %0, %1 : tensor<2xf16>, tensor<256xf32>
 }
 

@@ -25,6 +25,13 @@ SmallVector<Value> NodeContext::inputs(unsigned first) const {
   return present;
 }
 
+LogicalResult NodeContext::requireInputs(unsigned count) {
+  for (unsigned index = 0; index < count; ++index)
+    if (!hasInput(index))
+      return error("input " + Twine(index) + " is missing");
+  return success();
+}
+
 std::optional<SmallVector<int64_t>>
 NodeContext::constantInts(unsigned index) const {
   Value value = input(index);

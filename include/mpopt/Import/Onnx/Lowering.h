@@ -49,6 +49,9 @@ public:
   /// The ones that are present, from `first`.
   llvm::SmallVector<mlir::Value> inputs(unsigned first = 0) const;
 
+  /// An error unless the first `count` inputs are there.
+  llvm::LogicalResult requireInputs(unsigned count);
+
   /// An output with an empty name, or past the end, is not wanted.
   virtual unsigned numOutputs() const = 0;
   virtual bool hasOutput(unsigned index) const = 0;
@@ -94,8 +97,8 @@ public:
   /// An attribute that became an input in a later opset: the attribute if
   /// present, else the input's elements; nothing if there is neither or the
   /// input is not constant (then `isDynamic(index)` tells the two apart).
-  std::optional<llvm::SmallVector<int64_t>>
-  attrOrInput(llvm::StringRef name, unsigned index) const;
+  std::optional<llvm::SmallVector<int64_t>> attrOrInput(llvm::StringRef name,
+                                                        unsigned index) const;
   bool isDynamic(unsigned index) const {
     return hasInput(index) && !constantInts(index);
   }
@@ -106,8 +109,7 @@ public:
 
   /// Makes an op with one result, with inferred type. Arguments are those of
   /// the op's builder after the result type.
-  template <typename OpT, typename... Args>
-  mlir::Value make(Args &&...args) {
+  template <typename OpT, typename... Args> mlir::Value make(Args &&...args) {
     return makeTyped<OpT>({getUnknownTensor(context())},
                           std::forward<Args>(args)...)
         ->getResult(0);
@@ -117,8 +119,8 @@ public:
   /// results, or where the dtype is not in the operands (mp.cast).
   template <typename OpT, typename... Args>
   OpT makeTyped(mlir::TypeRange types, Args &&...args) {
-    auto op = OpT::create(opBuilder, location, types,
-                          std::forward<Args>(args)...);
+    auto op =
+        OpT::create(opBuilder, location, types, std::forward<Args>(args)...);
     finish(op);
     return op;
   }
