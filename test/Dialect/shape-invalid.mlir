@@ -167,6 +167,14 @@ func.func @split_count(%x: tensor<7xf32>) {
 
 // -----
 
+func.func @split_small(%x: tensor<5xf32>) {
+  // expected-error @below {{cannot split a dim of size 5 into 4 parts of 2}}
+  %0:4 = mp.split %x : (tensor<5xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
+  return
+}
+
+// -----
+
 func.func @slice_step(%x: tensor<7xf32>) {
   // expected-error @below {{has a step of 0}}
   %0 = mp.slice %x {starts = array<i64: 0>, ends = array<i64: 7>, steps = array<i64: 0>} : (tensor<7xf32>) -> tensor<*xf32>

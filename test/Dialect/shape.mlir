@@ -191,6 +191,9 @@ func.func @parts(%x: tensor<?x7xf32>, %y: tensor<5x?xf32>, %h: tensor<5x2xf16>, 
   %5 = mp.slice %x ends %e {starts = array<i64: 0>, axes = array<i64: 1>} : (tensor<?x7xf32>, tensor<1xi64>) -> tensor<*xf32>
   // CHECK: mp.slice {{.*}} -> tensor<?x0xf32>
   %6 = mp.slice %x {starts = array<i64: 0, 5>, ends = array<i64: 9223372036854775807, 3>} : (tensor<?x7xf32>) -> tensor<*xf32>
+  // The start is clamped into the dim: one element, where NumPy has none.
+  // CHECK: mp.slice {{.*}} -> tensor<?x1xf32>
+  %12 = mp.slice %x {starts = array<i64: -9>, ends = array<i64: -9>, axes = array<i64: 1>, steps = array<i64: -1>} : (tensor<?x7xf32>) -> tensor<*xf32>
   // CHECK: mp.slice {{.*}} axes {{.*}} -> tensor<?x?xf32>
   %7 = mp.slice %x axes %e {starts = array<i64: 0>, ends = array<i64: 1>} : (tensor<?x7xf32>, tensor<1xi64>) -> tensor<*xf32>
   // CHECK: mp.pad {{.*}} -> tensor<?x9xf32>

@@ -48,3 +48,11 @@ func.func @window(%n: tensor<i64>) {
   %0 = mp.window %n {kind = "kaiser"} : (tensor<i64>) -> tensor<*xf32>
   return
 }
+
+// -----
+
+func.func @dft_onesided(%x: tensor<2x16x2xf32>) {
+  // expected-error @below {{has a one-sided spectrum of complex input}}
+  %0 = mp.dft %x {onesided} : (tensor<2x16x2xf32>) -> tensor<*xf32>
+  return
+}

@@ -73,6 +73,8 @@ LogicalResult DFTOp::inferResultTypes(const ShapeFacts &facts,
   int64_t parts = result->back();
   if (!complex && parts != kDynamic && parts != 1 && parts != 2)
     return emitOpError("last dim is ") << parts << ", not 1 or 2";
+  if (getOnesided() && !getInverse() && (complex || parts == 2))
+    return emitOpError("has a one-sided spectrum of complex input");
   std::optional<int64_t> length = scalar(facts, getLength());
   if (length && *length < 1)
     return emitOpError("has length ") << *length;

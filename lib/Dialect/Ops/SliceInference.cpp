@@ -18,7 +18,8 @@ using namespace mpopt::mp;
 // SliceOp
 //===----------------------------------------------------------------------===//
 
-/// Length of a NumPy slice of a dim, which is known.
+/// Length of a slice of a dim, which is known and not 0. With a negative step
+/// ONNX clamps the start into the dim, where NumPy lets it fall off the front.
 static int64_t sliceLength(int64_t dim, int64_t start, int64_t end,
                            int64_t step) {
   if (start < 0)
@@ -30,7 +31,7 @@ static int64_t sliceLength(int64_t dim, int64_t start, int64_t end,
     end = std::clamp<int64_t>(end, 0, dim);
     return end <= start ? 0 : (end - start - 1) / step + 1;
   }
-  start = std::clamp<int64_t>(start, -1, dim - 1);
+  start = std::clamp<int64_t>(start, 0, dim - 1);
   end = std::clamp<int64_t>(end, -1, dim - 1);
   uint64_t stride = -uint64_t(step);
   return start <= end ? 0 : uint64_t(start - end - 1) / stride + 1;
@@ -121,6 +122,9 @@ static LogicalResult splitSizes(SplitOp op, int64_t dim, const Elements &sizes,
       return success();
     int64_t count = parts.size();
     int64_t chunk = dim / count + (dim % count != 0);
+    if (multiplyDims(chunk, count - 1) > dim)
+      return op.emitOpError("cannot split a dim of size ")
+             << dim << " into " << count << " parts of " << chunk;
     int64_t rest = dim;
     for (int64_t &part : parts) {
       part = std::min(chunk, rest);
