@@ -111,6 +111,18 @@ func.func @rms_norm(%x: tensor<4xf16>) -> tensor<4xf16> {
 
 // -----
 
+// So do the members of instance_norm, and its parameters follow the input.
+// CHECK-LABEL: func.func @instance_norm
+// CHECK: mp.mul %arg0, {{%.+}} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+func.func @instance_norm(%x: tensor<4xf16>) -> tensor<4xf32> {
+  %scale = mp.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %0 = mp.mul %x, %scale {mp.idiom = #mp.idiom<"instance_norm", 0, true>}
+    : (tensor<4xf16>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // Nothing is known of an unknown op; what it gets is left alone.
 // CHECK-LABEL: func.func @opaque
 // CHECK: mp.opaque "a::Foo"(%arg0, %arg1) : (tensor<4xf16>, tensor<4xf32>) -> tensor<*x!mp.unknown>

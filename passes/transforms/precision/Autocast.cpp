@@ -56,15 +56,18 @@ static bool isEligible(Value value) {
   return type.isF32() || type.isF16() || type.isBF16();
 }
 
-static Weight getWeight(Value value) {
-  Value source = value;
+/// In an unlisted composite (instance_norm), parameters of any size follow: the
+/// composite gives its input's dtype, whatever its parameters have.
+static Weight getWeight(OpOperand &operand) {
+  Value value = operand.get(), source = value;
   while (Operation *op = source.getDefiningOp()) {
     if (!isa<CastOp, IdentityOp>(op))
       break;
     source = op->getOperand(0);
   }
   MaybeShape shape = getShape(value);
-  if (source.getDefiningOp<ConstantOp>() && getNumElements(shape) == 1)
+  if (source.getDefiningOp<ConstantOp>() &&
+      (getNumElements(shape) == 1 || operand.getOwner()->hasAttr("mp.idiom")))
     return Weight::Number;
   return shape && shape->empty() ? Weight::Scalar : Weight::Tensor;
 }
@@ -91,7 +94,7 @@ void Autocast::promote(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!categories.governs(operand))
       continue;
-    floats.emplace_back(&operand, getWeight(operand.get()));
+    floats.emplace_back(&operand, getWeight(operand));
     mixed |= getElementType(operand.get()) !=
              getElementType(floats.front().first->get());
   }

@@ -181,7 +181,7 @@ LogicalResult Rewriter::rewrite(Operation *op) {
 LogicalResult Rewriter::rewriteRegion(Region &region) {
   for (Block &block : region) {
     for (BlockArgument argument : block.getArguments())
-      argument.setType(strategy.convertArgument(argument.getType()));
+      strategy.convertArgument(argument);
     // Casts are inserted behind ops that are done, so none is met here.
     for (Operation &op : llvm::make_early_inc_range(block))
       if (failed(rewrite(&op)))

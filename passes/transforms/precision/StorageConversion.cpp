@@ -29,20 +29,22 @@ public:
   StorageConversion(const Categories &categories, FloatType lowType, bool all)
       : PrecisionStrategy(categories, lowType), all(all) {}
 
-  Type convertArgument(Type type) override { return convert(type); }
+  void convertArgument(BlockArgument argument) override { convert(argument); }
   void rewriteOperands(Operation *op) override;
   void prepareResults(Operation *op) override;
   void finishResults(Operation *op) override;
 
 private:
   bool isConverted(Type elementType) const;
-  Type convert(Type type) const;
+  void convert(Value value);
   bool isBlocked(Operation *op) const {
     return categories.get(op) == Category::Block;
   }
   void restore(OpOperand &operand, CastOrigin origin);
 
   bool all;
+  /// What the model has instead of the low type.
+  llvm::DenseMap<Value, Type> originals;
 };
 } // namespace
 
@@ -60,23 +62,25 @@ static Type getInnerElement(Type type) {
   return getElementType(type);
 }
 
-Type StorageConversion::convert(Type type) const {
-  return isConverted(getInnerElement(type)) ? withElementType(type, lowType)
-                                            : type;
+void StorageConversion::convert(Value value) {
+  Type elementType = getInnerElement(value.getType());
+  if (!isConverted(elementType))
+    return;
+  originals[value] = elementType;
+  value.setType(withElementType(value.getType(), lowType));
 }
 
-/// Gives an operand that needs f32 what was there before it was stored, if that
-/// is at hand (two blocked ops in a row), else widens it.
+/// Gives an operand that is not to be stored what was there before, if that is
+/// at hand (two blocked ops in a row), else widens it to the model's dtype.
 void StorageConversion::restore(OpOperand &operand, CastOrigin origin) {
-  if (getElementType(operand.get()) != lowType)
+  auto original = originals.find(operand.get());
+  if (original == originals.end())
     return;
   auto stored = operand.get().getDefiningOp<CastOp>();
-  if (stored && casts.owns(stored) &&
-      stored.getOrigin() == CastOrigin::Policy &&
-      getElementType(stored.getInput()).isF32())
+  if (stored && casts.owns(stored) && stored.getOrigin() == CastOrigin::Policy)
     operand.set(stored.getInput());
   else
-    casts.castOperand(operand, Float32Type::get(lowType.getContext()), origin);
+    casts.castOperand(operand, original->second, origin);
 }
 
 void StorageConversion::rewriteOperands(Operation *op) {
@@ -106,7 +110,7 @@ void StorageConversion::prepareResults(Operation *op) {
   if (isa<ConstantOp>(op) || isBlocked(op))
     return;
   for (Value result : op->getResults())
-    result.setType(convert(result.getType()));
+    convert(result);
 }
 
 void StorageConversion::finishResults(Operation *op) {
@@ -123,6 +127,7 @@ void StorageConversion::finishResults(Operation *op) {
     Value stored =
         casts.get(result, lowType,
                   isBlocked(op) ? CastOrigin::Policy : CastOrigin::Storage);
+    originals[stored] = getElementType(result);
     for (OpOperand *use : uses)
       use->set(stored);
   }

@@ -23,9 +23,9 @@ public:
       : categories(categories), lowType(lowType) {}
   virtual ~PrecisionStrategy() = default;
 
-  /// The type that an argument of a function, or of a region whose operands do
-  /// not say, has instead of `type`.
-  virtual mlir::Type convertArgument(mlir::Type type) { return type; }
+  /// Sets the type of an argument of a function, or of a body; types of a
+  /// body's arguments that follow from operands are set besides.
+  virtual void convertArgument(mlir::BlockArgument argument) {}
 
   /// Casts the operands of an op or terminator as wanted.
   virtual void rewriteOperands(mlir::Operation *op) = 0;
