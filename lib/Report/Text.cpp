@@ -21,6 +21,7 @@
 #include "mpopt/Report/RuleTable.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
 
@@ -33,7 +34,6 @@ static constexpr size_t kMaxPlaces = 8;
 static constexpr size_t kMaxCauses = 4;
 static constexpr size_t kMaxNames = 3;
 static constexpr size_t kMaxUnmodelled = 6;
-static constexpr size_t kMaxAssumptions = 6;
 
 static std::string plural(uint64_t count, StringRef noun) {
   return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
@@ -271,18 +271,29 @@ void TextReport::writeCoverage(const ModelReport &report) {
 void TextReport::writeAssumptions(const ModelReport &report) {
   if (report.assumptions.empty())
     return;
-  std::string text;
-  llvm::ArrayRef<Assumption> list = report.assumptions;
-  for (const Assumption &assumption : list.take_front(kMaxAssumptions)) {
-    text += (text.empty() ? "" : "; ") + assumption.input + " in " +
-            getInterval(assumption.bound) + ", mean " +
-            getNumber(assumption.mean) + ", std " + getNumber(assumption.std);
+  // Inputs by what is assumed of them: often the same of all.
+  std::vector<std::pair<std::string, std::vector<StringRef>>> groups;
+  for (const Assumption &assumption : report.assumptions) {
+    std::string what = getInterval(assumption.bound) + ", mean " +
+                       getNumber(assumption.mean) + ", std " +
+                       getNumber(assumption.std);
     if (assumption.source == "default")
-      text += " (by default)";
+      what += " (by default)";
+    auto group = llvm::find_if(
+        groups, [&](const auto &known) { return known.first == what; });
+    if (group == groups.end())
+      group = groups.insert(group, {what, {}});
+    group->second.push_back(assumption.input);
   }
-  if (list.size() > kMaxAssumptions)
-    text += " and " + std::to_string(list.size() - kMaxAssumptions) +
-            " more inputs";
+  std::string text;
+  for (const auto &[what, inputs] : groups) {
+    llvm::ArrayRef<StringRef> names(inputs);
+    text += text.empty() ? "" : "; ";
+    text += llvm::join(names.take_front(kMaxNames), ", ");
+    if (names.size() > kMaxNames)
+      text += " and " + std::to_string(names.size() - kMaxNames) + " more";
+    text += " in " + what;
+  }
   os << "assumed: ";
   style.wrap(text, 9);
 }

@@ -1,39 +1,59 @@
-//===- Main.cpp - mpopt --emit-mlir
+//===- Main.cpp - mpopt, the command line
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Import/Import.h"
+#include "Check.h"
+#include "EmitMlir.h"
+#include "Options.h"
+#include "Output.h"
 
-#include "mlir/IR/MLIRContext.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/raw_ostream.h"
+#include "mpopt/Report/Report.h"
 
-using namespace mlir;
 using namespace mpopt;
-namespace cl = llvm::cl;
+
+static llvm::Error printRules(const Options &options) {
+  return writeOutput(options.output, [&](llvm::raw_ostream &os) {
+    TextOptions text{wantsColor(options.output)};
+    bool json = options.format == OutputFormat::Json;
+    if (options.action == Action::Explain)
+      json ? writeRulePageJson(os, *options.explained)
+           : writeRulePage(os, *options.explained, text);
+    else
+      json ? writeRuleListJson(os) : writeRuleList(os, text);
+  });
+}
+
+static int run(const Options &options) {
+  switch (options.action) {
+  case Action::Version:
+    llvm::outs() << "mpopt " MPOPT_VERSION "\n";
+    return kClean;
+  case Action::Help:
+    printHelp();
+    return kClean;
+  case Action::Explain:
+  case Action::ListRules:
+    if (llvm::Error error = printRules(options)) {
+      printError(llvm::toString(std::move(error)));
+      return kFault;
+    }
+    return kClean;
+  case Action::EmitMlir:
+    return emitMlir(options);
+  case Action::Check:
+    return check(options);
+  }
+  llvm_unreachable("unknown action");
+}
 
 int main(int argc, char **argv) {
-  cl::opt<std::string> model(cl::Positional, cl::Required, cl::desc("MODEL"));
-  cl::opt<bool> emit("emit-mlir", cl::desc("print the imported mp IR"));
-  cl::list<std::string> dims("dim", cl::desc("NAME=N"));
-  cl::ParseCommandLineOptions(argc, argv);
-  ImportOptions options;
-  for (const std::string &dim : dims) {
-    auto [name, size] = llvm::StringRef(dim).split('=');
-    size.getAsInteger(10, options.dims[name.str()]);
+  llvm::Expected<Options> options = parseOptions(argc, argv);
+  if (!options) {
+    printError(llvm::toString(options.takeError()));
+    return kFault;
   }
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  ImportResult result = importModel(model, options, context);
-  for (const ImportError &error : result.errors)
-    llvm::errs() << "mpopt: error: " << model << ": " << error.str() << '\n';
-  if (!result.module)
-    return 2;
-  for (const std::string &warning : result.warnings)
-    llvm::errs() << "mpopt: warning: " << model << ": " << warning << '\n';
-  result.module->print(llvm::outs(), OpPrintingFlags().enableDebugInfo());
-  return 0;
+  return run(*options);
 }

@@ -1,0 +1,26 @@
+//===- Assumptions.h - What is taken for granted about inputs
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TOOLS_MPOPT_ASSUMPTIONS_H
+#define MPOPT_TOOLS_MPOPT_ASSUMPTIONS_H
+
+#include "Options.h"
+
+#include "mpopt/Report/Report.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mpopt {
+
+/// One for each float input, and for each other input that an option names. An
+/// option that names no input is an error.
+llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
+                                                        mlir::ModuleOp module);
+
+} // namespace mpopt
+
+#endif // MPOPT_TOOLS_MPOPT_ASSUMPTIONS_H

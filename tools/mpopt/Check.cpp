@@ -1,0 +1,165 @@
+//===- Check.cpp - mpopt --check
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+
+#include "Assumptions.h"
+#include "EmitMlir.h"
+#include "KeepList.h"
+#include "Options.h"
+#include "Output.h"
+#include "Pipeline.h"
+#include "RangeDump.h"
+
+#include "mpopt/Report/Report.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace mpopt;
+
+// Names in options that the model does not have are errors, not ignored.
+static llvm::Error checkNames(const Options &options,
+                              const ImportResult &imported) {
+  for (const auto &[dim, size] : options.import.dims)
+    if (!llvm::is_contained(imported.dimNames, dim))
+      return llvm::createStringError(
+          "--dim: the model has no symbolic dimension '" + dim + "'");
+  for (const InputShape &shape : options.import.inputShapes)
+    if (!llvm::is_contained(imported.inputs, shape.input))
+      return llvm::createStringError("--input-shape: the model has no input '" +
+                                     shape.input + "'");
+  if (!options.method.empty() && imported.format != ModelFormat::TorchScript)
+    return llvm::createStringError(
+        "--method: only TorchScript models have methods");
+  return llvm::Error::success();
+}
+
+static void describe(const ImportResult &imported, StringRef path,
+                     ModelReport &report) {
+  report.path = path == "-" ? "<stdin>" : path.str();
+  report.format = getFormatName(imported.format).str();
+  report.nodes = imported.coverage.ops;
+  report.parameters = imported.parameters;
+  report.ops = imported.coverage.ops;
+  report.modelled = imported.coverage.modelled;
+  report.unmodelled = imported.coverage.unmodelled;
+  report.warnings = imported.warnings;
+  for (const auto &[file, tensors] : imported.missingWeights)
+    report.warnings.push_back("'" + file +
+                              "' is missing: judged without the "
+                              "values of the " +
+                              std::to_string(tensors) +
+                              (tensors == 1 ? " tensor" : " tensors") +
+                              " it holds");
+}
+
+// Leaves what is listed, and the counts of everything.
+static void listFindings(std::vector<Finding> findings, Certainty least,
+                         ModelReport &report) {
+  for (Finding &finding : findings) {
+    report.certain += finding.certainty == Certainty::Certain;
+    report.likely += finding.certainty == Certainty::Likely;
+    report.possible += finding.certainty == Certainty::Possible;
+    if (finding.certainty >= least)
+      report.findings.push_back(std::move(finding));
+  }
+}
+
+static llvm::Error judge(const Options &options, const ImportResult &imported,
+                         ModelReport &report) {
+  if (llvm::Error error = checkNames(options, imported))
+    return error;
+  llvm::Expected<std::vector<Assumption>> assumptions =
+      makeAssumptions(options, *imported.module);
+  if (!assumptions)
+    return assumptions.takeError();
+  report.assumptions = std::move(*assumptions);
+
+  std::vector<Finding> findings;
+  if (llvm::Error error = runPipeline(options, *imported.module, findings))
+    return error;
+  listFindings(std::move(findings), options.minCertainty, report);
+  if (auto precision =
+          (*imported.module)->getAttrOfType<StringAttr>("mp.precision"))
+    report.precision = precision.str();
+  if (auto policy = (*imported.module)->getAttrOfType<StringAttr>("mp.policy");
+      policy && StringRef(report.precision).starts_with("autocast"))
+    report.policy = policy.str();
+
+  if (!options.rangesFile.empty())
+    if (llvm::Error error =
+            writeOutput(options.rangesFile, [&](llvm::raw_ostream &os) {
+              dumpRanges(os, *imported.module, imported);
+            }))
+      return error;
+  if (!options.keepFile.empty())
+    return writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
+      writeKeepList(os, report.findings);
+    });
+  return llvm::Error::success();
+}
+
+// Nothing if the model was at fault, after saying so.
+static std::optional<ModelReport> checkModel(const Options &options,
+                                             StringRef path) {
+  auto start = std::chrono::steady_clock::now();
+  // Passes work on the module, one after another: threads would only cost.
+  // Weight scans have their own.
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  ImportResult imported = importModel(path, options.import, context);
+  if (!imported.module || !imported.errors.empty()) {
+    printImportErrors(path, imported);
+    return std::nullopt;
+  }
+  ModelReport report;
+  describe(imported, path, report);
+  if (llvm::Error error = judge(options, imported, report)) {
+    printError(path + ": " + llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return report;
+}
+
+int mpopt::check(const Options &options) {
+  std::vector<ModelReport> reports;
+  for (const std::string &path : options.models)
+    if (std::optional<ModelReport> report = checkModel(options, path))
+      reports.push_back(std::move(*report));
+  bool fault = reports.size() < options.models.size();
+  for (const ModelReport &report : reports)
+    for (const std::string &warning : report.warnings)
+      llvm::errs() << "mpopt: warning: " << report.path << ": " << warning
+                   << '\n';
+  if (reports.empty())
+    return kFault;
+
+  llvm::Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
+    if (options.format == OutputFormat::Json)
+      writeJson(os, reports, options.models.size() > 1, MPOPT_VERSION);
+    else
+      writeText(os, reports, {wantsColor(options.output)});
+  });
+  if (error) {
+    printError(llvm::toString(std::move(error)));
+    return kFault;
+  }
+  if (fault)
+    return kFault;
+  bool failing = llvm::any_of(reports, [&](const ModelReport &report) {
+    return llvm::any_of(report.findings, [&](const Finding &finding) {
+      return options.failOn && finding.severity >= *options.failOn;
+    });
+  });
+  return failing ? kFindings : kClean;
+}

@@ -1,0 +1,57 @@
+//===- EmitMlir.cpp - mpopt --emit-mlir
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EmitMlir.h"
+
+#include "Check.h"
+#include "Output.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/MLIRContext.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+void mpopt::printImportErrors(StringRef path, const ImportResult &result) {
+  for (const ImportError &error : result.errors)
+    printError(path + ": " + error.str());
+  if (result.errors.empty() && !result.module)
+    printError(path + ": the model cannot be imported");
+}
+
+int mpopt::emitMlir(const Options &options) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  StringRef path = options.models.front();
+  ImportResult result = importModel(path, options.import, context);
+  if (!result.module || !result.errors.empty()) {
+    printImportErrors(path, result);
+    return kFault;
+  }
+  for (const std::string &warning : result.warnings)
+    llvm::errs() << "mpopt: warning: " << path << ": " << warning << '\n';
+
+  bool bytecode = StringRef(options.output).ends_with(".mlirbc");
+  // With locations: they hold the model's names, and `mpopt --check` reads what
+  // this writes.
+  OpPrintingFlags flags = OpPrintingFlags().enableDebugInfo();
+  bool encoded = true;
+  llvm::Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
+    if (bytecode)
+      encoded = succeeded(writeBytecodeToFile(*result.module, os));
+    else
+      result.module->print(os, flags);
+  });
+  if (error) {
+    printError(llvm::toString(std::move(error)));
+    return kFault;
+  }
+  if (!encoded) {
+    printError(path + ": the module cannot be written as bytecode");
+    return kFault;
+  }
+  return kClean;
+}

@@ -1,0 +1,213 @@
+//===- OptionValues.cpp - The small languages inside option values
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptionValues.h"
+
+#include "Npz.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <cmath>
+#include <set>
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+static Error fail(const Twine &text) {
+  return llvm::createStringError(text.str());
+}
+
+std::optional<double> mpopt::parseNumber(StringRef text) {
+  if (text == "inf" || text == "+inf")
+    return HUGE_VAL;
+  if (text == "-inf")
+    return -HUGE_VAL;
+  double value;
+  // getAsDouble also takes nan and hexadecimal spellings of it.
+  if (text.empty() || text.getAsDouble(value) || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+Expected<Interval> mpopt::parseInterval(StringRef option, StringRef text) {
+  auto [low, high] = text.split(':');
+  std::optional<double> lo = parseNumber(low), hi = parseNumber(high);
+  if (!lo || !hi)
+    return fail(option + ": '" + text + "' is not LO:HI, two numbers");
+  if (*lo > *hi)
+    return fail(option + ": '" + text + "' is empty: LO is above HI");
+  if (*lo == HUGE_VAL || *hi == -HUGE_VAL)
+    return fail(option + ": '" + text + "' holds no finite value");
+  return Interval{*lo, *hi};
+}
+
+// A name may hold `=` or `~` itself only as far left as the last separator
+// allows; NAME~MEAN,STD is told by its two numbers.
+static Error parseDistribution(StringRef text, StringRef name, StringRef value,
+                               std::map<std::string, InputRange> &inputs) {
+  auto [first, second] = value.split(',');
+  std::optional<double> mean = parseNumber(first), std = parseNumber(second);
+  if (name.empty() || !mean || !std || std::isinf(*mean) || std::isinf(*std))
+    return fail("--input: '" + text + "' is not NAME~MEAN,STD");
+  if (*std < 0)
+    return fail("--input: '" + text + "': the standard deviation is negative");
+  InputRange &input = inputs[name.str()];
+  if (input.mean)
+    return fail("--input: two distributions for '" + name + "'");
+  input.mean = mean;
+  input.std = std;
+  return Error::success();
+}
+
+Error mpopt::parseInput(StringRef text,
+                        std::map<std::string, InputRange> &inputs) {
+  size_t tilde = text.rfind('~'), equals = text.rfind('=');
+  if (tilde != StringRef::npos && (equals == StringRef::npos || tilde > equals))
+    return parseDistribution(text, text.take_front(tilde),
+                             text.drop_front(tilde + 1), inputs);
+  // A file name may hold `=`, so `=@` is looked for first.
+  size_t at = text.find("=@");
+  if (at != StringRef::npos)
+    equals = at;
+  StringRef name = text.take_front(equals == StringRef::npos ? 0 : equals);
+  if (name.empty())
+    return fail("--input: '" + text +
+                "' is not NAME=LO:HI, NAME=@FILE.npz or NAME~MEAN,STD");
+  StringRef value = text.drop_front(equals + 1);
+  InputRange &input = inputs[name.str()];
+  if (input.bound)
+    return fail("--input: two bounds for '" + name + "'");
+  if (value.consume_front("@")) {
+    Expected<NpzRange> range = readNpzRange(value, name);
+    if (!range)
+      return range.takeError();
+    input.bound = range->bound;
+    if (range->mean) {
+      input.mean = range->mean;
+      input.std = range->std;
+    }
+    input.fromData = true;
+    return Error::success();
+  }
+  Expected<Interval> bound = parseInterval("--input", value);
+  if (!bound)
+    return bound.takeError();
+  input.bound = *bound;
+  return Error::success();
+}
+
+Expected<InputShape> mpopt::parseInputShape(StringRef text) {
+  auto [name, value] = text.rsplit('=');
+  auto wrong = [&](const Twine &why) {
+    return fail("--input-shape: '" + text + "'" + why);
+  };
+  if (name.empty() || value.empty())
+    return wrong(" is not NAME=1x3x224x224[:DTYPE]");
+  auto [dims, dtype] = value.split(':');
+  InputShape shape;
+  shape.input = name.str();
+  if (value.contains(':') && dtype.empty())
+    return wrong(" has an empty dtype");
+  static const std::set<StringRef> kDtypes = {
+      "f64",    "f32",        "f16",  "bf16", "f8E4M3FN", "f8E4M3FNUZ",
+      "f8E5M2", "f8E5M2FNUZ", "i1",   "i8",   "i16",      "i32",
+      "i64",    "ui8",        "ui16", "ui32", "ui64"};
+  if (!dtype.empty() && !kDtypes.contains(dtype))
+    return wrong(": unknown dtype '" + dtype + "' (f32, f16, bf16, i64 ...)");
+  shape.elementType = dtype.str();
+  // `scalar` is the shape without dims.
+  if (dims == "scalar")
+    return shape;
+  llvm::SmallVector<StringRef> parts;
+  dims.split(parts, 'x');
+  for (StringRef part : parts) {
+    int64_t dim = -1;
+    if (part != "?" && (part.getAsInteger(10, dim) || dim < 0))
+      return wrong(": '" + part + "' is not a dimension (a number or ?)");
+    shape.dims.push_back(dim);
+  }
+  return shape;
+}
+
+Error mpopt::parseDim(StringRef text, std::map<std::string, int64_t> &dims) {
+  auto [name, value] = text.rsplit('=');
+  int64_t size;
+  if (name.empty() || value.getAsInteger(10, size) || size < 0)
+    return fail("--dim: '" + text + "' is not NAME=N");
+  if (!dims.insert({name.str(), size}).second)
+    return fail("--dim: two sizes for '" + name + "'");
+  return Error::success();
+}
+
+Error mpopt::parseThreshold(StringRef text,
+                            std::map<std::string, double> &thresholds) {
+  auto [key, value] = text.split('=');
+  if (!findThreshold(key)) {
+    std::string known;
+    for (const RuleInfo &rule : getRules())
+      for (const ThresholdInfo &threshold : rule.thresholds)
+        known += (known.empty() ? "" : ", ") + std::string(threshold.key);
+    return fail("--set: no rule has a threshold '" + key + "'" +
+                (known.empty() ? "" : " (there are: " + known + ")"));
+  }
+  std::optional<double> number = parseNumber(value);
+  if (!number)
+    return fail("--set: '" + text + "' is not KEY=NUMBER");
+  thresholds[key.str()] = *number;
+  return Error::success();
+}
+
+// Rules that one word of --select or --ignore stands for.
+static std::vector<const RuleInfo *> matchRules(StringRef word) {
+  std::vector<const RuleInfo *> matches;
+  bool isPrefix =
+      word.size() >= 2 && word.take_front(2).equals_insensitive("MP");
+  for (const RuleInfo &rule : getRules())
+    if (word == StringRef(rule.name) ||
+        (isPrefix && StringRef(rule.id).starts_with_insensitive(word)))
+      matches.push_back(&rule);
+  return matches;
+}
+
+static Expected<std::set<const RuleInfo *>>
+matchAll(StringRef option, llvm::ArrayRef<std::string> lists) {
+  std::set<const RuleInfo *> rules;
+  for (StringRef list : lists) {
+    llvm::SmallVector<StringRef> words;
+    list.split(words, ',');
+    for (StringRef word : words) {
+      std::vector<const RuleInfo *> matches = matchRules(word.trim());
+      if (matches.empty())
+        return fail(option + ": no rule '" + word.trim() +
+                    "' (mpopt --list-rules shows all)");
+      rules.insert(matches.begin(), matches.end());
+    }
+  }
+  return rules;
+}
+
+Expected<std::vector<const RuleInfo *>>
+mpopt::selectRules(llvm::ArrayRef<std::string> select,
+                   llvm::ArrayRef<std::string> ignore) {
+  Expected<std::set<const RuleInfo *>> wanted = matchAll("--select", select);
+  if (!wanted)
+    return wanted.takeError();
+  Expected<std::set<const RuleInfo *>> unwanted = matchAll("--ignore", ignore);
+  if (!unwanted)
+    return unwanted.takeError();
+  std::vector<const RuleInfo *> rules;
+  for (const RuleInfo &rule : getRules())
+    if ((select.empty() || wanted->contains(&rule)) &&
+        !unwanted->contains(&rule))
+      rules.push_back(&rule);
+  return rules;
+}

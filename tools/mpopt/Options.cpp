@@ -1,0 +1,306 @@
+//===- Options.cpp - What the user asked for
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "OptionValues.h"
+
+#include "mpopt/Policy/Policy.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/CommandLine.h"
+
+#include <set>
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+namespace cl = llvm::cl;
+
+static Error fail(const Twine &text) {
+  return llvm::createStringError(text.str());
+}
+
+namespace {
+// Made in parseOptions, not as globals: the options that LLVM's libraries
+// register when they are loaded are taken away first.
+struct CommandLine {
+  using Text = cl::opt<std::string>;
+  using Flag = cl::opt<bool>;
+  using Texts = cl::list<std::string>;
+
+  Texts models{cl::Positional};
+  Flag help{"help"}, helpShort{"h"}, version{"version"};
+  Flag check{"check"}, instrument{"instrument"}, strip{"strip"},
+      emitMlir{"emit-mlir"}, listRules{"list-rules"};
+  Text explain{"explain"}, confirm{"confirm"}, ledger{"ledger"};
+
+  Text precision{"precision", cl::init("auto")};
+  Text policy{"policy"}, target{"target"}, method{"method"};
+  Texts input{"input"}, dim{"dim"}, inputShape{"input-shape"};
+  Text assume{"assume"};
+
+  Texts select{"select"}, ignore{"ignore"}, set{"set"};
+  Text minCertainty{"min-certainty", cl::init("likely")};
+  Text failOn{"fail-on", cl::init("warning")};
+
+  Text format{"format", cl::init("text")};
+  Text output{"o", cl::init("-")};
+  Text dumpRanges{"dump-ranges"}, keepFp32{"keep-fp32"};
+  Flag safeInput{"safe-input"};
+  Text probe{"probe"}, probeWith{"probe-with"};
+  Text jobs{"jobs"};
+};
+
+// Checks one command line and fills in Options.
+class Validator {
+public:
+  explicit Validator(const CommandLine &line) : line(line) {}
+  Expected<Options> run();
+
+private:
+  Error checkAction();
+  Error refuseLaterReleases();
+  Error checkModels();
+  Error checkJudging();
+  Error checkRules();
+  Error checkReporting();
+
+  const CommandLine &line;
+  Options options;
+};
+} // namespace
+
+// `a, b or c`.
+static std::string listWords(llvm::ArrayRef<StringRef> words) {
+  return llvm::join(words.drop_back(), ", ") + " or " + words.back().str();
+}
+
+Error Validator::checkAction() {
+  llvm::SmallVector<StringRef> given;
+  auto take = [&](bool isGiven, StringRef name, Action action) {
+    if (!isGiven)
+      return;
+    given.push_back(name);
+    options.action = action;
+  };
+  take(line.check, "--check", Action::Check);
+  take(line.emitMlir, "--emit-mlir", Action::EmitMlir);
+  take(line.listRules, "--list-rules", Action::ListRules);
+  take(line.explain.getNumOccurrences() > 0, "--explain", Action::Explain);
+  if (given.empty())
+    return fail("nothing to do: try 'mpopt --check MODEL' or 'mpopt --help'");
+  if (given.size() > 1)
+    return fail(given[0] + " and " + given[1] + " do not go together");
+  if (options.action != Action::Explain)
+    return Error::success();
+  options.explained = findRule(line.explain);
+  if (!options.explained)
+    return fail("--explain: no rule '" + line.explain +
+                "' (mpopt --list-rules shows all)");
+  return Error::success();
+}
+
+Error Validator::refuseLaterReleases() {
+  auto refuse = [](const Twine &what) {
+    return fail(what + " comes in a later release");
+  };
+  if (line.instrument)
+    return refuse("--instrument");
+  if (line.strip)
+    return refuse("--strip");
+  if (line.confirm.getNumOccurrences())
+    return refuse("--confirm");
+  if (line.ledger.getNumOccurrences())
+    return fail("--ledger goes with --confirm, which comes in a later release");
+  if (line.probe.getNumOccurrences() || line.probeWith.getNumOccurrences())
+    return fail("--probe and --probe-with go with --instrument, which comes in "
+                "a later release");
+  if (line.safeInput)
+    return refuse("--safe-input");
+  if (line.precision == "fp8")
+    return refuse("--precision fp8");
+  for (StringRef format : {"sarif", "github", "markdown", "html"})
+    if (line.format == format)
+      return refuse("--format " + format);
+  return Error::success();
+}
+
+Error Validator::checkModels() {
+  options.models.assign(line.models.begin(), line.models.end());
+  bool needsModel =
+      options.action == Action::Check || options.action == Action::EmitMlir;
+  if (!needsModel) {
+    if (!options.models.empty())
+      return fail("'" + options.models.front() +
+                  "': --explain and --list-rules take no model");
+    return Error::success();
+  }
+  if (options.models.empty())
+    return fail("no model given: mpopt --check MODEL");
+  if (llvm::count(options.models, "-") > 1)
+    return fail("standard input can be read only once");
+  if (options.models.size() == 1)
+    return Error::success();
+  if (options.action == Action::EmitMlir)
+    return fail("--emit-mlir takes one model");
+  if (!line.dumpRanges.empty())
+    return fail("--dump-ranges takes one model");
+  if (!line.keepFp32.empty())
+    return fail("--keep-fp32 takes one model");
+  return Error::success();
+}
+
+Error Validator::checkJudging() {
+  static constexpr StringRef kPrecisions[] = {
+      "auto", "as-is", "fp16", "bf16", "autocast-fp16", "autocast-bf16", "fp8"};
+  if (!llvm::is_contained(kPrecisions, line.precision))
+    return fail("--precision: '" + line.precision + "' is not " +
+                listWords(kPrecisions));
+  options.precision = line.precision;
+
+  options.policy = line.policy;
+  if (line.policy.getNumOccurrences())
+    if (Expected<Policy> policy = Policy::load(line.policy); !policy)
+      return fail("--policy: " + llvm::toString(policy.takeError()));
+
+  static constexpr StringRef kTargets[] = {"gpu-tensorcore", "ort-cpu",
+                                           "strict16"};
+  if (line.target.getNumOccurrences() &&
+      !llvm::is_contained(kTargets, line.target))
+    return fail("--target: '" + line.target + "' is not " +
+                listWords(kTargets) + "; files come in a later release");
+
+  options.method = line.method;
+  if (line.assume.getNumOccurrences()) {
+    Expected<Interval> assumed = parseInterval("--assume", line.assume);
+    if (!assumed)
+      return assumed.takeError();
+    options.assumed = *assumed;
+  }
+  for (StringRef input : line.input)
+    if (Error error = parseInput(input, options.inputs))
+      return error;
+  for (StringRef dim : line.dim)
+    if (Error error = parseDim(dim, options.import.dims))
+      return error;
+  std::set<std::string> shaped;
+  for (StringRef text : line.inputShape) {
+    Expected<InputShape> shape = parseInputShape(text);
+    if (!shape)
+      return shape.takeError();
+    if (!shaped.insert(shape->input).second)
+      return fail("--input-shape: two shapes for '" + shape->input + "'");
+    options.import.inputShapes.push_back(std::move(*shape));
+  }
+  if (line.jobs.getNumOccurrences() &&
+      (StringRef(line.jobs).getAsInteger(10, options.jobs) ||
+       options.jobs == 0 || options.jobs > 4096))
+    return fail("--jobs: '" + line.jobs + "' is not a number of threads");
+  return Error::success();
+}
+
+Error Validator::checkRules() {
+  Expected<std::vector<const RuleInfo *>> rules =
+      selectRules(line.select, line.ignore);
+  if (!rules)
+    return rules.takeError();
+  options.rules = std::move(*rules);
+  for (StringRef text : line.set)
+    if (Error error = parseThreshold(text, options.thresholds))
+      return error;
+  std::optional<Certainty> certainty = parseCertainty(line.minCertainty);
+  if (!certainty)
+    return fail("--min-certainty: '" + line.minCertainty +
+                "' is not certain, likely or possible");
+  options.minCertainty = *certainty;
+  options.failOn = parseSeverity(line.failOn);
+  if (!options.failOn && line.failOn != "never")
+    return fail("--fail-on: '" + line.failOn +
+                "' is not error, warning, note or never");
+  return Error::success();
+}
+
+Error Validator::checkReporting() {
+  if (line.format != "text" && line.format != "json")
+    return fail("--format: '" + line.format + "' is not text or json");
+  options.format =
+      line.format == "json" ? OutputFormat::Json : OutputFormat::Text;
+  if (line.output.empty())
+    return fail("-o: the file name is empty");
+  options.output = line.output;
+  options.rangesFile = line.dumpRanges;
+  options.keepFile = line.keepFp32;
+  if (line.dumpRanges.getNumOccurrences() && options.rangesFile.empty())
+    return fail("--dump-ranges: the file name is empty");
+  if (line.keepFp32.getNumOccurrences() && options.keepFile.empty())
+    return fail("--keep-fp32: the file name is empty");
+  StringRef keep = options.keepFile;
+  for (StringRef suffix : {".autocast.txt", ".ort.json", ".occ.json"})
+    if (keep.ends_with(suffix))
+      return fail("--keep-fp32: the form '*" + suffix +
+                  "' comes in a later release");
+  // One stream, one document.
+  std::set<std::string> outputs;
+  for (StringRef file :
+       {StringRef(options.output), StringRef(options.rangesFile), keep})
+    if (!file.empty() && !outputs.insert(file.str()).second)
+      return fail("two outputs go to '" + file + "'");
+  return Error::success();
+}
+
+Expected<Options> Validator::run() {
+  if (line.help || line.helpShort || line.version) {
+    options.action = line.version ? Action::Version : Action::Help;
+    return options;
+  }
+  // What comes later is said first, whatever else is wrong.
+  for (auto step : {&Validator::refuseLaterReleases, &Validator::checkAction,
+                    &Validator::checkModels, &Validator::checkJudging,
+                    &Validator::checkRules, &Validator::checkReporting})
+    if (Error error = (this->*step)())
+      return error;
+  return std::move(options);
+}
+
+// The parser's complaint, several lines that start with the program's name, as
+// one line.
+static std::string tidyComplaint(StringRef text) {
+  StringRef line = text.take_until([](char c) { return c == '\n'; });
+  line = line.rtrim();
+  if (size_t colon = line.find(": "); colon != StringRef::npos)
+    line = line.drop_front(colon + 2);
+  if (StringRef rest = line;
+      rest.consume_front("Unknown command line argument ")) {
+    std::string unknown = "unknown option " + rest.split(".  Try").first.str();
+    StringRef guess = text.split("Did you mean '").second.split('\'').first;
+    if (!guess.empty())
+      unknown += "; did you mean '" + guess.str() + "'?";
+    return unknown + (guess.empty() ? " (mpopt --help shows all)" : "");
+  }
+  line.consume_front("for the ");
+  return line.rtrim('!').str();
+}
+
+Expected<Options> mpopt::parseOptions(int argc, char **argv) {
+  llvm::SmallVector<cl::Option *> foreign;
+  for (auto &entry : cl::getRegisteredOptions())
+    foreign.push_back(entry.second);
+  for (cl::Option *option : foreign)
+    option->removeArgument();
+
+  CommandLine line;
+  std::string complaint;
+  llvm::raw_string_ostream errors(complaint);
+  if (!cl::ParseCommandLineOptions(argc, argv, "", &errors))
+    return fail(tidyComplaint(complaint));
+  return Validator(line).run();
+}

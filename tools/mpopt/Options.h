@@ -1,0 +1,74 @@
+//===- Options.h - What the user asked for
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The command line, parsed and checked as far as it can be without a model.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TOOLS_MPOPT_OPTIONS_H
+#define MPOPT_TOOLS_MPOPT_OPTIONS_H
+
+#include "mpopt/Import/Import.h"
+#include "mpopt/Report/Finding.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+enum class Action { Check, EmitMlir, Explain, ListRules, Version, Help };
+enum class OutputFormat { Text, Json };
+
+/// What `--input` says about one input.
+struct InputRange {
+  std::optional<Interval> bound;
+  std::optional<double> mean, std;
+  /// The bound and moments were read from a sample.
+  bool fromData = false;
+};
+
+struct Options {
+  Action action = Action::Check;
+  std::vector<std::string> models;
+  const RuleInfo *explained = nullptr;
+
+  // Judging.
+  std::string precision = "auto";
+  std::string policy; ///< Empty: the default one.
+  std::map<std::string, InputRange> inputs;
+  std::optional<Interval> assumed; ///< `--assume`.
+  ImportOptions import;
+  std::string method;
+  unsigned jobs = 0; ///< 0: all.
+
+  // Rules.
+  std::vector<const RuleInfo *> rules; ///< Selected, by id.
+  std::map<std::string, double> thresholds;
+
+  // Reporting.
+  Certainty minCertainty = Certainty::Likely;
+  std::optional<Severity> failOn = Severity::Warning; ///< Nothing: never.
+  OutputFormat format = OutputFormat::Text;
+  std::string output = "-";
+  std::string rangesFile;
+  std::string keepFile;
+};
+
+/// The error is one line.
+llvm::Expected<Options> parseOptions(int argc, char **argv);
+
+/// Prints `--help`.
+void printHelp();
+
+} // namespace mpopt
+
+#endif // MPOPT_TOOLS_MPOPT_OPTIONS_H

@@ -1,0 +1,24 @@
+//===- RangeDump.h - mpopt --dump-ranges
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TOOLS_MPOPT_RANGEDUMP_H
+#define MPOPT_TOOLS_MPOPT_RANGEDUMP_H
+
+#include "mpopt/Import/Import.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace mpopt {
+
+/// `mpopt-ranges/1`: every tensor that the model names. Nothing is known about
+/// values yet, so every bound is infinite and a float may be anything.
+void dumpRanges(llvm::raw_ostream &os, mlir::ModuleOp module,
+                const ImportResult &imported);
+
+} // namespace mpopt
+
+#endif // MPOPT_TOOLS_MPOPT_RANGEDUMP_H
