@@ -130,3 +130,47 @@ func.func @opaque(%h: tensor<4xf16>, %x: tensor<4xf32>) -> tensor<*x!mp.unknown>
   %0 = mp.opaque "a::Foo"(%h, %x) : (tensor<4xf16>, tensor<4xf32>) -> tensor<*x!mp.unknown>
   return %0 : tensor<*x!mp.unknown>
 }
+
+// -----
+
+// batch_norm keeps f32 parameters with an f16 input.
+// CHECK-LABEL: func.func @batch_norm
+// CHECK-SAME: -> tensor<2x4x8xf16>
+// CHECK-NOT: mp.cast %
+// CHECK: mp.batch_norm {{.*}} : (tensor<2x4x8xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8xf16>
+func.func @batch_norm(%x: tensor<2x4x8xf16>, %p: tensor<4xf32>) -> tensor<2x4x8xf16> {
+  %0 = mp.batch_norm %x scale %p bias %p mean %p variance %p
+    : (tensor<2x4x8xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+    -> tensor<2x4x8xf16>
+  return %0 : tensor<2x4x8xf16>
+}
+
+// -----
+
+// Listed products narrow their operands, the bias included; integers stay.
+// CHECK-LABEL: func.func @linear
+// CHECK: mp.linear {{.*}} {mp.category = "lower"} : (tensor<2x4xf16>, tensor<3x4xf16>, tensor<3xf16>) -> tensor<2x3xf16>
+// BF16-LABEL: func.func @linear
+// BF16: mp.linear {{.*}} -> tensor<2x3xbf16>
+func.func @linear(%x: tensor<2x4xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = mp.linear %x, %w bias %b : (tensor<2x4xf32>, tensor<3x4xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// CPU autocast lists pooling by dimension, and without indices only.
+// CPU-LABEL: func.func @pooling
+// CPU: mp.max_pool {{.*}} : (tensor<1x1x4x4xbf16>) -> tensor<1x1x3x3xbf16>
+// CPU: mp.max_pool {{.*}} {{.*}}mp.category = "fp32"{{.*}} : (tensor<1x1x4x4x4xf32>) -> tensor<1x1x3x3x3xf32>
+// CPU: mp.global_average_pool {{.*}} : (tensor<1x1x4x4xbf16>)
+// CPU: mp.global_average_pool {{.*}} {mp.category = "fp32"} : (tensor<1x1x4x4x4xf32>)
+func.func @pooling(%two: tensor<1x1x4x4xbf16>, %three: tensor<1x1x4x4x4xbf16>) {
+  %0 = mp.max_pool %two {kernel_shape = array<i64: 2, 2>}
+    : (tensor<1x1x4x4xbf16>) -> tensor<1x1x3x3xbf16>
+  %1 = mp.max_pool %three {kernel_shape = array<i64: 2, 2, 2>}
+    : (tensor<1x1x4x4x4xbf16>) -> tensor<1x1x3x3x3xbf16>
+  %2 = mp.global_average_pool %two : (tensor<1x1x4x4xbf16>) -> tensor<1x1x1x1xbf16>
+  %3 = mp.global_average_pool %three : (tensor<1x1x4x4x4xbf16>) -> tensor<1x1x1x1x1xbf16>
+  return
+}

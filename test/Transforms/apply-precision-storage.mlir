@@ -46,3 +46,28 @@ func.func @opaque(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mp.opaque "a::Foo"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Parameters that autocast would leave alone are stored too.
+// FP16-LABEL: func.func @batch_norm
+// FP16: mp.batch_norm {{.*}} : (tensor<2x4x8xf16>, tensor<4xf16>, tensor<4xf16>, tensor<4xf16>, tensor<4xf16>) -> tensor<2x4x8xf16>
+func.func @batch_norm(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %p = mp.constant dense<1.0> : tensor<4xf32>
+  %0 = mp.batch_norm %x scale %p bias %p mean %p variance %p
+    : (tensor<2x4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+    -> tensor<2x4x8xf32>
+  return %0 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// A Resize's scales have a dtype of their own and stay.
+// FP16-LABEL: func.func @resize
+// FP16-NOT: mp.cast %
+// FP16: mp.resize %arg0 scales {{%.+}} : (tensor<1x1x4x4xf16>, tensor<4xf32>) -> tensor<1x1x8x8xf16>
+func.func @resize(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x8x8xf32> {
+  %s = mp.constant dense<[1.0, 1.0, 2.0, 2.0]> : tensor<4xf32>
+  %0 = mp.resize %x scales %s : (tensor<1x1x4x4xf32>, tensor<4xf32>) -> tensor<1x1x8x8xf32>
+  return %0 : tensor<1x1x8x8xf32>
+}

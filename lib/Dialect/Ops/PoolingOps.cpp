@@ -117,10 +117,16 @@ LogicalResult MaxPoolOp::inferResultTypes(const ShapeFacts &,
 
 ArrayRef<StringRef> MaxPoolOp::getFrameworkNames(Framework framework) {
   static const StringRef kTorch[] = {"max_pool1d", "max_pool2d", "max_pool3d"};
+  // An op of its own in PyTorch, which CPU autocast does not list.
+  static const StringRef kWithIndices[] = {"max_pool1d_with_indices",
+                                           "max_pool2d_with_indices",
+                                           "max_pool3d_with_indices"};
   static const StringRef kTensorFlow[] = {"MaxPool", "MaxPool", "MaxPool3D"};
   static const StringRef kOnnx[] = {"MaxPool"};
   if (framework == Framework::Onnx)
     return kOnnx;
+  if (framework == Framework::PyTorch && getIndices())
+    return byRank(getKernelShape().size(), kWithIndices);
   return byRank(getKernelShape().size(), framework == Framework::PyTorch
                                              ? ArrayRef(kTorch)
                                              : ArrayRef(kTensorFlow));

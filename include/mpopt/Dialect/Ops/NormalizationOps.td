@@ -31,8 +31,9 @@ def MP_BatchNormOp : MP_Op<"batch_norm", [Pure, AttrSizedOperandSegments]> {
     saved mean and variance). Absent scale and bias are 1 and 0.
 
     The result has the input's dtype; the parameters may have another (PyTorch
-    runs FP16 inputs with FP32 parameters, also under autocast), so a policy
-    leaves them. Source: ONNX BatchNormalization.
+    runs FP16 inputs with FP32 parameters, also under autocast): they are
+    `fixed_operands` of the policies that leave them.
+    Source: ONNX BatchNormalization.
   }];
   let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$scale,
     Optional<MP_Tensor>:$bias, Optional<MP_Tensor>:$mean,
@@ -44,9 +45,6 @@ def MP_BatchNormOp : MP_Op<"batch_norm", [Pure, AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     $input (`scale` $scale^)? (`bias` $bias^)? (`mean` $mean^)?
     (`variance` $variance^)? attr-dict `:` functional-type(operands, results)
-  }];
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned index) { return index == 0; }
   }];
   let hasVerifier = 1;
   let torch = ["batch_norm", "native_batch_norm", "cudnn_batch_norm"];
@@ -68,9 +66,6 @@ def MP_InstanceNormOp : MP_Op<"instance_norm",
   let assemblyFormat = [{
     $input (`scale` $scale^)? (`bias` $bias^)? attr-dict
     `:` functional-type(operands, results)
-  }];
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned index) { return index == 0; }
   }];
   let hasVerifier = 1;
   let torch = ["instance_norm"];

@@ -97,7 +97,8 @@ def MP_GlobalAveragePoolOp : MP_Op<"global_average_pool", [Pure]> {
   let description = [{ Source: ONNX GlobalAveragePool. }];
   let arguments = (ins MP_Tensor:$input);
   let results = (outs MP_Tensor:$result);
-  let torch = ["adaptive_avg_pool2d"];
+  let torch = ["adaptive_avg_pool2d", "adaptive_avg_pool1d",
+               "adaptive_avg_pool3d"];
   let tensorflow = ["Mean"];
   let onnx = ["GlobalAveragePool"];
 }
@@ -106,7 +107,8 @@ def MP_GlobalMaxPoolOp : MP_Op<"global_max_pool", [Pure]> {
   let description = [{ Source: ONNX GlobalMaxPool. }];
   let arguments = (ins MP_Tensor:$input);
   let results = (outs MP_Tensor:$result);
-  let torch = ["adaptive_max_pool2d"];
+  let torch = ["adaptive_max_pool2d", "adaptive_max_pool1d",
+               "adaptive_max_pool3d"];
   let tensorflow = ["Max"];
   let onnx = ["GlobalMaxPool"];
 }
