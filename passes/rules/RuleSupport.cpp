@@ -90,6 +90,11 @@ FindingBuilder &FindingBuilder::fix(StringRef kind, bool safe,
   return *this;
 }
 
+FindingBuilder &FindingBuilder::tensor(Value value) {
+  entry().finding.tensor = getTensorName(value);
+  return *this;
+}
+
 FindingBuilder &FindingBuilder::dtype(Type elementType) {
   entry().finding.dtype = getDtypeName(elementType);
   return *this;

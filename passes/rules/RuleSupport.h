@@ -83,6 +83,9 @@ public:
   /// Safe ones first; kinds are listed in Finding.h.
   FindingBuilder &fix(llvm::StringRef kind, bool safe, const llvm::Twine &text);
 
+  /// Default: the value's own. What the finding is about where that is neither
+  /// operand nor result of the op (a constant behind views of it).
+  FindingBuilder &tensor(mlir::Value value);
   /// Default: the value's own element type.
   FindingBuilder &dtype(mlir::Type elementType);
   FindingBuilder &bound(double lo, double hi);

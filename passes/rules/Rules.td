@@ -4,11 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A record stands inside `#ifdef MPOPT_PLANNED` until passes/rules/<family>
-// has its pass.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_PASSES_RULES_RULES_TD
 #define MPOPT_PASSES_RULES_RULES_TD
@@ -28,7 +23,6 @@ def EmitFindings : Pass<"mp-emit-findings", "::mlir::ModuleOp"> {
 // MP1xx: dtype flow and autocast
 //===----------------------------------------------------------------------===//
 
-#ifdef MPOPT_PLANNED
 def UnsafeLowPrecisionOp : Rule<"MP101", "unsafe-low-precision-op"> {
   let family = "dtype";
   let severity = "warning";
@@ -91,7 +85,6 @@ def BannedUnderAutocast : Rule<"MP102", "banned-under-autocast"> {
     never rounded to 16 bits.
   }];
 }
-#endif // MPOPT_PLANNED
 
 def SilentUpcast : Rule<"MP103", "silent-upcast"> {
   let family = "dtype";
@@ -123,7 +116,6 @@ def SilentUpcast : Rule<"MP103", "silent-upcast"> {
   }];
 }
 
-#ifdef MPOPT_PLANNED
 def TooLateUpcast : Rule<"MP104", "too-late-upcast"> {
   let family = "dtype";
   let severity = "warning";
@@ -337,6 +329,5 @@ def ConstantUnderflow : Rule<"MP203", "constant-underflow"> {
     it in FP32.
   }];
 }
-#endif // MPOPT_PLANNED
 
 #endif // MPOPT_PASSES_RULES_RULES_TD

@@ -1,0 +1,53 @@
+//===- BannedUnderAutocast.cpp - MP102: what autocast refuses to run
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/dtype/DtypeSupport.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_BANNEDUNDERAUTOCAST
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct BannedUnderAutocast
+    : mpopt::impl::BannedUnderAutocastBase<BannedUnderAutocast> {
+  void check(ModuleOp module) override;
+};
+} // namespace
+
+void BannedUnderAutocast::check(ModuleOp module) {
+  module.walk([&](Operation *op) {
+    auto category = op->getAttrOfType<StringAttr>("mp.category");
+    if (!category || category.getValue() != "banned")
+      return;
+    // The probabilities are enough: a target of another dtype changes nothing.
+    Type type =
+        op->getNumOperands() ? getElementType(op->getOperand(0)) : Type();
+    if (!type || !is16Bit(type))
+      return;
+    report(op, op->getResult(0))
+        .dtype(type)
+        .message("binary cross-entropy of probabilities in " +
+                 getDtypeName(type) +
+                 ": a probability that rounds to 0 or 1 makes the loss infinite"
+                 ", and autocast refuses to run it")
+        .cause(op->getOperand(0),
+               "are probabilities rounded to " + getDtypeName(type))
+        .fix("change-op", /*safe=*/true,
+             "take the logits instead (binary_cross_entropy_with_logits, "
+             "without the sigmoid in front)")
+        .fix("keep-fp32", /*safe=*/true,
+             "compute sigmoid and loss in f32 from logits that were not "
+             "rounded");
+  });
+}

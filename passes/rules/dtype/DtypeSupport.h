@@ -1,0 +1,48 @@
+//===- DtypeSupport.h - What the dtype rules share --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_DTYPE_DTYPESUPPORT_H
+#define MPOPT_PASSES_RULES_DTYPE_DTYPESUPPORT_H
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Types.h"
+
+#include <string>
+
+namespace mpopt {
+
+/// FP16 or BF16.
+bool is16Bit(mlir::Type elementType);
+/// FP32 or FP64.
+bool isWide(mlir::Type elementType);
+
+/// The 16-bit type in which `op` computes: that of its float operands and float
+/// results if all have it, else null. Casts and ops that only move elements
+/// compute nothing.
+mlir::Type get16BitCompute(mlir::Operation *op);
+
+/// Whether the policy keeps ops of this kind in FP32.
+bool isKeptWide(mlir::Operation *op);
+
+/// The policy's name for messages.
+std::string getPolicyName(mlir::Operation *op);
+
+/// Whether the policy in force is an autocast one.
+bool isAutocast(mlir::Operation *module);
+
+/// A loss, on a batch or an element.
+bool isLoss(mlir::Operation *op);
+
+/// Variance, standard deviation, statistics of a batch normalisation.
+bool isStatistic(mlir::Operation *op);
+
+/// Where the elements of `value` come from, before ops that only move them.
+mlir::Value peelViews(mlir::Value value);
+
+} // namespace mpopt
+
+#endif // MPOPT_PASSES_RULES_DTYPE_DTYPESUPPORT_H

@@ -1,0 +1,108 @@
+//===- LowPrecisionStatistics.cpp - MP109: mean and variance in 16 bits
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Variances and standard deviations, also written out as a mean of squares;
+// statistics over the batch; running statistics of a BatchNorm. A mean over
+// features or positions (pooling) is no statistic, and one inside a recognised
+// composite belongs to that.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/dtype/DtypeSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_LOWPRECISIONSTATISTICS
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct LowPrecisionStatistics
+    : mpopt::impl::LowPrecisionStatisticsBase<LowPrecisionStatistics> {
+  void check(ModuleOp module) override {
+    module.walk([&](Operation *op) { judge(op); });
+  }
+
+private:
+  void judge(Operation *op);
+  void judgeRunning(Operation *op);
+  void add(Operation *op, Type type, const Twine &what);
+};
+} // namespace
+
+void LowPrecisionStatistics::add(Operation *op, Type type, const Twine &what) {
+  report(op, op->getResult(0))
+      .dtype(type)
+      .message(what + " in " + getDtypeName(type) + ": " +
+               (type.isBF16() ? "sums of squares keep 2 decimal digits"
+                              : "the square of 256 is already Inf"))
+      .fix("keep-fp32", /*safe=*/true, "compute it in f32 and cast the result");
+}
+
+/// A BatchNorm whose running mean or variance is held in 16 bits.
+void LowPrecisionStatistics::judgeRunning(Operation *op) {
+  // In the op's own order: input, scale, bias, mean, variance. The last two of
+  // at least three are what is kept.
+  if (op->getNumOperands() < 3)
+    return;
+  Value statistic = op->getOperand(op->getNumOperands() - 1);
+  Type type = getElementType(statistic);
+  if (!is16Bit(type))
+    return;
+  report(op, op->getResult(0))
+      .dtype(type)
+      .message("running mean and variance are kept in " + getDtypeName(type) +
+               ": they stop moving early in training, and a variance past " +
+               (type.isBF16() ? "8 bits is rounded" : "65504 is Inf"))
+      .cause(statistic, "is " + getDtypeName(type))
+      .fix("keep-fp32", /*safe=*/true,
+           "keep the statistics in f32; kernels take them beside a " +
+               getDtypeName(type) + " input");
+}
+
+static bool isSquare(Value value) {
+  Operation *op = peelCasts(value).getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<mp::SquareOp>(op))
+    return true;
+  if (isa<mp::MulOp>(op))
+    return op->getOperand(0) == op->getOperand(1);
+  return isa<mp::PowOp>(op) && getSplatConstant(op->getOperand(1)) == 2.0;
+}
+
+void LowPrecisionStatistics::judge(Operation *op) {
+  bool reduces = isa<mp::ReduceMeanOp>(op);
+  if ((!isStatistic(op) && !reduces) || op->hasAttr("mp.idiom"))
+    return;
+  if (isa_and_present<mp::MPDialect>(op->getDialect()) &&
+      op->getName().stripDialect() == "batch_norm")
+    return judgeRunning(op);
+  Type type = get16BitCompute(op);
+  if (!type)
+    return;
+  if (!reduces)
+    return add(op, type, op->getName().stripDialect() + " computed");
+  if (isSquare(op->getOperand(0)))
+    return add(op, type, "mean of squares computed");
+  auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes");
+  MaybeShape shape = getShape(op->getOperand(0));
+  if (axes && shape && shape->size() > 1 &&
+      size_t(axes.size()) < shape->size() &&
+      (llvm::is_contained(axes.asArrayRef(), 0) ||
+       llvm::is_contained(axes.asArrayRef(), -int64_t(shape->size()))))
+    add(op, type, "mean over the batch computed");
+}

@@ -1,0 +1,75 @@
+//===- TooLateUpcast.cpp - MP104: widened after the digits are gone
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A cast to FP32 or FP64 whose operand is, through ops that only move elements,
+// either a cast down from such a type or the result of an op that the policy
+// keeps in FP32 and that computed in 16 bits. Matrix products in 16 bits that
+// feed an FP32 op are what autocast is for and are not reported.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/dtype/DtypeSupport.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_TOOLATEUPCAST
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct TooLateUpcast : mpopt::impl::TooLateUpcastBase<TooLateUpcast> {
+  void check(ModuleOp module) override {
+    module.walk([&](mp::CastOp cast) { judge(cast); });
+  }
+
+private:
+  void judge(mp::CastOp cast);
+};
+} // namespace
+
+void TooLateUpcast::judge(mp::CastOp cast) {
+  Type narrow = getElementType(cast.getInput());
+  Type wide = getElementType(cast.getResult());
+  if (!is16Bit(narrow) || !isWide(wide))
+    return;
+  Value source = peelViews(cast.getInput());
+  Operation *maker = source.getDefiningOp();
+  if (!maker)
+    return;
+  std::string from = getDtypeName(narrow), to = getDtypeName(wide);
+  if (auto down = dyn_cast<mp::CastOp>(maker)) {
+    Value before = peelViews(down.getInput());
+    // A constant that was rounded is a matter of what it holds.
+    if (!isWide(getElementType(down.getInput())) ||
+        before.getDefiningOp<mp::ConstantOp>())
+      return;
+    report(cast, cast.getResult())
+        .message("widened to " + to + " right after it was rounded to " + from +
+                 ": the digits are gone")
+        .cause(down.getInput(),
+               "is " + getDtypeName(getElementType(down.getInput())))
+        .cause(down.getOperation(), "rounds it to " + from)
+        .fix("remove-cast", /*safe=*/true,
+             "use the tensor as it was before the cast to " + from);
+    return;
+  }
+  if (!isKeptWide(maker) || !get16BitCompute(maker))
+    return;
+  report(cast, cast.getResult())
+      .message("widened to " + to + " behind " +
+               maker->getName().stripDialect() + " in " + from + ", which " +
+               getPolicyName(cast) + " keeps in f32: too late to help")
+      .cause(maker, "computes in " + from)
+      .fix("change-op", /*safe=*/true,
+           "cast to " + to + " in front of the op instead of behind it");
+}

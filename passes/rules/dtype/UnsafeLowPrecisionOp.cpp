@@ -1,0 +1,108 @@
+//===- UnsafeLowPrecisionOp.cpp - MP101: an FP32 op computes in 16 bits
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Of a recognised composite one finding, at its result. Losses and statistics
+// have rules of their own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/dtype/DtypeSupport.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_UNSAFELOWPRECISIONOP
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+/// What goes wrong in 16 bits with ops of this kind.
+static StringRef getHazard(StringRef kind, bool bf16) {
+  enum {
+    Exp,
+    Log,
+    Square,
+    Sum,
+    Soft,
+    Angle,
+    Other
+  } hazard =
+      llvm::StringSwitch<decltype(hazard)>(kind)
+          .Cases({"exp", "expm1", "exp2", "sinh", "cosh", "softplus"}, Exp)
+          .Cases({"log", "log2", "log10", "log1p", "reciprocal", "rsqrt"}, Log)
+          .Cases({"pow", "square", "layer_norm", "rms_norm"}, Square)
+          .Cases({"group_norm", "instance_norm", "norm", "dist"}, Square)
+          .Cases({"reduce_l2", "reduce_sum_square", "cdist", "pdist"}, Square)
+          .Cases({"reduce_sum", "reduce_prod", "cum_sum", "cum_prod"}, Sum)
+          .Cases({"reduce_l1", "add_n", "reduce_mean"}, Sum)
+          .Cases({"softmax", "softmin", "log_softmax"}, Soft)
+          .Cases({"tan", "acos", "asin", "erfinv"}, Angle)
+          .Default(Other);
+  if (bf16)
+    return hazard == Sum ? "a running sum stops growing at 256 times an addend"
+           : hazard == Soft ? "probabilities keep 2 decimal digits"
+                            : "8 significant bits are left";
+  switch (hazard) {
+  case Exp:
+    return "the exponential is Inf above 11.09";
+  case Log:
+    return "arguments below 3e-8 are already 0 there";
+  case Square:
+    return "the square of 256 is already Inf";
+  case Sum:
+    return "a sum past 65504 is Inf, and stops growing at 2048 times an addend";
+  case Soft:
+    return "probabilities below 3e-8 are 0, and their logarithm -Inf";
+  case Angle:
+    return "11 significant bits are left where the function is steep";
+  case Other:
+    return "its results leave the range or lose most of their digits";
+  }
+  llvm_unreachable("unknown hazard");
+}
+
+namespace {
+struct UnsafeLowPrecisionOp
+    : mpopt::impl::UnsafeLowPrecisionOpBase<UnsafeLowPrecisionOp> {
+  void check(ModuleOp module) override {
+    module.walk([&](Operation *op) {
+      if (isKeptWide(op) && !isLoss(op) && !isStatistic(op))
+        if (Type type = get16BitCompute(op))
+          judge(op, type);
+    });
+  }
+
+private:
+  void judge(Operation *op, Type type);
+};
+} // namespace
+
+void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  if (idiom && !idiom.getResult())
+    return;
+  StringRef kind =
+      idiom ? idiom.getKind().getValue() : op->getName().stripDialect();
+  std::string dtype = getDtypeName(type);
+  // Mean and variance at least are FP32 where the model says so.
+  auto stash = op->getAttrOfType<TypeAttr>("stash_type");
+  bool widened = stash && isWide(stash.getValue());
+  report(op, op->getResult(0))
+      .severity(widened ? Severity::Note : Severity::Warning)
+      .message((idiom ? "decomposed " : "") + Twine(kind) + " computes in " +
+               dtype + ", which " + getPolicyName(op) + " keeps in f32: " +
+               (widened ? "only its statistics are wider here"
+                        : getHazard(kind, type.isBF16())))
+      .fix("keep-fp32", /*safe=*/true,
+           "compute it in f32 and cast the result to " + dtype);
+}

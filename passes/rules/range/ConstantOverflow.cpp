@@ -1,0 +1,107 @@
+//===- ConstantOverflow.cpp - MP202: a constant becomes Inf
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One finding a constant and dtype. Infinities that the file has itself are the
+// model's intention.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/ConstantText.h"
+#include "passes/rules/range/ConstantUses.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_CONSTANTOVERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct ConstantOverflow : mpopt::impl::ConstantOverflowBase<ConstantOverflow> {
+  void check(ModuleOp module) override {
+    for (const ConstantUse &use : getAnalysis<ConstantUses>().losses)
+      if (use.stats.overflows)
+        judge(use);
+  }
+
+private:
+  void judge(const ConstantUse &use);
+};
+} // namespace
+
+/// The worst that the constant does as a mask.
+static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
+  std::pair<MaskUse, OpOperand *> worst = {MaskUse::None, use.uses.front()};
+  // Masks are large negative numbers, or multiplied by what makes them so.
+  for (OpOperand *operand : ArrayRef(use.uses).take_front(16))
+    if (MaskUse mask = findMaskUse(*operand); mask > worst.first)
+      worst = {mask, operand};
+  return worst;
+}
+
+void ConstantOverflow::judge(const ConstantUse &use) {
+  const FloatFormat &format = *getFloatFormat(use.type);
+  std::string dtype = getDtypeName(use.type);
+  const WeightStats &stats = use.stats;
+  std::string becomes = format.hasInf   ? "Inf"
+                        : format.hasNaN ? "NaN"
+                                        : "clamped";
+  auto [mask, operand] = getMaskUse(use);
+
+  FindingBuilder finding = report(operand->getOwner(), operand->get());
+  finding.tensor(use.value())
+      .dtype(use.type)
+      .bound(stats.min, stats.max)
+      .cause(use.value(),
+             describeLoss(stats, stats.overflows, stats.firstOverflow,
+                          "past the largest " + dtype + " value, " +
+                              formatNumber(format.maxFinite)));
+  std::string what = stats.elements == 1
+                         ? "constant " + formatNumber(stats.min) + " becomes " +
+                               (stats.min < 0 && format.hasInf ? "-" : "") +
+                               becomes
+                         : "values of the constant become " + becomes;
+  what += " in " + dtype;
+  if (mask == MaskUse::Added) {
+    finding.severity(Severity::Warning)
+        .message(what + ": as a mask it works until a whole row is masked, "
+                        "which makes that row's softmax NaN")
+        .cause(operand->getOwner(), "puts it into the scores")
+        .fix("change-constant", /*safe=*/true,
+             "mask with a value that " + dtype +
+                 " holds and that leaves room for the scores, such as " +
+                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)");
+    return;
+  }
+  if (mask == MaskUse::Multiplied) {
+    finding
+        .message(what + ": times a mask's 0 it is NaN, at every position that "
+                        "is not masked")
+        .cause(operand->getOwner(), "multiplies the mask with it")
+        .fix("change-constant", /*safe=*/true,
+             "multiply with a value that " + dtype +
+                 " holds and that leaves room for the scores, such as " +
+                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)");
+    return;
+  }
+  finding
+      .message(what + ", and what is computed with " +
+               (stats.elements == 1 ? "it" : "them") + " Inf, NaN or 0")
+      .cause(operand->getOwner(), "computes with it in " + dtype)
+      .fix("keep-fp32", /*safe=*/true,
+           "keep the op that uses it in f32" +
+               Twine(use.type.isF16() ? ", or use bf16, whose range is that of "
+                                        "f32"
+                                      : ""))
+      .fix("change-constant", /*safe=*/false,
+           "rescale it, and what it is used with, below " +
+               formatNumber(format.maxFinite));
+}

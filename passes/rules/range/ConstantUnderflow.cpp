@@ -1,0 +1,180 @@
+//===- ConstantUnderflow.cpp - MP203: a constant becomes 0
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One finding a constant and dtype. Epsilons that are attributes of a
+// normalisation are no constants: frameworks add them in FP32.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/ConstantText.h"
+#include "passes/rules/range/ConstantUses.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_CONSTANTUNDERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+/// What the constant guards, and through which use; further such uses.
+struct Guarded {
+  Guard guard;
+  OpOperand *use = nullptr;
+  unsigned others = 0;
+};
+
+struct ConstantUnderflow
+    : mpopt::impl::ConstantUnderflowBase<ConstantUnderflow> {
+  void check(ModuleOp module) override {
+    for (const ConstantUse &use : getAnalysis<ConstantUses>().losses)
+      judge(use);
+  }
+
+private:
+  void judge(const ConstantUse &use);
+  void reportEpsilon(const ConstantUse &use, const Guarded &guarded);
+  void reportSubnormal(const ConstantUse &use, const Guarded &guarded);
+  void reportShare(const ConstantUse &use);
+  FindingBuilder start(const ConstantUse &use, OpOperand &operand);
+};
+} // namespace
+
+static Guarded findGuarded(const ConstantUse &use) {
+  Guarded guarded;
+  for (OpOperand *operand : ArrayRef(use.uses).take_front(256)) {
+    Guard guard = findGuard(*operand);
+    if (!guard.op)
+      continue;
+    if (guarded.use) {
+      ++guarded.others;
+      continue;
+    }
+    guarded.guard = std::move(guard);
+    guarded.use = operand;
+  }
+  return guarded;
+}
+
+FindingBuilder ConstantUnderflow::start(const ConstantUse &use,
+                                        OpOperand &operand) {
+  return report(operand.getOwner(), operand.get())
+      .tensor(use.value())
+      .dtype(use.type)
+      .bound(use.stats.min, use.stats.max);
+}
+
+static std::string describeOp(Operation *op) {
+  return op->getName().stripDialect().str();
+}
+
+static void addPath(FindingBuilder &finding, const Guarded &guarded) {
+  for (Operation *op : guarded.guard.path)
+    finding.cause(op, op->getName().stripDialect() == "sqrt"
+                          ? "takes the root, 0 again"
+                          : "is 0 where its other operand is");
+  std::string more = guarded.others
+                         ? " (and " + std::to_string(guarded.others) + " more)"
+                         : "";
+  finding.cause(guarded.guard.op,
+                "is what the constant guards: " + describeOp(guarded.guard.op) +
+                    " of 0" + more);
+}
+
+void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
+                                      const Guarded &guarded) {
+  const FloatFormat &format = *getFloatFormat(use.type);
+  std::string dtype = getDtypeName(use.type);
+  FindingBuilder finding = start(use, *guarded.use);
+  finding.severity(Severity::Error)
+      .message("epsilon " + formatNumber(use.stats.minNonZero) + " is 0 in " +
+               dtype + " and guards nothing: " + describeOp(guarded.guard.op) +
+               " of 0 gives Inf or NaN")
+      .cause(use.value(),
+             describeLoss(use.stats, use.stats.flushes, use.stats.firstFlush,
+                          "at most half the smallest " + dtype + " value, " +
+                              formatNumber(format.minSubnormal)));
+  addPath(finding, guarded);
+  finding
+      .fix("keep-fp32", /*safe=*/true,
+           "compute the guarded " + describeOp(guarded.guard.op) +
+               " and the sum in front of it in f32")
+      .fix("change-constant", /*safe=*/false,
+           "raise the epsilon to " + formatNumber(format.minNormal) +
+               " or more, the smallest normal value");
+}
+
+/// An epsilon that keeps a few bits: gone where hardware flushes subnormals.
+void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
+                                        const Guarded &guarded) {
+  const FloatFormat &format = *getFloatFormat(use.type);
+  std::string dtype = getDtypeName(use.type);
+  FindingBuilder finding = start(use, *guarded.use);
+  finding.severity(Severity::Note)
+      .message(
+          "epsilon " + formatNumber(use.stats.minNonZero) +
+          " is subnormal in " + dtype +
+          ": it keeps few bits, and is 0 where hardware flushes subnormals")
+      .cause(guarded.guard.op, "is what it guards")
+      .fix("change-constant", /*safe=*/false,
+           "raise it to " + formatNumber(format.minNormal) + " or more");
+}
+
+void ConstantUnderflow::reportShare(const ConstantUse &use) {
+  const WeightStats &stats = use.stats;
+  const FloatFormat &format = *getFloatFormat(use.type);
+  std::string dtype = getDtypeName(use.type);
+  bool large = use.flushedShare() >= threshold("constant-underflow-share");
+  bool warns = large || stats.lostChannels;
+  FindingBuilder finding = start(use, *use.uses.front());
+  finding.severity(warns ? Severity::Warning : Severity::Note)
+      .cause(use.value(),
+             describeLoss(stats, stats.flushes, stats.firstFlush,
+                          "at most half the smallest " + dtype + " value, " +
+                              formatNumber(format.minSubnormal)));
+  if (stats.elements == 1)
+    finding.message("constant " + formatNumber(stats.minNonZero) + " is 0 in " +
+                    dtype);
+  else if (stats.flushes == stats.nonZero())
+    finding.message("every value of the weight is 0 in " + dtype +
+                    ": what it stands for is gone");
+  else if (large)
+    finding.message("a tenth or more of the weight is 0 in " + dtype);
+  else if (warns)
+    finding.message("whole channels of the weight are 0 in " + dtype);
+  else
+    finding.message("few values of the weight are 0 in " + dtype +
+                    ", which trained networks bear");
+  if (stats.lostChannels)
+    finding.cause(use.value(), std::to_string(stats.lostChannels) +
+                                   " channels are lost, the first at index " +
+                                   std::to_string(stats.firstLostChannel));
+  if (warns)
+    finding.fix("keep-fp32", /*safe=*/true, "keep the op that uses it in f32")
+        .fix("change-constant", /*safe=*/false,
+             "scale it up, and what it is used with down");
+}
+
+void ConstantUnderflow::judge(const ConstantUse &use) {
+  const WeightStats &stats = use.stats;
+  // Epsilons are numbers, or one number for each channel.
+  bool lost = stats.flushes && use.flushedShare() >= 0.1;
+  bool number = stats.minNonZero == stats.absMax;
+  if (lost || (number && stats.subnormals)) {
+    Guarded guarded = findGuarded(use);
+    if (guarded.use && lost)
+      return reportEpsilon(use, guarded);
+    if (guarded.use)
+      return reportSubnormal(use, guarded);
+  }
+  if (stats.flushes)
+    reportShare(use);
+}

@@ -1,0 +1,130 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-constant-underflow --mp-emit-findings
+
+// x / sqrt(variance + eps).
+func.func @epsilon_root(%x: tensor<4xf16>, %v: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-note @below {{its value 1e-12 is at most half the smallest f16 value, 5.96046e-08}}
+  %eps = mp.constant dense<1.0e-12> : tensor<f32>
+  %0 = mp.cast %eps {origin = #mp.cast_origin<storage>} : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 1e-12 is 0 in f16 and guards nothing: div of 0 gives Inf or NaN [MP203 certain]}}
+  // expected-note @below {{is 0 where its other operand is}}
+  %s = mp.add %v, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{takes the root, 0 again}}
+  %r = mp.sqrt %s : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-note @below {{is what the constant guards: div of 0}}
+  %y = mp.div %x, %r : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// -----
+
+// max(norm, eps) below a division; a logarithm; a power; the divisor itself.
+func.func @epsilon_forms(%x: tensor<4xf16>, %n: tensor<4xf16>) {
+  %mhalf = mp.constant dense<-0.5> : tensor<f16>
+  // expected-note @below {{its value 1e-10}}
+  %a = mp.constant dense<1.0e-10> : tensor<f32>
+  %0 = mp.cast %a : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 1e-10 is 0 in f16 and guards nothing: div of 0}}
+  // expected-note @below {{is 0 where}}
+  %1 = mp.clip %n min %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{is what the constant guards: div of 0}}
+  %2 = mp.div %x, %1 : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // expected-note @below {{its value 2e-10}}
+  %b = mp.constant dense<2.0e-10> : tensor<f32>
+  %3 = mp.cast %b : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 2e-10 is 0 in f16 and guards nothing: log of 0}}
+  // expected-note @below {{is 0 where}}
+  %4 = mp.max %x, %3 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{guards: log of 0}}
+  %5 = mp.log %4 : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-note @below {{its value 3e-10}}
+  %c = mp.constant dense<3.0e-10> : tensor<f32>
+  %6 = mp.cast %c : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 3e-10 is 0 in f16 and guards nothing: pow of 0}}
+  // expected-note @below {{is 0 where}}
+  %7 = mp.add %x, %6 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{guards: pow of 0}}
+  %8 = mp.pow %7, %mhalf : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{its value 4e-10}}
+  %d = mp.constant dense<4.0e-10> : tensor<f32>
+  %9 = mp.cast %d : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 4e-10 is 0 in f16 and guards nothing: div of 0}}
+  // expected-note @below {{guards: div of 0}}
+  %10 = mp.div %x, %9 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+// BF16 and E5M2 have their own edges.
+func.func @other_formats(%x: tensor<4xbf16>, %h: tensor<4xf8E5M2>) {
+  // expected-note @below {{its value 9.99967e-42}}
+  %a = mp.constant dense<1.0e-41> : tensor<f32>
+  %0 = mp.cast %a : (tensor<f32>) -> tensor<bf16>
+  // expected-error @below {{epsilon 9.99967e-42 is 0 in bf16 and guards nothing: rsqrt of 0}}
+  // expected-note @below {{is 0 where}}
+  %1 = mp.add %x, %0 : (tensor<4xbf16>, tensor<bf16>) -> tensor<4xbf16>
+  // expected-note @below {{guards: rsqrt of 0}}
+  %2 = mp.rsqrt %1 : (tensor<4xbf16>) -> tensor<4xbf16>
+  // expected-note @below {{its value 5.96046e-06}}
+  %b = mp.constant dense<5.96e-6> : tensor<f16>
+  %3 = mp.cast %b : (tensor<f16>) -> tensor<f8E5M2>
+  // expected-warning @below {{constant 5.96046e-06 is 0 in f8E5M2}}
+  %4 = mp.mul %h, %3 : (tensor<4xf8E5M2>, tensor<f8E5M2>) -> tensor<4xf8E5M2>
+  return
+}
+
+// -----
+
+// Shares: all of a scale, a tenth, a channel, one element.
+func.func @shares(%x: tensor<10xf16>, %y: tensor<8x10xf16>) {
+  // expected-note @below {{10 of 10 values (100.00%), the first at index 0, are at most half}}
+  %all = mp.constant dense<1.0e-9> : tensor<10xf32>
+  %0 = mp.cast %all : (tensor<10xf32>) -> tensor<10xf16>
+  // expected-warning @below {{every value of the weight is 0 in f16: what it stands for is gone}}
+  %1 = mp.mul %x, %0 : (tensor<10xf16>, tensor<10xf16>) -> tensor<10xf16>
+  // expected-note @below {{1 of 10 values}}
+  %tenth = mp.constant dense<[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0e-9, 1.0, 1.0, 1.0]> : tensor<10xf32>
+  %2 = mp.cast %tenth : (tensor<10xf32>) -> tensor<10xf16>
+  // expected-warning @below {{a tenth or more of the weight is 0 in f16}}
+  %3 = mp.mul %x, %2 : (tensor<10xf16>, tensor<10xf16>) -> tensor<10xf16>
+  // expected-note @below {{1 of 16 values (6.25%), the first at index 11}}
+  %few = mp.constant dense<[[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0e-9, 1.0, 1.0, 1.0, 1.0]]> : tensor<2x8xf32>
+  %4 = mp.cast %few : (tensor<2x8xf32>) -> tensor<2x8xf16>
+  // expected-remark @below {{few values of the weight are 0 in f16, which trained networks bear}}
+  %5 = mp.matmul %4, %y : (tensor<2x8xf16>, tensor<8x10xf16>) -> tensor<2x10xf16>
+  return
+}
+
+// -----
+
+// An epsilon that keeps a few bits is a remark.
+func.func @subnormal(%v: tensor<4xf16>) -> tensor<4xf16> {
+  %eps = mp.constant dense<1.0e-5> : tensor<f32>
+  %0 = mp.cast %eps : (tensor<f32>) -> tensor<f16>
+  // expected-remark @below {{epsilon 1e-05 is subnormal in f16: it keeps few bits, and is 0 where hardware flushes subnormals}}
+  %s = mp.add %v, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{is what it guards}}
+  %r = mp.rsqrt %s : (tensor<4xf16>) -> tensor<4xf16>
+  return %r : tensor<4xf16>
+}
+
+// -----
+
+// Clean: FP32, zeros, BF16 for an epsilon that FP16 loses, subnormal weights,
+// epsilons of a normalisation (an attribute).
+func.func @clean(%w: tensor<4xf32>, %x: tensor<2x4xf16>, %g: tensor<4xf16>, %b: tensor<4xbf16>) {
+  %eps = mp.constant dense<1.0e-12> : tensor<f32>
+  %0 = mp.add %w, %eps : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = mp.rsqrt %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %zero = mp.constant dense<0.0> : tensor<4xf32>
+  %2 = mp.cast %zero : (tensor<4xf32>) -> tensor<4xf16>
+  %3 = mp.add %x, %2 : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
+  %4 = mp.cast %eps : (tensor<f32>) -> tensor<bf16>
+  %5 = mp.add %b, %4 : (tensor<4xbf16>, tensor<bf16>) -> tensor<4xbf16>
+  %6 = mp.rsqrt %5 : (tensor<4xbf16>) -> tensor<4xbf16>
+  %small = mp.constant dense<[1.0e-5, 1.0, 1.0, 1.0]> : tensor<4xf32>
+  %7 = mp.cast %small : (tensor<4xf32>) -> tensor<4xf16>
+  %8 = mp.mul %x, %7 : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
+  %9 = mp.layer_norm %x scale %g {epsilon = 1.0e-12} : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
+  return
+}
