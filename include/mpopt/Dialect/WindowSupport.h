@@ -46,8 +46,8 @@ struct Window {
                     llvm::ArrayRef<int64_t> pads,
                     llvm::StringRef autoPad = "NOTSET", bool ceil = false);
 
-  /// Number of windows along a dim of `input` elements: dynamic if unknown,
-  /// nothing if not even one fits.
+  /// Number of windows along a dim of `input` elements: dynamic if unknown or
+  /// disputed, nothing if the dim is too small for any reading.
   std::optional<int64_t> outputDim(unsigned index, int64_t input) const;
 
   /// Padding at both ends of a dim of `input` elements; nothing if `autoPad`

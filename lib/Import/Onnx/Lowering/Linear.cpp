@@ -40,17 +40,29 @@ static LogicalResult lowerMatMul(NodeContext &ctx) {
   return success();
 }
 
+/// Null if it has no form here. Some writers give Gemm batches of matrices,
+/// which the standard does not have; they are products with an addition.
 static Value makeGemm(NodeContext &ctx) {
-  return ctx.make<mp::GemmOp>(ctx.input(0), ctx.input(1), ctx.input(2),
-                              ctx.getFlag("transA"), ctx.getFlag("transB"),
-                              APFloat(ctx.getFloat("alpha", 1.0)),
-                              APFloat(ctx.getFloat("beta", 1.0)));
+  APFloat alpha(ctx.getFloat("alpha", 1.0)), beta(ctx.getFloat("beta", 1.0));
+  bool transA = ctx.getFlag("transA"), transB = ctx.getFlag("transB");
+  MaybeShape lhs = getShape(ctx.input(0)), rhs = getShape(ctx.input(1));
+  if ((!lhs || lhs->size() <= 2) && (!rhs || rhs->size() <= 2))
+    return ctx.make<mp::GemmOp>(ctx.input(0), ctx.input(1), ctx.input(2),
+                                transA, transB, alpha, beta);
+  if (ctx.hasInput(2) && !beta.isExactlyValue(1.0))
+    return {};
+  Value product =
+      ctx.make<mp::MatMulOp>(ctx.input(0), ctx.input(1), transA, transB, alpha);
+  return ctx.hasInput(2) ? ctx.make<mp::AddOp>(product, ctx.input(2)) : product;
 }
 
 static LogicalResult lowerGemm(NodeContext &ctx) {
   if (failed(needInputs(ctx, 2)))
     return failure();
-  ctx.setOutput(0, makeGemm(ctx));
+  Value result = makeGemm(ctx);
+  if (!result)
+    return ctx.unsupported();
+  ctx.setOutput(0, result);
   return success();
 }
 
@@ -62,8 +74,10 @@ static LogicalResult lowerFusedGemm(NodeContext &ctx) {
        {"activation_alpha", "activation_beta", "activation_gamma"})
     if (std::optional<double> value = ctx.findFloat(name))
       parameters.push_back(*value);
-  Value result = makeFusedActivation(ctx, ctx.getString("activation", ""),
-                                     parameters, makeGemm(ctx));
+  Value result = makeGemm(ctx);
+  if (result)
+    result = makeFusedActivation(ctx, ctx.getString("activation", ""),
+                                 parameters, result);
   if (!result)
     return ctx.unsupported();
   ctx.setOutput(0, result);

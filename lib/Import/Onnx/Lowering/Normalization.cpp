@@ -231,9 +231,6 @@ static Value makePositions(NodeContext &ctx, Value ids, Value table) {
 static LogicalResult lowerEmbedLayerNorm(NodeContext &ctx) {
   if (failed(needInputs(ctx, {0, 2, 3, 5, 6})))
     return failure();
-  // Without a mask the index is a row of zeros, of which nothing depends.
-  if (ctx.hasOutput(1) && !ctx.hasInput(7))
-    return ctx.unsupported();
   Value words = ctx.make<mp::GatherOp>(ctx.input(2), ctx.input(0), 0);
   Value positions = makePositions(ctx, ctx.input(0), ctx.input(3));
   Value segments;
@@ -243,10 +240,17 @@ static LogicalResult lowerEmbedLayerNorm(NodeContext &ctx) {
   auto op = makeLayerNorm(ctx, sum, ctx.input(5), ctx.input(6),
                           getEpsilon(ctx, 1e-12), false);
   ctx.setOutput(0, op.getResult());
-  if (ctx.hasOutput(1))
-    ctx.setOutput(1, ctx.make<mp::ReduceSumOp>(
-                         ctx.input(7), Value(),
-                         ctx.builder().getDenseI64ArrayAttr({1}), false));
+  if (ctx.hasOutput(1)) {
+    // The number of tokens in each row, zeros without a mask.
+    Value mask = ctx.input(7);
+    if (!mask) {
+      Value zero = ctx.makeScalar(0, ctx.builder().getI32Type());
+      mask = ctx.make<mp::MulOp>(ctx.input(0), zero);
+    }
+    ctx.setOutput(
+        1, ctx.make<mp::ReduceSumOp>(
+               mask, Value(), ctx.builder().getDenseI64ArrayAttr({1}), false));
+  }
   if (ctx.hasOutput(2))
     ctx.setOutput(2, sum);
   return success();
