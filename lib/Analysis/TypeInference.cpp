@@ -15,7 +15,8 @@
 using namespace mlir;
 using namespace mpopt;
 
-LogicalResult mpopt::inferTypes(Operation *op, ShapeFacts &facts) {
+/// The results of `op` alone; its bodies are inferred.
+static LogicalResult inferResults(Operation *op, ShapeFacts &facts) {
   auto inference = dyn_cast<TypeInferenceOpInterface>(op);
   if (!inference)
     return success();
@@ -37,6 +38,47 @@ LogicalResult mpopt::inferTypes(Operation *op, ShapeFacts &facts) {
   return success();
 }
 
+/// How often a loop's body is inferred until its arguments lose their shapes.
+constexpr unsigned kMaxRounds = 3;
+
+/// Loops nested deeper than this start without shapes and are inferred once: the
+/// rounds of nested loops multiply.
+constexpr unsigned kMaxNestedLoops = 3;
+
+static LogicalResult inferNested(Operation *op, ShapeFacts &facts,
+                                 unsigned depth);
+
+/// The shapes inside `op`'s bodies followed from block arguments that have just
+/// been widened. Constants and dtypes keep theirs.
+static void forgetShapes(Operation *op) {
+  for (Region &region : op->getRegions())
+    region.walk([](Operation *inner) {
+      if (!isa<TypeInferenceOpInterface>(inner) ||
+          inner->hasTrait<OpTrait::ConstantLike>())
+        return;
+      for (OpResult result : inner->getResults())
+        result.setType(forgetShape(result.getType()));
+    });
+}
+
+static LogicalResult inferBodies(Operation *op, ShapeFacts &facts,
+                                 unsigned depth) {
+  auto loop = dyn_cast<RegionTypeOpInterface>(op);
+  bool deep = loop && ++depth > kMaxNestedLoops;
+  if (loop)
+    loop.setRegionArguments(/*widest=*/deep);
+  for (unsigned round = 1;; ++round) {
+    for (Region &region : op->getRegions())
+      for (Operation &inner : region.getOps())
+        if (failed(inferNested(&inner, facts, depth)))
+          return failure();
+    if (!loop || !loop.widenRegionArguments(/*widest=*/round >= kMaxRounds) ||
+        deep)
+      return success();
+    forgetShapes(op);
+  }
+}
+
 /// A function's result types follow what it returns.
 static void updateSignature(FunctionOpInterface function) {
   if (function.isExternal() || !function.getFunctionBody().hasOneBlock())
@@ -47,15 +89,24 @@ static void updateSignature(FunctionOpInterface function) {
                              terminator->getOperandTypes()));
 }
 
+static LogicalResult inferNested(Operation *op, ShapeFacts &facts,
+                                 unsigned depth) {
+  if (failed(inferBodies(op, facts, depth)))
+    return failure();
+  if (auto function = dyn_cast<FunctionOpInterface>(op)) {
+    updateSignature(function);
+    return success();
+  }
+  return inferResults(op, facts);
+}
+
+LogicalResult mpopt::inferTypes(Operation *op, ShapeFacts &facts) {
+  if (isa<RegionTypeOpInterface>(op) && failed(inferBodies(op, facts, 0)))
+    return failure();
+  return inferResults(op, facts);
+}
+
 LogicalResult mpopt::inferAllTypes(Operation *root) {
   ShapeFacts facts;
-  WalkResult result = root->walk<WalkOrder::PostOrder>([&](Operation *op) {
-    if (auto function = dyn_cast<FunctionOpInterface>(op)) {
-      updateSignature(function);
-      return WalkResult::advance();
-    }
-    return failed(inferTypes(op, facts)) ? WalkResult::interrupt()
-                                         : WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
+  return inferNested(root, facts, 0);
 }

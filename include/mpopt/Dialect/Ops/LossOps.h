@@ -10,6 +10,15 @@
 
 #include "mpopt/Dialect/OpSupport.h"
 
+namespace mpopt::mp {
+
+/// A loss of operands that broadcast: their shape, or a scalar.
+llvm::LogicalResult
+inferBroadcastLoss(mlir::Operation *op, llvm::StringRef reduction,
+                   llvm::SmallVectorImpl<mlir::Type> &types);
+
+} // namespace mpopt::mp
+
 #define GET_OP_CLASSES
 #include "mpopt/Dialect/Ops/LossOps.h.inc"
 

@@ -10,6 +10,8 @@
 
 #include "mpopt/Dialect/OpSupport.h"
 
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+
 #define GET_OP_CLASSES
 #include "mpopt/Dialect/Ops/SequenceOps.h.inc"
 

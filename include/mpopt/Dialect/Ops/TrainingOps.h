@@ -10,6 +10,22 @@
 
 #include "mpopt/Dialect/OpSupport.h"
 
+namespace mpopt::mp {
+
+/// A result of `like`'s element type and the shape that `shape` holds.
+llvm::LogicalResult
+inferFromShapeOperand(mlir::Operation *op, mlir::Value shape, mlir::Value like,
+                      const ShapeFacts &facts,
+                      llvm::SmallVectorImpl<mlir::Type> &types);
+
+/// Gradient and states fit the weight, and each state has a result.
+llvm::LogicalResult verifyOptimizer(mlir::Operation *op, mlir::Value weight,
+                                    mlir::Value gradient,
+                                    mlir::ValueRange states,
+                                    mlir::ValueRange newStates);
+
+} // namespace mpopt::mp
+
 #define GET_OP_CLASSES
 #include "mpopt/Dialect/Ops/TrainingOps.h.inc"
 
