@@ -41,8 +41,8 @@ static LogicalResult inferResults(Operation *op, ShapeFacts &facts) {
 /// How often a loop's body is inferred until its arguments lose their shapes.
 constexpr unsigned kMaxRounds = 3;
 
-/// Loops nested deeper than this start without shapes and are inferred once: the
-/// rounds of nested loops multiply.
+/// Loops nested deeper than this start without shapes and are inferred once:
+/// the rounds of nested loops multiply.
 constexpr unsigned kMaxNestedLoops = 3;
 
 static LogicalResult inferNested(Operation *op, ShapeFacts &facts,

@@ -54,8 +54,8 @@ static bool mayMeet(Type lhs, Type rhs, bool sameRank) {
   return !sameRank || refineType(lhs, rhs).has_value();
 }
 
-/// `type` with `dim` inserted at `axis`, which may be negative and counts in the
-/// result.
+/// `type` with `dim` inserted at `axis`, which may be negative and counts in
+/// the result.
 static Type insertDim(Type type, int64_t axis, int64_t dim) {
   MaybeShape shape = getShape(type);
   if (!shape)
@@ -157,7 +157,8 @@ MutableOperandRange YieldOp::getMutableSuccessorOperands(RegionSuccessor) {
 
 LogicalResult IfOp::inferResultTypes(const ShapeFacts &facts,
                                      SmallVectorImpl<Type> &types) {
-  YieldOp thenYield = getYield(getThenBody()), elseYield = getYield(getElseBody());
+  YieldOp thenYield = getYield(getThenBody()),
+          elseYield = getYield(getElseBody());
   unsigned count = getNumResults();
   if (!thenYield || !elseYield || thenYield->getNumOperands() != count ||
       elseYield->getNumOperands() != count) {
@@ -189,9 +190,8 @@ void IfOp::getSuccessorRegions(RegionBranchPoint point,
 void IfOp::getEntrySuccessorRegions(
     ArrayRef<Attribute> operands,
     SmallVectorImpl<RegionSuccessor> &successors) {
-  auto condition =
-      dyn_cast_or_null<DenseElementsAttr>(operands.empty() ? Attribute()
-                                                           : operands[0]);
+  auto condition = dyn_cast_or_null<DenseElementsAttr>(
+      operands.empty() ? Attribute() : operands[0]);
   bool known = condition && condition.getElementType().isInteger(1) &&
                condition.getNumElements() == 1;
   bool value = known && *condition.value_begin<bool>();
@@ -301,8 +301,8 @@ static void getLoopSuccessors(OpT op, unsigned firstArgument,
   if (!op.getBody().empty())
     successors.emplace_back(
         &op.getBody(), Block::BlockArgListType(op.getBody().getArguments())
-                           .slice(std::min<size_t>(firstArgument,
-                                                   op.getBody().getNumArguments()))
+                           .slice(std::min<size_t>(
+                               firstArgument, op.getBody().getNumArguments()))
                            .take_front(carried));
   successors.emplace_back(op.getOperation(),
                           clampedSlice(op->getResults(), 0, carried));
@@ -408,11 +408,10 @@ void ScanOp::setRegionArguments(bool widest) {
 
 bool ScanOp::widenRegionArguments(bool widest) {
   YieldOp yield = getYield(getBody());
-  return yield &&
-         widenArguments(getBody(), 0,
-                        clampedSlice(yield->getOperands(), 0,
-                                     getInitial().size()),
-                        widest);
+  return yield && widenArguments(getBody(), 0,
+                                 clampedSlice(yield->getOperands(), 0,
+                                              getInitial().size()),
+                                 widest);
 }
 
 OperandRange ScanOp::getEntrySuccessorOperands(RegionSuccessor) {
@@ -437,8 +436,8 @@ LogicalResult ScanOp::verify() {
   auto check = [&](std::optional<ArrayRef<int64_t>> list, size_t size,
                    StringRef what) -> LogicalResult {
     if (list && !list->empty() && list->size() != size)
-      return emitOpError("has ") << list->size() << " " << what << " for "
-                                 << size << " tensors";
+      return emitOpError("has ")
+             << list->size() << " " << what << " for " << size << " tensors";
     return success();
   };
   size_t inputs = getInputs().size();
@@ -455,8 +454,8 @@ LogicalResult ScanOp::verify() {
   for (auto [index, input] : llvm::enumerate(getInputs())) {
     MaybeShape shape = getShape(input);
     if (shape && !normalizeAxis(getInputAxis(index), shape->size()))
-      return emitOpError("axis ") << getInputAxis(index) << " is out of range of "
-                                  << input.getType();
+      return emitOpError("axis ") << getInputAxis(index)
+                                  << " is out of range of " << input.getType();
   }
   return success();
 }
@@ -471,8 +470,7 @@ LogicalResult ScanOp::verifyRegions() {
   if (!yield)
     return emitOpError("body must end in mp.yield");
   if (yield->getNumOperands() != getNumResults())
-    return emitOpError("body must yield ") << getNumResults()
-                                           << " values, yields "
-                                           << yield->getNumOperands();
+    return emitOpError("body must yield ")
+           << getNumResults() << " values, yields " << yield->getNumOperands();
   return success();
 }

@@ -87,9 +87,8 @@ LogicalResult
 SoftmaxCrossEntropyOp::inferResultTypes(const ShapeFacts &,
                                         SmallVectorImpl<Type> &types) {
   Type element = getOutputType().value_or(getElementType(getInput()));
-  types.push_back(getLossType(getReduction(),
-                              getClassLossShape(getInput(), getTarget()),
-                              element));
+  types.push_back(getLossType(
+      getReduction(), getClassLossShape(getInput(), getTarget()), element));
   types.push_back(getTensorType(getShape(getInput()), element));
   return success();
 }
@@ -110,8 +109,9 @@ LogicalResult NllLossOp::inferResultTypes(const ShapeFacts &,
   return success();
 }
 
-LogicalResult MultiMarginLossOp::inferResultTypes(const ShapeFacts &,
-                                                  SmallVectorImpl<Type> &types) {
+LogicalResult
+MultiMarginLossOp::inferResultTypes(const ShapeFacts &,
+                                    SmallVectorImpl<Type> &types) {
   types.push_back(getLossType(getReduction(), getShape(getTarget()),
                               getElementType(getInput())));
   return success();
@@ -223,8 +223,9 @@ CosineSimilarityOp::inferResultTypes(const ShapeFacts &,
   if (shape) {
     std::optional<int64_t> axis = normalizeAxis(getAxis(), shape->size());
     if (!axis)
-      return emitOpError("axis ") << int64_t(getAxis()) << " is out of range of rank "
-                                  << shape->size();
+      return emitOpError("axis ")
+             << int64_t(getAxis()) << " is out of range of rank "
+             << shape->size();
     shape->erase(shape->begin() + *axis);
   }
   types.back() = getTensorType(shape, getElementType(types.back()));

@@ -53,8 +53,8 @@ static LogicalResult verifyScale(Operation *op, Value input, Value scale,
       return op->emitOpError("scale must be a scalar or a list");
     if (!scales->empty() && (*scales)[0] != kDynamic &&
         (*shape)[*at] != kDynamic && (*scales)[0] != (*shape)[*at])
-      return op->emitOpError("has ") << (*scales)[0] << " scales for "
-                                     << (*shape)[*at] << " channels";
+      return op->emitOpError("has ")
+             << (*scales)[0] << " scales for " << (*shape)[*at] << " channels";
     return success();
   }
   if (scales->size() != shape->size())
@@ -62,11 +62,12 @@ static LogicalResult verifyScale(Operation *op, Value input, Value scale,
   for (auto [index, dim] : llvm::enumerate(*shape)) {
     if (dim == kDynamic || (*scales)[index] == kDynamic)
       continue;
-    int64_t want = int64_t(index) == *at ? llvm::divideCeil(dim, blockSize) : dim;
+    int64_t want =
+        int64_t(index) == *at ? llvm::divideCeil(dim, blockSize) : dim;
     if ((*scales)[index] != want)
-      return op->emitOpError("scale ") << scale.getType() << " does not fit "
-                                       << input.getType() << " in blocks of "
-                                       << blockSize;
+      return op->emitOpError("scale ")
+             << scale.getType() << " does not fit " << input.getType()
+             << " in blocks of " << blockSize;
   }
   return success();
 }
@@ -106,8 +107,7 @@ DynamicQuantizeOp::inferResultTypes(const ShapeFacts &,
                                     SmallVectorImpl<Type> &types) {
   Type byte = IntegerType::get(getContext(), 8, IntegerType::Unsigned);
   types.push_back(getTensorType(getShape(getInput()), byte));
-  types.push_back(
-      RankedTensorType::get({}, Float32Type::get(getContext())));
+  types.push_back(RankedTensorType::get({}, Float32Type::get(getContext())));
   types.push_back(RankedTensorType::get({}, byte));
   return success();
 }
@@ -138,8 +138,8 @@ LogicalResult MatMulNBitsOp::inferResultTypes(const ShapeFacts &,
   if (shape && shape->empty())
     return emitOpError("input needs an axis");
   if (shape && shape->back() != kDynamic && shape->back() != int64_t(getK()))
-    return emitOpError("input has ") << shape->back() << " columns, k is "
-                                     << getK();
+    return emitOpError("input has ")
+           << shape->back() << " columns, k is " << getK();
   if (shape)
     shape->back() = getN();
   types.push_back(getTensorType(shape, getElementType(getInput())));
@@ -161,7 +161,8 @@ LogicalResult MatMulNBitsOp::verify() {
 }
 
 bool MatMulNBitsOp::isPrecisionOperand(unsigned index) {
-  return index == 0 || (getBias() && index + 1 == getOperation()->getNumOperands());
+  return index == 0 ||
+         (getBias() && index + 1 == getOperation()->getNumOperands());
 }
 
 LogicalResult
@@ -175,8 +176,8 @@ GatherBlockQuantizedOp::inferResultTypes(const ShapeFacts &,
   }
   std::optional<int64_t> axis = normalizeAxis(getAxis(), data->size());
   if (!axis)
-    return emitOpError("axis ")
-           << int64_t(getAxis()) << " is out of range of " << getData().getType();
+    return emitOpError("axis ") << int64_t(getAxis()) << " is out of range of "
+                                << getData().getType();
   if (getElementType(getData()).isUnsignedInteger(8) && getBits() > 0 &&
       getBits() < 8 && data->back() != kDynamic)
     data->back() *= 8 / int64_t(getBits());

@@ -62,9 +62,8 @@ LogicalResult SequenceEmptyOp::inferResultTypes(const ShapeFacts &,
   return success();
 }
 
-LogicalResult
-SequenceInsertOp::inferResultTypes(const ShapeFacts &,
-                                   SmallVectorImpl<Type> &types) {
+LogicalResult SequenceInsertOp::inferResultTypes(const ShapeFacts &,
+                                                 SmallVectorImpl<Type> &types) {
   Type element = getElement().getType();
   bool wasEmpty = getSequence().getDefiningOp<SequenceEmptyOp>() != nullptr;
   types.push_back(SequenceType::get(
@@ -96,9 +95,8 @@ LogicalResult SequenceAtOp::inferResultTypes(const ShapeFacts &facts,
   return success();
 }
 
-LogicalResult
-SequenceLengthOp::inferResultTypes(const ShapeFacts &,
-                                   SmallVectorImpl<Type> &types) {
+LogicalResult SequenceLengthOp::inferResultTypes(const ShapeFacts &,
+                                                 SmallVectorImpl<Type> &types) {
   types.push_back(getScalar(IntegerType::get(getContext(), 64)));
   return success();
 }
@@ -123,13 +121,14 @@ SplitToSequenceOp::inferResultTypes(const ShapeFacts &facts,
   }
   std::optional<int64_t> axis = normalizeAxis(getAxis(), shape->size());
   if (!axis)
-    return emitOpError("axis ")
-           << int64_t(getAxis()) << " is out of range of " << getInput().getType();
+    return emitOpError("axis ") << int64_t(getAxis()) << " is out of range of "
+                                << getInput().getType();
   int64_t &dim = (*shape)[*axis];
   if (Value split = getSplit()) {
     std::optional<SmallVector<int64_t>> sizes = facts.constants(split);
     MaybeShape splitShape = getShape(split);
-    bool same = sizes && splitShape && !sizes->empty() && llvm::all_equal(*sizes);
+    bool same =
+        sizes && splitShape && !sizes->empty() && llvm::all_equal(*sizes);
     // One size for all: the last slice is what is left.
     if (same && splitShape->empty())
       same = sizes->front() > 0 && dim != kDynamic && dim % sizes->front() == 0;
@@ -164,19 +163,20 @@ ConcatFromSequenceOp::inferResultTypes(const ShapeFacts &,
   std::optional<int64_t> axis = normalizeAxis(getAxis(), rank);
   if (!axis)
     return emitOpError("axis ")
-           << int64_t(getAxis()) << " is out of range of elements of type " << held;
+           << int64_t(getAxis()) << " is out of range of elements of type "
+           << held;
   auto list = getSequence().getDefiningOp<SequenceConstructOp>();
   if (getNewAxis()) {
     shape->insert(shape->begin() + *axis,
                   list ? int64_t(list.getElements().size()) : kDynamic);
   } else {
     int64_t total = list ? 0 : kDynamic;
-    for (Value element : list ? list.getElements() : OperandRange(
-                                    getOperation()->operand_end(),
-                                    getOperation()->operand_end())) {
+    for (Value element : list ? list.getElements()
+                              : OperandRange(getOperation()->operand_end(),
+                                             getOperation()->operand_end())) {
       MaybeShape other = getShape(element);
-      int64_t dim = other && other->size() == shape->size() ? (*other)[*axis]
-                                                            : kDynamic;
+      int64_t dim =
+          other && other->size() == shape->size() ? (*other)[*axis] : kDynamic;
       total = total == kDynamic || dim == kDynamic ? kDynamic : total + dim;
     }
     (*shape)[*axis] = total;

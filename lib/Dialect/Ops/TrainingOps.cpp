@@ -103,14 +103,13 @@ LogicalResult SoftmaxCrossEntropyGradOp::verify() {
 }
 
 bool SoftmaxCrossEntropyGradOp::isPrecisionOperand(unsigned index) {
-  return isa<FloatType>(
-      getElementType(getOperation()->getOperand(index)));
+  return isa<FloatType>(getElementType(getOperation()->getOperand(index)));
 }
 
 LogicalResult LayerNormGradOp::inferResultTypes(const ShapeFacts &,
                                                 SmallVectorImpl<Type> &types) {
-  types.push_back(getTensorType(getShape(getInput()),
-                                getElementType(getGrad())));
+  types.push_back(
+      getTensorType(getShape(getInput()), getElementType(getGrad())));
   types.append(2, getScale().getType());
   return success();
 }
@@ -123,8 +122,8 @@ LogicalResult LayerNormGradOp::verify() {
 
 LogicalResult RmsNormGradOp::inferResultTypes(const ShapeFacts &,
                                               SmallVectorImpl<Type> &types) {
-  types.push_back(getTensorType(getShape(getInput()),
-                                getElementType(getGrad())));
+  types.push_back(
+      getTensorType(getShape(getInput()), getElementType(getGrad())));
   types.push_back(getScale().getType());
   return success();
 }
@@ -137,8 +136,8 @@ LogicalResult RmsNormGradOp::verify() {
 
 LogicalResult BatchNormGradOp::inferResultTypes(const ShapeFacts &,
                                                 SmallVectorImpl<Type> &types) {
-  types.push_back(getTensorType(getShape(getInput()),
-                                getElementType(getGrad())));
+  types.push_back(
+      getTensorType(getShape(getInput()), getElementType(getGrad())));
   types.append(2, getScale().getType());
   return success();
 }
@@ -193,8 +192,8 @@ LogicalResult GatherGradOp::verify() {
 LogicalResult
 BroadcastGradientArgsOp::inferResultTypes(const ShapeFacts &,
                                           SmallVectorImpl<Type> &types) {
-  types.append(2, RankedTensorType::get({kDynamic},
-                                        IntegerType::get(getContext(), 64)));
+  types.append(
+      2, RankedTensorType::get({kDynamic}, IntegerType::get(getContext(), 64)));
   return success();
 }
 
@@ -206,8 +205,8 @@ LogicalResult GradientOp::inferResultTypes(const ShapeFacts &,
 
 LogicalResult GradientOp::verify() {
   if (getCount() != getNumResults())
-    return emitOpError("has ") << getNumResults() << " results for "
-                               << getCount() << " tensors";
+    return emitOpError("has ")
+           << getNumResults() << " results for " << getCount() << " tensors";
   if (getCount() > getInputs().size())
     return emitOpError("has fewer operands than results");
   return success();
@@ -267,8 +266,7 @@ LogicalResult LossScaleOp::inferResultTypes(const ShapeFacts &,
 
 LogicalResult AllFiniteOp::inferResultTypes(const ShapeFacts &,
                                             SmallVectorImpl<Type> &types) {
-  types.push_back(
-      RankedTensorType::get({}, IntegerType::get(getContext(), 1)));
+  types.push_back(RankedTensorType::get({}, IntegerType::get(getContext(), 1)));
   return success();
 }
 
