@@ -18,7 +18,8 @@ namespace mpopt {
 /// static dim that the result already had and inference does not know is kept.
 /// Facts about its elements go to `facts`. Ops of other dialects are left
 /// alone.
-/// The body of a loop is inferred again, until what it yields fits what it gets.
+/// The body of a loop is inferred again, until what it yields fits what it
+/// gets.
 llvm::LogicalResult inferTypes(mlir::Operation *op, ShapeFacts &facts);
 
 /// The same for every op below `root`, in order: what a transform calls after

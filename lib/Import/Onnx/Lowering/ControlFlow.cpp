@@ -7,16 +7,16 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
-#include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/ControlFlowOps.h"
 
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::onnx_import;
 
-/// A carried value's type as the body is first imported: its dims may change from
-/// one iteration to the next, and what is lowered must hold for all of them.
-/// Inference puts back those that do not.
+/// A carried value's type as the body is first imported: its dims may change
+/// from one iteration to the next, and what is lowered must hold for all of
+/// them. Inference puts back those that do not.
 static Type withDynamicDims(Type type) {
   if (MaybeShape shape = getShape(type))
     return getTensorType(Shape(shape->size(), kDynamic), getElementType(type));
@@ -42,8 +42,8 @@ static LogicalResult finishOutputs(NodeContext &ctx, Operation *op) {
 static LogicalResult lowerIf(NodeContext &ctx) {
   if (!ctx.hasInput(0))
     return ctx.error("has no condition");
-  auto op = ctx.makeTyped<mp::IfOp>(ctx.unknownTypes(ctx.numOutputs()),
-                                    ctx.input(0));
+  auto op =
+      ctx.makeTyped<mp::IfOp>(ctx.unknownTypes(ctx.numOutputs()), ctx.input(0));
   if (failed(importInto(ctx, op, "then_branch", op.getThenBody())) ||
       failed(importInto(ctx, op, "else_branch", op.getElseBody())))
     return failure();
@@ -69,7 +69,8 @@ static LogicalResult lowerLoop(NodeContext &ctx) {
 }
 
 static LogicalResult lowerScan(NodeContext &ctx) {
-  // Opset 8 has a batch axis, sequence lengths first and one list of directions.
+  // Opset 8 has a batch axis, sequence lengths first and one list of
+  // directions.
   bool batched = ctx.opset() < 9;
   unsigned first = batched ? 1 : 0;
   SmallVector<Value> operands = ctx.inputs(first);

@@ -13,8 +13,8 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::onnx_import;
 
-/// SoftmaxCrossEntropyLoss, and ONNX Runtime's form of it inside training graphs,
-/// which takes ignore_index as an input and may give another dtype.
+/// SoftmaxCrossEntropyLoss, and ONNX Runtime's form of it inside training
+/// graphs, which takes ignore_index as an input and may give another dtype.
 static LogicalResult lowerSoftmaxCrossEntropy(NodeContext &ctx) {
   OpBuilder &b = ctx.builder();
   std::optional<int64_t> ignored = ctx.findInt("ignore_index");
@@ -39,11 +39,11 @@ static LogicalResult lowerNllLoss(NodeContext &ctx) {
       return ctx.unsupported();
     ignored = input->front();
   }
-  ctx.setOutput(0, ctx.make<mp::NllLossOp>(
-                       ctx.input(0), ctx.input(1), ctx.input(2),
-                       b.getStringAttr(ctx.getString("reduction", "mean")),
-                       ignored ? b.getI64IntegerAttr(*ignored)
-                               : IntegerAttr()));
+  ctx.setOutput(0,
+                ctx.make<mp::NllLossOp>(
+                    ctx.input(0), ctx.input(1), ctx.input(2),
+                    b.getStringAttr(ctx.getString("reduction", "mean")),
+                    ignored ? b.getI64IntegerAttr(*ignored) : IntegerAttr()));
   return success();
 }
 

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Nodes that update many weights become one op a weight. Outputs that an optimiser
-// has besides weights and states: the step count, whether it was done, and weights
-// once more in 16 bits. The direction of the step (new gradients instead of new
-// weights) has no lowering.
+// Nodes that update many weights become one op a weight. Outputs that an
+// optimiser has besides weights and states: the step count, whether it was
+// done, and weights once more in 16 bits. The direction of the step (new
+// gradients instead of new weights) has no lowering.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,10 @@ struct Guards {
 template <typename OpT, typename... Args>
 static OpT makeUpdate(NodeContext &ctx, const Update &update,
                       const Guards &guards, Args &&...attributes) {
-  return ctx.makeTyped<OpT>(ctx.unknownTypes(1 + update.states.size()),
-                            guards.rate, guards.step, update.weight,
-                            update.gradient, ValueRange(update.states),
-                            guards.signal, guards.lossScale, guards.norm,
-                            std::forward<Args>(attributes)...);
+  return ctx.makeTyped<OpT>(
+      ctx.unknownTypes(1 + update.states.size()), guards.rate, guards.step,
+      update.weight, update.gradient, ValueRange(update.states), guards.signal,
+      guards.lossScale, guards.norm, std::forward<Args>(attributes)...);
 }
 
 static FloatAttr getNumber(NodeContext &ctx, StringRef name, double otherwise) {
@@ -135,12 +134,13 @@ static LogicalResult lowerMomentum(NodeContext &ctx) {
     return failure();
   Guards guards{ctx.input(0), ctx.input(1), {}, {}, {}};
   for (auto [index, update] : llvm::enumerate(updates))
-    setGroup(ctx,
-             makeUpdate<mp::MomentumOp>(
-                 ctx, update, guards, getNumber(ctx, "alpha", 0.9),
-                 getNumber(ctx, "beta", 1), getNumber(ctx, "norm_coefficient", 0),
-                 ctx.builder().getStringAttr(ctx.getString("mode", "standard"))),
-             index, updates.size());
+    setGroup(
+        ctx,
+        makeUpdate<mp::MomentumOp>(
+            ctx, update, guards, getNumber(ctx, "alpha", 0.9),
+            getNumber(ctx, "beta", 1), getNumber(ctx, "norm_coefficient", 0),
+            ctx.builder().getStringAttr(ctx.getString("mode", "standard"))),
+        index, updates.size());
   return success();
 }
 
@@ -149,12 +149,10 @@ static mp::AdamOp makeAdam(NodeContext &ctx, const Update &update,
                            FloatAttr weightDecay, bool decoupled,
                            bool correctBias) {
   OpBuilder &b = ctx.builder();
-  return makeUpdate<mp::AdamOp>(ctx, update, guards,
-                                getNumber(ctx, "alpha", 0.9),
-                                getNumber(ctx, "beta", 0.999),
-                                getNumber(ctx, "epsilon", epsilon), weightDecay,
-                                b.getBoolAttr(decoupled),
-                                b.getBoolAttr(correctBias));
+  return makeUpdate<mp::AdamOp>(
+      ctx, update, guards, getNumber(ctx, "alpha", 0.9),
+      getNumber(ctx, "beta", 0.999), getNumber(ctx, "epsilon", epsilon),
+      weightDecay, b.getBoolAttr(decoupled), b.getBoolAttr(correctBias));
 }
 
 static LogicalResult lowerAdam(NodeContext &ctx) {
@@ -167,13 +165,12 @@ static LogicalResult lowerAdam(NodeContext &ctx) {
                              getNumber(ctx, "norm_coefficient", 0),
                              /*decoupled=*/false, /*correctBias=*/true);
     double post = ctx.getFloat("norm_coefficient_post", 0);
-    ctx.setOutput(index, post == 0
-                             ? op.getNewWeight()
-                             : ctx.make<mp::MulOp>(
-                                   op.getNewWeight(),
-                                   ctx.makeScalar(1 - post,
-                                                  getElementType(
-                                                      update.weight))));
+    ctx.setOutput(
+        index, post == 0 ? op.getNewWeight()
+                         : ctx.make<mp::MulOp>(
+                               op.getNewWeight(),
+                               ctx.makeScalar(1 - post,
+                                              getElementType(update.weight))));
     for (auto [kind, state] : llvm::enumerate(op.getNewStates()))
       ctx.setOutput((1 + kind) * updates.size() + index, state);
   }
@@ -205,8 +202,8 @@ static LogicalResult lowerSgdOptimizer(NodeContext &ctx) {
   if (ctx.hasOutput(1))
     return ctx.unsupported();
   Guards guards{ctx.input(0), {}, {}, {}, {}};
-  ctx.setOutput(0,
-                makeSgd(ctx, ctx.input(1), ctx.input(2), guards).getNewWeight());
+  ctx.setOutput(
+      0, makeSgd(ctx, ctx.input(1), ctx.input(2), guards).getNewWeight());
   return success();
 }
 
@@ -219,18 +216,19 @@ static LogicalResult lowerSgdOptimizerV2(NodeContext &ctx) {
   return success();
 }
 
-/// Rate, step, weight, gradient, two moments, 16-bit weight, loss scale, gradient
-/// norm, signal; outputs step, moments, weight, gradient, 16-bit weight.
+/// Rate, step, weight, gradient, two moments, 16-bit weight, loss scale,
+/// gradient norm, signal; outputs step, moments, weight, gradient, 16-bit
+/// weight.
 static LogicalResult lowerAdamOptimizer(NodeContext &ctx) {
   if (ctx.hasOutput(4) || !ctx.hasInput(5))
     return ctx.unsupported();
   Guards guards{ctx.input(0), ctx.input(1), ctx.input(9), ctx.input(7),
                 ctx.input(8)};
   Update update{ctx.input(2), ctx.input(3), {ctx.input(4), ctx.input(5)}};
-  mp::AdamOp op = makeAdam(ctx, update, guards, 1e-6,
-                           getNumber(ctx, "lambda", 0),
-                           ctx.getFlag("weight_decay_mode"),
-                           ctx.getFlag("do_bias_correction", true));
+  // Both of its modes shrink the weight, before or after the step.
+  mp::AdamOp op =
+      makeAdam(ctx, update, guards, 1e-8, getNumber(ctx, "lambda", 0),
+               /*decoupled=*/true, ctx.getFlag("do_bias_correction", true));
   ctx.setOutput(0, makeNextStep(ctx, ctx.input(1)));
   ctx.setOutput(1, op.getNewStates()[0]);
   ctx.setOutput(2, op.getNewStates()[1]);
@@ -247,10 +245,9 @@ static LogicalResult lowerAdamWOptimizer(NodeContext &ctx) {
     return ctx.unsupported();
   Guards guards{ctx.input(0), ctx.input(1), ctx.input(6), {}, {}};
   Update update{ctx.input(2), ctx.input(3), {ctx.input(4), ctx.input(5)}};
-  mp::AdamOp op = makeAdam(ctx, update, guards, 1e-8,
-                           getNumber(ctx, "weight_decay", 0.01),
-                           /*decoupled=*/true,
-                           ctx.getFlag("correct_bias", true));
+  mp::AdamOp op =
+      makeAdam(ctx, update, guards, 1e-8, getNumber(ctx, "weight_decay", 0.01),
+               /*decoupled=*/true, ctx.getFlag("correct_bias", true));
   ctx.setOutput(0, makeFlag(ctx, ctx.input(6), ctx.builder().getI64Type()));
   for (OpResult result : op->getResults())
     ctx.setOutput(1 + result.getResultNumber(), result);
@@ -261,8 +258,9 @@ static LogicalResult lowerAdamWOptimizer(NodeContext &ctx) {
 /// moments and 16-bit weight of each; outputs step, then as the inputs.
 static LogicalResult lowerLambOptimizer(NodeContext &ctx) {
   constexpr unsigned kShared = 5, kKinds = 5;
-  unsigned count = (ctx.numInputs() - std::min(kShared, ctx.numInputs()) +
-                    kKinds - 1) / kKinds;
+  unsigned count =
+      (ctx.numInputs() - std::min(kShared, ctx.numInputs()) + kKinds - 1) /
+      kKinds;
   for (unsigned index = 0; index < count; ++index) {
     unsigned first = kShared + index * kKinds;
     if (!ctx.hasInput(first) || !ctx.hasInput(first + 1) ||
@@ -288,7 +286,8 @@ static LogicalResult lowerLambOptimizer(NodeContext &ctx) {
         ctx, update, guards, number("alpha", index, 0.9),
         number("beta", index, 0.999), number("epsilon", index, 1e-6),
         number("lambda", index, 0), getNumber(ctx, "ratio_min", -infinity),
-        getNumber(ctx, "ratio_max", infinity), number("max_norm_clip", index, 1),
+        getNumber(ctx, "ratio_max", infinity),
+        number("max_norm_clip", index, 1),
         b.getBoolAttr(ctx.getFlag("do_bias_correction", true)));
     ctx.setOutput(out, op.getNewWeight());
     ctx.setOutput(out + 2, op.getNewStates()[0]);

@@ -12,7 +12,8 @@
 
 namespace mpopt::onnx_import {
 
-/// Optimisers of ai.onnx.preview.training and of ONNX Runtime's training graphs.
+/// Optimisers of ai.onnx.preview.training and of ONNX Runtime's training
+/// graphs.
 void addOptimizers(LoweringRegistry &registry);
 
 } // namespace mpopt::onnx_import

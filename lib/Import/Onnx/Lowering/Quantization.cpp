@@ -48,8 +48,8 @@ static LogicalResult lowerDequantize(NodeContext &ctx) {
 }
 
 static LogicalResult lowerDynamicQuantize(NodeContext &ctx) {
-  auto op = ctx.makeTyped<mp::DynamicQuantizeOp>(ctx.unknownTypes(3),
-                                                 ctx.input(0));
+  auto op =
+      ctx.makeTyped<mp::DynamicQuantizeOp>(ctx.unknownTypes(3), ctx.input(0));
   for (OpResult result : op->getResults())
     ctx.setOutput(result.getResultNumber(), result);
   return success();

@@ -55,20 +55,19 @@ static LogicalResult lowerConcat(NodeContext &ctx) {
   std::optional<int64_t> axis = ctx.findInt("axis");
   if (!axis)
     return ctx.error("has no axis");
-  ctx.setOutput(0, ctx.make<mp::ConcatFromSequenceOp>(
-                       ctx.input(0), *axis, ctx.getFlag("new_axis")));
+  ctx.setOutput(0, ctx.make<mp::ConcatFromSequenceOp>(ctx.input(0), *axis,
+                                                      ctx.getFlag("new_axis")));
   return success();
 }
 
 static LogicalResult lowerMap(NodeContext &ctx) {
   SmallVector<Value> inputs = ctx.inputs();
-  auto op = ctx.makeTyped<mp::SequenceMapOp>(
-      ctx.unknownTypes(ctx.numOutputs()), inputs);
+  auto op = ctx.makeTyped<mp::SequenceMapOp>(ctx.unknownTypes(ctx.numOutputs()),
+                                             inputs);
   SmallVector<Type> arguments;
   for (Value input : inputs) {
     auto sequence = dyn_cast<mp::SequenceType>(input.getType());
-    arguments.push_back(sequence ? sequence.getElementType()
-                                 : input.getType());
+    arguments.push_back(sequence ? sequence.getElementType() : input.getType());
   }
   if (failed(ctx.importBody("body", op.getBody(), arguments))) {
     op->erase();
@@ -103,13 +102,13 @@ static ArrayAttr getStrings(NodeContext &ctx, StringRef name) {
 
 static LogicalResult lowerNormalizer(NodeContext &ctx) {
   OpBuilder &b = ctx.builder();
-  ctx.setOutput(0, ctx.make<mp::StringNormalizerOp>(
-                       ctx.input(0),
-                       b.getStringAttr(ctx.getString("case_change_action",
-                                                     "NONE")),
-                       b.getBoolAttr(ctx.getFlag("is_case_sensitive")),
-                       b.getStringAttr(ctx.getString("locale", "")),
-                       getStrings(ctx, "stopwords")));
+  ctx.setOutput(
+      0, ctx.make<mp::StringNormalizerOp>(
+             ctx.input(0),
+             b.getStringAttr(ctx.getString("case_change_action", "NONE")),
+             b.getBoolAttr(ctx.getFlag("is_case_sensitive")),
+             b.getStringAttr(ctx.getString("locale", "")),
+             getStrings(ctx, "stopwords")));
   return success();
 }
 

@@ -1,12 +1,13 @@
-//===- Training.cpp - Gradients and loss scaling, from ONNX -----------------===//
+//===- Training.cpp - Gradients and loss scaling, from ONNX
+//-----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-// Gradients as ONNX Runtime's training graphs have them, in com.microsoft or, from
-// some exporters, in the default domain. Optimisers are in Optimizers.cpp.
+// Gradients as ONNX Runtime's training graphs have them, in com.microsoft or,
+// from some exporters, in the default domain. Optimisers are in Optimizers.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@ static LogicalResult setOutputs(NodeContext &ctx, Operation *op) {
 }
 
 /// dY and one tensor of the forward pass.
-template <typename OpT> static LogicalResult lowerElementGrad(NodeContext &ctx) {
+template <typename OpT>
+static LogicalResult lowerElementGrad(NodeContext &ctx) {
   ctx.setOutput(0, ctx.make<OpT>(ctx.input(0), ctx.input(1)));
   return success();
 }
@@ -37,30 +39,32 @@ template <typename OpT> static LogicalResult lowerElementGrad(NodeContext &ctx) 
 static LogicalResult lowerGeluGrad(NodeContext &ctx) {
   bool fast = ctx.type().contains("Fast") ||
               ctx.getString("approximate", "none") == "tanh";
-  ctx.setOutput(0, ctx.make<mp::GeluGradOp>(ctx.input(0), ctx.input(1),
-                                            ctx.input(2),
-                                            fast ? "tanh" : "none"));
+  ctx.setOutput(0,
+                ctx.make<mp::GeluGradOp>(ctx.input(0), ctx.input(1),
+                                         ctx.input(2), fast ? "tanh" : "none"));
   return success();
 }
 
 static LogicalResult lowerQuickGeluGrad(NodeContext &ctx) {
-  ctx.setOutput(0, ctx.make<mp::QuickGeluGradOp>(
-                       ctx.input(0), ctx.input(1),
-                       ctx.builder().getF64FloatAttr(
-                           ctx.getFloat("alpha", 1.702))));
+  ctx.setOutput(
+      0, ctx.make<mp::QuickGeluGradOp>(
+             ctx.input(0), ctx.input(1),
+             ctx.builder().getF64FloatAttr(ctx.getFloat("alpha", 1.702))));
   return success();
 }
 
 static LogicalResult lowerLeakyReluGrad(NodeContext &ctx) {
-  ctx.setOutput(0, ctx.make<mp::LeakyReluGradOp>(
-                       ctx.input(0), ctx.input(1),
-                       ctx.builder().getF64FloatAttr(
-                           ctx.getFloat("alpha", 0.01))));
+  ctx.setOutput(
+      0, ctx.make<mp::LeakyReluGradOp>(
+             ctx.input(0), ctx.input(1),
+             ctx.builder().getF64FloatAttr(ctx.getFloat("alpha", 0.01))));
   return success();
 }
 
-/// The plain names treat the axes behind `axis` as one, the ones with _13 do not.
-template <typename OpT> static LogicalResult lowerSoftmaxGrad(NodeContext &ctx) {
+/// The plain names treat the axes behind `axis` as one, the ones with _13 do
+/// not.
+template <typename OpT>
+static LogicalResult lowerSoftmaxGrad(NodeContext &ctx) {
   OpBuilder &b = ctx.builder();
   bool coerced = !ctx.type().ends_with("_13");
   int64_t axis = ctx.getInt("axis", coerced ? 1 : -1);
@@ -80,8 +84,8 @@ static LogicalResult lowerDropoutGrad(NodeContext &ctx) {
   return success();
 }
 
-/// dY, log_prob, label, weight, ignore_index, bias; some exporters leave dY out,
-/// so that class numbers come second.
+/// dY, log_prob, label, weight, ignore_index, bias; some exporters leave dY
+/// out, so that class numbers come second.
 static LogicalResult lowerSoftmaxCrossEntropyGrad(NodeContext &ctx) {
   OpBuilder &b = ctx.builder();
   if (!ctx.hasInput(1))
@@ -93,19 +97,18 @@ static LogicalResult lowerSoftmaxCrossEntropyGrad(NodeContext &ctx) {
   std::optional<int64_t> ignored = ctx.findInt("ignore_index");
   std::optional<int64_t> outputType = ctx.findInt("output_type");
   Type output = outputType ? ctx.elementTypeOf(*outputType) : Type();
-  ctx.setOutput(
-      0, ctx.make<mp::SoftmaxCrossEntropyGradOp>(
-             noGrad ? Value() : ctx.input(0), ctx.input(first),
-             ctx.input(first + 1), ctx.input(first + 2), ctx.input(first + 3),
-             ctx.input(first + 4),
-             b.getStringAttr(ctx.getString("reduction", "mean")),
-             ignored ? b.getI64IntegerAttr(*ignored) : IntegerAttr(),
-             output ? TypeAttr::get(output) : TypeAttr()));
+  ctx.setOutput(0, ctx.make<mp::SoftmaxCrossEntropyGradOp>(
+                       noGrad ? Value() : ctx.input(0), ctx.input(first),
+                       ctx.input(first + 1), ctx.input(first + 2),
+                       ctx.input(first + 3), ctx.input(first + 4),
+                       b.getStringAttr(ctx.getString("reduction", "mean")),
+                       ignored ? b.getI64IntegerAttr(*ignored) : IntegerAttr(),
+                       output ? TypeAttr::get(output) : TypeAttr()));
   return success();
 }
 
-/// dY, X, scale, mean, inverse deviation. With four inputs the fourth is the bias
-/// and the statistics are computed again.
+/// dY, X, scale, mean, inverse deviation. With four inputs the fourth is the
+/// bias and the statistics are computed again.
 static LogicalResult lowerLayerNormGrad(NodeContext &ctx) {
   OpBuilder &b = ctx.builder();
   bool invertible = ctx.type().starts_with("Invertible");
@@ -158,13 +161,12 @@ static LogicalResult lowerGatherGrad(NodeContext &ctx) {
                                                         : "nd";
   // GatherElementsGrad has the gradient first.
   bool gradFirst = kind == "elements";
-  ctx.setOutput(0, ctx.make<mp::GatherGradOp>(
-                       ctx.input(gradFirst ? 0 : 2),
-                       ctx.input(gradFirst ? 1 : 0),
-                       ctx.input(gradFirst ? 2 : 1),
-                       b.getI64IntegerAttr(ctx.getInt("axis", 0)),
-                       b.getStringAttr(kind),
-                       b.getI64IntegerAttr(ctx.getInt("batch_dims", 0))));
+  ctx.setOutput(
+      0, ctx.make<mp::GatherGradOp>(
+             ctx.input(gradFirst ? 0 : 2), ctx.input(gradFirst ? 1 : 0),
+             ctx.input(gradFirst ? 2 : 1),
+             b.getI64IntegerAttr(ctx.getInt("axis", 0)), b.getStringAttr(kind),
+             b.getI64IntegerAttr(ctx.getInt("batch_dims", 0))));
   return success();
 }
 
@@ -172,8 +174,8 @@ static LogicalResult lowerSliceGrad(NodeContext &ctx) {
   SmallVector<Value> bounds = ctx.inputs(2);
   if (bounds.size() + 2 != ctx.numInputs())
     return ctx.unsupported(); // steps without axes
-  ctx.setOutput(0, ctx.make<mp::SliceGradOp>(ctx.input(0), ctx.input(1),
-                                             bounds));
+  ctx.setOutput(0,
+                ctx.make<mp::SliceGradOp>(ctx.input(0), ctx.input(1), bounds));
   return success();
 }
 
@@ -217,10 +219,10 @@ static LogicalResult lowerMixedPrecisionScale(NodeContext &ctx) {
   if (ctx.getFlag("fuse_outputs"))
     return ctx.unsupported();
   for (unsigned index = 1; index < ctx.numInputs(); ++index)
-    ctx.setOutput(index - 1, ctx.make<mp::LossScaleOp>(
-                                 ctx.input(index), ctx.input(0),
-                                 ctx.builder().getBoolAttr(false),
-                                 TypeAttr::get(output)));
+    ctx.setOutput(index - 1,
+                  ctx.make<mp::LossScaleOp>(ctx.input(index), ctx.input(0),
+                                            ctx.builder().getBoolAttr(false),
+                                            TypeAttr::get(output)));
   return success();
 }
 
@@ -246,9 +248,9 @@ static LogicalResult lowerClipGradNorm(NodeContext &ctx) {
 
 static LogicalResult lowerAccumulate(NodeContext &ctx) {
   bool second = ctx.type().ends_with("V2");
-  Value sum = ctx.make<mp::AccumulateOp>(ctx.input(0), ctx.input(1),
-                                         ctx.input(2),
-                                         ctx.builder().getBoolAttr(second));
+  Value sum =
+      ctx.make<mp::AccumulateOp>(ctx.input(0), ctx.input(1), ctx.input(2),
+                                 ctx.builder().getBoolAttr(second));
   if (!second) {
     ctx.setOutput(0, sum);
     return success();
