@@ -7,8 +7,10 @@
 
 #include "mpopt/Analysis/TypeInference.h"
 
+#include "mpopt/Dialect/TypeJoin.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Interfaces/Interfaces.h"
+#include "mpopt/Interfaces/RegionTypes.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 

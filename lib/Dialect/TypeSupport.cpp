@@ -161,13 +161,13 @@ static std::optional<Type> refineContainer(Type inferred, Type declared) {
     if (auto other = dyn_cast<mp::SequenceType>(declared)) {
       std::optional<Type> element =
           refineType(sequence.getElementType(), other.getElementType());
-      return element ? mp::SequenceType::get(*element) : std::optional<Type>();
+      return element ? mp::SequenceType::get(inferred.getContext(), *element) : std::optional<Type>();
     }
   if (auto optional = dyn_cast<mp::OptionalType>(inferred))
     if (auto other = dyn_cast<mp::OptionalType>(declared)) {
       std::optional<Type> element =
           refineType(optional.getElementType(), other.getElementType());
-      return element ? mp::OptionalType::get(*element) : std::optional<Type>();
+      return element ? mp::OptionalType::get(inferred.getContext(), *element) : std::optional<Type>();
     }
   return isa<TensorType>(inferred) ? declared : inferred;
 }
@@ -193,45 +193,4 @@ std::optional<Type> mpopt::refineType(Type inferred, Type declared) {
   Type element = getElementType(inferred);
   return getTensorType(shape,
                        isUnknown(element) ? getElementType(declared) : element);
-}
-
-Type mpopt::joinTypes(Type lhs, Type rhs) {
-  if (lhs == rhs)
-    return lhs;
-  Type unknown = getUnknownTensor(lhs.getContext());
-  if (lhs == unknown && !isa<TensorType>(rhs))
-    return rhs;
-  if (rhs == unknown && !isa<TensorType>(lhs))
-    return lhs;
-  if (isa<TensorType>(lhs) && isa<TensorType>(rhs)) {
-    MaybeShape shape = getShape(lhs), other = getShape(rhs);
-    if (!shape || !other || shape->size() != other->size()) {
-      shape.reset();
-    } else {
-      for (auto [dim, otherDim] : llvm::zip(*shape, *other))
-        if (dim != otherDim)
-          dim = kDynamic;
-    }
-    return getTensorType(
-        shape, promoteElementTypes(getElementType(lhs), getElementType(rhs)));
-  }
-  if (auto sequence = dyn_cast<mp::SequenceType>(lhs))
-    if (auto other = dyn_cast<mp::SequenceType>(rhs))
-      return mp::SequenceType::get(
-          joinTypes(sequence.getElementType(), other.getElementType()));
-  if (auto optional = dyn_cast<mp::OptionalType>(lhs))
-    if (auto other = dyn_cast<mp::OptionalType>(rhs))
-      return mp::OptionalType::get(
-          joinTypes(optional.getElementType(), other.getElementType()));
-  return unknown;
-}
-
-Type mpopt::forgetShape(Type type) {
-  if (auto tensor = dyn_cast<TensorType>(type))
-    return getTensorType(std::nullopt, tensor.getElementType());
-  if (auto sequence = dyn_cast<mp::SequenceType>(type))
-    return mp::SequenceType::get(forgetShape(sequence.getElementType()));
-  if (auto optional = dyn_cast<mp::OptionalType>(type))
-    return mp::OptionalType::get(forgetShape(optional.getElementType()));
-  return type;
 }

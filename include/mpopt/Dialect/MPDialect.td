@@ -69,17 +69,11 @@ def MP_UnknownType : MP_Type<"Unknown", "unknown"> {
 def MP_SequenceType : MP_Type<"Sequence", "sequence"> {
   let summary = "a list of values of one type";
   let parameters = (ins "::mlir::Type":$elementType);
-  let builders = [TypeBuilderWithInferredContext<
-    (ins "::mlir::Type":$elementType),
-    "return $_get(elementType.getContext(), elementType);">];
   let assemblyFormat = "`<` $elementType `>`";
 }
 def MP_OptionalType : MP_Type<"Optional", "optional"> {
   let summary = "a value or nothing";
   let parameters = (ins "::mlir::Type":$elementType);
-  let builders = [TypeBuilderWithInferredContext<
-    (ins "::mlir::Type":$elementType),
-    "return $_get(elementType.getContext(), elementType);">];
   let assemblyFormat = "`<` $elementType `>`";
 }
 def MP_MapType : MP_Type<"Map", "map"> {

@@ -90,15 +90,6 @@ llvm::LogicalResult inferBroadcast(mlir::Operation *op,
 /// `inferred`'s unless unknown. Nothing if ranks or static dims contradict.
 std::optional<mlir::Type> refineType(mlir::Type inferred, mlir::Type declared);
 
-/// The least type that covers both, for values that meet (branches, loops): dims
-/// that differ are dynamic, ranks that differ unranked, element types promoted;
-/// sequences, optionals and maps by their elements. An unknown tensor, or values
-/// of different kinds, join to the one that is known, or to an unknown tensor.
-mlir::Type joinTypes(mlir::Type lhs, mlir::Type rhs);
-
-/// The type without its dims: tensors unranked, containers by their elements.
-mlir::Type forgetShape(mlir::Type type);
-
 } // namespace mpopt
 
 #endif // MPOPT_DIALECT_TYPESUPPORT_H

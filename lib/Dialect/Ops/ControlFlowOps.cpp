@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeJoin.h"
 
 #include "mlir/IR/DialectImplementation.h"
 

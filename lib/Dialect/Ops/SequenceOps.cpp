@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/SequenceOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/TypeJoin.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -52,7 +53,7 @@ SequenceConstructOp::inferResultTypes(const ShapeFacts &,
   Type held = getElements().front().getType();
   for (Value element : getElements().drop_front())
     held = joinTypes(held, element.getType());
-  types.push_back(SequenceType::get(held));
+  types.push_back(SequenceType::get(getContext(), held));
   return success();
 }
 
@@ -66,8 +67,7 @@ LogicalResult SequenceInsertOp::inferResultTypes(const ShapeFacts &,
                                                  SmallVectorImpl<Type> &types) {
   Type element = getElement().getType();
   bool wasEmpty = getSequence().getDefiningOp<SequenceEmptyOp>() != nullptr;
-  types.push_back(SequenceType::get(
-      wasEmpty ? element
+  types.push_back(SequenceType::get(getContext(), wasEmpty ? element
                : joinTypes(getHeldType(getSequence().getType()), element)));
   return success();
 }
@@ -116,7 +116,7 @@ SplitToSequenceOp::inferResultTypes(const ShapeFacts &facts,
   MaybeShape shape = getShape(getInput());
   Type element = getElementType(getInput());
   if (!shape) {
-    types.push_back(SequenceType::get(getTensorType(shape, element)));
+    types.push_back(SequenceType::get(getContext(), getTensorType(shape, element)));
     return success();
   }
   std::optional<int64_t> axis = normalizeAxis(getAxis(), shape->size());
@@ -138,7 +138,7 @@ SplitToSequenceOp::inferResultTypes(const ShapeFacts &facts,
   } else {
     shape->erase(shape->begin() + *axis);
   }
-  types.push_back(SequenceType::get(getTensorType(shape, element)));
+  types.push_back(SequenceType::get(getContext(), getTensorType(shape, element)));
   return success();
 }
 
@@ -197,7 +197,7 @@ LogicalResult SequenceMapOp::inferResultTypes(const ShapeFacts &,
     return success();
   }
   for (Type yielded : getBody().front().back().getOperandTypes())
-    types.push_back(SequenceType::get(yielded));
+    types.push_back(SequenceType::get(getContext(), yielded));
   return success();
 }
 
@@ -242,7 +242,7 @@ LogicalResult SequenceMapOp::verifyRegions() {
 
 LogicalResult OptionalOp::inferResultTypes(const ShapeFacts &,
                                            SmallVectorImpl<Type> &types) {
-  types.push_back(getInput() ? OptionalType::get(getInput().getType())
+  types.push_back(getInput() ? OptionalType::get(getContext(), getInput().getType())
                              : getType());
   return success();
 }

@@ -9,6 +9,7 @@
 #define MPOPT_DIALECT_OPS_CONTROLFLOWOPS_H
 
 #include "mpopt/Dialect/OpSupport.h"
+#include "mpopt/Interfaces/RegionTypes.h"
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 

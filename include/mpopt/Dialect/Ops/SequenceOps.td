@@ -10,6 +10,7 @@
 
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mpopt/Dialect/MPDialect.td"
+include "mpopt/Interfaces/RegionTypes.td"
 
 //===----------------------------------------------------------------------===//
 // Sequences

@@ -141,9 +141,6 @@ public:
                                          mlir::Region &region,
                                          mlir::TypeRange arguments) = 0;
 
-  /// Infers an op again: what follows importBody into its regions.
-  void inferAgain(mlir::Operation *op) { finish(op); }
-
   /// Binds output `index`. A value that another output or input already names
   /// is wrapped in an `mp.identity`.
   virtual void setOutput(unsigned index, mlir::Value value) = 0;

@@ -7,8 +7,11 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
+#include "Bodies.h"
+
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
+#include "mpopt/Dialect/TypeJoin.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -33,7 +36,7 @@ static LogicalResult importInto(NodeContext &ctx, Operation *op, StringRef name,
 }
 
 static LogicalResult finishOutputs(NodeContext &ctx, Operation *op) {
-  ctx.inferAgain(op);
+  inferAgain(ctx, op);
   for (OpResult result : op->getResults())
     ctx.setOutput(result.getResultNumber(), result);
   return success();

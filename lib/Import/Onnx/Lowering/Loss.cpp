@@ -7,6 +7,8 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
+#include "Inputs.h"
+
 #include "mpopt/Dialect/Ops/LossOps.h"
 
 using namespace mlir;
@@ -59,13 +61,13 @@ static LogicalResult lowerCDist(NodeContext &ctx) {
 }
 
 void onnx_import::registerLossLowerings(LoweringRegistry &registry) {
-  registry.add("SoftmaxCrossEntropyLoss", lowerSoftmaxCrossEntropy);
-  registry.add("NegativeLogLikelihoodLoss", lowerNllLoss);
+  registry.add("SoftmaxCrossEntropyLoss", withInputs<lowerSoftmaxCrossEntropy, 2>);
+  registry.add("NegativeLogLikelihoodLoss", withInputs<lowerNllLoss, 2>);
   for (StringRef domain : {"", "com.microsoft"}) {
     registry.add(domain, "SoftmaxCrossEntropyLossInternal",
-                 lowerSoftmaxCrossEntropy);
-    registry.add(domain, "NegativeLogLikelihoodLossInternal", lowerNllLoss);
-    registry.add(domain, "NegativeLogLikelihoodLossInternal2", lowerNllLoss);
+                 withInputs<lowerSoftmaxCrossEntropy, 2>);
+    registry.add(domain, "NegativeLogLikelihoodLossInternal", withInputs<lowerNllLoss, 2>);
+    registry.add(domain, "NegativeLogLikelihoodLossInternal2", withInputs<lowerNllLoss, 2>);
   }
-  registry.add("com.microsoft", "CDist", lowerCDist);
+  registry.add("com.microsoft", "CDist", withInputs<lowerCDist, 2>);
 }

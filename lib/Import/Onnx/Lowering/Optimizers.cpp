@@ -14,6 +14,8 @@
 
 #include "Optimizers.h"
 
+#include "Inputs.h"
+
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -220,7 +222,7 @@ static LogicalResult lowerSgdOptimizerV2(NodeContext &ctx) {
 /// gradient norm, signal; outputs step, moments, weight, gradient, 16-bit
 /// weight.
 static LogicalResult lowerAdamOptimizer(NodeContext &ctx) {
-  if (ctx.hasOutput(4) || !ctx.hasInput(5))
+  if (ctx.hasOutput(4) || !ctx.hasInput(4) || !ctx.hasInput(5))
     return ctx.unsupported();
   Guards guards{ctx.input(0), ctx.input(1), ctx.input(9), ctx.input(7),
                 ctx.input(8)};
@@ -303,15 +305,15 @@ static LogicalResult lowerLambOptimizer(NodeContext &ctx) {
 
 void onnx_import::addOptimizers(LoweringRegistry &registry) {
   constexpr StringRef kPreview = "ai.onnx.preview.training";
-  registry.add(kPreview, "Adagrad", lowerAdagrad);
-  registry.add(kPreview, "Adam", lowerAdam);
-  registry.add(kPreview, "Momentum", lowerMomentum);
+  registry.add(kPreview, "Adagrad", withInputs<lowerAdagrad, 2>);
+  registry.add(kPreview, "Adam", withInputs<lowerAdam, 2>);
+  registry.add(kPreview, "Momentum", withInputs<lowerMomentum, 2>);
   for (StringRef domain : {"", "com.microsoft"}) {
-    registry.add(domain, "SGD", lowerSgd);
-    registry.add(domain, "SGDOptimizer", lowerSgdOptimizer);
-    registry.add(domain, "SGDOptimizerV2", lowerSgdOptimizerV2);
-    registry.add(domain, "AdamOptimizer", lowerAdamOptimizer);
-    registry.add(domain, "AdamWOptimizer", lowerAdamWOptimizer);
+    registry.add(domain, "SGD", withInputs<lowerSgd, 2>);
+    registry.add(domain, "SGDOptimizer", withInputs<lowerSgdOptimizer, 3>);
+    registry.add(domain, "SGDOptimizerV2", withInputs<lowerSgdOptimizerV2, 3>);
+    registry.add(domain, "AdamOptimizer", withInputs<lowerAdamOptimizer, 4>);
+    registry.add(domain, "AdamWOptimizer", withInputs<lowerAdamWOptimizer, 6>);
     registry.add(domain, "LambOptimizer", lowerLambOptimizer);
   }
 }

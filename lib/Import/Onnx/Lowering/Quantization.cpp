@@ -7,6 +7,9 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
+#include "Inputs.h"
+#include "QLinear.h"
+
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 
 using namespace mlir;
@@ -89,14 +92,16 @@ static LogicalResult lowerGatherBlockQuantized(NodeContext &ctx) {
   return success();
 }
 
-void onnx_import::registerQuantizationLowerings(LoweringRegistry &registry) {
+void onnx_import::registerQuantizationLowerings(
+    LoweringRegistry &registry) {
+  addQLinearOps(registry);
   for (StringRef domain : {"", "com.microsoft"}) {
-    registry.add(domain, "QuantizeLinear", lowerQuantize);
-    registry.add(domain, "DequantizeLinear", lowerDequantize);
+    registry.add(domain, "QuantizeLinear", withInputs<lowerQuantize, 2>);
+    registry.add(domain, "DequantizeLinear", withInputs<lowerDequantize, 2>);
   }
-  registry.add("DynamicQuantizeLinear", lowerDynamicQuantize);
-  registry.add("com.microsoft", "MatMulNBits", lowerMatMulNBits);
-  registry.add("com.microsoft", "MatMulBnb4", lowerMatMulNBits);
+  registry.add("DynamicQuantizeLinear", withInputs<lowerDynamicQuantize, 1>);
+  registry.add("com.microsoft", "MatMulNBits", withInputs<lowerMatMulNBits, 3>);
+  registry.add("com.microsoft", "MatMulBnb4", withInputs<lowerMatMulNBits, 3>);
   registry.add("com.microsoft", "GatherBlockQuantized",
-               lowerGatherBlockQuantized);
+               withInputs<lowerGatherBlockQuantized, 3>);
 }

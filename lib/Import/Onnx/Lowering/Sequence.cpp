@@ -7,6 +7,9 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
+#include "Bodies.h"
+#include "Inputs.h"
+
 #include "mpopt/Dialect/Ops/SequenceOps.h"
 
 using namespace mlir;
@@ -32,7 +35,7 @@ static LogicalResult lowerEmpty(NodeContext &ctx) {
   Type element = ctx.elementTypeOf(ctx.getInt("dtype", /*float=*/1));
   if (!element)
     return ctx.error("has an unknown dtype");
-  Type type = mp::SequenceType::get(getTensorType(std::nullopt, element));
+  Type type = mp::SequenceType::get(ctx.context(), getTensorType(std::nullopt, element));
   ctx.setOutput(0, ctx.makeTyped<mp::SequenceEmptyOp>({type}).getResult());
   return success();
 }
@@ -73,7 +76,7 @@ static LogicalResult lowerMap(NodeContext &ctx) {
     op->erase();
     return failure();
   }
-  ctx.inferAgain(op);
+  inferAgain(ctx, op);
   for (OpResult result : op->getResults())
     ctx.setOutput(result.getResultNumber(), result);
   return success();
@@ -86,7 +89,7 @@ static LogicalResult lowerOptional(NodeContext &ctx) {
   if (!type)
     return ctx.error("has neither an input nor a type");
   if (!isa<mp::OptionalType>(type))
-    type = mp::OptionalType::get(type);
+    type = mp::OptionalType::get(ctx.context(), type);
   ctx.setOutput(0, ctx.makeTyped<mp::OptionalOp>({type}, Value()).getResult());
   return success();
 }
@@ -159,20 +162,20 @@ static LogicalResult lowerImageDecoder(NodeContext &ctx) {
 void onnx_import::registerSequenceLowerings(LoweringRegistry &registry) {
   registry.add("SequenceConstruct", lowerConstruct);
   registry.add("SequenceEmpty", lowerEmpty);
-  registry.add("SequenceInsert", lowerInsert);
-  registry.add("SequenceErase", lowerBinary<mp::SequenceEraseOp>);
-  registry.add("SequenceAt", lowerBinary<mp::SequenceAtOp>);
-  registry.add("SequenceLength", lowerUnary<mp::SequenceLengthOp>);
-  registry.add("SplitToSequence", lowerSplit);
-  registry.add("ConcatFromSequence", lowerConcat);
-  registry.add("SequenceMap", lowerMap);
+  registry.add("SequenceInsert", withInputs<lowerInsert, 2>);
+  registry.add("SequenceErase", withInputs<lowerBinary<mp::SequenceEraseOp>, 1>);
+  registry.add("SequenceAt", withInputs<lowerBinary<mp::SequenceAtOp>, 2>);
+  registry.add("SequenceLength", withInputs<lowerUnary<mp::SequenceLengthOp>, 1>);
+  registry.add("SplitToSequence", withInputs<lowerSplit, 1>);
+  registry.add("ConcatFromSequence", withInputs<lowerConcat, 1>);
+  registry.add("SequenceMap", withInputs<lowerMap, 1>);
   registry.add("Optional", lowerOptional);
-  registry.add("OptionalGetElement", lowerUnary<mp::OptionalGetElementOp>);
+  registry.add("OptionalGetElement", withInputs<lowerUnary<mp::OptionalGetElementOp>, 1>);
   registry.add("OptionalHasElement", lowerUnary<mp::OptionalHasElementOp>);
-  registry.add("StringConcat", lowerBinary<mp::StringConcatOp>);
-  registry.add("StringNormalizer", lowerNormalizer);
-  registry.add("StringSplit", lowerStringSplit);
-  registry.add("RegexFullMatch", lowerRegex);
-  registry.add("TfIdfVectorizer", lowerTfIdf);
-  registry.add("ImageDecoder", lowerImageDecoder);
+  registry.add("StringConcat", withInputs<lowerBinary<mp::StringConcatOp>, 2>);
+  registry.add("StringNormalizer", withInputs<lowerNormalizer, 1>);
+  registry.add("StringSplit", withInputs<lowerStringSplit, 1>);
+  registry.add("RegexFullMatch", withInputs<lowerRegex, 1>);
+  registry.add("TfIdfVectorizer", withInputs<lowerTfIdf, 1>);
+  registry.add("ImageDecoder", withInputs<lowerImageDecoder, 1>);
 }

@@ -13,6 +13,7 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
+#include "Inputs.h"
 #include "Optimizers.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -216,7 +217,7 @@ static LogicalResult lowerMixedPrecisionScale(NodeContext &ctx) {
   Type output = ctx.elementTypeOf(ctx.getInt("to", 0));
   if (!output)
     return ctx.error("needs the dtype 'to'");
-  if (ctx.getFlag("fuse_outputs"))
+  if (ctx.getFlag("fuse_outputs") || ctx.inputs().size() != ctx.numInputs())
     return ctx.unsupported();
   for (unsigned index = 1; index < ctx.numInputs(); ++index)
     ctx.setOutput(index - 1,
@@ -274,39 +275,39 @@ static void addBoth(LoweringRegistry &registry, StringRef type,
 void onnx_import::registerTrainingLowerings(LoweringRegistry &registry) {
   addOptimizers(registry);
   registry.add("ai.onnx.preview.training", "Gradient", lowerGradient);
-  addBoth(registry, "ReluGrad", lowerElementGrad<mp::ReluGradOp>);
-  addBoth(registry, "SigmoidGrad", lowerElementGrad<mp::SigmoidGradOp>);
-  addBoth(registry, "TanhGrad", lowerElementGrad<mp::TanhGradOp>);
-  addBoth(registry, "LeakyReluGrad", lowerLeakyReluGrad);
-  addBoth(registry, "QuickGeluGrad", lowerQuickGeluGrad);
+  addBoth(registry, "ReluGrad", withInputs<lowerElementGrad<mp::ReluGradOp>, 2>);
+  addBoth(registry, "SigmoidGrad", withInputs<lowerElementGrad<mp::SigmoidGradOp>, 2>);
+  addBoth(registry, "TanhGrad", withInputs<lowerElementGrad<mp::TanhGradOp>, 2>);
+  addBoth(registry, "LeakyReluGrad", withInputs<lowerLeakyReluGrad, 2>);
+  addBoth(registry, "QuickGeluGrad", withInputs<lowerQuickGeluGrad, 2>);
   for (StringRef type :
        {"GeluGrad", "FastGeluGrad", "BiasGeluGrad_dX", "BiasFastGeluGrad_dX"})
-    addBoth(registry, type, lowerGeluGrad);
+    addBoth(registry, type, withInputs<lowerGeluGrad, 2>);
   for (StringRef type : {"SoftmaxGrad", "SoftmaxGrad_13"})
-    addBoth(registry, type, lowerSoftmaxGrad<mp::SoftmaxGradOp>);
+    addBoth(registry, type, withInputs<lowerSoftmaxGrad<mp::SoftmaxGradOp>, 2>);
   for (StringRef type : {"LogSoftmaxGrad", "LogSoftmaxGrad_13"})
-    addBoth(registry, type, lowerSoftmaxGrad<mp::LogSoftmaxGradOp>);
-  addBoth(registry, "DropoutGrad", lowerDropoutGrad);
+    addBoth(registry, type, withInputs<lowerSoftmaxGrad<mp::LogSoftmaxGradOp>, 2>);
+  addBoth(registry, "DropoutGrad", withInputs<lowerDropoutGrad, 2>);
   for (StringRef type :
        {"SoftmaxCrossEntropyLossGrad", "SoftmaxCrossEntropyLossInternalGrad"})
-    addBoth(registry, type, lowerSoftmaxCrossEntropyGrad);
+    addBoth(registry, type, withInputs<lowerSoftmaxCrossEntropyGrad, 2>);
   for (StringRef type :
        {"LayerNormalizationGrad", "InvertibleLayerNormalizationGrad"})
-    addBoth(registry, type, lowerLayerNormGrad);
-  addBoth(registry, "SimplifiedLayerNormalizationGrad", lowerRmsNormGrad);
-  addBoth(registry, "BatchNormalizationGrad", lowerBatchNormGrad);
-  addBoth(registry, "ConvGrad", lowerConvGrad);
+    addBoth(registry, type, withInputs<lowerLayerNormGrad, 4>);
+  addBoth(registry, "SimplifiedLayerNormalizationGrad", withInputs<lowerRmsNormGrad, 3>);
+  addBoth(registry, "BatchNormalizationGrad", withInputs<lowerBatchNormGrad, 5>);
+  addBoth(registry, "ConvGrad", withInputs<lowerConvGrad, 3>);
   for (StringRef type : {"GatherGrad", "GatherElementsGrad", "GatherNDGrad"})
-    addBoth(registry, type, lowerGatherGrad);
-  addBoth(registry, "SliceGrad", lowerSliceGrad);
-  addBoth(registry, "BroadcastGradientArgs", lowerBroadcastGradientArgs);
-  registry.add("com.microsoft", "Scale", lowerScale);
+    addBoth(registry, type, withInputs<lowerGatherGrad, 3>);
+  addBoth(registry, "SliceGrad", withInputs<lowerSliceGrad, 4>);
+  addBoth(registry, "BroadcastGradientArgs", withInputs<lowerBroadcastGradientArgs, 2>);
+  registry.add("com.microsoft", "Scale", withInputs<lowerScale, 2>);
   registry.add("com.microsoft", "MixedPrecisionScale",
-               lowerMixedPrecisionScale);
+               withInputs<lowerMixedPrecisionScale, 2>);
   registry.add("com.microsoft", "IsAllFinite", lowerAllFinite);
   registry.add("com.microsoft", "ReduceAllL2", lowerGlobalNorm);
-  registry.add("com.microsoft", "InplaceClipGradNorm", lowerClipGradNorm);
-  addBoth(registry, "InPlaceAccumulator", lowerAccumulate);
-  addBoth(registry, "InPlaceAccumulatorV2", lowerAccumulate);
-  addBoth(registry, "ZeroGradient", lowerElementGrad<mp::ZeroGradientOp>);
+  registry.add("com.microsoft", "InplaceClipGradNorm", withInputs<lowerClipGradNorm, 1>);
+  addBoth(registry, "InPlaceAccumulator", withInputs<lowerAccumulate, 2>);
+  addBoth(registry, "InPlaceAccumulatorV2", withInputs<lowerAccumulate, 2>);
+  addBoth(registry, "ZeroGradient", withInputs<lowerElementGrad<mp::ZeroGradientOp>, 2>);
 }
