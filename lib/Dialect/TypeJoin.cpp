@@ -35,10 +35,14 @@ Type mpopt::joinTypes(Type lhs, Type rhs) {
   }
   if (auto sequence = dyn_cast<mp::SequenceType>(lhs))
     if (auto other = dyn_cast<mp::SequenceType>(rhs))
-      return mp::SequenceType::get(lhs.getContext(), joinTypes(sequence.getElementType(), other.getElementType()));
+      return mp::SequenceType::get(
+          lhs.getContext(),
+          joinTypes(sequence.getElementType(), other.getElementType()));
   if (auto optional = dyn_cast<mp::OptionalType>(lhs))
     if (auto other = dyn_cast<mp::OptionalType>(rhs))
-      return mp::OptionalType::get(lhs.getContext(), joinTypes(optional.getElementType(), other.getElementType()));
+      return mp::OptionalType::get(
+          lhs.getContext(),
+          joinTypes(optional.getElementType(), other.getElementType()));
   return unknown;
 }
 
@@ -46,8 +50,10 @@ Type mpopt::forgetShape(Type type) {
   if (auto tensor = dyn_cast<TensorType>(type))
     return getTensorType(std::nullopt, tensor.getElementType());
   if (auto sequence = dyn_cast<mp::SequenceType>(type))
-    return mp::SequenceType::get(type.getContext(), forgetShape(sequence.getElementType()));
+    return mp::SequenceType::get(type.getContext(),
+                                 forgetShape(sequence.getElementType()));
   if (auto optional = dyn_cast<mp::OptionalType>(type))
-    return mp::OptionalType::get(type.getContext(), forgetShape(optional.getElementType()));
+    return mp::OptionalType::get(type.getContext(),
+                                 forgetShape(optional.getElementType()));
   return type;
 }

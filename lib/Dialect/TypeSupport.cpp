@@ -161,13 +161,15 @@ static std::optional<Type> refineContainer(Type inferred, Type declared) {
     if (auto other = dyn_cast<mp::SequenceType>(declared)) {
       std::optional<Type> element =
           refineType(sequence.getElementType(), other.getElementType());
-      return element ? mp::SequenceType::get(inferred.getContext(), *element) : std::optional<Type>();
+      return element ? mp::SequenceType::get(inferred.getContext(), *element)
+                     : std::optional<Type>();
     }
   if (auto optional = dyn_cast<mp::OptionalType>(inferred))
     if (auto other = dyn_cast<mp::OptionalType>(declared)) {
       std::optional<Type> element =
           refineType(optional.getElementType(), other.getElementType());
-      return element ? mp::OptionalType::get(inferred.getContext(), *element) : std::optional<Type>();
+      return element ? mp::OptionalType::get(inferred.getContext(), *element)
+                     : std::optional<Type>();
     }
   return isa<TensorType>(inferred) ? declared : inferred;
 }

@@ -67,7 +67,9 @@ LogicalResult SequenceInsertOp::inferResultTypes(const ShapeFacts &,
                                                  SmallVectorImpl<Type> &types) {
   Type element = getElement().getType();
   bool wasEmpty = getSequence().getDefiningOp<SequenceEmptyOp>() != nullptr;
-  types.push_back(SequenceType::get(getContext(), wasEmpty ? element
+  types.push_back(SequenceType::get(
+      getContext(),
+      wasEmpty ? element
                : joinTypes(getHeldType(getSequence().getType()), element)));
   return success();
 }
@@ -116,7 +118,8 @@ SplitToSequenceOp::inferResultTypes(const ShapeFacts &facts,
   MaybeShape shape = getShape(getInput());
   Type element = getElementType(getInput());
   if (!shape) {
-    types.push_back(SequenceType::get(getContext(), getTensorType(shape, element)));
+    types.push_back(
+        SequenceType::get(getContext(), getTensorType(shape, element)));
     return success();
   }
   std::optional<int64_t> axis = normalizeAxis(getAxis(), shape->size());
@@ -138,7 +141,8 @@ SplitToSequenceOp::inferResultTypes(const ShapeFacts &facts,
   } else {
     shape->erase(shape->begin() + *axis);
   }
-  types.push_back(SequenceType::get(getContext(), getTensorType(shape, element)));
+  types.push_back(
+      SequenceType::get(getContext(), getTensorType(shape, element)));
   return success();
 }
 
@@ -242,8 +246,9 @@ LogicalResult SequenceMapOp::verifyRegions() {
 
 LogicalResult OptionalOp::inferResultTypes(const ShapeFacts &,
                                            SmallVectorImpl<Type> &types) {
-  types.push_back(getInput() ? OptionalType::get(getContext(), getInput().getType())
-                             : getType());
+  types.push_back(getInput()
+                      ? OptionalType::get(getContext(), getInput().getType())
+                      : getType());
   return success();
 }
 

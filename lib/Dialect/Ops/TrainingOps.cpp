@@ -48,7 +48,7 @@ static LogicalResult verifySameShape(Operation *op, Value grad, Value kept) {
   return success();
 }
 
-static LogicalResult verifyAxis(Operation *op, int64_t axis, Value value) {
+static LogicalResult verifyNormAxis(Operation *op, int64_t axis, Value value) {
   MaybeShape shape = getShape(value);
   if (shape && !normalizeAxis(axis, shape->size()))
     return op->emitOpError("axis ")
@@ -64,13 +64,13 @@ LogicalResult GeluGradOp::verify() {
 }
 
 LogicalResult SoftmaxGradOp::verify() {
-  if (failed(verifyAxis(*this, getAxis(), getGrad())))
+  if (failed(verifyNormAxis(*this, getAxis(), getGrad())))
     return failure();
   return verifySameShape(*this, getGrad(), getOutput());
 }
 
 LogicalResult LogSoftmaxGradOp::verify() {
-  if (failed(verifyAxis(*this, getAxis(), getGrad())))
+  if (failed(verifyNormAxis(*this, getAxis(), getGrad())))
     return failure();
   return verifySameShape(*this, getGrad(), getOutput());
 }
@@ -115,7 +115,7 @@ LogicalResult LayerNormGradOp::inferResultTypes(const ShapeFacts &,
 }
 
 LogicalResult LayerNormGradOp::verify() {
-  if (failed(verifyAxis(*this, getAxis(), getInput())))
+  if (failed(verifyNormAxis(*this, getAxis(), getInput())))
     return failure();
   return verifySameShape(*this, getGrad(), getInput());
 }
@@ -129,7 +129,7 @@ LogicalResult RmsNormGradOp::inferResultTypes(const ShapeFacts &,
 }
 
 LogicalResult RmsNormGradOp::verify() {
-  if (failed(verifyAxis(*this, getAxis(), getInput())))
+  if (failed(verifyNormAxis(*this, getAxis(), getInput())))
     return failure();
   return verifySameShape(*this, getGrad(), getInput());
 }

@@ -61,13 +61,16 @@ static LogicalResult lowerCDist(NodeContext &ctx) {
 }
 
 void onnx_import::registerLossLowerings(LoweringRegistry &registry) {
-  registry.add("SoftmaxCrossEntropyLoss", withInputs<lowerSoftmaxCrossEntropy, 2>);
+  registry.add("SoftmaxCrossEntropyLoss",
+               withInputs<lowerSoftmaxCrossEntropy, 2>);
   registry.add("NegativeLogLikelihoodLoss", withInputs<lowerNllLoss, 2>);
   for (StringRef domain : {"", "com.microsoft"}) {
     registry.add(domain, "SoftmaxCrossEntropyLossInternal",
                  withInputs<lowerSoftmaxCrossEntropy, 2>);
-    registry.add(domain, "NegativeLogLikelihoodLossInternal", withInputs<lowerNllLoss, 2>);
-    registry.add(domain, "NegativeLogLikelihoodLossInternal2", withInputs<lowerNllLoss, 2>);
+    registry.add(domain, "NegativeLogLikelihoodLossInternal",
+                 withInputs<lowerNllLoss, 2>);
+    registry.add(domain, "NegativeLogLikelihoodLossInternal2",
+                 withInputs<lowerNllLoss, 2>);
   }
   registry.add("com.microsoft", "CDist", withInputs<lowerCDist, 2>);
 }

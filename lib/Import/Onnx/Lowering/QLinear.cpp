@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What they compute is dequantise, op, quantise: lowered to these three. Channels
-// last, and scales that are neither one number nor a list, have no lowering.
+// What they compute is dequantise, op, quantise: lowered to these three.
+// Channels last, and scales that are neither one number nor a list, have no
+// lowering.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,9 +84,9 @@ static LogicalResult lowerQLinearConv(NodeContext &ctx) {
   Value filter = makeDequantize(ctx, 3, /*axis=*/0), bias;
   // Its scale is the product of the others.
   if (ctx.hasInput(8))
-    bias = makeDequantize(
-        ctx, ctx.input(8),
-        ctx.make<mp::MulOp>(ctx.input(1), ctx.input(4)), Value(), /*axis=*/0);
+    bias = makeDequantize(ctx, ctx.input(8),
+                          ctx.make<mp::MulOp>(ctx.input(1), ctx.input(4)),
+                          Value(), /*axis=*/0);
   Value result = ctx.make<mp::ConvOp>(input, filter, bias, window.strides,
                                       window.dilations, window.pads,
                                       ctx.getInt("group", 1), window.autoPad);
@@ -123,8 +124,8 @@ static LogicalResult lowerMatMulIntegerToFloat(NodeContext &ctx) {
 static LogicalResult lowerDynamicQuantizeMatMul(NodeContext &ctx) {
   if (!haveSimpleScales(ctx, {2}))
     return ctx.unsupported();
-  auto quantized = ctx.makeTyped<mp::DynamicQuantizeOp>(ctx.unknownTypes(3),
-                                                        ctx.input(0));
+  auto quantized =
+      ctx.makeTyped<mp::DynamicQuantizeOp>(ctx.unknownTypes(3), ctx.input(0));
   Value lhs = makeDequantize(ctx, quantized.getValues(), quantized.getScale(),
                              quantized.getZeroPoint(), 1);
   Value rhs = makeDequantize(ctx, ctx.input(1), ctx.input(2), ctx.input(3), -1);
@@ -139,7 +140,8 @@ static LogicalResult lowerDynamicQuantizeMatMul(NodeContext &ctx) {
 // Elementwise ops, pools, concatenation
 //===----------------------------------------------------------------------===//
 
-template <typename OpT> static LogicalResult lowerQLinearBinary(NodeContext &ctx) {
+template <typename OpT>
+static LogicalResult lowerQLinearBinary(NodeContext &ctx) {
   if (failed(needInputs(ctx, {3, 4, 6})))
     return failure();
   Value lhs = makeDequantize(ctx, 0, 1), rhs = makeDequantize(ctx, 3, 1);
@@ -157,11 +159,11 @@ static LogicalResult lowerQLinearLeakyRelu(NodeContext &ctx) {
   if (failed(needInputs(ctx, {3})))
     return failure();
   Value input = makeDequantize(ctx, 0, 1);
-  return quantizeOutput(ctx,
-                        ctx.make<mp::LeakyReluOp>(
-                            input, ctx.builder().getF64FloatAttr(
-                                       ctx.getFloat("alpha", 0.01))),
-                        3, 1);
+  return quantizeOutput(
+      ctx,
+      ctx.make<mp::LeakyReluOp>(
+          input, ctx.builder().getF64FloatAttr(ctx.getFloat("alpha", 0.01))),
+      3, 1);
 }
 
 static LogicalResult lowerQLinearSoftmax(NodeContext &ctx) {
@@ -173,8 +175,7 @@ static LogicalResult lowerQLinearSoftmax(NodeContext &ctx) {
   Value input = makeDequantize(ctx, 0, 1);
   return quantizeOutput(ctx,
                         ctx.make<mp::SoftmaxOp>(
-                            input,
-                            b.getI64IntegerAttr(ctx.getInt("axis", -1)),
+                            input, b.getI64IntegerAttr(ctx.getInt("axis", -1)),
                             flatten ? b.getUnitAttr() : UnitAttr()),
                         3, 1);
 }
@@ -217,8 +218,8 @@ static LogicalResult lowerQLinearConcat(NodeContext &ctx) {
       return ctx.error("has no input " + Twine(first));
     operands.push_back(makeDequantize(ctx, first, 1));
   }
-  Value result = ctx.make<mp::ConcatOp>(
-      operands, ctx.builder().getI64IntegerAttr(*axis));
+  Value result =
+      ctx.make<mp::ConcatOp>(operands, ctx.builder().getI64IntegerAttr(*axis));
   return quantizeOutput(ctx, result, 0, 1);
 }
 

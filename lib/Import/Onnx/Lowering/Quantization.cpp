@@ -92,8 +92,7 @@ static LogicalResult lowerGatherBlockQuantized(NodeContext &ctx) {
   return success();
 }
 
-void onnx_import::registerQuantizationLowerings(
-    LoweringRegistry &registry) {
+void onnx_import::registerQuantizationLowerings(LoweringRegistry &registry) {
   addQLinearOps(registry);
   for (StringRef domain : {"", "com.microsoft"}) {
     registry.add(domain, "QuantizeLinear", withInputs<lowerQuantize, 2>);

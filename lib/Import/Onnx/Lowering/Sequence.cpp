@@ -35,7 +35,8 @@ static LogicalResult lowerEmpty(NodeContext &ctx) {
   Type element = ctx.elementTypeOf(ctx.getInt("dtype", /*float=*/1));
   if (!element)
     return ctx.error("has an unknown dtype");
-  Type type = mp::SequenceType::get(ctx.context(), getTensorType(std::nullopt, element));
+  Type type = mp::SequenceType::get(ctx.context(),
+                                    getTensorType(std::nullopt, element));
   ctx.setOutput(0, ctx.makeTyped<mp::SequenceEmptyOp>({type}).getResult());
   return success();
 }
@@ -163,14 +164,17 @@ void onnx_import::registerSequenceLowerings(LoweringRegistry &registry) {
   registry.add("SequenceConstruct", lowerConstruct);
   registry.add("SequenceEmpty", lowerEmpty);
   registry.add("SequenceInsert", withInputs<lowerInsert, 2>);
-  registry.add("SequenceErase", withInputs<lowerBinary<mp::SequenceEraseOp>, 1>);
+  registry.add("SequenceErase",
+               withInputs<lowerBinary<mp::SequenceEraseOp>, 1>);
   registry.add("SequenceAt", withInputs<lowerBinary<mp::SequenceAtOp>, 2>);
-  registry.add("SequenceLength", withInputs<lowerUnary<mp::SequenceLengthOp>, 1>);
+  registry.add("SequenceLength",
+               withInputs<lowerUnary<mp::SequenceLengthOp>, 1>);
   registry.add("SplitToSequence", withInputs<lowerSplit, 1>);
   registry.add("ConcatFromSequence", withInputs<lowerConcat, 1>);
   registry.add("SequenceMap", withInputs<lowerMap, 1>);
   registry.add("Optional", lowerOptional);
-  registry.add("OptionalGetElement", withInputs<lowerUnary<mp::OptionalGetElementOp>, 1>);
+  registry.add("OptionalGetElement",
+               withInputs<lowerUnary<mp::OptionalGetElementOp>, 1>);
   registry.add("OptionalHasElement", lowerUnary<mp::OptionalHasElementOp>);
   registry.add("StringConcat", withInputs<lowerBinary<mp::StringConcatOp>, 2>);
   registry.add("StringNormalizer", withInputs<lowerNormalizer, 1>);

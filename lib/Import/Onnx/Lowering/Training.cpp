@@ -275,9 +275,12 @@ static void addBoth(LoweringRegistry &registry, StringRef type,
 void onnx_import::registerTrainingLowerings(LoweringRegistry &registry) {
   addOptimizers(registry);
   registry.add("ai.onnx.preview.training", "Gradient", lowerGradient);
-  addBoth(registry, "ReluGrad", withInputs<lowerElementGrad<mp::ReluGradOp>, 2>);
-  addBoth(registry, "SigmoidGrad", withInputs<lowerElementGrad<mp::SigmoidGradOp>, 2>);
-  addBoth(registry, "TanhGrad", withInputs<lowerElementGrad<mp::TanhGradOp>, 2>);
+  addBoth(registry, "ReluGrad",
+          withInputs<lowerElementGrad<mp::ReluGradOp>, 2>);
+  addBoth(registry, "SigmoidGrad",
+          withInputs<lowerElementGrad<mp::SigmoidGradOp>, 2>);
+  addBoth(registry, "TanhGrad",
+          withInputs<lowerElementGrad<mp::TanhGradOp>, 2>);
   addBoth(registry, "LeakyReluGrad", withInputs<lowerLeakyReluGrad, 2>);
   addBoth(registry, "QuickGeluGrad", withInputs<lowerQuickGeluGrad, 2>);
   for (StringRef type :
@@ -286,7 +289,8 @@ void onnx_import::registerTrainingLowerings(LoweringRegistry &registry) {
   for (StringRef type : {"SoftmaxGrad", "SoftmaxGrad_13"})
     addBoth(registry, type, withInputs<lowerSoftmaxGrad<mp::SoftmaxGradOp>, 2>);
   for (StringRef type : {"LogSoftmaxGrad", "LogSoftmaxGrad_13"})
-    addBoth(registry, type, withInputs<lowerSoftmaxGrad<mp::LogSoftmaxGradOp>, 2>);
+    addBoth(registry, type,
+            withInputs<lowerSoftmaxGrad<mp::LogSoftmaxGradOp>, 2>);
   addBoth(registry, "DropoutGrad", withInputs<lowerDropoutGrad, 2>);
   for (StringRef type :
        {"SoftmaxCrossEntropyLossGrad", "SoftmaxCrossEntropyLossInternalGrad"})
@@ -294,20 +298,25 @@ void onnx_import::registerTrainingLowerings(LoweringRegistry &registry) {
   for (StringRef type :
        {"LayerNormalizationGrad", "InvertibleLayerNormalizationGrad"})
     addBoth(registry, type, withInputs<lowerLayerNormGrad, 4>);
-  addBoth(registry, "SimplifiedLayerNormalizationGrad", withInputs<lowerRmsNormGrad, 3>);
-  addBoth(registry, "BatchNormalizationGrad", withInputs<lowerBatchNormGrad, 5>);
+  addBoth(registry, "SimplifiedLayerNormalizationGrad",
+          withInputs<lowerRmsNormGrad, 3>);
+  addBoth(registry, "BatchNormalizationGrad",
+          withInputs<lowerBatchNormGrad, 5>);
   addBoth(registry, "ConvGrad", withInputs<lowerConvGrad, 3>);
   for (StringRef type : {"GatherGrad", "GatherElementsGrad", "GatherNDGrad"})
     addBoth(registry, type, withInputs<lowerGatherGrad, 3>);
   addBoth(registry, "SliceGrad", withInputs<lowerSliceGrad, 4>);
-  addBoth(registry, "BroadcastGradientArgs", withInputs<lowerBroadcastGradientArgs, 2>);
+  addBoth(registry, "BroadcastGradientArgs",
+          withInputs<lowerBroadcastGradientArgs, 2>);
   registry.add("com.microsoft", "Scale", withInputs<lowerScale, 2>);
   registry.add("com.microsoft", "MixedPrecisionScale",
                withInputs<lowerMixedPrecisionScale, 2>);
   registry.add("com.microsoft", "IsAllFinite", lowerAllFinite);
   registry.add("com.microsoft", "ReduceAllL2", lowerGlobalNorm);
-  registry.add("com.microsoft", "InplaceClipGradNorm", withInputs<lowerClipGradNorm, 1>);
+  registry.add("com.microsoft", "InplaceClipGradNorm",
+               withInputs<lowerClipGradNorm, 1>);
   addBoth(registry, "InPlaceAccumulator", withInputs<lowerAccumulate, 2>);
   addBoth(registry, "InPlaceAccumulatorV2", withInputs<lowerAccumulate, 2>);
-  addBoth(registry, "ZeroGradient", withInputs<lowerElementGrad<mp::ZeroGradientOp>, 2>);
+  addBoth(registry, "ZeroGradient",
+          withInputs<lowerElementGrad<mp::ZeroGradientOp>, 2>);
 }
