@@ -174,3 +174,22 @@ func.func @pooling(%two: tensor<1x1x4x4xbf16>, %three: tensor<1x1x4x4x4xbf16>) {
   %3 = mp.global_average_pool %three : (tensor<1x1x4x4x4xbf16>) -> tensor<1x1x1x1x1xbf16>
   return
 }
+
+// -----
+
+// A linear layer of three dims is a product and a sum in files; the sum belongs
+// to it. A parameter that is added to anything else does promote.
+// CHECK-LABEL: func.func @linear_in_two_ops
+// CHECK: mp.matmul {{.*}} {mp.category = "lower"} : (tensor<2x3x4xf16>
+// CHECK: [[L:%.+]] = mp.add {{.*}} {mp.category = "lower"} : (tensor<5xf16>, tensor<2x3x5xf16>) -> tensor<2x3x5xf16>
+// CHECK: [[T:%.+]] = mp.tanh [[L]] : (tensor<2x3x5xf16>)
+// CHECK: mp.add {{%.+}}, {{%.+}} : (tensor<2x3x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+func.func @linear_in_two_ops(%x: tensor<2x3x4xf32>) -> tensor<2x3x5xf32> {
+  %w = mp.constant dense<0.1> : tensor<4x5xf32>
+  %b = mp.constant dense<0.2> : tensor<5xf32>
+  %0 = mp.matmul %x, %w : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  %1 = mp.add %b, %0 : (tensor<5xf32>, tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %2 = mp.tanh %1 : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %3 = mp.add %2, %b : (tensor<2x3x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+  return %3 : tensor<2x3x5xf32>
+}

@@ -16,7 +16,9 @@
 
 #include "passes/transforms/precision/Categories.h"
 
-#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Interfaces/Interfaces.h"
 
@@ -74,6 +76,37 @@ static StringRef getCompositeName(StringRef kind, Framework framework) {
       .Default(kind);
 }
 
+/// Whether a value is a constant, moved or converted at most.
+static bool isParameter(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<mp::ConstantOp>(op))
+      return true;
+    if (op->getNumOperands() != 1 || op->getNumRegions())
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+/// Whether `op` adds the bias of a linear layer: a parameter along the last
+/// dim, to a product with a parameter that nobody else reads. For inputs of
+/// more than two dims exporters write torch's linear in these two ops; the sum
+/// belongs to the product and does not promote to the bias's dtype.
+static bool addsLinearBias(Operation *op) {
+  if (!isa<mp::AddOp>(op))
+    return false;
+  for (unsigned side : {0, 1}) {
+    auto product = op->getOperand(side).getDefiningOp<mp::MatMulOp>();
+    Value bias = op->getOperand(1 - side);
+    MaybeShape shape = getShape(bias);
+    if (product && product->hasOneUse() && isParameter(product.getRhs()) &&
+        isParameter(bias) && shape && !shape->empty() &&
+        getNumElements(shape) == shape->back())
+      return true;
+  }
+  return false;
+}
+
 Categories::Categories(ModuleOp module, const Policy &policy) : policy(policy) {
   module.walk([&](Operation *op) {
     if (std::optional<Category> category = find(op))
@@ -98,6 +131,8 @@ std::optional<Category> Categories::find(Operation *op) const {
     if (!name.empty())
       return policy.lookup(name);
   }
+  if (policy.getKind() == PolicyKind::Autocast && addsLinearBias(op))
+    return policy.lookup({"linear"});
   return policy.lookup(
       fitRank(precision.getFrameworkNames(policy.getFramework()), op));
 }
