@@ -17,6 +17,7 @@
 #include "Optimizers.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 
 using namespace mlir;
@@ -85,6 +86,14 @@ static LogicalResult lowerDropoutGrad(NodeContext &ctx) {
   return success();
 }
 
+/// The log-probabilities of an operand that stands for them. Some exporters
+/// drop the loss from SoftmaxCrossEntropyLoss's outputs, so that its first
+/// output, by position the scalar loss, is what the gradient takes as log_prob.
+static Value getLogProb(Value value) {
+  auto loss = value.getDefiningOp<mp::SoftmaxCrossEntropyOp>();
+  return loss && value == loss.getLoss() ? Value(loss.getLogProb()) : value;
+}
+
 /// dY, log_prob, label, weight, ignore_index, bias; some exporters leave dY
 /// out, so that class numbers come second.
 static LogicalResult lowerSoftmaxCrossEntropyGrad(NodeContext &ctx) {
@@ -99,9 +108,10 @@ static LogicalResult lowerSoftmaxCrossEntropyGrad(NodeContext &ctx) {
   std::optional<int64_t> outputType = ctx.findInt("output_type");
   Type output = outputType ? ctx.elementTypeOf(*outputType) : Type();
   ctx.setOutput(0, ctx.make<mp::SoftmaxCrossEntropyGradOp>(
-                       noGrad ? Value() : ctx.input(0), ctx.input(first),
-                       ctx.input(first + 1), ctx.input(first + 2),
-                       ctx.input(first + 3), ctx.input(first + 4),
+                       noGrad ? Value() : ctx.input(0),
+                       getLogProb(ctx.input(first)), ctx.input(first + 1),
+                       ctx.input(first + 2), ctx.input(first + 3),
+                       ctx.input(first + 4),
                        b.getStringAttr(ctx.getString("reduction", "mean")),
                        ignored ? b.getI64IntegerAttr(*ignored) : IntegerAttr(),
                        output ? TypeAttr::get(output) : TypeAttr()));
