@@ -47,6 +47,11 @@ def check(rule):
             sys.exit(f"Rules.td: {rule['id']}: '{key}' is empty")
 
 
+def is_unwritten(rule):
+    """Whether texts are still those that scripts/new-rule wrote."""
+    return any("(to be written" in rule[key] for key in TEXTS)
+
+
 def raw(text):
     return f'R"mpopt({text})mpopt"'
 
