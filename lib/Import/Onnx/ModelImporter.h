@@ -118,10 +118,10 @@ private:
   bool expandSchema(const NodeInfo &info, Scope &scope);
   bool expand(const onnx::FunctionProto &function, const NodeInfo &info,
               Scope &scope, Frame &frame, std::string path);
-  void makeOpaque(const NodeInfo &info, Scope &scope);
+  /// After an error bodies are left out: they were imported once.
+  void makeOpaque(const NodeInfo &info, Scope &scope, bool withBodies = true);
   mlir::Attribute convertAttribute(const onnx::AttributeProto &attribute,
                                    llvm::StringRef node);
-  void bindUnknown(const NodeInfo &info, Scope &scope);
   mlir::Type declaredType(const onnx::NodeProto &node, unsigned index,
                           const Scope &scope);
 

@@ -148,10 +148,6 @@ void ModelImporter::bind(const NodeInfo &info, unsigned index, Value value,
     value.setType(*refined);
 }
 
-void ModelImporter::bindUnknown(const NodeInfo &info, Scope &scope) {
-  makeOpaque(info, scope);
-}
-
 std::optional<bool> ModelImporter::lower(const NodeInfo &info, Scope &scope) {
   Lowering lowering = registry.find(info.domain, info.node.op_type());
   if (!lowering)
@@ -181,7 +177,7 @@ void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
   std::optional<bool> lowered = lower(info, scope);
   bool modelled = lowered.has_value();
   if (lowered == false) {
-    bindUnknown(info, scope);
+    makeOpaque(info, scope, /*withBodies=*/false);
   } else if (!lowered) {
     rollBack(start);
     if (expandFunction(info, scope)) {

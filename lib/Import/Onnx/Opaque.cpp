@@ -61,7 +61,8 @@ static std::string attributeName(StringRef name) {
   return result;
 }
 
-void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope) {
+void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
+                               bool withBodies) {
   SmallVector<Value> inputs;
   SmallVector<int64_t> omitted;
   for (auto [index, name] : llvm::enumerate(info.node.input())) {
@@ -82,10 +83,11 @@ void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope) {
     const AttributeProto *resolved = scope.frame->resolve(attribute);
     if (!resolved || attribute.name().empty())
       continue;
-    if (resolved->has_g())
+    if (withBodies && resolved->has_g())
       bodies.push_back({&resolved->g(), attribute.name()});
     for (const onnx::GraphProto &graph : resolved->graphs())
-      bodies.push_back({&graph, attribute.name()});
+      if (withBodies)
+        bodies.push_back({&graph, attribute.name()});
     if (Attribute value = convertAttribute(*resolved, info.name))
       attributes.set(attributeName(attribute.name()), value);
   }
