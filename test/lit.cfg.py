@@ -7,7 +7,7 @@ import lit.formats
 config.name = "mpopt"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test", ".textproto", ".onnxtext"]
-config.excludes = ["Inputs", "unit", "python", "CMakeLists.txt"]
+config.excludes = ["Inputs", "unit", "python", "fuzz", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.mpopt_build, "test")
 

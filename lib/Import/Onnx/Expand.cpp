@@ -72,19 +72,27 @@ bool ModelImporter::expandFunction(const NodeInfo &info, Scope &scope) {
   return expand(*function, info, scope, frame, std::move(path));
 }
 
-/// The node with the values of attribute references in place, as a function
-/// builder wants to see it.
-static onnx::NodeProto resolveAttributes(const onnx::NodeProto &node,
-                                         const Frame &frame) {
-  onnx::NodeProto result = node;
+onnx::NodeProto ModelImporter::resolveAttributes(const NodeInfo &info,
+                                                 const Scope &scope) {
+  onnx::NodeProto result = info.node;
   result.clear_attribute();
-  for (const onnx::AttributeProto &attribute : node.attribute())
-    if (const onnx::AttributeProto *resolved = frame.resolve(attribute)) {
+  for (const onnx::AttributeProto &attribute : info.node.attribute())
+    if (const auto *resolved = scope.frame->resolve(attribute)) {
       onnx::AttributeProto *copy = result.add_attribute();
       *copy = *resolved;
       copy->set_name(attribute.name());
     }
   return result;
+}
+
+std::vector<onnx::TypeProto> ModelImporter::operandTypes(const NodeInfo &info,
+                                                         const Scope &scope) {
+  std::vector<onnx::TypeProto> types;
+  for (const std::string &input : info.node.input()) {
+    Value value = input.empty() ? Value() : scope.find(input);
+    types.push_back(value ? toOnnxType(value.getType()) : onnx::TypeProto());
+  }
+  return types;
 }
 
 bool ModelImporter::expandSchema(const NodeInfo &info, Scope &scope) {
@@ -102,14 +110,8 @@ bool ModelImporter::expandSchema(const NodeInfo &info, Scope &scope) {
     if (schema->HasFunction())
       function = schema->GetFunction(requested);
     if (!function && schema->HasContextDependentFunction()) {
-      std::vector<onnx::TypeProto> inputs;
-      for (const std::string &input : info.node.input()) {
-        Value value = input.empty() ? Value() : scope.find(input);
-        inputs.push_back(value ? toOnnxType(value.getType())
-                               : onnx::TypeProto());
-      }
-      onnx::FunctionBodyBuildContextImpl build(
-          resolveAttributes(info.node, *scope.frame), inputs);
+      onnx::FunctionBodyBuildContextImpl build(resolveAttributes(info, scope),
+                                               operandTypes(info, scope));
       if (schema->BuildContextDependentFunction(build, built, requested))
         function = &built;
     }

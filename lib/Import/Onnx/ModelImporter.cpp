@@ -54,6 +54,13 @@ Value ModelImporter::makeConstant(const TensorValue &value, Location location) {
   return mp::ConstantOp::create(builder, location, value.type, value.value);
 }
 
+Value ModelImporter::makeUnknown(StringRef name, Location location) {
+  return mp::OpaqueOp::create(builder, location,
+                              TypeRange{getUnknownTensor(context)}, name,
+                              ValueRange(), 0)
+      .getResult(0);
+}
+
 void ModelImporter::declareTypes(const onnx::GraphProto &graph, Scope &scope) {
   for (const auto &info : graph.value_info())
     if (info.has_type())
@@ -139,11 +146,7 @@ void ModelImporter::importInitializers(const onnx::GraphProto &graph,
       return;
     }
     // After an error, so that the nodes can be looked at too.
-    scope.values[name] =
-        mp::OpaqueOp::create(builder, location,
-                             TypeRange{getUnknownTensor(context)},
-                             "Initializer", ValueRange(), 0)
-            .getResult(0);
+    scope.values[name] = makeUnknown("Initializer", location);
   };
   for (const auto &tensor : graph.initializer())
     add(tensor.name(), tensors.read(tensor, tensor.name()));
@@ -199,6 +202,9 @@ void ModelImporter::importBody(const onnx::GraphProto &graph, Region &region,
   OperationState yield(info.location, "mp.yield");
   for (const auto &output : graph.output()) {
     Value value = scope.find(output.name());
+    // An input that the call of the function around it omits.
+    if (!value)
+      value = makeUnknown("Omitted", info.location);
     yield.addOperands(value);
   }
   builder.create(yield);

@@ -74,6 +74,8 @@ public:
                   mlir::TypeRange arguments, const Scope &outer,
                   const NodeInfo &info, llvm::StringRef branch);
   mlir::Value makeConstant(const TensorValue &value, mlir::Location location);
+  /// A value of which nothing is known, after an error.
+  mlir::Value makeUnknown(llvm::StringRef name, mlir::Location location);
   /// Gives output `index` of a node its value. `before` is the op that was last
   /// in the block when the node was begun (null: none).
   void bind(const NodeInfo &info, unsigned index, mlir::Value value,
@@ -116,6 +118,11 @@ private:
   std::optional<bool> lower(const NodeInfo &info, Scope &scope);
   bool expandFunction(const NodeInfo &info, Scope &scope);
   bool expandSchema(const NodeInfo &info, Scope &scope);
+  /// The node with attribute references resolved, and its operands' types, as
+  /// the ONNX library wants to see them.
+  onnx::NodeProto resolveAttributes(const NodeInfo &info, const Scope &scope);
+  std::vector<onnx::TypeProto> operandTypes(const NodeInfo &info,
+                                            const Scope &scope);
   bool expand(const onnx::FunctionProto &function, const NodeInfo &info,
               Scope &scope, Frame &frame, std::string path);
   /// After an error bodies are left out: they were imported once.

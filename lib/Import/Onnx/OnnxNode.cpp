@@ -7,8 +7,6 @@
 
 #include "OnnxNode.h"
 
-#include "mpopt/Dialect/Ops/CoreOps.h"
-
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::onnx_import;
@@ -119,10 +117,7 @@ Value OnnxNode::makeConstantOf(StringRef name) {
   if (value)
     return importer.makeConstant(value, location);
   hasFailed = true;
-  return mp::OpaqueOp::create(opBuilder, location,
-                              TypeRange{getUnknownTensor(context())},
-                              "Constant", ValueRange(), 0)
-      .getResult(0);
+  return importer.makeUnknown("Constant", location);
 }
 
 Type OnnxNode::findType(StringRef name) const {

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelImporter.h"
+#include "SchemaTypes.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -74,8 +76,18 @@ void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
   }
   // Every output has a result, also those that nobody names.
   SmallVector<Type> results;
-  for (int index = 0; index < info.node.output_size(); ++index)
-    results.push_back(declaredType(info.node, index, scope));
+  std::vector<onnx::TypeProto> inferred;
+  if (const onnx::OpSchema *schema =
+          findSchema(info.node, *scope.frame->opsets))
+    inferred = inferBySchema(*schema, resolveAttributes(info, scope),
+                             operandTypes(info, scope));
+  for (int index = 0; index < info.node.output_size(); ++index) {
+    Type type = declaredType(info.node, index, scope);
+    if (size_t(index) < inferred.size())
+      type = refineType(types.read(inferred[index], info.name), type)
+                 .value_or(type);
+    results.push_back(type);
+  }
 
   NamedAttrList attributes;
   SmallVector<std::pair<const onnx::GraphProto *, std::string>> bodies;
