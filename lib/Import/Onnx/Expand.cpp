@@ -95,6 +95,28 @@ std::vector<onnx::TypeProto> ModelImporter::operandTypes(const NodeInfo &info,
   return types;
 }
 
+/// The ONNX library's builders of function bodies take it for granted that
+/// required attributes are there, that others have their defaults, and that the
+/// types of all operands are known. False if that cannot be had.
+static bool completeForBuilder(const onnx::OpSchema &schema,
+                               onnx::NodeProto &node,
+                               ArrayRef<onnx::TypeProto> inputs) {
+  for (const auto &[name, attribute] : schema.attributes()) {
+    if (llvm::any_of(node.attribute(), [&](const onnx::AttributeProto &given) {
+          return given.name() == name;
+        }))
+      continue;
+    if (attribute.required)
+      return false;
+    if (attribute.default_value.has_type())
+      *node.add_attribute() = attribute.default_value;
+  }
+  for (auto [name, type] : llvm::zip(node.input(), inputs))
+    if (!name.empty() && type.value_case() == onnx::TypeProto::VALUE_NOT_SET)
+      return false;
+  return true;
+}
+
 bool ModelImporter::expandSchema(const NodeInfo &info, Scope &scope) {
   const onnx::OpSchema *schema = findSchema(info.node, *scope.frame->opsets);
   if (!schema ||
@@ -110,8 +132,11 @@ bool ModelImporter::expandSchema(const NodeInfo &info, Scope &scope) {
     if (schema->HasFunction())
       function = schema->GetFunction(requested);
     if (!function && schema->HasContextDependentFunction()) {
-      onnx::FunctionBodyBuildContextImpl build(resolveAttributes(info, scope),
-                                               operandTypes(info, scope));
+      onnx::NodeProto node = resolveAttributes(info, scope);
+      std::vector<onnx::TypeProto> inputs = operandTypes(info, scope);
+      if (!completeForBuilder(*schema, node, inputs))
+        return false;
+      onnx::FunctionBodyBuildContextImpl build(node, inputs);
       if (schema->BuildContextDependentFunction(build, built, requested))
         function = &built;
     }
