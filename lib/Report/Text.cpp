@@ -75,7 +75,7 @@ public:
 private:
   void writeHead(const ModelReport &report);
   void writeGroup(const FindingGroup &group);
-  void writePlace(const FoldedFinding &fold, bool withFixes);
+  void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
   void writeFixes(const Finding &finding, unsigned indent);
   void writeSummary(const ModelReport &report);
   void writeCoverage(const ModelReport &report);
@@ -127,9 +127,18 @@ void TextReport::writeGroup(const FindingGroup &group) {
   bool sameFixes = llvm::all_of(group.folded, [&](const FoldedFinding &fold) {
     return haveSameFixes(fold.first(), first);
   });
+  // What all places have in common is said once, around them.
   llvm::ArrayRef<FoldedFinding> places = group.folded;
+  bool sameMessage =
+      places.size() > 1 && llvm::all_of(places, [&](const FoldedFinding &fold) {
+        return fold.first().message == first.message;
+      });
+  if (sameMessage) {
+    os.indent(2);
+    style.wrap(first.message, 2);
+  }
   for (const FoldedFinding &fold : places.take_front(kMaxPlaces))
-    writePlace(fold, /*withFixes=*/!sameFixes);
+    writePlace(fold, /*withMessage=*/!sameMessage, /*withFixes=*/!sameFixes);
   if (places.size() > kMaxPlaces) {
     unsigned rest = 0;
     for (const FoldedFinding &fold : places.drop_front(kMaxPlaces))
@@ -143,7 +152,8 @@ void TextReport::writeGroup(const FindingGroup &group) {
   os << "more: mpopt --explain " << group.rule << '\n';
 }
 
-void TextReport::writePlace(const FoldedFinding &fold, bool withFixes) {
+void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
+                            bool withFixes) {
   const Finding &finding = fold.first();
   style.dim("  --> ");
   style.bold(finding.op.name);
@@ -163,8 +173,10 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withFixes) {
   }
   os << '\n';
 
-  os.indent(6);
-  style.wrap(finding.message, 6);
+  if (withMessage) {
+    os.indent(6);
+    style.wrap(finding.message, 6);
+  }
   if (!finding.tensor.empty() && (finding.bound || finding.likely)) {
     os.indent(6) << finding.tensor << ':';
     if (finding.likely)

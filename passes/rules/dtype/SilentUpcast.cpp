@@ -74,6 +74,8 @@ std::optional<Mix> SilentUpcast::findMix(Operation *op) {
 }
 
 void SilentUpcast::check(ModuleOp module) {
+  auto precision = module->getAttrOfType<StringAttr>("mp.precision");
+  bool isAutocast = precision && precision.getValue().starts_with("autocast");
   // Ops at which a width starts, and all that only carry one on.
   DenseSet<Operation *> widened;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -90,18 +92,21 @@ void SilentUpcast::check(ModuleOp module) {
       return;
     std::string narrow = getDtypeName(getElementType(mix->narrow));
     std::string wide = getDtypeName(getElementType(mix->wide));
-    // The policy put the maker into FP32 on purpose (a norm in front of a
-    // residual sum): worth knowing, hardly worth a change.
+    // The policy put the maker into FP32 on purpose, or autocast let a float
+    // stream of activations be (a residual sum, rotary tables): worth knowing,
+    // hardly worth a change. A constant or an input is easily made narrow.
     auto category =
         maker ? maker->getAttrOfType<StringAttr>("mp.category") : StringAttr();
-    bool meant = category && category.getValue() == "fp32";
+    bool isPolicy = category && category.getValue() == "fp32";
+    bool isFromFile = !maker || isa<mp::ConstantOp>(maker);
+    bool meant = isPolicy || (isAutocast && !isFromFile);
     report(op, op->getResult(0))
         .severity(meant ? Severity::Note : Severity::Warning)
         .dtype(getElementType(mix->wide))
         .message("mixes " + narrow + " and " + wide + " operands, so " + wide +
                  " spreads from here")
-        .cause(mix->wide,
-               "brings " + wide + (meant ? " (the policy computes it so)" : ""))
+        .cause(mix->wide, "brings " + wide +
+                              (isPolicy ? " (the policy computes it so)" : ""))
         .cause(mix->narrow, "is " + narrow)
         .fix("explicit-cast", /*safe=*/true,
              "if " + wide + " is meant, cast the " + narrow +

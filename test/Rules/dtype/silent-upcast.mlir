@@ -41,6 +41,27 @@ func.func @policy_meant_it(%x: tensor<4xf32>, %h: tensor<4xf16>) -> tensor<4xf32
 
 // -----
 
+// Under autocast a stream of FP32 activations is by design, a weight is not.
+module attributes {mp.precision = "autocast-fp16"} {
+  func.func @autocast(%x: tensor<4xf32>, %h: tensor<4xf16>) {
+    // expected-note @below {{brings f32}}
+    %w = mp.constant dense<1.0> : tensor<4xf32>
+    // expected-note @below {{brings f32}}
+    %y = mp.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-note @+2 {{is f16}}
+    // expected-note @+1 {{is f16}}
+    %g = mp.neg %h : (tensor<4xf16>) -> tensor<4xf16>
+    %0 = mp.cast %g {origin = #mp.cast_origin<promotion>} : (tensor<4xf16>) -> tensor<4xf32>
+    // expected-remark @below {{mixes f16 and f32 operands}}
+    %1 = mp.add %y, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // expected-warning @below {{mixes f16 and f32 operands}}
+    %2 = mp.add %0, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
 // One finding where the width starts, none where it only carries on.
 func.func @carries_on(%x: tensor<4xf16>) -> tensor<4xf32> {
   // expected-note @below {{brings f32}}

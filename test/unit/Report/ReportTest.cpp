@@ -131,6 +131,17 @@ TEST(Text, CapsLongLists) {
   EXPECT_THAT(text, HasSubstr("and 18 more (--format json lists all)"));
 }
 
+TEST(Text, SaysWhatIsCommonOnce) {
+  ModelReport report;
+  report.findings = {makeFinding("/a/Add", Severity::Note),
+                     makeFinding("/b/Add", Severity::Note)};
+  std::string text = getText(report);
+  EXPECT_EQ(llvm::StringRef(text).count("mixes f16 and f32 operands"), 1u);
+  report.findings[1].message = "mixes bf16 and f32 operands";
+  text = getText(report);
+  EXPECT_EQ(llvm::StringRef(text).count("and f32 operands"), 2u);
+}
+
 TEST(Text, StaysWithinTheWidth) {
   ModelReport report;
   report.findings.push_back(makeFinding("a", Severity::Note));
