@@ -71,3 +71,15 @@ func.func @resize(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x8x8xf32> {
   %0 = mp.resize %x scales %s : (tensor<1x1x4x4xf32>, tensor<4xf32>) -> tensor<1x1x8x8xf32>
   return %0 : tensor<1x1x8x8xf32>
 }
+
+// -----
+
+// Reading a shape needs no cast back.
+// FP16-LABEL: func.func @shape
+// FP16-NOT: mp.cast %
+// FP16: mp.shape {{%.+}} : (tensor<?x4xf16>) -> tensor<2xi64>
+func.func @shape(%x: tensor<?x4xf32>) -> tensor<2xi64> {
+  %0 = mp.tanh %x : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = mp.shape %0 : (tensor<?x4xf32>) -> tensor<2xi64>
+  return %1 : tensor<2xi64>
+}

@@ -86,6 +86,10 @@ void StorageConversion::restore(OpOperand &operand, CastOrigin origin) {
 void StorageConversion::rewriteOperands(Operation *op) {
   bool blocked = isBlocked(op);
   auto precision = dyn_cast<PrecisionOpInterface>(op);
+  // An op that reads a shape does not mind the dtype.
+  bool minds = llvm::any_of(op->getResults(), [](Value result) {
+    return isa<FloatType>(getElementType(result));
+  });
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<FloatType>(getElementType(operand.get())))
       continue;
@@ -97,7 +101,7 @@ void StorageConversion::rewriteOperands(Operation *op) {
     bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
     if (fixed || blocked) {
       // A constant is still what the model has.
-      if (!isConstant)
+      if (!isConstant && (blocked || minds))
         restore(operand, blocked ? CastOrigin::Policy : CastOrigin::Storage);
       continue;
     }
