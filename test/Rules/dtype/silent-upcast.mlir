@@ -48,8 +48,7 @@ module attributes {mp.precision = "autocast-fp16"} {
     %w = mp.constant dense<1.0> : tensor<4xf32>
     // expected-note @below {{brings f32}}
     %y = mp.neg %x : (tensor<4xf32>) -> tensor<4xf32>
-    // expected-note @+2 {{is f16}}
-    // expected-note @+1 {{is f16}}
+    // expected-note @below {{is f16}}
     %g = mp.neg %h : (tensor<4xf16>) -> tensor<4xf16>
     %0 = mp.cast %g {origin = #mp.cast_origin<promotion>} : (tensor<4xf16>) -> tensor<4xf32>
     // expected-remark @below {{mixes f16 and f32 operands}}
