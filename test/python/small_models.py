@@ -35,7 +35,7 @@ _TEXTS = {
         <domain: "local", opset_import: ["" : 18]>
         F <alpha> (u) => (v) {
           t = LeakyRelu <alpha: float = @alpha> (u)
-          v = Cast <to = 1> (t)
+          v = Cast <to = 10> (t)
         }""",
     "shapes": """
         <ir_version: 8, opset_import: ["" : 17, "com.acme" : 1]>

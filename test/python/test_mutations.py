@@ -43,7 +43,8 @@ MODELS = sorted((name, model.SerializeToString())
                 for name, model in small_models.models().items())
 
 
-@pytest.mark.parametrize("name,data", MODELS)
+@pytest.mark.parametrize("name,data", MODELS,
+                         ids=[name for name, _ in MODELS])
 def test_undamaged(name, data, tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(data)

@@ -60,27 +60,41 @@ def read_types(ir):
         r'"((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)", \[(.*)\]>>\[', re.M)
     for match in origin.finditer(ir):
         names[match[1]] = (match[4], [n[1:-1] for n in split_top(match[5])])
-    types = {}
+    types, open_ops = {}, []
     for line in ir.splitlines():
         line = line.strip()
-        match = re.match(r"%[\w:, %]+ = .* loc\((#loc\d*)\)$", line) or \
-            re.match(r"\} .*loc\((#loc\d*)\)$", line)
-        if not match or match[1] not in names:
+        location = re.search(r" loc\((#loc\d*)\)$", line)
+        if line.endswith("{"):
+            # An op with regions: its location follows the last of them.
+            if not line.startswith("}"):
+                open_ops.append(result_types(line[:-1]))
             continue
-        body = line[:line.rindex(" loc(")]
-        signature = body.rfind(" -> ")
-        if signature >= 0 and not body.startswith("%") or "->" in body:
-            results = body[body.rindex("-> ") + 3:]
+        if line.startswith("}"):
+            kinds = open_ops.pop() if open_ops else []
+            if location:
+                kinds = result_types(line[:location.start()]) or kinds
+        elif line.startswith("%") and location:
+            kinds = result_types(line[:location.start()])
         else:
-            results = body[body.rindex(" : ") + 3:]
-        results = results.strip()
-        if results.startswith("("):
-            results = results[1:results.rindex(")")]
-        scope, values = names[match[1]]
-        for value, kind in zip(values, split_top(results)):
-            if value:
-                types.setdefault(value, []).append(kind)
+            continue
+        if location and location[1] in names:
+            for value, kind in zip(names[location[1]][1], kinds):
+                if value:
+                    types.setdefault(value, []).append(kind)
     return types
+
+
+def result_types(op):
+    """The types behind the last ` : ` of an op, or behind its `->`."""
+    start = op.rfind(" : ")
+    if start < 0:
+        return []
+    results = op[start + 3:].strip()
+    if "->" in results:
+        results = results[results.rindex("->") + 2:].strip()
+    if results.startswith("("):
+        results = results[1:results.rindex(")")]
+    return split_top(results)
 
 
 def parse_tensor(kind):
