@@ -28,6 +28,9 @@ mlir::Type get16BitCompute(mlir::Operation *op);
 /// Whether the policy keeps ops of this kind in FP32.
 bool isKeptWide(mlir::Operation *op);
 
+/// The composite of which `op` is a recognised member, else its mnemonic.
+llvm::StringRef getKind(mlir::Operation *op);
+
 /// The policy's name for messages.
 std::string getPolicyName(mlir::Operation *op);
 

@@ -62,11 +62,19 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
   Type type = getElementType(statistic);
   if (!is16Bit(type))
     return;
+  auto training = op->getAttrOfType<BoolAttr>("training");
+  bool updates = training && training.getValue();
+  std::string dtype = getDtypeName(type);
   report(op, op->getResult(0))
       .dtype(type)
-      .message("running mean and variance are kept in " + getDtypeName(type) +
-               ": they stop moving early in training, and a variance past " +
-               (type.isBF16() ? "8 bits is rounded" : "65504 is Inf"))
+      // Rounded once, they do little harm; updated in 16 bits, they freeze.
+      .severity(updates ? Severity::Warning : Severity::Note)
+      .message("running mean and variance are kept in " + dtype + ": " +
+               (updates ? "small updates no longer change them"
+                : type.isBF16()
+                    ? "they keep 2 decimal digits"
+                    : "they keep 3 decimal digits, and a variance past 65504 "
+                      "is Inf"))
       .cause(statistic, "is " + getDtypeName(type))
       .fix("keep-fp32", /*safe=*/true,
            "keep the statistics in f32; kernels take them beside a " +

@@ -40,7 +40,9 @@ private:
 void TooLateUpcast::judge(mp::CastOp cast) {
   Type narrow = getElementType(cast.getInput());
   Type wide = getElementType(cast.getResult());
-  if (!is16Bit(narrow) || !isWide(wide))
+  // What a whole-model conversion restores for an op that takes FP32 only.
+  if (cast.getOrigin() == mp::CastOrigin::Storage || !is16Bit(narrow) ||
+      !isWide(wide))
     return;
   Value source = peelViews(cast.getInput());
   Operation *maker = source.getDefiningOp();
@@ -66,9 +68,9 @@ void TooLateUpcast::judge(mp::CastOp cast) {
   if (!isKeptWide(maker) || !get16BitCompute(maker))
     return;
   report(cast, cast.getResult())
-      .message("widened to " + to + " behind " +
-               maker->getName().stripDialect() + " in " + from + ", which " +
-               getPolicyName(cast) + " keeps in f32: too late to help")
+      .message("widened to " + to + " behind " + getKind(maker) + " in " +
+               from + ", which " + getPolicyName(cast) +
+               " keeps in f32: too late to help")
       .cause(maker, "computes in " + from)
       .fix("change-op", /*safe=*/true,
            "cast to " + to + " in front of the op instead of behind it");

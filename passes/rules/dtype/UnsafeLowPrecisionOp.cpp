@@ -71,6 +71,18 @@ static StringRef getHazard(StringRef kind, bool bf16) {
   llvm_unreachable("unknown hazard");
 }
 
+/// A normalisation as one op: frameworks sum in FP32 inside, unless the model
+/// says otherwise.
+static bool hasWideStatistics(Operation *op) {
+  if (op->hasAttr("mp.idiom"))
+    return false;
+  if (auto stash = op->getAttrOfType<TypeAttr>("stash_type"))
+    return isWide(stash.getValue());
+  return llvm::StringSwitch<bool>(op->getName().stripDialect())
+      .Cases({"layer_norm", "rms_norm", "group_norm", "instance_norm"}, true)
+      .Default(false);
+}
+
 namespace {
 struct UnsafeLowPrecisionOp
     : mpopt::impl::UnsafeLowPrecisionOpBase<UnsafeLowPrecisionOp> {
@@ -91,17 +103,14 @@ void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
   auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
   if (idiom && !idiom.getResult())
     return;
-  StringRef kind =
-      idiom ? idiom.getKind().getValue() : op->getName().stripDialect();
+  StringRef kind = getKind(op);
   std::string dtype = getDtypeName(type);
-  // Mean and variance at least are FP32 where the model says so.
-  auto stash = op->getAttrOfType<TypeAttr>("stash_type");
-  bool widened = stash && isWide(stash.getValue());
+  bool widened = hasWideStatistics(op);
   report(op, op->getResult(0))
       .severity(widened ? Severity::Note : Severity::Warning)
       .message((idiom ? "decomposed " : "") + Twine(kind) + " computes in " +
                dtype + ", which " + getPolicyName(op) + " keeps in f32: " +
-               (widened ? "only its statistics are wider here"
+               (widened ? "safe only where the kernel keeps its sums in f32"
                         : getHazard(kind, type.isBF16())))
       .fix("keep-fp32", /*safe=*/true,
            "compute it in f32 and cast the result to " + dtype);

@@ -21,11 +21,15 @@ func.func @bf16(%x: tensor<8x4xbf16>) {
 
 // -----
 
-func.func @running(%x: tensor<2x4x8x8xf16>, %p: tensor<4xf16>, %q: tensor<4xf32>) {
+func.func @running(%x: tensor<2x4x8x8xf16>, %p: tensor<4xf16>, %q: tensor<4xf32>, %b: tensor<2x4x8x8xbf16>, %r: tensor<4xbf16>) {
   // expected-note @below {{is f16}}
   %v = mp.abs %p : (tensor<4xf16>) -> tensor<4xf16>
-  // expected-warning @below {{running mean and variance are kept in f16}}
+  // expected-remark @below {{running mean and variance are kept in f16: they keep 3 decimal digits, and a variance past 65504 is Inf}}
   %0 = mp.batch_norm %x scale %p bias %p mean %p variance %v : (tensor<2x4x8x8xf16>, tensor<4xf16>, tensor<4xf16>, tensor<4xf16>, tensor<4xf16>) -> tensor<2x4x8x8xf16>
+  // expected-note @below {{is bf16}}
+  %u = mp.abs %r : (tensor<4xbf16>) -> tensor<4xbf16>
+  // expected-warning @below {{running mean and variance are kept in bf16: small updates no longer change them}}
+  %2, %3, %4 = mp.batch_norm %b scale %r bias %r mean %r variance %u {training = true} : (tensor<2x4x8x8xbf16>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xbf16>) -> (tensor<2x4x8x8xbf16>, tensor<4xbf16>, tensor<4xbf16>)
   // As cuDNN takes them: clean.
   %1 = mp.batch_norm %x scale %q bias %q mean %q variance %q : (tensor<2x4x8x8xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf16>
   return

@@ -33,11 +33,16 @@ func.func @idiom(%x: tensor<4xf16>) -> tensor<4xf16> {
 
 // -----
 
-// Statistics in FP32 inside: a remark.
+// Statistics in FP32 inside, said or by default: a remark. Said to be in FP16: a
+// warning.
 func.func @stash(%x: tensor<2x4xf16>, %g: tensor<4xf16>) -> tensor<2x4xf16> {
-  // expected-remark @below {{layer_norm computes in f16, which the policy keeps in f32: only its statistics are wider here}}
+  // expected-remark @below {{layer_norm computes in f16, which the policy keeps in f32: safe only where the kernel keeps its sums in f32}}
   %y = mp.layer_norm %x scale %g {mp.category = "fp32", stash_type = f32} : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
-  return %y : tensor<2x4xf16>
+  // expected-remark @below {{rms_norm computes in f16}}
+  %z = mp.rms_norm %y {mp.category = "fp32"} : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  // expected-warning @below {{layer_norm computes in f16, which the policy keeps in f32: the square of 256 is already Inf}}
+  %w = mp.layer_norm %z scale %g {mp.category = "fp32", stash_type = f16} : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
+  return %w : tensor<2x4xf16>
 }
 
 // -----

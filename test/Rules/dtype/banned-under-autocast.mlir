@@ -1,0 +1,29 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-banned-under-autocast --mp-emit-findings
+
+func.func @f16(%p: tensor<4xf16>, %t: tensor<4xf16>) -> tensor<f16> {
+  // expected-note @below {{are probabilities rounded to f16}}
+  %q = mp.sigmoid %p : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-error @below {{binary cross-entropy of probabilities in f16: a probability that rounds to 0 or 1 makes the loss infinite, and autocast refuses to run it [MP102 certain]}}
+  %l = mp.binary_cross_entropy %q, %t {mp.category = "banned"} : (tensor<4xf16>, tensor<4xf16>) -> tensor<f16>
+  return %l : tensor<f16>
+}
+
+// -----
+
+// The target's dtype does not matter.
+func.func @bf16(%p: tensor<4xbf16>, %t: tensor<4xf32>) -> tensor<f32> {
+  // expected-note @below {{are probabilities rounded to bf16}}
+  %q = mp.sigmoid %p : (tensor<4xbf16>) -> tensor<4xbf16>
+  // expected-error @below {{binary cross-entropy of probabilities in bf16}}
+  %l = mp.binary_cross_entropy %q, %t {mp.category = "banned"} : (tensor<4xbf16>, tensor<4xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Clean: FP32, and a policy that does not forbid it.
+func.func @clean(%p: tensor<4xf32>, %t: tensor<4xf32>, %h: tensor<4xf16>) {
+  %0 = mp.binary_cross_entropy %p, %t {mp.category = "banned"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  %1 = mp.binary_cross_entropy %h, %h {mp.category = "fp32"} : (tensor<4xf16>, tensor<4xf16>) -> tensor<f16>
+  return
+}
