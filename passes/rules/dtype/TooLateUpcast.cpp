@@ -44,6 +44,10 @@ void TooLateUpcast::judge(mp::CastOp cast) {
   if (cast.getOrigin() == mp::CastOrigin::Storage || !is16Bit(narrow) ||
       !isWide(wide))
     return;
+  // A whole-model conversion gives an optimiser its weights back in FP32: that
+  // cast is not in the model.
+  if (cast.getOrigin() == mp::CastOrigin::Storage)
+    return;
   Value source = peelViews(cast.getInput());
   Operation *maker = source.getDefiningOp();
   if (!maker)

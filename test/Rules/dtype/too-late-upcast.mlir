@@ -39,3 +39,12 @@ func.func @clean(%x: tensor<4xf16>, %w: tensor<4xf32>, %i: tensor<4xi32>) {
   %8 = mp.exp %7 {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
   return
 }
+
+// -----
+
+// A conversion gives an optimiser its operand back in FP32: no cast of the model.
+func.func @conversion(%x: tensor<4xf16>, %axes: tensor<1xi64>) -> tensor<4xf32> {
+  %0 = mp.exp %x {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
+  %1 = mp.cast %0 {origin = #mp.cast_origin<storage>} : (tensor<4xf16>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}

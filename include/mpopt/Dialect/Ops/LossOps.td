@@ -59,6 +59,7 @@ def MP_SoftmaxCrossEntropyOp : MP_ClassLossOp<"softmax_cross_entropy",
       return index == 0 || (index == 2 && getWeight());
     }
   }];
+  let torch = ["cross_entropy_loss", "nn.functional.cross_entropy"];
   let tensorflow = ["SparseSoftmaxCrossEntropyWithLogits",
                     "SoftmaxCrossEntropyWithLogits"];
   let onnx = ["SoftmaxCrossEntropyLoss"];

@@ -10,6 +10,10 @@
 
 include "mpopt/Dialect/MPDialect.td"
 
+// Policy tables list no backward op: autograd runs it in the dtype that autocast
+// chose for the forward op. So the `torch` names of a gradient end in the name of
+// its forward op where that one is on a list.
+
 //===----------------------------------------------------------------------===//
 // Gradients of elementwise functions
 //===----------------------------------------------------------------------===//
@@ -87,7 +91,7 @@ def MP_SoftmaxGradOp : MP_ElementGradOp<"softmax_grad",
     Softmax did before opset 13. Source: com.microsoft SoftmaxGrad,
     SoftmaxGrad_13.
   }];
-  let torch = ["_softmax_backward_data"];
+  let torch = ["_softmax_backward_data", "softmax.int"];
   let onnx = ["SoftmaxGrad", "SoftmaxGrad_13"];
   let hasVerifier = 1;
 }
@@ -99,7 +103,7 @@ def MP_LogSoftmaxGradOp : MP_ElementGradOp<"log_softmax_grad",
     Axes as in mp.softmax_grad. Source: com.microsoft LogSoftmaxGrad,
     LogSoftmaxGrad_13.
   }];
-  let torch = ["_log_softmax_backward_data"];
+  let torch = ["_log_softmax_backward_data", "log_softmax.int"];
   let onnx = ["LogSoftmaxGrad", "LogSoftmaxGrad_13"];
   let hasVerifier = 1;
 }
@@ -138,6 +142,7 @@ def MP_SoftmaxCrossEntropyGradOp
     OptionalAttr<I64Attr>:$ignore_index, OptionalAttr<TypeAttr>:$output_type);
   let results = (outs MP_Tensor:$result);
   let tensorflow = ["SparseSoftmaxCrossEntropyWithLogits"];
+  let torch = ["nll_loss_backward", "cross_entropy_loss"];
   let onnx = ["SoftmaxCrossEntropyLossGrad"];
   let hasVerifier = 1;
   let assemblyFormat = [{
@@ -166,7 +171,7 @@ def MP_LayerNormGradOp : MP_Op<"layer_norm_grad", [Pure, AttrSizedOperandSegment
     DefaultValuedAttr<BoolAttr, "false">:$from_output);
   let results = (outs MP_Tensor:$input_grad, MP_Tensor:$scale_grad,
     MP_Tensor:$bias_grad);
-  let torch = ["native_layer_norm_backward"];
+  let torch = ["native_layer_norm_backward", "native_layer_norm"];
   let onnx = ["LayerNormalizationGrad", "InvertibleLayerNormalizationGrad"];
   let hasVerifier = 1;
   let assemblyFormat = [{
@@ -185,7 +190,7 @@ def MP_RmsNormGradOp : MP_Op<"rms_norm_grad", [Pure]> {
     Optional<MP_Tensor>:$inverse_deviation,
     DefaultValuedAttr<I64Attr, "-1">:$axis);
   let results = (outs MP_Tensor:$input_grad, MP_Tensor:$scale_grad);
-  let torch = ["_fused_rms_norm_backward"];
+  let torch = ["_fused_rms_norm_backward", "rms_norm"];
   let onnx = ["SimplifiedLayerNormalizationGrad"];
   let hasVerifier = 1;
 }
@@ -221,7 +226,7 @@ def MP_ConvGradOp : MP_Op<"conv_grad", [Pure]> {
     DefaultValuedAttr<I64Attr, "1">:$group);
   let results = (outs MP_Tensor:$input_grad, MP_Tensor:$filter_grad,
     MP_Tensor:$bias_grad);
-  let torch = ["convolution_backward"];
+  let torch = ["convolution_backward", "convolution"];
   let tensorflow = ["Conv2DBackpropInput", "Conv2DBackpropFilter"];
   let onnx = ["ConvGrad"];
   let hasVerifier = 1;
