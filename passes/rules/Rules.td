@@ -242,8 +242,10 @@ def LowPrecisionStatistics : Rule<"MP109", "low-precision-statistics"> {
     "statistic; seen when a value is not finite or flushed to zero";
   let summary = "mean, variance or running statistics are kept in 16 bits";
   let what = [{
-    A mean, variance, standard deviation, running statistic of a BatchNorm, or a
-    bias gradient is computed or stored in FP16 or BF16.
+    A variance or standard deviation, a mean of squares or over the batch, or the
+    running statistics of a BatchNorm are computed or kept in FP16 or BF16. A
+    mean over features or positions (pooling) is not reported; running
+    statistics that the model does not update are a note.
   }];
   let why = [{
     A statistic sums thousands of values: the sum of squares leaves FP16 at

@@ -33,6 +33,7 @@ static StringRef getHazard(StringRef kind, bool bf16) {
     Log,
     Square,
     Sum,
+    Product,
     Soft,
     Angle,
     Other
@@ -43,9 +44,10 @@ static StringRef getHazard(StringRef kind, bool bf16) {
           .Cases({"pow", "square", "layer_norm", "rms_norm"}, Square)
           .Cases({"group_norm", "instance_norm", "norm", "dist"}, Square)
           .Cases({"reduce_l2", "reduce_sum_square", "cdist", "pdist"}, Square)
-          .Cases({"reduce_sum", "reduce_prod", "cum_sum", "cum_prod"}, Sum)
-          .Cases({"reduce_l1", "add_n", "reduce_mean"}, Sum)
+          .Cases({"reduce_sum", "cum_sum", "reduce_l1", "add_n"}, Sum)
+          .Cases({"reduce_prod", "cum_prod"}, Product)
           .Cases({"softmax", "softmin", "log_softmax"}, Soft)
+          .Cases({"reduce_log_sum_exp", "reduce_log_sum"}, Exp)
           .Cases({"tan", "acos", "asin", "erfinv"}, Angle)
           .Default(Other);
   if (bf16)
@@ -54,13 +56,15 @@ static StringRef getHazard(StringRef kind, bool bf16) {
                             : "8 significant bits are left";
   switch (hazard) {
   case Exp:
-    return "the exponential is Inf above 11.09";
+    return "an exponential is Inf above 11.09";
   case Log:
     return "arguments below 3e-8 are already 0 there";
   case Square:
     return "the square of 256 is already Inf";
   case Sum:
     return "a sum past 65504 is Inf, and stops growing at 2048 times an addend";
+  case Product:
+    return "a product leaves the range after a few factors";
   case Soft:
     return "probabilities below 3e-8 are 0, and their logarithm -Inf";
   case Angle:

@@ -47,6 +47,17 @@ static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
   return worst;
 }
 
+/// What comes of an op that reads the Inf.
+static std::string describeConsequence(OpOperand &use, bool number) {
+  StringRef op = use.getOwner()->getName().stripDialect();
+  std::string it = number ? "it" : "them";
+  if (op == "div" && use.getOperandNumber() == 1)
+    return "every finite value divided by " + it + " is 0";
+  if (op == "batch_norm")
+    return "their channels are normalised to 0, Inf or NaN";
+  return "what is computed with " + it + " is Inf or NaN";
+}
+
 void ConstantOverflow::judge(const ConstantUse &use) {
   const FloatFormat &format = *getFloatFormat(use.type);
   std::string dtype = getDtypeName(use.type);
@@ -93,8 +104,7 @@ void ConstantOverflow::judge(const ConstantUse &use) {
     return;
   }
   finding
-      .message(what + ", and what is computed with " +
-               (stats.elements == 1 ? "it" : "them") + " Inf, NaN or 0")
+      .message(what + ": " + describeConsequence(*operand, stats.elements == 1))
       .cause(operand->getOwner(), "computes with it in " + dtype)
       .fix("keep-fp32", /*safe=*/true,
            "keep the op that uses it in f32" +

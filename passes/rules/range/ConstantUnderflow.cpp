@@ -14,6 +14,7 @@
 #include "passes/rules/range/ConstantText.h"
 #include "passes/rules/range/ConstantUses.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -76,6 +77,19 @@ static std::string describeOp(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
+static std::string describeHazard(Operation *op) {
+  std::string name = describeOp(op);
+  if (name == "div" || name == "floor_div" || name == "mod")
+    return name + " by 0 gives Inf or NaN";
+  if (StringRef(name).starts_with("log"))
+    return name + " of 0 is -Inf";
+  std::optional<double> exponent =
+      name == "pow" ? getSplatConstant(op->getOperand(1)) : std::nullopt;
+  if (name == "sqrt" || (exponent && *exponent > 0))
+    return name + " has an infinite derivative at 0";
+  return name + " of 0 is Inf";
+}
+
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
   for (Operation *op : guarded.guard.path)
     finding.cause(op, op->getName().stripDialect() == "sqrt"
@@ -84,9 +98,8 @@ static void addPath(FindingBuilder &finding, const Guarded &guarded) {
   std::string more = guarded.others
                          ? " (and " + std::to_string(guarded.others) + " more)"
                          : "";
-  finding.cause(guarded.guard.op,
-                "is what the constant guards: " + describeOp(guarded.guard.op) +
-                    " of 0" + more);
+  finding.cause(guarded.guard.op, "is the " + describeOp(guarded.guard.op) +
+                                      " that the constant guards" + more);
 }
 
 void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
@@ -96,8 +109,8 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   FindingBuilder finding = start(use, *guarded.use);
   finding.severity(Severity::Error)
       .message("epsilon " + formatNumber(use.stats.minNonZero) + " is 0 in " +
-               dtype + " and guards nothing: " + describeOp(guarded.guard.op) +
-               " of 0 gives Inf or NaN")
+               dtype +
+               " and guards nothing: " + describeHazard(guarded.guard.op))
       .cause(use.value(),
              describeLoss(use.stats, use.stats.flushes, use.stats.firstFlush,
                           "at most half the smallest " + dtype + " value, " +

@@ -2,7 +2,7 @@
 
 module attributes {mp.policy = "pytorch-cuda"} {
   func.func @f16(%x: tensor<4xf16>) -> tensor<4xf16> {
-    // expected-warning @below {{exp computes in f16, which pytorch-cuda keeps in f32: the exponential is Inf above 11.09 [MP101 certain]}}
+    // expected-warning @below {{exp computes in f16, which pytorch-cuda keeps in f32: an exponential is Inf above 11.09 [MP101 certain]}}
     %y = mp.exp %x {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
     return %y : tensor<4xf16>
   }

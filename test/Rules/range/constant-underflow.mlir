@@ -5,12 +5,12 @@ func.func @epsilon_root(%x: tensor<4xf16>, %v: tensor<4xf16>) -> tensor<4xf16> {
   // expected-note @below {{its value 1e-12 is at most half the smallest f16 value, 5.96046e-08}}
   %eps = mp.constant dense<1.0e-12> : tensor<f32>
   %0 = mp.cast %eps {origin = #mp.cast_origin<storage>} : (tensor<f32>) -> tensor<f16>
-  // expected-error @below {{epsilon 1e-12 is 0 in f16 and guards nothing: div of 0 gives Inf or NaN [MP203 certain]}}
+  // expected-error @below {{epsilon 1e-12 is 0 in f16 and guards nothing: div by 0 gives Inf or NaN [MP203 certain]}}
   // expected-note @below {{is 0 where its other operand is}}
   %s = mp.add %v, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
   // expected-note @below {{takes the root, 0 again}}
   %r = mp.sqrt %s : (tensor<4xf16>) -> tensor<4xf16>
-  // expected-note @below {{is what the constant guards: div of 0}}
+  // expected-note @below {{is the div that the constant guards}}
   %y = mp.div %x, %r : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %y : tensor<4xf16>
 }
@@ -23,34 +23,49 @@ func.func @epsilon_forms(%x: tensor<4xf16>, %n: tensor<4xf16>) {
   // expected-note @below {{its value 1e-10}}
   %a = mp.constant dense<1.0e-10> : tensor<f32>
   %0 = mp.cast %a : (tensor<f32>) -> tensor<f16>
-  // expected-error @below {{epsilon 1e-10 is 0 in f16 and guards nothing: div of 0}}
+  // expected-error @below {{epsilon 1e-10 is 0 in f16 and guards nothing: div by 0}}
   // expected-note @below {{is 0 where}}
   %1 = mp.clip %n min %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
-  // expected-note @below {{is what the constant guards: div of 0}}
+  // expected-note @below {{is the div that the constant guards}}
   %2 = mp.div %x, %1 : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   // expected-note @below {{its value 2e-10}}
   %b = mp.constant dense<2.0e-10> : tensor<f32>
   %3 = mp.cast %b : (tensor<f32>) -> tensor<f16>
-  // expected-error @below {{epsilon 2e-10 is 0 in f16 and guards nothing: log of 0}}
+  // expected-error @below {{epsilon 2e-10 is 0 in f16 and guards nothing: log of 0 is -Inf}}
   // expected-note @below {{is 0 where}}
   %4 = mp.max %x, %3 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
-  // expected-note @below {{guards: log of 0}}
+  // expected-note @below {{is the log that the constant guards}}
   %5 = mp.log %4 : (tensor<4xf16>) -> tensor<4xf16>
   // expected-note @below {{its value 3e-10}}
   %c = mp.constant dense<3.0e-10> : tensor<f32>
   %6 = mp.cast %c : (tensor<f32>) -> tensor<f16>
-  // expected-error @below {{epsilon 3e-10 is 0 in f16 and guards nothing: pow of 0}}
+  // expected-error @below {{epsilon 3e-10 is 0 in f16 and guards nothing: pow of 0 is Inf}}
   // expected-note @below {{is 0 where}}
   %7 = mp.add %x, %6 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
-  // expected-note @below {{guards: pow of 0}}
+  // expected-note @below {{is the pow that the constant guards}}
   %8 = mp.pow %7, %mhalf : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
   // expected-note @below {{its value 4e-10}}
   %d = mp.constant dense<4.0e-10> : tensor<f32>
   %9 = mp.cast %d : (tensor<f32>) -> tensor<f16>
-  // expected-error @below {{epsilon 4e-10 is 0 in f16 and guards nothing: div of 0}}
-  // expected-note @below {{guards: div of 0}}
+  // expected-error @below {{epsilon 4e-10 is 0 in f16 and guards nothing: div by 0}}
+  // expected-note @below {{is the div that the constant guards}}
   %10 = mp.div %x, %9 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
   return
+}
+
+// -----
+
+// The root itself: finite forwards.
+func.func @epsilon_of_a_root(%v: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-note @below {{its value 1e-08}}
+  %eps = mp.constant dense<1.0e-8> : tensor<f32>
+  %0 = mp.cast %eps : (tensor<f32>) -> tensor<f16>
+  // expected-error @below {{epsilon 1e-08 is 0 in f16 and guards nothing: sqrt has an infinite derivative at 0}}
+  // expected-note @below {{is 0 where}}
+  %s = mp.add %v, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  // expected-note @below {{is the sqrt that the constant guards}}
+  %r = mp.sqrt %s : (tensor<4xf16>) -> tensor<4xf16>
+  return %r : tensor<4xf16>
 }
 
 // -----
@@ -60,10 +75,10 @@ func.func @other_formats(%x: tensor<4xbf16>, %h: tensor<4xf8E5M2>) {
   // expected-note @below {{its value 9.99967e-42}}
   %a = mp.constant dense<1.0e-41> : tensor<f32>
   %0 = mp.cast %a : (tensor<f32>) -> tensor<bf16>
-  // expected-error @below {{epsilon 9.99967e-42 is 0 in bf16 and guards nothing: rsqrt of 0}}
+  // expected-error @below {{epsilon 9.99967e-42 is 0 in bf16 and guards nothing: rsqrt of 0 is Inf}}
   // expected-note @below {{is 0 where}}
   %1 = mp.add %x, %0 : (tensor<4xbf16>, tensor<bf16>) -> tensor<4xbf16>
-  // expected-note @below {{guards: rsqrt of 0}}
+  // expected-note @below {{is the rsqrt that the constant guards}}
   %2 = mp.rsqrt %1 : (tensor<4xbf16>) -> tensor<4xbf16>
   // expected-note @below {{its value 5.96046e-06}}
   %b = mp.constant dense<5.96e-6> : tensor<f16>
