@@ -7,6 +7,8 @@
 
 #include "mpopt/Import/ErrorSink.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mpopt;
 
 llvm::StringRef mpopt::getCodeName(ImportCode code) {
@@ -40,17 +42,25 @@ static std::string clean(llvm::StringRef text) {
 
 void ErrorSink::error(ImportCode code, llvm::StringRef node,
                       const llvm::Twine &reason) {
+  // A declaration is read wherever its value is used; it is wrong once.
+  ImportError error{getCodeName(code).str(), clean(node), clean(reason.str())};
+  std::string line = error.str();
+  if (llvm::any_of(result.errors, [&](const ImportError &earlier) {
+        return earlier.str() == line;
+      }))
+    return;
   if (result.errors.size() >= kMaxErrors) {
     ++dropped;
     return;
   }
-  result.errors.push_back(
-      {getCodeName(code).str(), clean(node), clean(reason.str())});
+  result.errors.push_back(std::move(error));
 }
 
 void ErrorSink::warn(const llvm::Twine &text) {
-  if (result.warnings.size() < kMaxErrors)
-    result.warnings.push_back(clean(text.str()));
+  std::string line = clean(text.str());
+  if (result.warnings.size() < kMaxErrors &&
+      !llvm::is_contained(result.warnings, line))
+    result.warnings.push_back(std::move(line));
 }
 
 void ErrorSink::rollBack(Mark mark) {

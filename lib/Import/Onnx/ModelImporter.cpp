@@ -252,7 +252,9 @@ void ModelImporter::run(const FunctionTable &table, const NodeOrders &sorted,
   // What inference and verifiers say belongs to the node in hand.
   ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      sink.error(ImportCode::InferenceFailed, currentNode, diagnostic.str());
+      sink.error(currentNode.empty() ? ImportCode::Invalid
+                                     : ImportCode::InferenceFailed,
+                 currentNode, diagnostic.str());
   });
   OpsetMap opsets = OpsetMap::read(file.model.opset_import(),
                                    file.model.ir_version(), "", nullptr);
@@ -263,8 +265,11 @@ void ModelImporter::run(const FunctionTable &table, const NodeOrders &sorted,
     Block block;
     builder.setInsertionPointToEnd(&block);
     Scope scope;
-    for (const auto &input : file.model.graph().input())
-      types.read(input.type(), input.name());
+    const onnx::GraphProto &graph = file.model.graph();
+    for (const auto *values :
+         {&graph.input(), &graph.output(), &graph.value_info()})
+      for (const auto &value : *values)
+        types.read(value.type(), value.name());
     importInitializers(file.model.graph(), scope);
   }
   result.missingWeights = tensors.missing();

@@ -65,13 +65,11 @@ void ModelImporter::rollBack(const Mark &mark) {
 }
 
 bool ModelImporter::finish(Operation *op) {
-  auto errors = sink.mark().errors;
   if (failed(inferTypes(op, facts)))
     return false;
   // Bodies are not there yet; the whole module is verified at the end.
-  if (op->getNumRegions() == 0)
-    (void)op->getName().verifyInvariants(op);
-  return sink.mark().errors == errors;
+  return op->getNumRegions() > 0 ||
+         succeeded(op->getName().verifyInvariants(op));
 }
 
 Type ModelImporter::declaredType(const onnx::NodeProto &node, unsigned index,
