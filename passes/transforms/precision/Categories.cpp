@@ -16,6 +16,7 @@
 
 #include "passes/transforms/precision/Categories.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
@@ -81,27 +82,49 @@ static bool isParameter(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<mp::ConstantOp>(op))
       return true;
-    if (op->getNumOperands() != 1 || op->getNumRegions())
+    if (!isa<mp::CastOp>(op) && !isViewLike(op))
       return false;
     value = op->getOperand(0);
   }
   return false;
 }
 
-/// Whether `op` adds the bias of a linear layer: a parameter along the last
-/// dim, to a product with a parameter that nobody else reads. For inputs of
-/// more than two dims exporters write torch's linear in these two ops; the sum
-/// belongs to the product and does not promote to the bias's dtype.
+/// How many features a product with a parameter has for its bias to add to;
+/// nothing for other ops, and for those that have their bias already.
+static std::optional<int64_t> getOutputFeatures(Operation *op) {
+  auto dim = [](Value parameter, int64_t fromEnd, int64_t fromFront) {
+    MaybeShape shape = getShape(parameter);
+    if (!shape || !isParameter(parameter) || shape->size() < 2)
+      return std::optional<int64_t>();
+    return std::optional<int64_t>(fromEnd ? (*shape)[shape->size() - fromEnd]
+                                          : (*shape)[fromFront]);
+  };
+  if (auto product = dyn_cast<mp::MatMulOp>(op))
+    return dim(product.getRhs(), product.getTransB() ? 2 : 1, 0);
+  if (auto gemm = dyn_cast<mp::GemmOp>(op); gemm && !gemm.getBias())
+    return dim(gemm.getRhs(), 0, gemm.getTransB() ? 0 : 1);
+  if (auto conv = dyn_cast<mp::ConvOp>(op); conv && !conv.getBias())
+    return dim(conv.getFilter(), 0, 0);
+  return std::nullopt;
+}
+
+/// Whether `op` adds the bias of a linear layer or convolution: a parameter
+/// with one element a feature, to a product with a parameter that nobody else
+/// reads, moved at most (exporters of Keras models put a Squeeze in between).
+/// For inputs of more than two dims exporters write torch's linear in these two
+/// ops; the sum belongs to the product and does not promote to the bias's
+/// dtype.
 static bool addsLinearBias(Operation *op) {
   if (!isa<mp::AddOp>(op))
     return false;
   for (unsigned side : {0, 1}) {
-    auto product = op->getOperand(side).getDefiningOp<mp::MatMulOp>();
     Value bias = op->getOperand(1 - side);
-    MaybeShape shape = getShape(bias);
-    if (product && product->hasOneUse() && isParameter(product.getRhs()) &&
-        isParameter(bias) && shape && !shape->empty() &&
-        getNumElements(shape) == shape->back())
+    std::optional<int64_t> count = getNumElements(getShape(bias));
+    Operation *product = op->getOperand(side).getDefiningOp();
+    while (product && isViewLike(product) && product->hasOneUse())
+      product = product->getOperand(0).getDefiningOp();
+    if (count && product && product->hasOneUse() && isParameter(bias) &&
+        getOutputFeatures(product) == *count && *count > 1)
       return true;
   }
   return false;
