@@ -24,7 +24,19 @@ func.func @behind_the_op(%x: tensor<4xbf16>) -> tensor<4xf64> {
 
 // -----
 
-// Clean: what autocast is for, a rounded constant, widening a 16-bit input,
+// A member of a composite goes by the composite's name.
+func.func @composite(%x: tensor<4xf16>) -> tensor<4xf32> {
+  // expected-note @below {{computes in f16}}
+  %y = mp.add %x, %x {mp.category = "fp32", mp.idiom = #mp.idiom<"layer_norm", 0, true>} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // expected-warning @below {{widened to f32 behind layer_norm in f16}}
+  %z = mp.cast %y : (tensor<4xf16>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+
+// -----
+
+// Clean: what autocast is for, what a whole-model conversion restores for an op
+// that takes FP32 only, a rounded constant, widening a 16-bit input,
 // integers, and narrowing that stays narrow.
 func.func @clean(%x: tensor<4xf16>, %w: tensor<4xf32>, %i: tensor<4xi32>) {
   %0 = mp.add %x, %x {mp.category = "lower"} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
@@ -37,6 +49,7 @@ func.func @clean(%x: tensor<4xf16>, %w: tensor<4xf32>, %i: tensor<4xi32>) {
   %6 = mp.cast %5 : (tensor<4xf16>) -> tensor<4xf32>
   %7 = mp.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %8 = mp.exp %7 {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
+  %9 = mp.cast %8 {origin = #mp.cast_origin<storage>} : (tensor<4xf16>) -> tensor<4xf32>
   return
 }
 

@@ -1,7 +1,7 @@
 // RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-constant-overflow --mp-emit-findings
 
 func.func @f16(%x: tensor<4xf16>) -> tensor<4xf16> {
-  // expected-note @below {{1 of 4 values (25.00%), the first at index 2, are past the largest f16 value, 65504; magnitudes from 1 to 65520}}
+  // expected-note @below {{1 of 4 values (25 %), the first at index 2, are past the largest f16 value, 65504; magnitudes from 1 to 65520}}
   %c = mp.constant dense<[1.0, -65519.9, 65520.0, 3.0]> : tensor<4xf32>
   %0 = mp.cast %c {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
   // expected-error @below {{values of the constant become Inf in f16: what is computed with them is Inf or NaN [MP202 certain]}}
@@ -34,7 +34,7 @@ func.func @others(%x: tensor<4xf32>, %h: tensor<2xf8E4M3FN>) {
   // expected-error @below {{constant 1e+300 becomes Inf in f32}}
   // expected-note @below {{computes with it in f32}}
   %y = mp.mul %x, %0 : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  // expected-note @below {{1 of 2 values (50.00%), the first at index 1, are past the largest f8E4M3FN value, 448}}
+  // expected-note @below {{1 of 2 values (50 %), the first at index 1, are past the largest f8E4M3FN value, 448}}
   %d = mp.constant dense<[464.0, 465.0]> : tensor<2xf16>
   %1 = mp.cast %d : (tensor<2xf16>) -> tensor<2xf8E4M3FN>
   // expected-error @below {{values of the constant become NaN in f8E4M3FN}}

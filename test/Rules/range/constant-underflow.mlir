@@ -92,7 +92,7 @@ func.func @other_formats(%x: tensor<4xbf16>, %h: tensor<4xf8E5M2>) {
 
 // Shares: all of a scale, a tenth, a channel, one element.
 func.func @shares(%x: tensor<10xf16>, %y: tensor<8x10xf16>) {
-  // expected-note @below {{10 of 10 values (100.00%), the first at index 0, are at most half}}
+  // expected-note @below {{10 of 10 values (100 %), the first at index 0, are at most half}}
   %all = mp.constant dense<1.0e-9> : tensor<10xf32>
   %0 = mp.cast %all : (tensor<10xf32>) -> tensor<10xf16>
   // expected-warning @below {{every value of the weight is 0 in f16: what it stands for is gone}}
@@ -102,7 +102,7 @@ func.func @shares(%x: tensor<10xf16>, %y: tensor<8x10xf16>) {
   %2 = mp.cast %tenth : (tensor<10xf32>) -> tensor<10xf16>
   // expected-warning @below {{a tenth or more of the weight is 0 in f16}}
   %3 = mp.mul %x, %2 : (tensor<10xf16>, tensor<10xf16>) -> tensor<10xf16>
-  // expected-note @below {{1 of 16 values (6.25%), the first at index 11}}
+  // expected-note @below {{1 of 16 values (6.2 %), the first at index 11}}
   %few = mp.constant dense<[[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0e-9, 1.0, 1.0, 1.0, 1.0]]> : tensor<2x8xf32>
   %4 = mp.cast %few : (tensor<2x8xf32>) -> tensor<2x8xf16>
   // expected-remark @below {{few values of the weight are 0 in f16, which trained networks bear}}
