@@ -347,7 +347,9 @@ bool Normalization::match(Marker &marker) {
   Operation *result = matchQuotient();
   if (!result)
     return false;
-  int64_t rank = getShape(deviation.input)->size();
+  // A cast that is looked through may know less than its result does.
+  MaybeShape shape = getShape(deviation.input);
+  int64_t rank = shape ? int64_t(shape->size()) : -1;
   StringRef kind = deviation.centred ? "layer_norm" : "rms_norm";
   if (deviation.centred && rank >= 3 && isTail(deviation.axes, rank, 2)) {
     // The last axis of three alone is the usual LayerNorm, unless the groups

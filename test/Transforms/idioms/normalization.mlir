@@ -162,6 +162,22 @@ func.func @instance_norm(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
 
 // -----
 
+// The input's rank is only known behind a cast.
+// CHECK-LABEL: @rank_behind_cast
+func.func @rank_behind_cast(%h: tensor<*xf16>) -> tensor<2x8xf32> {
+  %x = mp.cast %h : (tensor<*xf16>) -> tensor<2x8xf32>
+  %m = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %d = mp.sub %x, %m : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  %q = mp.mul %d, %d : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %v = mp.reduce_mean %q {axes = array<i64: 1>, keep_dims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+  %s = mp.sqrt %v : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  // CHECK: mp.div {{.*}}"layer_norm", 0, true
+  %y = mp.div %d, %s : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
 // Near misses: nothing below is a normalisation.
 
 // The mean and the variance run over different axes.
