@@ -14,6 +14,8 @@
 #ifndef MPOPT_REPORT_FINDING_H
 #define MPOPT_REPORT_FINDING_H
 
+#include "mpopt/Support/Interval.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,12 +34,6 @@ std::string_view toString(Severity severity);
 std::string_view toString(Certainty certainty);
 std::optional<Severity> parseSeverity(std::string_view text);
 std::optional<Certainty> parseCertainty(std::string_view text);
-
-/// A closed interval; either end may be infinite.
-struct Interval {
-  double lo = 0;
-  double hi = 0;
-};
 
 /// The op a finding is about, in the model's words.
 struct OpRef {
