@@ -73,6 +73,20 @@ std::optional<Mix> SilentUpcast::findMix(Operation *op) {
   return mix;
 }
 
+// Whether everything that reads `op`'s result wants it wide or narrows it: an
+// FP32 mask that is added to 16-bit scores in front of an FP32 softmax spreads
+// nowhere.
+static bool endsHere(Operation *op) {
+  Value result = op->getResult(0);
+  return !result.use_empty() &&
+         llvm::all_of(result.getUsers(), [](Operation *user) {
+           if (auto cast = dyn_cast<mp::CastOp>(user))
+             return is16Bit(getElementType(cast.getResult()));
+           auto category = user->getAttrOfType<StringAttr>("mp.category");
+           return category && category.getValue() == "fp32";
+         });
+}
+
 void SilentUpcast::check(ModuleOp module) {
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   bool isAutocast = precision && precision.getValue().starts_with("autocast");
@@ -88,7 +102,7 @@ void SilentUpcast::check(ModuleOp module) {
       return;
     widened.insert(op);
     Operation *maker = mix->wide.getDefiningOp();
-    if (maker && widened.contains(maker))
+    if ((maker && widened.contains(maker)) || endsHere(op))
       return;
     std::string narrow = getDtypeName(getElementType(mix->narrow));
     std::string wide = getDtypeName(getElementType(mix->wide));

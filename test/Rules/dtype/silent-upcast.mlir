@@ -96,3 +96,13 @@ func.func @explicit(%h: tensor<4xf16>, %f: tensor<4xf32>) {
   %3 = mp.add %2, %f : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// Clean: the sum is read by an FP32 op and narrowed at once, so nothing spreads.
+func.func @mask(%scores: tensor<4xf16>, %mask: tensor<4xf32>) {
+  %0 = mp.add %scores, %mask : (tensor<4xf16>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = mp.softmax %0 {axis = 0 : i64, mp.category = "fp32"} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = mp.cast %0 : (tensor<4xf32>) -> tensor<4xf16>
+  return
+}
