@@ -1,0 +1,63 @@
+//===- RangeAnalysis.h - The range of every tensor of a module --*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One forward walk that asks each op's RangeOpInterface. An analysis of the
+// module that rules share: `getAnalysis<RangeAnalysis>()`.
+//
+// What is assumed about an input is the argument attribute `mp.assume`:
+//   {lo = -10.0 : f64, hi = 10.0 : f64, mean = 0.0 : f64, std = 1.0 : f64,
+//    source = "option"}
+// Without it, floats lie in [-10, 10] (mean 0, standard deviation 1), integers
+// in what they index or in their type. The module's `mp.target` names the
+// target profile, `mp.jobs` the number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_ANALYSIS_RANGEANALYSIS_H
+#define MPOPT_ANALYSIS_RANGEANALYSIS_H
+
+#include "mpopt/Transfer/AbstractValue.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+#include "mlir/Pass/AnalysisManager.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace mpopt {
+
+class TargetProfile;
+
+class RangeAnalysis {
+public:
+  explicit RangeAnalysis(mlir::Operation *module);
+  ~RangeAnalysis();
+  RangeAnalysis(RangeAnalysis &&);
+
+  /// As stored: rounded to its dtype. What its users read.
+  const AbstractValue &of(mlir::Value value) const;
+  /// Before it was rounded. Its cells contain every finite value that the op
+  /// can compute, past the edge of the dtype included; its flags are those of
+  /// an infinitely wide dtype.
+  const AbstractValue &preRounding(mlir::Value value) const;
+
+  /// Ops without a transfer function: names and how many there are.
+  const std::map<std::string, unsigned> &unmodelled() const;
+  const TargetProfile &target() const;
+
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+
+private:
+  class Driver;
+  std::unique_ptr<Driver> driver;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_ANALYSIS_RANGEANALYSIS_H

@@ -1,0 +1,58 @@
+//===- Target.h - What the arithmetic of a machine is taken to be -*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In which format a kernel adds and evaluates functions when its operands are
+// of a given one. Data: lib/Transfer/targets/*.json, or a file of that form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TRANSFER_TARGET_H
+#define MPOPT_TRANSFER_TARGET_H
+
+#include "mpopt/Support/FloatFormat.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+class TargetProfile {
+public:
+  /// `gpu-tensorcore` (the default), `ort-cpu`, `strict16`.
+  static std::vector<std::string> names();
+  /// A built-in profile, or the one in a JSON file. The error is one line.
+  static llvm::Expected<std::shared_ptr<const TargetProfile>>
+  find(llvm::StringRef nameOrFile);
+  /// `gpu-tensorcore`.
+  static std::shared_ptr<const TargetProfile> standard();
+
+  const std::string &name() const { return profileName; }
+  /// What is assumed, a sentence.
+  const std::string &summary() const { return text; }
+
+  /// Where products of operands of `format` are summed (matmul, convolution).
+  const FloatFormat &products(const FloatFormat &format) const;
+  /// Where elements of `format` are summed (reductions, norms, softmax, pools).
+  const FloatFormat &sums(const FloatFormat &format) const;
+  /// Where elementwise functions of elements of `format` are computed.
+  const FloatFormat &functions(const FloatFormat &format) const;
+
+private:
+  friend class TargetReader;
+  using Table = std::map<std::string, const FloatFormat *>;
+  std::string profileName, text;
+  Table productTable, sumTable, functionTable;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_TRANSFER_TARGET_H

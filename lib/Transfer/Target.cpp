@@ -1,0 +1,116 @@
+//===- Target.cpp - What the arithmetic of a machine is taken to be
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Transfer/Target.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mpopt;
+
+namespace {
+struct EmbeddedTarget {
+  const char *name, *text;
+};
+} // namespace
+static const EmbeddedTarget kTargets[] = {
+#include "Targets.inc"
+};
+
+namespace mpopt {
+/// Reads the JSON form. Every message starts with the profile's name.
+class TargetReader {
+public:
+  explicit TargetReader(std::string name) { profile->profileName = name; }
+
+  llvm::Expected<std::shared_ptr<const TargetProfile>>
+  read(llvm::StringRef text) {
+    llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
+    if (!json)
+      return fail("no JSON: " + llvm::toString(json.takeError()));
+    const llvm::json::Object *object = json->getAsObject();
+    if (!object || object->getString("schema") != "mpopt-target/1")
+      return fail("its \"schema\" is not \"mpopt-target/1\"");
+    profile->text = object->getString("summary").value_or("").str();
+    for (auto [key, table] : {std::pair("products", &profile->productTable),
+                              std::pair("sums", &profile->sumTable),
+                              std::pair("functions", &profile->functionTable)})
+      if (std::string error = readTable(*object, key, *table); !error.empty())
+        return fail(error);
+    return profile;
+  }
+
+private:
+  llvm::Error fail(const llvm::Twine &text) {
+    return llvm::createStringError("target '" + profile->profileName +
+                                   "': " + text);
+  }
+
+  static std::string readTable(const llvm::json::Object &object,
+                               llvm::StringRef key,
+                               TargetProfile::Table &table) {
+    const llvm::json::Object *entries = object.getObject(key);
+    if (!entries || !entries->getString("*"))
+      return ("\"" + key + "\" needs an entry \"*\"").str();
+    for (const auto &[format, accumulator] : *entries) {
+      const FloatFormat *to = nullptr;
+      if (std::optional<llvm::StringRef> name = accumulator.getAsString())
+        to = FloatFormat::byName(*name);
+      if (!to)
+        return ("\"" + key + "\" of '" + format.str() + "' is no float format")
+            .str();
+      table[format.str().str()] = to;
+    }
+    return {};
+  }
+
+  std::shared_ptr<TargetProfile> profile = std::make_shared<TargetProfile>();
+};
+} // namespace mpopt
+
+std::vector<std::string> TargetProfile::names() {
+  std::vector<std::string> names;
+  for (const EmbeddedTarget &target : kTargets)
+    names.push_back(target.name);
+  return names;
+}
+
+llvm::Expected<std::shared_ptr<const TargetProfile>>
+TargetProfile::find(llvm::StringRef nameOrFile) {
+  for (const EmbeddedTarget &target : kTargets)
+    if (nameOrFile == target.name)
+      return TargetReader(target.name).read(target.text);
+  auto file = llvm::MemoryBuffer::getFile(nameOrFile, /*IsText=*/true);
+  if (!file)
+    return llvm::createStringError("target '" + nameOrFile +
+                                   "': neither a built-in one nor a file (" +
+                                   file.getError().message() + ")");
+  return TargetReader(nameOrFile.str()).read((*file)->getBuffer());
+}
+
+std::shared_ptr<const TargetProfile> TargetProfile::standard() {
+  llvm::Expected<std::shared_ptr<const TargetProfile>> profile =
+      find("gpu-tensorcore");
+  assert(profile && "built-in targets are well formed");
+  return *profile;
+}
+
+static const FloatFormat &lookUp(const std::map<std::string, const FloatFormat *> &table,
+                                 const FloatFormat &format) {
+  auto it = table.find(format.name.str());
+  return *(it == table.end() ? table.find("*") : it)->second;
+}
+
+const FloatFormat &TargetProfile::products(const FloatFormat &format) const {
+  return lookUp(productTable, format);
+}
+const FloatFormat &TargetProfile::sums(const FloatFormat &format) const {
+  return lookUp(sumTable, format);
+}
+const FloatFormat &TargetProfile::functions(const FloatFormat &format) const {
+  return lookUp(functionTable, format);
+}
