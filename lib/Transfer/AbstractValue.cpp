@@ -134,33 +134,6 @@ Cell mpopt::mergeCells(ArrayRef<Cell> cells) {
 
 Cell AbstractValue::hull() const { return mergeCells(cells()); }
 
-FloatRange AbstractValue::range(size_t group) const {
-  FloatRange range;
-  const Cell &cell = this->cell(group);
-  range.finite = cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
-  range.nan = nan;
-  range.posInf = posInf;
-  range.negInf = negInf;
-  range.minNonZero = minNonZero;
-  range.integral = integral;
-  return range;
-}
-
-FloatRange AbstractValue::range() const {
-  if (groups() == 1)
-    return range(0);
-  AbstractValue whole = merged();
-  return whole.range(0);
-}
-
-void AbstractValue::setFlags(const FloatRange &range) {
-  nan = range.nan;
-  posInf = range.posInf;
-  negInf = range.negInf;
-  minNonZero = range.minNonZero;
-  integral = range.integral;
-}
-
 void AbstractValue::copyFlags(const AbstractValue &other) {
   nan = other.nan;
   posInf = other.posInf;
@@ -271,9 +244,9 @@ bool AbstractValue::contains(const AbstractValue &other) const {
   if (norm && (!other.norm || other.norm->axis != norm->axis ||
                other.norm->bound > norm->bound))
     return false;
-  if (rowSum && (!other.rowSum || other.rowSum->axis != rowSum->axis ||
-                 other.rowSum->lo < rowSum->lo ||
-                 other.rowSum->hi > rowSum->hi))
+  if (rowSum &&
+      (!other.rowSum || other.rowSum->axis != rowSum->axis ||
+       other.rowSum->lo < rowSum->lo || other.rowSum->hi > rowSum->hi))
     return false;
   if (rank() != other.rank()) {
     Cell hull = other.hull();
@@ -282,18 +255,16 @@ bool AbstractValue::contains(const AbstractValue &other) const {
            });
   }
   Dims dims = joinDims(*this, other);
-  if (llvm::any_of(llvm::zip(dims, this->dims()),
-                   [](auto pair) {
-                     auto [joined, own] = pair;
-                     return joined < own;
-                   }))
+  if (llvm::any_of(llvm::zip(dims, this->dims()), [](auto pair) {
+        auto [joined, own] = pair;
+        return joined < own;
+      }))
     return false; // groups that do not correspond
   AbstractValue mine = regrouped(dims), theirs = other.regrouped(dims);
-  return llvm::all_of(
-      llvm::zip(mine.cells(), theirs.cells()), [](auto pair) {
-        const auto &[outer, inner] = pair;
-        return inner.empty() || (outer.lo <= inner.lo && inner.hi <= outer.hi);
-      });
+  return llvm::all_of(llvm::zip(mine.cells(), theirs.cells()), [](auto pair) {
+    const auto &[outer, inner] = pair;
+    return inner.empty() || (outer.lo <= inner.lo && inner.hi <= outer.hi);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -338,18 +309,17 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
     result.nan |= (up || down || posInf || negInf) && format->hasNaN;
     result.posInf = result.negInf = false;
   }
-  result.minNonZero = std::max(
-      storeEnd(*format, minNonZero),
-      format->minSubnormal > 0 ? format->minSubnormal : 0);
+  result.minNonZero =
+      std::max(storeEnd(*format, minNonZero),
+               format->minSubnormal > 0 ? format->minSubnormal : 0);
 
   // Each element moves by half a unit in its last place, or by half the
   // smallest subnormal; the factor covers this arithmetic, too.
   double unit = std::ldexp(1.0, -int(format->digits)) + 1e-15;
   double tiny = format->minSubnormal / 2;
   if (norm)
-    result.norm->bound =
-        norm->bound * (1 + unit) * (1 + 1e-15) +
-        std::sqrt(double(norm->count)) * tiny;
+    result.norm->bound = norm->bound * (1 + unit) * (1 + 1e-15) +
+                         std::sqrt(double(norm->count)) * tiny;
   if (rowSum) {
     result.rowSum->lo = rowSum->lo * (1 - unit) - double(rowSum->count) * tiny;
     result.rowSum->hi = rowSum->hi * (1 + unit) + double(rowSum->count) * tiny;

@@ -67,8 +67,9 @@ struct Flags {
     value.negInf = negInf;
     value.integral = integral;
     // All zero: no element has a smaller magnitude than anything.
-    value.minNonZero =
-        std::isinf(minNonZero) ? std::numeric_limits<double>::max() : minNonZero;
+    value.minNonZero = std::isinf(minNonZero)
+                           ? std::numeric_limits<double>::max()
+                           : minNonZero;
     value.source = LikelySource::Weight;
   }
 };
@@ -82,8 +83,8 @@ static AbstractValue summarize(const WeightView &weights,
   Flags flags;
   constexpr int64_t kBlock = 4096;
   double block[kBlock];
-  int64_t size = weights.splat ? std::min<int64_t>(weights.size(), 1)
-                               : weights.size();
+  int64_t size =
+      weights.splat ? std::min<int64_t>(weights.size(), 1) : weights.size();
   int64_t group = 0, left = inner;
   for (int64_t first = 0; first < size; first += kBlock) {
     MutableArrayRef<double> part(block, std::min(kBlock, size - first));
@@ -132,10 +133,10 @@ AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit) {
   if (weights.splat || size <= 1)
     return summarizeWhole(weights);
   if (size <= std::min<int64_t>(limit, kElementwiseConstant))
-    return summarize(weights,
-                     AbstractValue::Dims(weights.shape.begin(),
-                                         weights.shape.end()),
-                     size, 1);
+    return summarize(
+        weights,
+        AbstractValue::Dims(weights.shape.begin(), weights.shape.end()), size,
+        1);
   if (rank == 0)
     return summarizeWhole(weights);
   int64_t axis = rank >= 4 ? 0 : rank - 1;

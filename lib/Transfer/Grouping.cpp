@@ -46,9 +46,8 @@ static SmallVector<size_t> getSteps(ArrayRef<int64_t> dims,
 
 /// Calls `function(index, positions)` for each group of `over`, `positions`
 /// being where each operand with the given steps is.
-static void
-walk(ArrayRef<int64_t> over, ArrayRef<SmallVector<size_t>> steps,
-     llvm::function_ref<void(size_t, ArrayRef<size_t>)> function) {
+static void walk(ArrayRef<int64_t> over, ArrayRef<SmallVector<size_t>> steps,
+                 llvm::function_ref<void(size_t, ArrayRef<size_t>)> function) {
   SmallVector<size_t, 4> positions(steps.size(), 0);
   SmallVector<int64_t, 6> index(over.size(), 0);
   size_t count = countGroups(over);
@@ -284,8 +283,7 @@ AbstractValue AbstractValue::selected(int64_t axis,
     cells.reserve(countGroups(dims));
     for (size_t i = 0; i < outer; ++i)
       for (int64_t index : indices) {
-        auto first =
-            cells_->begin() + (i * groupDims[axis] + index) * inner;
+        auto first = cells_->begin() + (i * groupDims[axis] + index) * inner;
         cells.insert(cells.end(), first, first + inner);
       }
     result = withCells(*this, std::move(dims), std::move(cells));
@@ -367,8 +365,8 @@ AbstractValue AbstractValue::reshaped(ArrayRef<int64_t> from,
   std::optional<NormFact> newNorm;
   std::optional<RowSumFact> newSum;
   for (const Block &block : splitReshape(from, to)) {
-    auto own = ArrayRef(from).slice(block.fromBegin,
-                                    block.fromEnd - block.fromBegin);
+    auto own =
+        ArrayRef(from).slice(block.fromBegin, block.fromEnd - block.fromBegin);
     auto next = ArrayRef(to).slice(block.toBegin, block.toEnd - block.toBegin);
     bool one = own.size() == 1 && next.size() == 1;
     if (one && own[0] < 0 && next[0] < 0)
@@ -408,15 +406,16 @@ AbstractValue AbstractValue::reshaped(ArrayRef<int64_t> from,
                  size_t(norm->axis) + 1 == block.fromEnd) {
         // Rows one after another: their squares add up.
         double rows = double(next[0]) / double(own.back());
-        newNorm = NormFact{int64_t(block.toBegin),
-                           norm->bound * std::sqrt(rows) * (1 + 1e-15),
-                           next[0]};
+        newNorm =
+            NormFact{int64_t(block.toBegin),
+                     norm->bound * std::sqrt(rows) * (1 + 1e-15), next[0]};
       }
     }
   }
   AbstractValue value = regrouped(target);
-  AbstractValue result = withCells(
-      value, dims, std::vector<Cell>(value.cells().begin(), value.cells().end()));
+  AbstractValue result =
+      withCells(value, dims,
+                std::vector<Cell>(value.cells().begin(), value.cells().end()));
   result.norm = newNorm;
   result.rowSum = newSum;
   return result;

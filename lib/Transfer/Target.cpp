@@ -63,7 +63,7 @@ private:
       if (!to)
         return ("\"" + key + "\" of '" + format.str() + "' is no float format")
             .str();
-      table[format.str().str()] = to;
+      table[format.str()] = to;
     }
     return {};
   }
@@ -99,8 +99,9 @@ std::shared_ptr<const TargetProfile> TargetProfile::standard() {
   return *profile;
 }
 
-static const FloatFormat &lookUp(const std::map<std::string, const FloatFormat *> &table,
-                                 const FloatFormat &format) {
+static const FloatFormat &
+lookUp(const std::map<std::string, const FloatFormat *> &table,
+       const FloatFormat &format) {
   auto it = table.find(format.name.str());
   return *(it == table.end() ? table.find("*") : it)->second;
 }

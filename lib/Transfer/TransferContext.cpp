@@ -44,9 +44,8 @@ static bool losesNothing(Type from, Type to) {
 static Value getSource(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<mp::IdentityOp>(op) &&
-        !(isa<mp::CastOp>(op) &&
-          losesNothing(getElementType(op->getOperand(0)),
-                       getElementType(value))))
+        !(isa<mp::CastOp>(op) && losesNothing(getElementType(op->getOperand(0)),
+                                              getElementType(value))))
       break;
     value = op->getOperand(0);
   }

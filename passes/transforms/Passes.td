@@ -51,4 +51,18 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }
 
+def PrintRanges : Pass<"mp-print-ranges", "::mlir::ModuleOp"> {
+  let summary = "Print what the range analysis knows of every result";
+  let description = [{
+    A remark per argument and result: the bounds before the result is rounded to
+    its dtype, group by group in row-major order (the groups' dims in front
+    where there are several), NaN and infinities that may be stored, facts, and
+    the likely tier. Changes nothing. An op without a transfer function gets one
+    remark that says so.
+  }];
+  let options = [
+    Option<"likely", "likely", "bool", "false", "print the likely tier, too">,
+  ];
+}
+
 #endif // MPOPT_PASSES_TRANSFORMS_PASSES_TD

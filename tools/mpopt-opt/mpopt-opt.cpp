@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Transfer/RangeInterface.h"
 #include "passes/rules/Rules.h"
 #include "passes/transforms/Passes.h"
 
@@ -15,6 +16,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mpopt::mp::MPDialect, mlir::func::FuncDialect>();
+  mpopt::registerTransferModels(registry);
   mpopt::registerMPOPTPasses();
   mpopt::registerRulesPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(

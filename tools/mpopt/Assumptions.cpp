@@ -12,6 +12,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -56,6 +58,12 @@ static Assumption assume(StringRef name, const InputRange *range,
   return assumption;
 }
 
+static std::string getInputName(BlockArgument input) {
+  std::string name = getValueName(input).str();
+  // mp IR that was written by hand.
+  return name.empty() ? "arg" + std::to_string(input.getArgNumber()) : name;
+}
+
 llvm::Expected<std::vector<Assumption>>
 mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   std::vector<Assumption> assumptions;
@@ -63,10 +71,7 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   auto functions = module.getOps<func::FuncOp>();
   if (!functions.empty())
     for (BlockArgument input : (*functions.begin()).getArguments()) {
-      std::string name = getValueName(input).str();
-      // mp IR that was written by hand.
-      if (name.empty())
-        name = "arg" + std::to_string(input.getArgNumber());
+      std::string name = getInputName(input);
       auto range = options.inputs.find(name);
       bool named = range != options.inputs.end();
       unused.erase(name);
@@ -78,4 +83,31 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
     return llvm::createStringError("--input: the model has no input '" +
                                    unused.begin()->first + "'");
   return assumptions;
+}
+
+void mpopt::setAssumptions(ArrayRef<Assumption> assumptions, ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (functions.empty())
+    return;
+  func::FuncOp function = *functions.begin();
+  llvm::StringMap<const Assumption *> byName;
+  for (const Assumption &assumption : assumptions)
+    byName[assumption.input] = &assumption;
+  Builder builder(module.getContext());
+  for (BlockArgument input : function.getArguments()) {
+    const Assumption *assumption = byName.lookup(getInputName(input));
+    if (!assumption)
+      continue;
+    auto number = [&](StringRef key, double value) {
+      return builder.getNamedAttr(key, builder.getF64FloatAttr(value));
+    };
+    function.setArgAttr(
+        input.getArgNumber(), "mp.assume",
+        builder.getDictionaryAttr(
+            {number("lo", assumption->bound.lo),
+             number("hi", assumption->bound.hi),
+             number("mean", assumption->mean), number("std", assumption->std),
+             builder.getNamedAttr("source",
+                                  builder.getStringAttr(assumption->source))}));
+  }
 }

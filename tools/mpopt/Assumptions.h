@@ -21,6 +21,10 @@ namespace mpopt {
 llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
                                                         mlir::ModuleOp module);
 
+/// Leaves them on the module's arguments, as `mp.assume` (RangeAnalysis.h).
+void setAssumptions(llvm::ArrayRef<Assumption> assumptions,
+                    mlir::ModuleOp module);
+
 } // namespace mpopt
 
 #endif // MPOPT_TOOLS_MPOPT_ASSUMPTIONS_H

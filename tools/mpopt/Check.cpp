@@ -16,6 +16,7 @@
 #include "RangeDump.h"
 
 #include "mpopt/Report/Report.h"
+#include "mpopt/Transfer/RangeInterface.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/STLExtras.h"
@@ -83,8 +84,15 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     return assumptions.takeError();
   report.assumptions = std::move(*assumptions);
 
+  setAssumptions(report.assumptions, *imported.module);
+
   std::vector<Finding> findings;
-  if (llvm::Error error = runPipeline(options, *imported.module, findings))
+  std::string ranges;
+  if (llvm::Error error = runPipeline(
+          options, *imported.module, findings, [&](const RangeAnalysis &known) {
+            llvm::raw_string_ostream os(ranges);
+            dumpRanges(os, *imported.module, imported, known);
+          }))
     return error;
   listFindings(std::move(findings), options.minCertainty, report);
   if (auto precision =
@@ -95,10 +103,8 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     report.policy = policy.str();
 
   if (!options.rangesFile.empty())
-    if (llvm::Error error =
-            writeOutput(options.rangesFile, [&](llvm::raw_ostream &os) {
-              dumpRanges(os, *imported.module, imported);
-            }))
+    if (llvm::Error error = writeOutput(
+            options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
       return error;
   if (!options.keepFile.empty())
     return writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
@@ -113,7 +119,9 @@ static std::optional<ModelReport> checkModel(const Options &options,
   auto start = std::chrono::steady_clock::now();
   // Passes work on the module, one after another: threads would only cost.
   // Weight scans have their own.
-  MLIRContext context(MLIRContext::Threading::DISABLED);
+  DialectRegistry registry;
+  registerTransferModels(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {
     printImportErrors(path, imported);

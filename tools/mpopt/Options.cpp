@@ -178,6 +178,7 @@ Error Validator::checkJudging() {
       !llvm::is_contained(kTargets, line.target))
     return fail("--target: '" + line.target + "' is not " +
                 listWords(kTargets) + "; files come in a later release");
+  options.target = line.target;
 
   options.method = line.method;
   if (line.assume.getNumOccurrences()) {

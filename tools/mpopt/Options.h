@@ -44,6 +44,7 @@ struct Options {
   // Judging.
   std::string precision = "auto";
   std::string policy; ///< Empty: the default one.
+  std::string target; ///< Empty: the default one.
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
   ImportOptions import;

@@ -31,6 +31,8 @@ static void setOptions(const Options &options, ModuleOp module) {
         builder.getNamedAttr(key, builder.getF64FloatAttr(value)));
   if (!thresholds.empty())
     module->setAttr("mp.thresholds", builder.getDictionaryAttr(thresholds));
+  if (!options.target.empty())
+    module->setAttr("mp.target", builder.getStringAttr(options.target));
   if (options.jobs)
     module->setAttr("mp.jobs", builder.getI64IntegerAttr(options.jobs));
 }
@@ -56,8 +58,30 @@ static void addRules(const Options &options, OpPassManager &passes) {
   }
 }
 
-llvm::Error mpopt::runPipeline(const Options &options, ModuleOp module,
-                               std::vector<Finding> &findings) {
+namespace {
+// By hand, since a callback is no option of a textual pipeline.
+class DumpRanges : public PassWrapper<DumpRanges, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DumpRanges)
+
+  using Callback = llvm::function_ref<void(const RangeAnalysis &)>;
+  explicit DumpRanges(Callback dump) : dump(dump) {}
+  StringRef getName() const override { return "DumpRanges"; }
+
+  void runOnOperation() override {
+    dump(getAnalysis<RangeAnalysis>());
+    markAllAnalysesPreserved();
+  }
+
+private:
+  Callback dump;
+};
+} // namespace
+
+llvm::Error
+mpopt::runPipeline(const Options &options, ModuleOp module,
+                   std::vector<Finding> &findings,
+                   llvm::function_ref<void(const RangeAnalysis &)> dump) {
   setOptions(options, module);
   std::string firstError;
   ScopedDiagnosticHandler handler(
@@ -75,6 +99,8 @@ llvm::Error mpopt::runPipeline(const Options &options, ModuleOp module,
   addTransforms(options, passes);
   addRules(options, passes);
   passes.addPass(createCollectFindings(findings));
+  if (!options.rangesFile.empty())
+    passes.addPass(std::make_unique<DumpRanges>(dump));
   if (succeeded(passes.run(module)))
     return llvm::Error::success();
   return llvm::createStringError(firstError.empty() ? "the analysis failed"

@@ -10,14 +10,18 @@
 
 #include "Options.h"
 
+#include "mpopt/Analysis/RangeAnalysis.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mpopt {
 
 /// Recognises idioms, applies the precision, runs the selected rules. The
-/// findings of all certainties are appended. The error is one line.
+/// findings of all certainties are appended. With `--dump-ranges`, `dump` is
+/// called with the ranges that the rules saw. The error is one line.
 llvm::Error runPipeline(const Options &options, mlir::ModuleOp module,
-                        std::vector<Finding> &findings);
+                        std::vector<Finding> &findings,
+                        llvm::function_ref<void(const RangeAnalysis &)> dump);
 
 } // namespace mpopt
 

@@ -14,11 +14,31 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt;
 using llvm::json::OStream;
 
-static void writeTensor(OStream &json, Value value) {
+/// 0 where it is not known, and where there is no other value than 0.
+static double getMinNonZero(const AbstractValue &value) {
+  Cell hull = value.hull();
+  return hull.absMax() == 0 ? 0 : value.minNonZero;
+}
+
+static void writeLikely(OStream &json, Value value,
+                        const RangeAnalysis &ranges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  Cell cell = computed.hull();
+  bool known = computed.hasLikely() && !cell.empty();
+  json.attribute("lo", known ? jsonNumber(cell.likelyLo) : "-inf");
+  json.attribute("hi", known ? jsonNumber(cell.likelyHi) : "inf");
+  json.attribute("mean", known ? jsonNumber(cell.mean) : nullptr);
+  json.attribute("std", known ? jsonNumber(std::sqrt(cell.variance)) : nullptr);
+}
+
+static void writeTensor(OStream &json, Value value,
+                        const RangeAnalysis &ranges) {
   Type element = getElementType(value);
   json.attribute("dtype", getDtypeName(element));
   if (MaybeShape shape = getShape(value))
@@ -28,19 +48,20 @@ static void writeTensor(OStream &json, Value value) {
     });
   else
     json.attribute("shape", nullptr);
-  json.attribute("lo", "-inf");
-  json.attribute("hi", "inf");
-  // What is no float for sure has none of these.
-  bool maybe = !isa<IntegerType>(element);
-  for (StringRef flag : {"nan", "posinf", "neginf"})
-    json.attribute(flag, maybe);
-  json.attribute("min_nonzero", 0);
-  json.attributeObject("likely", [&] {
-    json.attribute("lo", "-inf");
-    json.attribute("hi", "inf");
-    json.attribute("mean", nullptr);
-    json.attribute("std", nullptr);
-  });
+  // Bounds as computed, flags as stored.
+  Cell computed = ranges.preRounding(value).hull();
+  const AbstractValue &stored = ranges.of(value);
+  if (computed.empty()) {
+    // No element is finite; an interval that is never left is [0, 0].
+    computed = Cell{0, 0};
+  }
+  json.attribute("lo", jsonNumber(computed.lo));
+  json.attribute("hi", jsonNumber(computed.hi));
+  json.attribute("nan", stored.nan);
+  json.attribute("posinf", stored.posInf);
+  json.attribute("neginf", stored.negInf);
+  json.attribute("min_nonzero", jsonNumber(getMinNonZero(stored)));
+  json.attributeObject("likely", [&] { writeLikely(json, value, ranges); });
 }
 
 static void writeNames(OStream &json, StringRef key,
@@ -52,7 +73,8 @@ static void writeNames(OStream &json, StringRef key,
 }
 
 void mpopt::dumpRanges(llvm::raw_ostream &os, ModuleOp module,
-                       const ImportResult &imported) {
+                       const ImportResult &imported,
+                       const RangeAnalysis &ranges) {
   OStream json(os, /*IndentSize=*/1);
   llvm::StringSet<> written;
   auto write = [&](Value value) {
@@ -60,7 +82,7 @@ void mpopt::dumpRanges(llvm::raw_ostream &os, ModuleOp module,
     if (!isa<TensorType>(value.getType()) || name.empty() ||
         !written.insert(name).second)
       return;
-    json.attributeObject(name, [&] { writeTensor(json, value); });
+    json.attributeObject(name, [&] { writeTensor(json, value, ranges); });
   };
   json.object([&] {
     json.attribute("schema", "mpopt-ranges/1");

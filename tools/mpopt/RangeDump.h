@@ -8,16 +8,16 @@
 #ifndef MPOPT_TOOLS_MPOPT_RANGEDUMP_H
 #define MPOPT_TOOLS_MPOPT_RANGEDUMP_H
 
+#include "mpopt/Analysis/RangeAnalysis.h"
 #include "mpopt/Import/Import.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 namespace mpopt {
 
-/// `mpopt-ranges/1`: every tensor that the model names. Nothing is known about
-/// values yet, so every bound is infinite and a float may be anything.
+/// `mpopt-ranges/1`: every tensor that the model names.
 void dumpRanges(llvm::raw_ostream &os, mlir::ModuleOp module,
-                const ImportResult &imported);
+                const ImportResult &imported, const RangeAnalysis &ranges);
 
 } // namespace mpopt
 

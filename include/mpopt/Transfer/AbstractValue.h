@@ -42,6 +42,8 @@
 
 namespace mpopt {
 
+struct FloatRange;
+
 /// What the likely tier of a value rests on, best first.
 enum class LikelySource : uint8_t {
   Weight,     ///< the values themselves

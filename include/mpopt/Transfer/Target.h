@@ -1,4 +1,5 @@
-//===- Target.h - What the arithmetic of a machine is taken to be -*- C++ -*-===//
+//===- Target.h - What the arithmetic of a machine is taken to be -*- C++
+//-*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,0 +1,337 @@
+//===- RangeAnalysis.cpp - The range of every tensor of a module
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A plain walk in program order: values are defined before they are used, and
+// bodies are the business of the ops that have them (`TransferContext::walk`),
+// so no fixpoint solver is needed. Constants are summarised when somebody asks:
+// linear ops read the bytes of their weights themselves.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Analysis/RangeAnalysis.h"
+
+#include "InputRanges.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Interfaces/Interfaces.h"
+#include "mpopt/Transfer/ConstantRange.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Entry {
+  AbstractValue pre, stored;
+};
+} // namespace
+
+class RangeAnalysis::Driver : public TransferContext {
+public:
+  explicit Driver(Operation *module);
+
+  const AbstractValue &of(Value value) override { return get(value).stored; }
+  const AbstractValue &preRounding(Value value) override {
+    return get(value).pre;
+  }
+  std::optional<WeightView> weights(Value value) override;
+  const ShapeFacts &shapes() override { return facts; }
+  const TargetProfile &target() override { return *profile; }
+  size_t maxGroups() const override { return groupLimit; }
+  unsigned jobs() const override { return threads; }
+  void setArgument(BlockArgument argument, AbstractValue value) override {
+    setValue(argument, std::move(value));
+  }
+  void walk(Region &region, bool join) override;
+
+  std::map<std::string, unsigned> unmodelled;
+  std::shared_ptr<const TargetProfile> profile;
+
+protected:
+  void setValue(Value value, AbstractValue pre) override;
+
+private:
+  const Entry &get(Value value);
+  void visit(Operation *op);
+  void visitFunction(FunctionOpInterface function);
+  Entry summarize(mp::ConstantOp constant);
+
+  // Entries do not move: transfer functions hold references to several.
+  llvm::DenseMap<Value, std::unique_ptr<Entry>> entries;
+  ShapeFacts facts;
+  size_t groupLimit = 0;
+  unsigned threads = 0;
+  bool joining = false;
+  /// Ops that were walked; bodies of loops several times.
+  llvm::DenseSet<Operation *> counted;
+};
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// What every value of a dtype is, whatever a transfer function says.
+static void fitInteger(AbstractValue &value, IntegerType type, Value of) {
+  AbstractValue all = TransferContext::anything(of);
+  const Cell &range = all.cell(0);
+  bool wraps = value.mayBeNonFinite();
+  for (const Cell &cell : value.cells())
+    wraps |= !cell.empty() && (cell.lo < range.lo || cell.hi > range.hi);
+  if (wraps) {
+    LikelySource source = value.source;
+    Cell likely = value.hull();
+    value = all;
+    // The estimate stays if it fits: wrapping is not what one expects.
+    Cell &cell = value.mutableCells().front();
+    if (source != LikelySource::Unknown && likely.likelyLo >= range.lo &&
+        likely.likelyHi <= range.hi) {
+      likely.lo = range.lo;
+      likely.hi = range.hi;
+      cell = likely;
+      value.source = source;
+    }
+  }
+  value.nan = value.posInf = value.negInf = false;
+  value.integral = true;
+}
+
+/// Axes that the type does not have, or has in another size, are merged: a
+/// transfer function need not know what type inference learnt elsewhere.
+static void fitShape(AbstractValue &value, Value of) {
+  MaybeShape shape = getShape(of);
+  size_t rank = shape ? shape->size() : 0;
+  if (rank == value.rank()) {
+    for (size_t axis = 0; axis < rank; ++axis)
+      if (value.dims()[axis] != 1 && (*shape)[axis] >= 0 &&
+          value.dims()[axis] != (*shape)[axis])
+        value = value.merging(axis);
+    return;
+  }
+  AbstractValue merged(AbstractValue::Dims(rank, 1), value.hull());
+  merged.copyFlags(value);
+  value = std::move(merged);
+}
+
+/// Facts say something about single elements, too, and bounds limit what one
+/// expects.
+static void fitCells(AbstractValue &value) {
+  double limit = std::numeric_limits<double>::infinity();
+  if (value.norm)
+    limit = value.norm->bound;
+  double lo = -limit, hi = limit;
+  if (value.rowSum) {
+    lo = std::max(lo, 0.0);
+    hi = std::min(hi, value.rowSum->hi);
+  }
+  double least = std::numeric_limits<double>::max();
+  bool likely = value.hasLikely();
+  for (Cell &cell : value.mutableCells()) {
+    if (cell.empty()) {
+      cell.lo = std::numeric_limits<double>::infinity();
+      cell.hi = -cell.lo;
+      continue;
+    }
+    cell.lo = std::max(cell.lo, lo);
+    cell.hi = std::min(cell.hi, hi);
+    if (cell.lo > 0)
+      least = std::min(least, cell.lo);
+    else if (cell.hi < 0)
+      least = std::min(least, -cell.hi);
+    else if (cell.lo != 0 || cell.hi != 0)
+      least = 0;
+    if (!likely)
+      continue;
+    if (std::isnan(cell.mean) || std::isnan(cell.variance) ||
+        std::isnan(cell.likelyLo) || std::isnan(cell.likelyHi)) {
+      value.source = LikelySource::Unknown;
+      continue;
+    }
+    cell.mean = std::clamp(cell.mean, cell.lo, std::max(cell.lo, cell.hi));
+    cell.likelyLo = std::clamp(cell.likelyLo, cell.lo, cell.mean);
+    cell.likelyHi =
+        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, cell.hi));
+    // Popoviciu: what lies in an interval varies no more than its ends do.
+    double half = (cell.hi - cell.lo) / 2;
+    cell.variance = std::clamp(cell.variance, 0.0, half * half);
+  }
+  value.minNonZero = std::max(value.minNonZero, least);
+  if (value.integral)
+    value.minNonZero = std::max(value.minNonZero, 1.0);
+}
+
+void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  fitShape(pre, value);
+  pre = pre.limited(groupLimit);
+  Type element = getElementType(value);
+  if (auto integer = dyn_cast<IntegerType>(element))
+    fitInteger(pre, integer, value);
+  fitCells(pre);
+  std::unique_ptr<Entry> &entry = entries[value];
+  if (entry && joining)
+    pre = entry->pre.join(pre);
+  AbstractValue stored = pre.stored(getFloatFormat(element));
+  if (entry)
+    *entry = Entry{std::move(pre), std::move(stored)};
+  else
+    entry = std::make_unique<Entry>(Entry{std::move(pre), std::move(stored)});
+}
+
+Entry RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
+  Value value = constant.getResult();
+  Type element = getElementType(value);
+  std::optional<WeightView> view = weights(value);
+  AbstractValue pre =
+      view ? summarizeWeights(*view, groupLimit) : anything(value);
+  if (isa<IntegerType>(element))
+    pre.integral = true;
+  fitCells(pre);
+  return Entry{pre, pre.stored(getFloatFormat(element))};
+}
+
+const Entry &RangeAnalysis::Driver::get(Value value) {
+  std::unique_ptr<Entry> &entry = entries[value];
+  if (entry)
+    return *entry;
+  if (auto constant = value.getDefiningOp<mp::ConstantOp>())
+    entry = std::make_unique<Entry>(summarize(constant));
+  else // never computed: a body that nobody walks
+    entry = std::make_unique<Entry>(Entry{anything(value), anything(value)});
+  return *entry;
+}
+
+std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {
+  WeightView view;
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto cast = dyn_cast<mp::CastOp>(op)) {
+      const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));
+      if (!to || cast.getSaturate() || cast.getRoundMode() ||
+          !getFloatFormat(getElementType(cast.getInput())))
+        return std::nullopt;
+      view.roundings.insert(view.roundings.begin(), to);
+    } else if (!isa<mp::IdentityOp>(op)) {
+      break;
+    }
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<mp::ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  Type element = getElementType(value);
+  if (!isa<FloatType>(element) && !isa<IntegerType>(element))
+    return std::nullopt;
+  view.elementType = element;
+  view.shape = *getShape(value);
+  std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+  if (!bytes)
+    return std::nullopt;
+  view.data = bytes->data;
+  view.splat = bytes->splat;
+  return view;
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+void RangeAnalysis::Driver::visit(Operation *op) {
+  if (auto function = dyn_cast<FunctionOpInterface>(op))
+    return visitFunction(function);
+  if (isa<mp::ConstantOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return;
+  if (auto elements = dyn_cast<ElementInferenceOpInterface>(op))
+    for (OpResult result : op->getResults())
+      facts.set(result,
+                elements.inferElementsOf(result.getResultNumber(), facts));
+
+  Operation *outer = std::exchange(current, op);
+  auto transfer = dyn_cast<RangeOpInterface>(op);
+  bool join = joining;
+  if (!join)
+    for (Value result : op->getResults())
+      entries.erase(result);
+  if (transfer)
+    transfer.transfer(*this);
+  else if (counted.insert(op).second)
+    ++unmodelled[op->getName().getStringRef().str()];
+  for (Value result : op->getResults())
+    if (!transfer || !entries.contains(result))
+      setValue(result, anything(result));
+  current = outer;
+}
+
+void RangeAnalysis::Driver::walk(Region &region, bool join) {
+  bool outer = std::exchange(joining, joining || join);
+  for (Operation &op : region.getOps())
+    visit(&op);
+  joining = outer;
+}
+
+void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
+  if (function.isExternal())
+    return;
+  for (BlockArgument argument : function.getArguments())
+    setValue(argument,
+             inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
+                                      argument.getArgNumber(), "mp.assume")));
+  walk(function.getFunctionBody(), /*join=*/false);
+}
+
+/// Groups and ops together stay under this many cells, so that the time does
+/// not depend on how wide the tensors are.
+static constexpr size_t kCellBudget = 1 << 23;
+static constexpr size_t kMostGroups = 8192, kFewestGroups = 64;
+
+RangeAnalysis::Driver::Driver(Operation *module) {
+  size_t ops = 0;
+  module->walk([&](Operation *) { ++ops; });
+  groupLimit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
+  if (auto jobs = module->getAttrOfType<IntegerAttr>("mp.jobs"))
+    threads = jobs.getInt();
+  profile = TargetProfile::standard();
+  if (auto name = module->getAttrOfType<StringAttr>("mp.target")) {
+    llvm::Expected<std::shared_ptr<const TargetProfile>> found =
+        TargetProfile::find(name);
+    // Whoever sets the attribute checks it.
+    if (found)
+      profile = *found;
+    else
+      llvm::consumeError(found.takeError());
+  }
+  for (Region &region : module->getRegions())
+    walk(region, /*join=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// RangeAnalysis
+//===----------------------------------------------------------------------===//
+
+RangeAnalysis::RangeAnalysis(Operation *module)
+    : driver(std::make_unique<Driver>(module)) {}
+RangeAnalysis::RangeAnalysis(RangeAnalysis &&) = default;
+RangeAnalysis::~RangeAnalysis() = default;
+
+const AbstractValue &RangeAnalysis::of(Value value) const {
+  return driver->of(value);
+}
+const AbstractValue &RangeAnalysis::preRounding(Value value) const {
+  return driver->preRounding(value);
+}
+const std::map<std::string, unsigned> &RangeAnalysis::unmodelled() const {
+  return driver->unmodelled;
+}
+const TargetProfile &RangeAnalysis::target() const { return *driver->profile; }
+
+bool RangeAnalysis::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &preserved) {
+  return !preserved.isPreserved<RangeAnalysis>();
+}

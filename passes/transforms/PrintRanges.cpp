@@ -1,0 +1,113 @@
+//===- PrintRanges.cpp - What the range analysis knows, as remarks
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/transforms/Passes.h"
+
+#include "mpopt/Analysis/RangeAnalysis.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_PRINTRANGES
+#include "passes/transforms/Passes.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Six digits, enough to tell 65504 from 65520.
+static std::string number(double value) {
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
+  return llvm::formatv("{0}", llvm::format("%.6g", value)).str();
+}
+
+static void printCells(const AbstractValue &value, bool likely,
+                       llvm::raw_ostream &os) {
+  constexpr size_t kMost = 8;
+  if (value.groups() > 1) {
+    os << '{';
+    llvm::interleave(value.dims(), os, "x");
+    os << "} ";
+  }
+  for (const Cell &cell : value.cells().take_front(kMost)) {
+    if (&cell != value.cells().begin())
+      os << ' ';
+    if (likely)
+      os << '[' << number(cell.likelyLo) << ", " << number(cell.likelyHi)
+         << "] mean " << number(cell.mean) << " std "
+         << number(std::sqrt(cell.variance));
+    else if (cell.empty())
+      os << "none";
+    else
+      os << '[' << number(cell.lo) << ", " << number(cell.hi) << ']';
+  }
+  if (value.groups() > kMost)
+    os << " ...";
+}
+
+static std::string describe(const AbstractValue &pre,
+                            const AbstractValue &stored, bool likely) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printCells(pre, /*likely=*/false, os);
+  if (stored.nan)
+    os << " nan";
+  if (stored.posInf)
+    os << " +inf";
+  if (stored.negInf)
+    os << " -inf";
+  if (pre.integral)
+    os << " integral";
+  if (pre.norm)
+    os << " norm(" << pre.norm->axis << ") <= " << number(pre.norm->bound);
+  if (pre.rowSum)
+    os << " sum(" << pre.rowSum->axis << ") in [" << number(pre.rowSum->lo)
+       << ", " << number(pre.rowSum->hi) << ']';
+  if (likely && pre.hasLikely()) {
+    os << " likely (" << toString(pre.source) << ") ";
+    printCells(pre, /*likely=*/true, os);
+  }
+  return text;
+}
+
+namespace {
+struct PrintRanges : mpopt::impl::PrintRangesBase<PrintRanges> {
+  using PrintRangesBase::PrintRangesBase;
+
+  void runOnOperation() override {
+    auto &ranges = getAnalysis<RangeAnalysis>();
+    auto text = [&](Value value) {
+      return describe(ranges.preRounding(value), ranges.of(value), likely);
+    };
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto function = dyn_cast<FunctionOpInterface>(op))
+        for (BlockArgument argument : function.getArguments())
+          op->emitRemark() << "argument " << argument.getArgNumber() << ": "
+                           << text(argument);
+      if (op->getNumResults() == 0)
+        return;
+      if (!isa<RangeOpInterface, mp::ConstantOp>(op)) {
+        op->emitRemark("no transfer function");
+        return;
+      }
+      for (OpResult result : op->getResults()) {
+        auto remark = op->emitRemark();
+        if (op->getNumResults() > 1)
+          remark << '#' << result.getResultNumber() << ": ";
+        remark << text(result);
+      }
+    });
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
