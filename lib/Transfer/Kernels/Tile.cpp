@@ -1,0 +1,430 @@
+//===- Tile.cpp - The inner loops of the range kernels
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums are kept in the lanes of explicit vectors, because no compiler reorders
+// floating additions by itself. The templates are inlined into one function per
+// instruction set and vector length.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tile.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+using namespace mpopt::kernels;
+
+#define INLINE [[gnu::always_inline]] static inline
+
+namespace {
+template <typename T, unsigned Bytes> struct VectorOf {
+  typedef T type __attribute__((vector_size(Bytes)));
+};
+template <typename T, unsigned Bytes>
+using Vector = typename VectorOf<T, Bytes>::type;
+
+template <typename T> struct IntegerOf;
+template <> struct IntegerOf<float> {
+  using type = int32_t;
+};
+template <> struct IntegerOf<double> {
+  using type = int64_t;
+};
+template <typename T> using Integer = typename IntegerOf<T>::type;
+} // namespace
+
+template <typename V, typename T> INLINE V load(const T *from) {
+  V value;
+  std::memcpy(&value, from, sizeof(V));
+  return value;
+}
+
+template <typename T, unsigned Bytes>
+INLINE Vector<T, Bytes> magnitude(Vector<T, Bytes> value) {
+  using Bits = Vector<Integer<T>, Bytes>;
+  constexpr auto mask = Integer<T>(~std::make_unsigned_t<Integer<T>>(0) >> 1);
+  return (Vector<T, Bytes>)((Bits)value & mask);
+}
+
+/// to[lane] += value[lane], in double.
+template <typename T, unsigned Bytes>
+INLINE void flush(double *to, Vector<T, Bytes> value) {
+  using Wide = Vector<double, Bytes * 8 / sizeof(T)>;
+  Wide sum = load<Wide>(to) + __builtin_convertvector(value, Wide);
+  std::memcpy(to, &sum, sizeof(sum));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// Columns are outputs: the lanes are columns, coefficients are broadcast.
+template <typename T, unsigned Bytes>
+INLINE void sumColumns(const T *tile, size_t stride, size_t rows, size_t cols,
+                       const T *q, size_t qs, double *sums, size_t ss) {
+  using V = Vector<T, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(T);
+  for (size_t column = 0; column < cols; column += lanes) {
+    V centre{}, radius{}, mean{}, variance{}, terms{}, squares{}, sixth{};
+    const T *at = tile + column;
+    if (q) {
+      for (size_t row = 0; row < rows; ++row, at += stride) {
+        V w = load<V>(at), size = magnitude<T, Bytes>(w), square = w * w;
+        centre += w * q[row];
+        radius += size * q[qs + row];
+        mean += w * q[2 * qs + row];
+        variance += square * q[3 * qs + row];
+        terms += size * q[4 * qs + row];
+        squares += square;
+        V product = square * q[5 * qs + row];
+        sixth += product * product * product;
+      }
+      flush<T, Bytes>(sums + Radius * ss + column, radius);
+      flush<T, Bytes>(sums + Mean * ss + column, mean);
+      flush<T, Bytes>(sums + Variance * ss + column, variance);
+    } else {
+      for (size_t row = 0; row < rows; ++row, at += stride) {
+        V w = load<V>(at), square = w * w;
+        centre += w;
+        terms += magnitude<T, Bytes>(w);
+        squares += square;
+        sixth += square * square * square;
+      }
+    }
+    flush<T, Bytes>(sums + Centre * ss + column, centre);
+    flush<T, Bytes>(sums + Terms * ss + column, terms);
+    flush<T, Bytes>(sums + Squares * ss + column, squares);
+    flush<T, Bytes>(sums + Sixth * ss + column, sixth);
+  }
+}
+
+/// Rows are outputs: the lanes are terms.
+template <typename T, unsigned Bytes>
+INLINE void sumRows(const T *tile, size_t stride, size_t rows, size_t cols,
+                    const T *q, size_t qs, double *sums, size_t) {
+  using V = Vector<T, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(T);
+  for (size_t row = 0; row < rows; ++row) {
+    V centre{}, radius{}, mean{}, variance{}, terms{}, squares{}, sixth{};
+    const T *at = tile + row * stride;
+    double *to = sums + row * kSums * kLanes;
+    if (q) {
+      for (size_t column = 0; column < cols; column += lanes) {
+        V w = load<V>(at + column), size = magnitude<T, Bytes>(w);
+        V square = w * w;
+        centre += w * load<V>(q + column);
+        radius += size * load<V>(q + qs + column);
+        mean += w * load<V>(q + 2 * qs + column);
+        variance += square * load<V>(q + 3 * qs + column);
+        terms += size * load<V>(q + 4 * qs + column);
+        squares += square;
+        V product = square * load<V>(q + 5 * qs + column);
+        sixth += product * product * product;
+      }
+      flush<T, Bytes>(to + Radius * kLanes, radius);
+      flush<T, Bytes>(to + Mean * kLanes, mean);
+      flush<T, Bytes>(to + Variance * kLanes, variance);
+    } else {
+      for (size_t column = 0; column < cols; column += lanes) {
+        V w = load<V>(at + column), square = w * w;
+        centre += w;
+        terms += magnitude<T, Bytes>(w);
+        squares += square;
+        sixth += square * square * square;
+      }
+    }
+    flush<T, Bytes>(to + Centre * kLanes, centre);
+    flush<T, Bytes>(to + Terms * kLanes, terms);
+    flush<T, Bytes>(to + Squares * kLanes, squares);
+    flush<T, Bytes>(to + Sixth * kLanes, sixth);
+  }
+}
+
+template <typename T, unsigned Bytes>
+INLINE void absSumColumns(const T *tile, size_t stride, size_t rows,
+                          size_t cols, double *sums) {
+  using V = Vector<T, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(T);
+  for (size_t column = 0; column < cols; column += lanes) {
+    V sum{};
+    for (size_t row = 0; row < rows; ++row)
+      sum += magnitude<T, Bytes>(load<V>(tile + row * stride + column));
+    flush<T, Bytes>(sums + column, sum);
+  }
+}
+
+template <typename T, unsigned Bytes>
+INLINE void absSumRows(const T *tile, size_t stride, size_t rows, size_t cols,
+                       double *sums) {
+  using V = Vector<T, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(T);
+  for (size_t row = 0; row < rows; ++row) {
+    V sum{};
+    for (size_t column = 0; column < cols; column += lanes)
+      sum += magnitude<T, Bytes>(load<V>(tile + row * stride + column));
+    double wide[kLanes] = {};
+    flush<T, Bytes>(wide, sum);
+    for (double lane : wide)
+      sums[row] += lane;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding and rounding
+//===----------------------------------------------------------------------===//
+
+template <typename T> INLINE T read(const char *data, size_t index) {
+  T value;
+  std::memcpy(&value, data + index * sizeof(T), sizeof(T)); // any alignment
+  return value;
+}
+
+INLINE uint32_t track(uint32_t seen, float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value) & 0x7fffffff;
+  // Signed, because the packed unsigned maximum is rarer.
+  return int32_t(bits) > int32_t(seen) ? bits : seen;
+}
+
+INLINE float fromHalf(uint16_t bits) {
+  // Exact, subnormals included: the exponents' biases differ by 112.
+  float scaled = std::bit_cast<float>(uint32_t(bits & 0x7fff) << 13) * 0x1p112f;
+  uint32_t sign = uint32_t(bits & 0x8000) << 16;
+  uint32_t special = scaled >= 65536.0f ? 0x7f800000u : 0u;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | sign | special);
+}
+
+INLINE bool decodeAny(Element element, const char *data, size_t index,
+                      size_t count, const float *table, float *to) {
+  uint32_t seen = 0;
+  auto each = [&](auto decode) __attribute__((always_inline)) {
+    for (size_t at = 0; at < count; ++at) {
+      float value = decode(index + at);
+      to[at] = value;
+      seen = track(seen, value);
+    }
+  };
+  switch (element) {
+  case Element::F32:
+    each([&](size_t at)
+             __attribute__((always_inline)) { return read<float>(data, at); });
+    break;
+  case Element::F16:
+    each([&](size_t at) __attribute__((always_inline)) {
+      return fromHalf(read<uint16_t>(data, at));
+    });
+    break;
+  case Element::BF16:
+    each([&](size_t at) __attribute__((always_inline)) {
+      return std::bit_cast<float>(uint32_t(read<uint16_t>(data, at)) << 16);
+    });
+    break;
+  case Element::I8:
+    each([&](size_t at) __attribute__((always_inline)) {
+      return float(read<int8_t>(data, at));
+    });
+    break;
+  case Element::U8:
+    each([&](size_t at) __attribute__((always_inline)) {
+      return float(read<uint8_t>(data, at));
+    });
+    break;
+  case Element::Table:
+    each([&](size_t at) __attribute__((always_inline)) {
+      return table[read<uint8_t>(data, at)];
+    });
+    break;
+  case Element::F64:
+    return false;
+  }
+  return seen < 0x7f800000;
+}
+
+INLINE bool roundAll(const Rounding &rounding, float *values, size_t count) {
+  // Integer arithmetic on the pattern rounds what is normal in the format;
+  // adding a number whose ulp is the format's smallest rounds what is not.
+  uint32_t dropped = rounding.dropped;
+  uint32_t half = dropped ? (1u << (dropped - 1)) - 1 : 0;
+  uint32_t mask = ~((1u << dropped) - 1), odd = dropped ? 1 : 0;
+  int32_t over = 0;
+  for (size_t at = 0; at < count; ++at) {
+    uint32_t bits = std::bit_cast<uint32_t>(values[at]);
+    uint32_t sign = bits & 0x80000000u;
+    uint32_t size = bits & 0x7fffffffu;
+    float absolute = std::bit_cast<float>(size);
+    uint32_t normal = (size + half + ((size >> dropped) & odd)) & mask;
+    uint32_t tiny =
+        std::bit_cast<uint32_t>((absolute + rounding.magic) - rounding.magic);
+    bool overflows = absolute >= rounding.overflowFrom;
+    uint32_t rounded = absolute < rounding.minNormal ? tiny : normal;
+    rounded = overflows ? size : rounded;
+    over |= overflows ? 1 : 0;
+    values[at] = std::bit_cast<float>(rounded | sign);
+  }
+  return !over;
+}
+
+//===----------------------------------------------------------------------===//
+// Tables and Gram matrices
+//===----------------------------------------------------------------------===//
+
+template <unsigned Bytes>
+INLINE void extremesOf(const float *tile, size_t stride, size_t rows,
+                       size_t cols, float shift, double *columnStats, size_t cs,
+                       double *rowStats) {
+  // Rows and columns of the result at once; as many doubles as floats.
+  using V = Vector<float, Bytes / 2>;
+  using D = Vector<double, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(double);
+  size_t whole = cols / lanes * lanes;
+  for (size_t row = 0; row < rows; ++row) {
+    const float *at = tile + row * stride;
+    double low = at[0], high = at[0], sum = 0, squares = 0;
+    D lows = D{} + low, highs = lows, sums{}, squareSums{};
+    auto merge = [](double &to, double with, bool larger)
+                     __attribute__((always_inline)) {
+                       to = (larger ? with > to : with < to) ? with : to;
+                     };
+    for (size_t column = 0; column < whole; column += lanes) {
+      D value = __builtin_convertvector(load<V>(at + column), D);
+      D centred = value - double(shift), square = centred * centred;
+      lows = value < lows ? value : lows;
+      highs = value > highs ? value : highs;
+      sums += centred;
+      squareSums += square;
+      double *to = columnStats + column;
+      D low = load<D>(to), high = load<D>(to + cs);
+      low = value < low ? value : low;
+      high = value > high ? value : high;
+      D total = load<D>(to + 2 * cs) + centred;
+      D totalSquare = load<D>(to + 3 * cs) + square;
+      std::memcpy(to, &low, sizeof(D));
+      std::memcpy(to + cs, &high, sizeof(D));
+      std::memcpy(to + 2 * cs, &total, sizeof(D));
+      std::memcpy(to + 3 * cs, &totalSquare, sizeof(D));
+    }
+    for (size_t column = whole; column < cols; ++column) {
+      double value = at[column], centred = value - shift;
+      merge(low, value, false);
+      merge(high, value, true);
+      sum += centred;
+      squares += centred * centred;
+      double *to = columnStats + column;
+      merge(to[0], value, false);
+      merge(to[cs], value, true);
+      to[2 * cs] += centred;
+      to[3 * cs] += centred * centred;
+    }
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      merge(low, lows[lane], false);
+      merge(high, highs[lane], true);
+      sum += sums[lane];
+      squares += squareSums[lane];
+    }
+    double *to = rowStats + row * 4;
+    merge(to[0], low, false);
+    merge(to[1], high, true);
+    to[2] += sum;
+    to[3] += squares;
+  }
+}
+
+/// Four rows of the result at a time, so that a row of `a` is read for four.
+template <unsigned Bytes>
+INLINE void gramOf(const double *a, size_t count, size_t n, double *to) {
+  using V = Vector<double, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(double), block = 4;
+  for (size_t i = 0; i < n; i += block)
+    for (size_t j = i / 8 * 8; j < n; j += lanes) {
+      V sums[block] = {};
+      for (size_t k = 0; k < count; ++k) {
+        const double *row = a + k * n;
+        V right = load<V>(row + j);
+        for (size_t r = 0; r < block; ++r)
+          sums[r] += right * row[i + r];
+      }
+      for (size_t r = 0; r < block; ++r) {
+        V total = load<V>(to + (i + r) * n + j) + sums[r];
+        std::memcpy(to + (i + r) * n + j, &total, sizeof(V));
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// One set per instruction set
+//===----------------------------------------------------------------------===//
+
+#define LOOPS_FOR(NAME, BYTES, TARGET)                                         \
+  namespace {                                                                  \
+  namespace NAME {                                                             \
+  template <typename T>                                                        \
+  TARGET void columns(const T *tile, size_t stride, size_t rows, size_t cols,  \
+                      const T *q, size_t qs, double *sums, size_t ss) {        \
+    sumColumns<T, BYTES>(tile, stride, rows, cols, q, qs, sums, ss);           \
+  }                                                                            \
+  template <typename T>                                                        \
+  TARGET void rows(const T *tile, size_t stride, size_t rows, size_t cols,     \
+                   const T *q, size_t qs, double *sums, size_t ss) {           \
+    sumRows<T, BYTES>(tile, stride, rows, cols, q, qs, sums, ss);              \
+  }                                                                            \
+  template <typename T>                                                        \
+  TARGET void absColumns(const T *tile, size_t stride, size_t rows,            \
+                         size_t cols, double *sums) {                          \
+    absSumColumns<T, BYTES>(tile, stride, rows, cols, sums);                   \
+  }                                                                            \
+  template <typename T>                                                        \
+  TARGET void absRows(const T *tile, size_t stride, size_t rows, size_t cols,  \
+                      double *sums) {                                          \
+    absSumRows<T, BYTES>(tile, stride, rows, cols, sums);                      \
+  }                                                                            \
+  TARGET bool decode(Element element, const char *data, size_t index,          \
+                     size_t count, const float *table, float *to) {            \
+    return decodeAny(element, data, index, count, table, to);                  \
+  }                                                                            \
+  TARGET bool round(const Rounding &rounding, float *values, size_t count) {   \
+    return roundAll(rounding, values, count);                                  \
+  }                                                                            \
+  TARGET void extremes(const float *tile, size_t stride, size_t rows,          \
+                       size_t cols, float shift, double *columnStats,          \
+                       size_t cs, double *rowStats) {                          \
+    extremesOf<BYTES>(tile, stride, rows, cols, shift, columnStats, cs,        \
+                      rowStats);                                               \
+  }                                                                            \
+  TARGET void gram(const double *a, size_t count, size_t n, double *to) {      \
+    gramOf<BYTES>(a, count, n, to);                                            \
+  }                                                                            \
+  template <typename T> SumLoops<T> sums() {                                   \
+    return {columns<T>, rows<T>, absColumns<T>, absRows<T>};                   \
+  }                                                                            \
+  Loops all() {                                                                \
+    return {sums<float>(), sums<double>(), decode, round, extremes, gram};     \
+  }                                                                            \
+  }                                                                            \
+  }
+
+LOOPS_FOR(baseline, 16, )
+#if defined(__x86_64__)
+LOOPS_FOR(avx2, 32, __attribute__((target("avx2,fma"))))
+LOOPS_FOR(avx512, 64,
+          __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma"))))
+#endif
+
+static Loops choose() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+    return avx512::all();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return avx2::all();
+#endif
+  return baseline::all();
+}
+
+const Loops &mpopt::kernels::loops() {
+  static const Loops chosen = choose();
+  return chosen;
+}
