@@ -11,10 +11,10 @@
 #include "Onnx/OnnxImport.h"
 
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Support/InputFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -53,16 +53,11 @@ ImportResult mpopt::importModel(StringRef path, const ImportOptions &options,
     ErrorSink(result).error(ImportCode::Unreadable, "", why);
     return result;
   };
-  bool isStream = path == "-";
-  if (!isStream && llvm::sys::fs::is_directory(path))
-    return unreadable("is a directory: name the model file in it");
-  // A mapping: no null terminator, or the file would be copied.
-  auto buffer =
-      isStream ? llvm::MemoryBuffer::getSTDIN()
-               : llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                             /*RequiresNullTerminator=*/false);
-  if (std::error_code error = buffer.getError())
-    return unreadable("cannot be read: " + error.message());
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      readInputFile(path);
+  if (!buffer)
+    return unreadable(llvm::toString(buffer.takeError()));
+  bool isStream = path == "-" || !llvm::sys::fs::is_regular_file(path);
   return importBytes((*buffer)->getBuffer(), isStream ? StringRef() : path,
                      options, context);
 }

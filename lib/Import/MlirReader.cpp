@@ -21,6 +21,7 @@
 #include "mpopt/Import/Nesting.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -59,6 +60,33 @@ static void count(Operation *op, ImportResult &result) {
     ++result.coverage.modelled;
 }
 
+/// Whether regions nest deeper than what follows can recurse into: bytecode,
+/// which is read without recursion, can hold any depth. Such a module is
+/// emptied at once, since destroying it would recurse as well.
+static bool dropIfTooDeep(ModuleOp module) {
+  std::vector<Operation *> ops = {module};
+  std::vector<unsigned> depths = {0};
+  bool tooDeep = false;
+  for (size_t index = 0; index < ops.size(); ++index)
+    for (Region &region : ops[index]->getRegions())
+      for (Block &block : region)
+        for (Operation &op : block) {
+          ops.push_back(&op);
+          depths.push_back(depths[index] + 1);
+          tooDeep |= depths.back() > kMaxNesting;
+        }
+  if (!tooDeep)
+    return false;
+  for (Operation *op : ops) {
+    op->setOperands({});
+    for (BlockOperand &successor : op->getBlockOperands())
+      successor.drop();
+  }
+  for (Operation *op : llvm::reverse(llvm::drop_begin(ops)))
+    op->erase();
+  return true;
+}
+
 void mpopt::importMlir(StringRef bytes, StringRef path,
                        const ImportOptions &options, MLIRContext &context,
                        ErrorSink &sink, ImportResult &result) {
@@ -83,10 +111,24 @@ void mpopt::importMlir(StringRef bytes, StringRef path,
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(bytes, path.empty() ? "-" : path),
       llvm::SMLoc());
-  result.module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  // The verifier recurses: it has to wait until the depth is known.
+  result.module = parseSourceFile<ModuleOp>(
+      sources, ParserConfig(&context, /*verifyAfterParse=*/false));
   if (!result.module) {
     if (!sink.hasErrors())
       sink.error(ImportCode::Malformed, "", "not valid mp IR");
+    return;
+  }
+  if (dropIfTooDeep(*result.module)) {
+    sink.error(ImportCode::TooDeep, "",
+               "regions are nested more than " + Twine(kMaxNesting) + " deep");
+    result.module = nullptr;
+    return;
+  }
+  if (failed(verify(*result.module))) {
+    if (!sink.hasErrors())
+      sink.error(ImportCode::Malformed, "", "not valid mp IR");
+    result.module = nullptr;
     return;
   }
   if (failed(inferAllTypes(*result.module)) || sink.hasErrors()) {

@@ -7,10 +7,11 @@
 
 #include "mpopt/Policy/Policy.h"
 
+#include "mpopt/Support/InputFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <array>
 
@@ -65,17 +66,23 @@ Expected<Policy> Policy::load(StringRef nameOrFile) {
   for (const Table &table : kTables)
     if (table.name == nameOrFile)
       return parse(table.text, table.name);
-  ErrorOr<std::unique_ptr<MemoryBuffer>> file =
-      MemoryBuffer::getFile(nameOrFile, /*IsText=*/true);
+  constexpr uint64_t kMaxTable = 1 << 24;
+  Expected<std::unique_ptr<MemoryBuffer>> file =
+      readInputFile(nameOrFile, kMaxTable);
   if (file)
     return parse((*file)->getBuffer(), nameOrFile);
-  if (file.getError() != std::errc::no_such_file_or_directory)
-    return createStringError(file.getError(), "policy '%s': %s",
-                             nameOrFile.str().c_str(),
-                             file.getError().message().c_str());
-  return createStringError(
-      file.getError(), "policy '%s': no such file, and none of %s",
-      nameOrFile.str().c_str(), llvm::join(getBuiltinNames(), ", ").c_str());
+  std::error_code code;
+  std::string why;
+  handleAllErrors(file.takeError(), [&](ErrorInfoBase &info) {
+    code = info.convertToErrorCode();
+    why = info.message();
+  });
+  if (code != std::errc::no_such_file_or_directory)
+    return createStringError(code,
+                             "policy '" + nameOrFile + "': the file " + why);
+  return createStringError(code, "policy '" + nameOrFile +
+                                     "': no such file, and none of " +
+                                     llvm::join(getBuiltinNames(), ", "));
 }
 
 std::optional<Category> Policy::lookup(ArrayRef<StringRef> names) const {

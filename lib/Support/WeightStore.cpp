@@ -7,6 +7,8 @@
 
 #include "mpopt/Support/WeightStore.h"
 
+#include "mpopt/Support/InputFile.h"
+
 using namespace mpopt;
 
 llvm::Expected<llvm::ArrayRef<char>>
@@ -14,13 +16,18 @@ WeightStore::bytes(llvm::StringRef file, int64_t offset, int64_t length) {
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<llvm::MemoryBuffer> &buffer = files[file];
   if (!buffer) {
-    // No null terminator is needed, or a file of a whole number of pages would
-    // be read instead of mapped.
-    auto opened = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
-                                              /*RequiresNullTerminator=*/false);
-    if (std::error_code error = opened.getError())
-      return llvm::createStringError(error, "cannot read weights from '" +
-                                                file + "': " + error.message());
+    llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> opened =
+        readInputFile(file, /*maxStreamBytes=*/0);
+    if (!opened) {
+      std::error_code code;
+      std::string why;
+      llvm::handleAllErrors(opened.takeError(), [&](llvm::ErrorInfoBase &info) {
+        code = info.convertToErrorCode();
+        why = info.message();
+      });
+      return llvm::createStringError(code, "weights in '" + file +
+                                               "': the file " + why);
+    }
     buffer = std::move(*opened);
   }
   uint64_t size = buffer->getBufferSize();

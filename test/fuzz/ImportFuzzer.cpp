@@ -1,26 +1,53 @@
-//===- ImportFuzzer.cpp - Any bytes, imported
+//===- ImportFuzzer.cpp - Any bytes, imported and judged
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Bytes in any of the formats: an import either gives a module or says why not.
+// Bytes in any of the formats: an import either gives a module or says why not,
+// and a module goes through every stage of a check, with every rule. The bytes
+// themselves choose the precision, so that an input shows the same again.
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/mpopt/Options.h"
+#include "tools/mpopt/Pipeline.h"
+
 #include "mpopt/Import/Import.h"
+#include "mpopt/Report/Finding.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cstdlib>
 
+using namespace mpopt;
+
+static Options allRules(uint64_t hash) {
+  static constexpr llvm::StringRef kPrecisions[] = {
+      "auto", "as-is", "fp16", "bf16", "autocast-fp16", "autocast-bf16"};
+  Options options;
+  options.precision = kPrecisions[hash % std::size(kPrecisions)];
+  for (const RuleInfo &rule : getRules())
+    options.rules.push_back(&rule);
+  return options;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  llvm::StringRef bytes(reinterpret_cast<const char *>(data), size);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  mpopt::ImportResult result = mpopt::importBytes(
-      llvm::StringRef(reinterpret_cast<const char *>(data), size), "", {},
-      context);
+  ImportResult result = importBytes(bytes, "", {}, context);
   if (bool(result.module) == !result.errors.empty())
     std::abort();
+  if (!result.module)
+    return 0;
+  std::vector<Finding> findings;
+  Options options = allRules(llvm::xxh3_64bits(bytes));
+  // What the importer let through may not be refused later.
+  if (llvm::Error error = runPipeline(options, *result.module, findings)) {
+    llvm::errs() << llvm::toString(std::move(error)) << '\n';
+    std::abort();
+  }
   return 0;
 }

@@ -13,9 +13,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
-void mpopt::printHelp() {
-  llvm::outs()
-      << R"(mpopt: where a model overflows, underflows or turns NaN in 16-bit floats
+void mpopt::printHelp(llvm::raw_ostream &os) {
+  os << R"(mpopt: where a model overflows, underflows or turns NaN in 16-bit floats
 
 usage:
   mpopt --check MODEL... [options]   judge models (ONNX, or mp IR; - is stdin)

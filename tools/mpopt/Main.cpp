@@ -9,6 +9,7 @@
 #include "EmitMlir.h"
 #include "Options.h"
 #include "Output.h"
+#include "Signals.h"
 
 #include "mpopt/Report/Report.h"
 
@@ -26,21 +27,23 @@ static llvm::Error printRules(const Options &options) {
   });
 }
 
+static int finish(llvm::Error error) {
+  if (!error)
+    return kClean;
+  printError(llvm::toString(std::move(error)));
+  return kFault;
+}
+
 static int run(const Options &options) {
   switch (options.action) {
   case Action::Version:
-    llvm::outs() << "mpopt " MPOPT_VERSION "\n";
-    return kClean;
+    return finish(writeOutput(
+        "-", [](llvm::raw_ostream &os) { os << "mpopt " MPOPT_VERSION "\n"; }));
   case Action::Help:
-    printHelp();
-    return kClean;
+    return finish(writeOutput("-", printHelp));
   case Action::Explain:
   case Action::ListRules:
-    if (llvm::Error error = printRules(options)) {
-      printError(llvm::toString(std::move(error)));
-      return kFault;
-    }
-    return kClean;
+    return finish(printRules(options));
   case Action::EmitMlir:
     return emitMlir(options);
   case Action::Check:
@@ -50,10 +53,13 @@ static int run(const Options &options) {
 }
 
 int main(int argc, char **argv) {
-  llvm::Expected<Options> options = parseOptions(argc, argv);
-  if (!options) {
+  installSignalHandlers();
+  int status = kFault;
+  if (llvm::Expected<Options> options = parseOptions(argc, argv))
+    status = run(*options);
+  else
     printError(llvm::toString(options.takeError()));
-    return kFault;
-  }
-  return run(*options);
+  // Nobody can be told that standard error is full; the status says enough.
+  llvm::errs().clear_error();
+  return status;
 }

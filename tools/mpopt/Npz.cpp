@@ -17,11 +17,12 @@
 
 #include "Npz.h"
 
+#include "mpopt/Support/InputFile.h"
+
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
 #include <map>
@@ -209,11 +210,10 @@ static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
 }
 
 Expected<NpzRange> mpopt::readNpzRange(StringRef file, StringRef input) {
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(file);
   if (!buffer)
-    return fail("--input: cannot read '" + file +
-                "': " + buffer.getError().message());
+    return fail("--input: '" + file + "' " +
+                llvm::toString(buffer.takeError()));
   Expected<NpzRange> range = readRange((*buffer)->getBuffer(), input);
   if (!range)
     return fail("--input: '" + file + "' " + llvm::toString(range.takeError()));

@@ -291,6 +291,38 @@ static std::string tidyComplaint(StringRef text) {
   return line.rtrim('!').str();
 }
 
+// What llvm::cl would say itself, on standard error and in its own words:
+// values that are missing or not wanted, and options given twice.
+static Error checkSpelling(llvm::ArrayRef<char *> words) {
+  auto &known = cl::getRegisteredOptions();
+  std::set<cl::Option *> seen;
+  for (size_t index = 0; index < words.size(); ++index) {
+    StringRef word = words[index];
+    if (word == "--")
+      break;
+    if (word == "-" || !word.consume_front("-"))
+      continue;
+    word.consume_front("-");
+    auto found = known.find(word.split('=').first);
+    if (found == known.end())
+      continue;
+    cl::Option *option = found->second;
+    std::string name =
+        (option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr.str();
+    bool hasValue = word.contains('=');
+    if (option->getValueExpectedFlag() != cl::ValueRequired) {
+      if (hasValue)
+        return fail(name + " takes no value");
+    } else if (!hasValue && ++index == words.size()) {
+      return fail(name + " needs a value");
+    }
+    bool once = option->getNumOccurrencesFlag() == cl::Optional;
+    if (once && !seen.insert(option).second)
+      return fail(name + " is given twice");
+  }
+  return Error::success();
+}
+
 Expected<Options> mpopt::parseOptions(int argc, char **argv) {
   llvm::SmallVector<cl::Option *> foreign;
   for (auto &entry : cl::getRegisteredOptions())
@@ -299,6 +331,8 @@ Expected<Options> mpopt::parseOptions(int argc, char **argv) {
     option->removeArgument();
 
   CommandLine line;
+  if (Error error = checkSpelling(llvm::ArrayRef(argv, argc).drop_front()))
+    return error;
   std::string complaint;
   llvm::raw_string_ostream errors(complaint);
   if (!cl::ParseCommandLineOptions(argc, argv, "", &errors))

@@ -68,7 +68,7 @@ struct Options {
 llvm::Expected<Options> parseOptions(int argc, char **argv);
 
 /// Prints `--help`.
-void printHelp();
+void printHelp(llvm::raw_ostream &os);
 
 } // namespace mpopt
 

@@ -12,6 +12,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/Signals.h"
 
 using namespace mpopt;
 using llvm::Error;
@@ -57,6 +58,8 @@ Error mpopt::writeOutput(StringRef file,
                                        fs::OF_None, 0666);
   if (code)
     return cannotWrite(file, code);
+  if (!isSpecial)
+    llvm::sys::RemoveFileOnSignal(name);
   {
     llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
     write(out);
@@ -66,10 +69,12 @@ Error mpopt::writeOutput(StringRef file,
   }
   if (!code && !isSpecial)
     code = fs::rename(name, file);
-  if (!code)
-    return Error::success();
-  if (!isSpecial)
+  if (code && !isSpecial)
     fs::remove(name);
+  if (!isSpecial)
+    llvm::sys::DontRemoveFileOnSignal(name);
+  if (!code || (isSpecial && code == std::errc::broken_pipe))
+    return Error::success();
   return cannotWrite(file, code);
 }
 

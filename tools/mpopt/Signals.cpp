@@ -1,0 +1,63 @@
+//===- Signals.cpp - Ends that no return value tells
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Model and weights are mapped: where another program cuts such a file short,
+// reading it raises SIGBUS. Other crashes are mpopt's own faults. They are
+// caught in builds for users only: a debugger or a sanitizer is shown the real
+// thing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Signals.h"
+
+#include "Check.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Signals.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
+
+// Only what POSIX allows in a handler.
+static void endWithFault(int signal) {
+  llvm::StringRef line =
+      signal == SIGBUS
+          ? "mpopt: error: a file became shorter while it was read\n"
+          : "mpopt: error: internal error: mpopt crashed on this input; please "
+            "report it\n";
+  ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  (void)written;
+  llvm::sys::RunInterruptHandlers();
+  ::_exit(mpopt::kFault);
+}
+
+static void handle(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = endWithFault;
+  // A stack that overflowed cannot run its own handler.
+  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  ::sigaction(signal, &action, nullptr);
+}
+
+void mpopt::installSignalHandlers() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0)
+      // The lowest free number is this one. Read-only: what is written to a
+      // closed stream is an error, not lost.
+      (void)::open("/dev/null", O_RDONLY);
+  std::signal(SIGPIPE, SIG_IGN);
+  // LLVM installs its handlers with the first file to remove, and a stack for
+  // them; they would replace these.
+  llvm::sys::RemoveFileOnSignal("");
+  llvm::sys::DontRemoveFileOnSignal("");
+  handle(SIGBUS);
+#ifdef NDEBUG
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL})
+    handle(signal);
+#endif
+}
