@@ -183,18 +183,12 @@ FloatRange range::swiglu(const FloatRange &gate, const FloatRange &value,
 FloatRange range::addcmul(const FloatRange &x, const FloatRange &a,
                           const FloatRange &b, double factor,
                           const ComputeError &error) {
-  // The factor may be rounded, and may be multiplied by either operand first.
+  // (factor a) b or factor (a b), each step rounded or fused with the next. A
+  // step that underflows loses up to half of itself before the next multiplies.
   FloatRange scale = FloatRange::of(error.constant(factor));
-  FloatRange scaled = join(roundIntermediate(mul(scale, a), error),
-                           roundIntermediate(mul(a, b), error));
-  FloatRange product = roundIntermediate(mul(scale, mul(a, b)), error, 2);
-  product.posInf |= scaled.posInf;
-  product.negInf |= scaled.negInf;
-  if (scaled.mayBeInf()) {
-    product.posInf = product.negInf = true;
-    product.nan |= b.mayBeZero() || factor == 0;
-  }
-  return add(x, product);
+  FloatRange first = mul(roundIntermediate(mul(scale, a), error), b);
+  FloatRange second = mul(scale, roundIntermediate(mul(a, b), error));
+  return add(x, roundIntermediate(join(first, second), error));
 }
 
 FloatRange range::addcdiv(const FloatRange &x, const FloatRange &a,
