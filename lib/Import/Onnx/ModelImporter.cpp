@@ -108,6 +108,9 @@ void ModelImporter::importInputs(const onnx::GraphProto &graph,
   for (const auto &sparse : graph.sparse_initializer())
     constants.insert(sparse.values().name());
   Block *block = builder.getInsertionBlock();
+  // Given to the function at once: types and attributes are uniqued, and those
+  // of each prefix of many inputs would all stay.
+  SmallVector<DictionaryAttr> allAttributes;
   for (const auto &input : graph.input()) {
     // A default that nobody overrides in an analysis of the file as it is.
     if (constants.contains(input.name()))
@@ -123,12 +126,12 @@ void ModelImporter::importInputs(const onnx::GraphProto &graph,
       attributes.push_back(builder.getNamedAttr(
           "mp.dim_params", builder.getStrArrayAttr(SmallVector<StringRef>(
                                names.begin(), names.end()))));
-    (void)function.insertArgument(function.getNumArguments(), type,
-                                  builder.getDictionaryAttr(attributes),
-                                  location);
-    scope.values[input.name()] = block->getArguments().back();
+    allAttributes.push_back(builder.getDictionaryAttr(attributes));
+    scope.values[input.name()] = block->addArgument(type, location);
     result.inputs.push_back(input.name());
   }
+  function.setType(builder.getFunctionType(block->getArgumentTypes(), {}));
+  function.setAllArgAttrs(allAttributes);
   for (const InputShape &shape : options.inputShapes)
     if (!llvm::is_contained(result.inputs, shape.input))
       sink.error(ImportCode::InputShapeConflict, shape.input,

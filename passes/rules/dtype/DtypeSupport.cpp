@@ -94,8 +94,11 @@ bool mpopt::isStatistic(Operation *op) {
 }
 
 Value mpopt::peelViews(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isViewLike(op))
+  // With an end, so that asking for each value of a long row stays linear.
+  constexpr unsigned kMaxViews = 64;
+  for (unsigned views = 0; views < kMaxViews; ++views) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isViewLike(op))
       break;
     value = op->getOperand(0);
   }

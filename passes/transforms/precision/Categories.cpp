@@ -79,7 +79,13 @@ static StringRef getCompositeName(StringRef kind, Framework framework) {
 
 /// Whether a value is a constant, moved or converted at most.
 static bool isParameter(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
+  // Casts, transposes and reshapes of weights are a handful in a row. Without
+  // an end, each value of a long chain would be followed to its start.
+  constexpr unsigned kMaxMoves = 16;
+  for (unsigned moves = 0; moves <= kMaxMoves; ++moves) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return false;
     if (isa<mp::ConstantOp>(op))
       return true;
     if (!isa<mp::CastOp>(op) && !isViewLike(op))
