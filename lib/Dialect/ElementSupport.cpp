@@ -61,7 +61,15 @@ static int64_t getBroadcastIndex(int64_t index, const Shape &to,
 Elements mpopt::combineElements(
     ValueRange operands, Type elementType, const ShapeFacts &facts,
     llvm::function_ref<std::optional<int64_t>(ArrayRef<std::optional<int64_t>>)>
-        function) {
+        function,
+    bool needsAll) {
+  // Before constants are decoded for nothing.
+  auto mayKnow = [&](Value operand) {
+    return operand.getDefiningOp<mp::ConstantOp>() || facts.elements(operand);
+  };
+  if (needsAll ? !llvm::all_of(operands, mayKnow)
+               : llvm::none_of(operands, mayKnow))
+    return std::nullopt;
   SmallVector<Elements> inputs;
   SmallVector<Shape> shapes;
   MaybeShape result = Shape();
@@ -78,7 +86,8 @@ Elements mpopt::combineElements(
     return std::nullopt;
   for (Value operand : operands)
     inputs.push_back(facts.elements(operand));
-  if (llvm::none_of(inputs, [](const Elements &input) { return bool(input); }))
+  auto has = [](const Elements &input) { return bool(input); };
+  if (needsAll ? !llvm::all_of(inputs, has) : llvm::none_of(inputs, has))
     return std::nullopt;
 
   Elements elements(std::in_place);
@@ -167,12 +176,22 @@ static Elements readConstant(mp::ConstantOp constant) {
   return decode(*bytes, element, type.getNumElements());
 }
 
+/// Elements none of which is known say no more than the type: they are not
+/// kept, since most tensors of a model are data.
+static bool isUseful(const Elements &elements) {
+  return elements &&
+         (elements->empty() ||
+          llvm::any_of(*elements, [](const std::optional<int64_t> &element) {
+            return element.has_value();
+          }));
+}
+
 Elements ShapeFacts::elements(Value value) const {
   if (auto it = known.find(value); it != known.end())
     return it->second;
-  if (auto constant = value.getDefiningOp<mp::ConstantOp>())
-    return readConstant(constant);
-  return std::nullopt;
+  auto constant = value.getDefiningOp<mp::ConstantOp>();
+  Elements elements = constant ? readConstant(constant) : std::nullopt;
+  return isUseful(elements) ? elements : std::nullopt;
 }
 
 std::optional<SmallVector<int64_t>> ShapeFacts::constants(Value value) const {
@@ -189,7 +208,7 @@ std::optional<SmallVector<int64_t>> ShapeFacts::constants(Value value) const {
 }
 
 void ShapeFacts::set(Value value, Elements elements) {
-  if (elements && elements->size() <= size_t(kMaxElements))
+  if (isUseful(elements) && elements->size() <= size_t(kMaxElements))
     known[value] = std::move(elements);
   else
     known.erase(value);

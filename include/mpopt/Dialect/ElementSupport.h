@@ -24,14 +24,17 @@ Elements mapElements(Elements input,
 std::optional<int64_t> fitElement(int64_t value, mlir::Type elementType);
 
 /// `function` of each tuple of elements of `operands` with NumPy broadcasting,
-/// known or not, fitted to `elementType`. Nothing if a shape is unknown, or no
-/// operand has elements. Signed arithmetic wraps: callers compute in uint64_t
-/// where overflow is possible.
+/// known or not, fitted to `elementType`. Nothing if a shape is unknown, or an
+/// operand of which `function` needs every element has none that is known
+/// (`needsAll`; else if no operand has one): most tensors of a model are data.
+/// Signed arithmetic wraps: callers compute in uint64_t where overflow is
+/// possible.
 Elements combineElements(mlir::ValueRange operands, mlir::Type elementType,
                          const ShapeFacts &facts,
                          llvm::function_ref<std::optional<int64_t>(
                              llvm::ArrayRef<std::optional<int64_t>>)>
-                             function);
+                             function,
+                         bool needsAll = true);
 
 /// The same on the known pairs of a binary op's operands; where `function`
 /// gives nothing (a division by zero) the element is unknown.

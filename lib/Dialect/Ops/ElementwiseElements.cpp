@@ -256,13 +256,14 @@ Elements MinOp::inferElements(const ShapeFacts &facts) {
 }
 
 Elements WhereOp::inferElements(const ShapeFacts &facts) {
-  return combineElements((*this)->getOperands(), getElementType(getResult()),
-                         facts, [](ArrayRef<MaybeElement> values) {
-                           if (values[0])
-                             return *values[0] ? values[1] : values[2];
-                           return values[1] == values[2] ? values[1]
-                                                         : std::nullopt;
-                         });
+  return combineElements(
+      (*this)->getOperands(), getElementType(getResult()), facts,
+      [](ArrayRef<MaybeElement> values) {
+        if (values[0])
+          return *values[0] ? values[1] : values[2];
+        return values[1] == values[2] ? values[1] : std::nullopt;
+      },
+      /*needsAll=*/false);
 }
 
 Elements ClipOp::inferElements(const ShapeFacts &facts) {

@@ -58,8 +58,8 @@ Elements GatherOp::inferElements(const ShapeFacts &facts) {
   MaybeShape shape = getShape(getInput());
   if (!shape)
     return std::nullopt;
-  Elements input = elementsOf(facts, getInput());
-  Elements indices = elementsOf(facts, getIndices());
+  Elements indices = facts.elements(getIndices());
+  Elements input = indices ? facts.elements(getInput()) : Elements();
   std::optional<int64_t> axis = normalizeAxis(getAxis(), shape->size());
   std::optional<int64_t> count = getNumElements(getShape(getResult()));
   if (!input || !indices || !axis || !count ||
