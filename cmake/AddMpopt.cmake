@@ -30,7 +30,7 @@ function(mpopt_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} MPOPTFramework)
   if(MPOPT_PRECOMPILE_HEADERS)
     mpopt_precompile_headers(${name})
   endif()
@@ -58,7 +58,7 @@ function(mpopt_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${MPOPT_LLVM_FLAGS})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} MPOPTFramework
                         mpopt-sanitizer-options)
 endfunction()
 

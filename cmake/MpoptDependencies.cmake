@@ -5,12 +5,11 @@ list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
-# The shared libraries of the package: a tool is small and links in a second.
-set(MLIR_LINK_MLIR_DYLIB ON)
 
 find_package(fmt REQUIRED)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
+include(StaticMlir)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # Debian's protobuf has no CMake config, so ONNX's own one cannot be used:
