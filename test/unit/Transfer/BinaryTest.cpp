@@ -253,6 +253,19 @@ TEST(Binary, Consequences) {
   EXPECT_TRUE(apply({UnaryFunction::Log}, x, error).nan);
 }
 
+TEST(Binary, Logic) {
+  Truth yes = {true, false}, no = {false, true}, either = Truth::unknown();
+  EXPECT_EQ(yes & either, either);
+  EXPECT_EQ(no & either, no);
+  EXPECT_EQ(yes | either, yes);
+  EXPECT_EQ(no | either, either);
+  EXPECT_EQ(yes ^ no, yes);
+  EXPECT_EQ(yes ^ yes, no);
+  EXPECT_EQ(!yes, no);
+  EXPECT_EQ(either.toRange().finite, (Interval{0, 1}));
+  EXPECT_EQ(yes.toRange(), FloatRange::point(1));
+}
+
 TEST(Binary, Tight) {
   ComputeError error;
   auto of = [](double low, double high) { return FloatRange::of({low, high}); };

@@ -55,6 +55,11 @@ struct Truth {
   bool operator==(const Truth &other) const = default;
 };
 inline Truth operator!(Truth x) { return {x.mayBeFalse, x.mayBeTrue}; }
+inline Truth operator&(Truth a, Truth b) {
+  return {a.mayBeTrue && b.mayBeTrue, a.mayBeFalse || b.mayBeFalse};
+}
+inline Truth operator|(Truth a, Truth b) { return !(!a & !b); }
+inline Truth operator^(Truth a, Truth b) { return (a & !b) | (!a & b); }
 
 enum class Comparison : std::uint8_t {
   Equal,
