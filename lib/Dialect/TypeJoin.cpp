@@ -43,6 +43,11 @@ Type mpopt::joinTypes(Type lhs, Type rhs) {
       return mp::OptionalType::get(
           lhs.getContext(),
           joinTypes(optional.getElementType(), other.getElementType()));
+  // A value meets one that may be missing.
+  for (auto [maybe, value] : {std::pair(lhs, rhs), std::pair(rhs, lhs)})
+    if (auto optional = dyn_cast<mp::OptionalType>(maybe))
+      return mp::OptionalType::get(lhs.getContext(),
+                                   joinTypes(optional.getElementType(), value));
   return unknown;
 }
 

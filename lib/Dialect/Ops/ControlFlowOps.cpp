@@ -44,6 +44,11 @@ static YieldOp getYield(Region &region) {
 static bool mayMeet(Type lhs, Type rhs, bool sameRank) {
   if (lhs == rhs)
     return true;
+  // One of them may be missing: a body asks before it takes the value.
+  for (auto [maybe, value] : {std::pair(lhs, rhs), std::pair(rhs, lhs)})
+    if (auto optional = dyn_cast<OptionalType>(maybe))
+      if (!isa<OptionalType>(value))
+        return mayMeet(optional.getElementType(), value, sameRank);
   if (!isa<TensorType>(lhs) || !isa<TensorType>(rhs))
     return lhs.getTypeID() == rhs.getTypeID() ||
            lhs == getUnknownTensor(lhs.getContext()) ||

@@ -30,7 +30,10 @@ LogicalResult BitCastOp::inferResultTypes(const ShapeFacts &,
   return success();
 }
 
+/// In memory: a boolean has a byte.
 static std::optional<unsigned> getWidth(Type elementType) {
+  if (elementType.isInteger(1))
+    return 8;
   if (auto complex = dyn_cast<ComplexType>(elementType))
     return 2 * complex.getElementType().getIntOrFloatBitWidth();
   if (!elementType.isIntOrFloat())

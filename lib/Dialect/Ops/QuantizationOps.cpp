@@ -38,7 +38,8 @@ static LogicalResult verifyScale(Operation *op, Value input, Value scale,
     return op->emitOpError("block_size must not be negative");
   MaybeShape shape = getShape(input), scales = getShape(scale);
   if (MaybeShape zeros = zeroPoint ? getShape(zeroPoint) : std::nullopt;
-      zeros && scales && zeros->size() != scales->size())
+      zeros && scales && zeros->size() != scales->size() &&
+      (getNumElements(zeros) != 1 || getNumElements(scales) != 1))
     return op->emitOpError("scale has rank ")
            << scales->size() << ", zero point " << zeros->size();
   // One element is a scalar, whatever the rank.

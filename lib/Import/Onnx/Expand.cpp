@@ -146,11 +146,13 @@ bool ModelImporter::expandSchema(const NodeInfo &info, Scope &scope) {
   }
   if (!function)
     return false;
+  // A body that is built for a node may use operators of domains that it does
+  // not import: they are the model's.
   OpsetMap opsets = OpsetMap::read(function->opset_import(),
                                    file.model.ir_version(), "", nullptr);
+  opsets.addMissing(*scope.frame->opsets);
   Frame frame;
-  frame.opsets =
-      function->opset_import_size() > 0 ? &opsets : scope.frame->opsets;
+  frame.opsets = &opsets;
   frame.location = info.location;
   for (const auto &[name, attribute] : schema->attributes())
     if (attribute.default_value.has_type())

@@ -40,6 +40,12 @@ public:
     return versions.lookup(normalizeDomain(domain));
   }
 
+  /// The versions of domains that `other` imports and this does not.
+  void addMissing(const OpsetMap &other) {
+    for (const auto &entry : other.versions)
+      versions.try_emplace(entry.getKey(), entry.getValue());
+  }
+
 private:
   llvm::StringMap<int64_t> versions;
 };

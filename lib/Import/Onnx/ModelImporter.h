@@ -114,6 +114,10 @@ private:
   void declareTypes(const onnx::GraphProto &graph, Scope &scope);
 
   void importNode(const NodeInfo &info, Scope &scope);
+  /// Whether what was reported since `start` only says that shapes contradict
+  /// each other, in a branch: exporters write branches for shapes that the
+  /// model turns out not to have, and runtimes never take them.
+  bool isDead(const Mark &start) const;
   /// Nothing if there is no lowering for this form.
   std::optional<bool> lower(const NodeInfo &info, Scope &scope);
   bool expandFunction(const NodeInfo &info, Scope &scope);

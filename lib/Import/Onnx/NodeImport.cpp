@@ -10,6 +10,7 @@
 #include "Provenance.h"
 
 #include "mpopt/Analysis/TypeInference.h"
+#include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 
@@ -166,6 +167,20 @@ std::optional<bool> ModelImporter::lower(const NodeInfo &info, Scope &scope) {
   return true;
 }
 
+bool ModelImporter::isDead(const Mark &start) const {
+  Operation *parent = builder.getInsertionBlock()->getParentOp();
+  while (parent && !isa<mp::IfOp>(parent))
+    parent = parent->getParentOp();
+  // None was kept if there are too many already.
+  if (!parent || result.errors.size() <= start.sink.errors)
+    return false;
+  return llvm::all_of(ArrayRef(result.errors).drop_front(start.sink.errors),
+                      [](const ImportError &error) {
+                        return error.code ==
+                               getCodeName(ImportCode::InferenceFailed);
+                      });
+}
+
 void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
   std::string outer = std::exchange(currentNode, info.name);
   bool counted = !scope.frame->expanded;
@@ -175,7 +190,16 @@ void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
   std::optional<bool> lowered = lower(info, scope);
   bool modelled = lowered.has_value();
   if (lowered == false) {
-    makeOpaque(info, scope, /*withBodies=*/false);
+    bool dead = isDead(start);
+    if (dead) {
+      std::string reason = result.errors[start.sink.errors].reason;
+      rollBack(start);
+      if (counted)
+        sink.warn("'" + info.name +
+                  "' is in a branch that cannot run: " + reason);
+    }
+    // What was said about its bodies is enough, unless it was taken back.
+    makeOpaque(info, scope, /*withBodies=*/dead);
   } else if (!lowered) {
     rollBack(start);
     if (expandFunction(info, scope)) {

@@ -9,6 +9,7 @@
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -26,15 +27,35 @@ static LogicalResult needInputs(NodeContext &ctx, unsigned count) {
 // Matrix products
 //===----------------------------------------------------------------------===//
 
+/// FusedMatMul's transBatchA and transBatchB: rows first, then batch dims, then
+/// columns. Null if the rank is not known.
+static Value moveBatchFirst(NodeContext &ctx, Value operand) {
+  MaybeShape shape = getShape(operand);
+  if (!shape)
+    return {};
+  SmallVector<int64_t> order;
+  for (size_t dim = 1; dim + 1 < shape->size(); ++dim)
+    order.push_back(dim);
+  if (order.empty())
+    return operand;
+  order.push_back(0);
+  order.push_back(shape->size() - 1);
+  return ctx.make<mp::TransposeOp>(operand,
+                                   ctx.builder().getDenseI64ArrayAttr(order));
+}
+
 static LogicalResult lowerMatMul(NodeContext &ctx) {
   if (failed(needInputs(ctx, 2)))
     return failure();
-  // Only FusedMatMul and TransposeMatMul have attributes. Those that move batch
-  // dims have no form here.
-  if (ctx.getFlag("transBatchA") || ctx.getFlag("transBatchB"))
+  // Only FusedMatMul and TransposeMatMul have attributes.
+  Value lhs = ctx.input(0), rhs = ctx.input(1);
+  if (ctx.getFlag("transBatchA"))
+    lhs = moveBatchFirst(ctx, lhs);
+  if (ctx.getFlag("transBatchB"))
+    rhs = moveBatchFirst(ctx, rhs);
+  if (!lhs || !rhs)
     return ctx.unsupported();
-  ctx.setOutput(0, ctx.make<mp::MatMulOp>(ctx.input(0), ctx.input(1),
-                                          ctx.getFlag("transA"),
+  ctx.setOutput(0, ctx.make<mp::MatMulOp>(lhs, rhs, ctx.getFlag("transA"),
                                           ctx.getFlag("transB"),
                                           APFloat(ctx.getFloat("alpha", 1.0))));
   return success();

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What they compute is dequantise, op, quantise: lowered to these three.
-// Channels last, and scales that are neither one number nor a list, have no
-// lowering.
+// What they compute is dequantise, op, quantise: lowered to these three, with
+// transposes around an op whose channels come last. Scales that are neither one
+// number nor a list have no lowering.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,7 @@
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 
 using namespace mlir;
@@ -68,19 +69,51 @@ static bool haveSimpleScales(NodeContext &ctx, ArrayRef<unsigned> indices) {
   });
 }
 
+/// Channels of (N, ..., C) to where the dialect has them, or back again. Null
+/// if the rank is not known.
+static Value moveChannels(NodeContext &ctx, Value value, bool back) {
+  MaybeShape shape = getShape(value);
+  if (!shape || shape->size() < 2)
+    return {};
+  SmallVector<int64_t> order = {0};
+  for (size_t dim = 1; dim + 1 < shape->size(); ++dim)
+    order.push_back(back ? dim + 1 : dim);
+  order.insert(back ? order.end() : order.begin() + 1,
+               back ? 1 : shape->size() - 1);
+  return ctx.make<mp::TransposeOp>(value,
+                                   ctx.builder().getDenseI64ArrayAttr(order));
+}
+
+/// The input at 0 to 2 in floating point, channels at axis 1.
+static Value makeImage(NodeContext &ctx) {
+  Value input = makeDequantize(ctx, 0, /*axis=*/1);
+  return ctx.getFlag("channels_last") ? moveChannels(ctx, input, /*back=*/false)
+                                      : input;
+}
+
+/// quantizeOutput of what was computed with channels at axis 1.
+static LogicalResult quantizeImage(NodeContext &ctx, Value value,
+                                   unsigned first) {
+  if (ctx.getFlag("channels_last"))
+    value = moveChannels(ctx, value, /*back=*/true);
+  if (!value)
+    return ctx.unsupported();
+  return quantizeOutput(ctx, value, first, /*axis=*/1);
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
 static LogicalResult lowerQLinearConv(NodeContext &ctx) {
-  if (ctx.getFlag("channels_last"))
+  Value input = makeImage(ctx);
+  if (!input)
     return ctx.unsupported();
   SmallVector<int64_t> kernel = ctx.getInts("kernel_shape");
   if (MaybeShape filter = getShape(ctx.input(3));
       kernel.empty() && filter && filter->size() > 2)
     kernel.assign(filter->begin() + 2, filter->end());
-  WindowAttributes window = readWindow(ctx, ctx.input(0), kernel);
-  Value input = makeDequantize(ctx, 0, /*axis=*/1);
+  WindowAttributes window = readWindow(ctx, input, kernel);
   Value filter = makeDequantize(ctx, 3, /*axis=*/0), bias;
   // Its scale is the product of the others.
   if (ctx.hasInput(8))
@@ -90,7 +123,7 @@ static LogicalResult lowerQLinearConv(NodeContext &ctx) {
   Value result = ctx.make<mp::ConvOp>(input, filter, bias, window.strides,
                                       window.dilations, window.pads,
                                       ctx.getInt("group", 1), window.autoPad);
-  return quantizeOutput(ctx, result, 6, /*axis=*/1);
+  return quantizeImage(ctx, result, 6);
 }
 
 static Value makeMatMul(NodeContext &ctx, Value lhs, Value rhs) {
@@ -105,6 +138,30 @@ static LogicalResult lowerQLinearMatMul(NodeContext &ctx) {
   // A scale for each row of the left operand, each column of the right one.
   Value lhs = makeDequantize(ctx, 0, -2), rhs = makeDequantize(ctx, 3, -1);
   return quantizeOutput(ctx, makeMatMul(ctx, lhs, rhs), 6, -2);
+}
+
+/// A and B with scale and zero point each, C, and those of the result, which is
+/// a float without.
+static LogicalResult lowerQGemm(NodeContext &ctx) {
+  if (failed(needInputs(ctx, {3, 4})))
+    return failure();
+  double alpha = ctx.getFloat("alpha", 1.0);
+  // C's scale is the product of the others and alpha.
+  if (!haveSimpleScales(ctx, {1, 4}) || (ctx.hasInput(6) && alpha != 1.0))
+    return ctx.unsupported();
+  bool transA = ctx.getFlag("transA"), transB = ctx.getFlag("transB");
+  Value lhs = makeDequantize(ctx, 0, transA ? 1 : 0),
+        rhs = makeDequantize(ctx, 3, transB ? 0 : 1), bias;
+  if (ctx.hasInput(6))
+    bias = makeDequantize(ctx, ctx.input(6),
+                          ctx.make<mp::MulOp>(ctx.input(1), ctx.input(4)),
+                          Value(), /*axis=*/-1);
+  Value result = ctx.make<mp::GemmOp>(lhs, rhs, bias, transA, transB,
+                                      APFloat(alpha), APFloat(1.0));
+  if (ctx.hasInput(7))
+    return quantizeOutput(ctx, result, 7, -1);
+  ctx.setOutput(0, result);
+  return success();
 }
 
 /// A, B, their scales, their zero points, bias; the result stays a float.
@@ -183,27 +240,66 @@ static LogicalResult lowerQLinearSoftmax(NodeContext &ctx) {
 static LogicalResult lowerQLinearGlobalAveragePool(NodeContext &ctx) {
   if (failed(needInputs(ctx, {3})))
     return failure();
-  if (ctx.getFlag("channels_last"))
+  Value input = makeImage(ctx);
+  if (!input)
     return ctx.unsupported();
-  Value input = makeDequantize(ctx, 0, 1);
-  return quantizeOutput(ctx, ctx.make<mp::GlobalAveragePoolOp>(input), 3, 1);
+  return quantizeImage(ctx, ctx.make<mp::GlobalAveragePoolOp>(input), 3);
 }
 
 static LogicalResult lowerQLinearAveragePool(NodeContext &ctx) {
   if (failed(needInputs(ctx, {3})))
     return failure();
-  if (ctx.getFlag("channels_last"))
-    return ctx.unsupported();
   SmallVector<int64_t> kernel = ctx.getInts("kernel_shape");
   if (kernel.empty())
     return ctx.error("has no kernel_shape");
-  WindowAttributes window = readWindow(ctx, ctx.input(0), kernel);
+  Value input = makeImage(ctx);
+  if (!input)
+    return ctx.unsupported();
+  WindowAttributes window = readWindow(ctx, input, kernel);
   bool ceil = ctx.getFlag("ceil_mode");
-  Value input = makeDequantize(ctx, 0, 1);
   Value result = ctx.make<mp::AveragePoolOp>(
       input, kernel, window.strides, window.dilations, window.pads, ceil,
       window.autoPad, ctx.getFlag("count_include_pad"), ceil);
+  return quantizeImage(ctx, result, 3);
+}
+
+/// MaxPool with channels last; its numbers stay what they are.
+static LogicalResult lowerNhwcMaxPool(NodeContext &ctx) {
+  SmallVector<int64_t> kernel = ctx.getInts("kernel_shape");
+  if (kernel.empty())
+    return ctx.error("has no kernel_shape");
+  Value input = moveChannels(ctx, ctx.input(0), /*back=*/false);
+  if (!input)
+    return ctx.unsupported();
+  WindowAttributes window = readWindow(ctx, input, kernel);
+  auto pool = ctx.makeTyped<mp::MaxPoolOp>(
+      ctx.unknownTypes(1), input, kernel, window.strides, window.dilations,
+      window.pads, ctx.getFlag("ceil_mode"), window.autoPad, 0);
+  Value result = moveChannels(ctx, pool.getResult(), /*back=*/true);
+  if (!result)
+    return ctx.unsupported();
+  ctx.setOutput(0, result);
+  return success();
+}
+
+static LogicalResult lowerQLinearReduceMean(NodeContext &ctx) {
+  if (failed(needInputs(ctx, {3})))
+    return failure();
+  OpBuilder &b = ctx.builder();
+  std::optional<SmallVector<int64_t>> axes = ctx.findInts("axes");
+  Value result = ctx.make<mp::ReduceMeanOp>(
+      makeDequantize(ctx, 0, 1), Value(),
+      axes ? b.getDenseI64ArrayAttr(*axes) : DenseI64ArrayAttr(),
+      b.getBoolAttr(ctx.getFlag("keepdims", true)));
   return quantizeOutput(ctx, result, 3, 1);
+}
+
+static LogicalResult lowerQLinearWhere(NodeContext &ctx) {
+  if (failed(needInputs(ctx, {4, 5, 7})))
+    return failure();
+  Value lhs = makeDequantize(ctx, 1, 1), rhs = makeDequantize(ctx, 4, 1);
+  return quantizeOutput(ctx, ctx.make<mp::WhereOp>(ctx.input(0), lhs, rhs), 7,
+                        1);
 }
 
 /// The result's scale and zero point, then tensor, scale and zero point of each
@@ -241,6 +337,10 @@ void onnx_import::addQLinearOps(LoweringRegistry &registry) {
                withInputs<lowerQLinearGlobalAveragePool, 2>);
   registry.add(kMs, "QLinearAveragePool",
                withInputs<lowerQLinearAveragePool, 2>);
+  registry.add(kMs, "QLinearReduceMean", withInputs<lowerQLinearReduceMean, 2>);
+  registry.add(kMs, "QLinearWhere", withInputs<lowerQLinearWhere, 3>);
+  registry.add(kMs, "QGemm", withInputs<lowerQGemm, 2>);
+  registry.add(kMs, "NhwcMaxPool", withInputs<lowerNhwcMaxPool, 1>);
   registry.add(kMs, "QLinearAdd", withInputs<lowerQLinearBinary<mp::AddOp>, 2>);
   registry.add(kMs, "QLinearMul", withInputs<lowerQLinearBinary<mp::MulOp>, 2>);
 }

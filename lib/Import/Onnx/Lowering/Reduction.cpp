@@ -29,12 +29,13 @@ static LogicalResult lowerReduce(NodeContext &ctx) {
   std::optional<SmallVector<int64_t>> axes = ctx.attrOrInput("axes", 1);
   bool noop = ctx.getFlag("noop_with_empty_axes");
   if (!axes && ctx.hasInput(1)) {
-    dynamic = ctx.input(1);
-    MaybeShape count = getShape(dynamic);
-    bool filled = count && count->size() == 1 && count->front() > 0;
+    MaybeShape count = getShape(ctx.input(1));
+    bool ranked = count && count->size() == 1;
     // Whether it reduces at all is decided at run time.
-    if (noop && !filled)
+    if (noop && (!ranked || count->front() == kDynamic))
       return ctx.unsupported();
+    if (!ranked || count->front() != 0)
+      dynamic = ctx.input(1);
   }
   if (noop && !dynamic && (!axes || axes->empty())) {
     ctx.setOutput(0, ctx.make<NoopT>(input));

@@ -293,6 +293,7 @@ void onnx_import::registerShapeLowerings(LoweringRegistry &registry) {
   registry.add("EyeLike", withInputs<1, lowerEyeLike>);
   registry.add("OneHot", withInputs<3, lowerOneHot>);
   registry.add("Det", lowerPlain<mp::DetOp, 1>);
+  registry.add("com.microsoft", "Pad", withInputs<1, lowerPad>);
   registry.add("com.microsoft", "Range", lowerPlain<mp::RangeOp, 3>);
   registry.add("com.microsoft", "Trilu", withInputs<1, lowerTrilu>);
   registerResampleLowerings(registry);
