@@ -11,6 +11,8 @@
 
 #include "mpopt/Transfer/AbstractValue.h"
 
+#include "mpopt/Support/FloatRange.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -134,6 +136,33 @@ Cell mpopt::mergeCells(ArrayRef<Cell> cells) {
 
 Cell AbstractValue::hull() const { return mergeCells(cells()); }
 
+FloatRange AbstractValue::range(size_t group) const {
+  FloatRange range;
+  const Cell &cell = this->cell(group);
+  range.finite = cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
+  range.nan = nan;
+  range.posInf = posInf;
+  range.negInf = negInf;
+  range.minNonZero = minNonZero;
+  range.integral = integral;
+  return range;
+}
+
+FloatRange AbstractValue::range() const {
+  if (groups() == 1)
+    return range(0);
+  AbstractValue whole = merged();
+  return whole.range(0);
+}
+
+void AbstractValue::setFlags(const FloatRange &range) {
+  nan = range.nan;
+  posInf = range.posInf;
+  negInf = range.negInf;
+  minNonZero = range.minNonZero;
+  integral = range.integral;
+}
+
 void AbstractValue::copyFlags(const AbstractValue &other) {
   nan = other.nan;
   posInf = other.posInf;
@@ -148,7 +177,7 @@ void AbstractValue::copyFlags(const AbstractValue &other) {
 //===----------------------------------------------------------------------===//
 
 /// More groups than this are not worth it where branches meet.
-static constexpr size_t kJoinGroups = 4096;
+static constexpr size_t kJoinGroups = 8192;
 
 /// Groups that both values can be given.
 static AbstractValue::Dims joinDims(const AbstractValue &lhs,
