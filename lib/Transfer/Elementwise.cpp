@@ -217,34 +217,32 @@ static void transferFloorDiv(mp::FloorDivOp op, TransferContext &ctx) {
     return ctx.unknown();
   double k = extremeOf(ctx);
   ComputeError error = functionError(ctx, op.getLhs());
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      return range::floorDiv(x[0], x[1], error);
-                    },
-                    [&](ArrayRef<Likely> x) {
-                      return likely::div(x[0], x[1], k);
-                    }));
+  ctx.result(
+      0, mapGroups(
+             ctx, operandsOf(ctx),
+             [&](ArrayRef<FloatRange> x) {
+               return range::floorDiv(x[0], x[1], error);
+             },
+             [&](ArrayRef<Likely> x) { return likely::div(x[0], x[1], k); }));
 }
 
 static void transferMod(mp::ModOp op, TransferContext &ctx) {
   if (!isNumeric(op))
     return ctx.unknown();
   bool fmod = op.getFmod();
-  ctx.result(
-      0, mapGroups(
-             ctx, operandsOf(ctx),
-             [&](ArrayRef<FloatRange> x) {
-               return fmod ? range::fmod(x[0], x[1])
-                           : range::remainder(x[0], x[1]);
-             },
-             [](ArrayRef<Likely> x) {
-               // Anywhere below the divisor, unless it is never reached.
-               if (x[0].absMax() < std::fabs(x[1].mean) && x[0].lo >= 0)
-                 return x[0];
-               double reach = x[1].absMax();
-               return Likely::uniform(x[0].lo < 0 ? -reach : 0, reach);
-             }));
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      return fmod ? range::fmod(x[0], x[1])
+                                  : range::remainder(x[0], x[1]);
+                    },
+                    [](ArrayRef<Likely> x) {
+                      // Anywhere below the divisor, unless it is never reached.
+                      if (x[0].absMax() < std::fabs(x[1].mean) && x[0].lo >= 0)
+                        return x[0];
+                      double reach = x[1].absMax();
+                      return Likely::uniform(x[0].lo < 0 ? -reach : 0, reach);
+                    }));
 }
 
 static void transferPow(mp::PowOp op, TransferContext &ctx) {
@@ -253,19 +251,18 @@ static void transferPow(mp::PowOp op, TransferContext &ctx) {
   ComputeError error = functionError(ctx, op.getLhs());
   std::optional<double> exponent = splatOf(ctx, 1);
   if (exponent == 2)
-    return ctx.result(0, mapUnary(ctx, ctx.operand(0),
-                                  Unary{UnaryFunction::Square}, error));
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      return range::pow(x[0], x[1], error);
-                    },
-                    [](ArrayRef<Likely> x) {
-                      double at = x[1].mean;
-                      return likely::apply(
-                          [&](double base) { return std::pow(base, at); },
-                          x[0]);
-                    }));
+    return ctx.result(
+        0, mapUnary(ctx, ctx.operand(0), Unary{UnaryFunction::Square}, error));
+  ctx.result(
+      0,
+      mapGroups(
+          ctx, operandsOf(ctx),
+          [&](ArrayRef<FloatRange> x) { return range::pow(x[0], x[1], error); },
+          [](ArrayRef<Likely> x) {
+            double at = x[1].mean;
+            return likely::apply(
+                [&](double base) { return std::pow(base, at); }, x[0]);
+          }));
 }
 
 static void transferAtan2(mp::Atan2Op op, TransferContext &ctx) {
@@ -294,23 +291,22 @@ static void transferExtreme(Operation *op, TransferContext &ctx) {
   if (!isNumeric(op))
     return ctx.unknown();
   bool max = isa<mp::MaxOp>(op);
-  ctx.result(
-      0, mapGroups(
-             ctx, operandsOf(ctx),
-             [&](ArrayRef<FloatRange> x) {
-               FloatRange result = x.front();
-               for (const FloatRange &next : x.drop_front())
-                 result = max ? range::max(result, next)
-                              : range::min(result, next);
-               return result;
-             },
-             [&](ArrayRef<Likely> x) {
-               Likely result = x.front();
-               for (const Likely &next : x.drop_front())
-                 result = max ? likely::max(result, next)
-                              : likely::min(result, next);
-               return result;
-             }));
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      FloatRange result = x.front();
+                      for (const FloatRange &next : x.drop_front())
+                        result = max ? range::max(result, next)
+                                     : range::min(result, next);
+                      return result;
+                    },
+                    [&](ArrayRef<Likely> x) {
+                      Likely result = x.front();
+                      for (const Likely &next : x.drop_front())
+                        result = max ? likely::max(result, next)
+                                     : likely::min(result, next);
+                      return result;
+                    }));
 }
 
 /// The sum of n operands, each partial sum rounded; the mean is the sum over n.
@@ -323,32 +319,31 @@ static void transferSum(Operation *op, TransferContext &ctx) {
   bool real = isFloat(op->getResult(0));
   ComputeError error = functionError(ctx, op->getOperand(0));
   ctx.result(
-      0,
-      mapGroups(
-          ctx, operandsOf(ctx),
-          [&](ArrayRef<FloatRange> x) {
-            FloatRange result = x.front();
-            double magnitude = x.front().finite.maxAbs();
-            for (const FloatRange &next : x.drop_front()) {
-              result = range::add(result, next);
-              magnitude += next.finite.maxAbs();
-            }
-            if (real && x.size() > 2) {
-              result.finite = widenSum(result.finite, accumulator, x.size(),
-                                       magnitude * (1 + 1e-12));
-              result.minNonZero = 0;
-              result.integral = false;
-            }
-            if (mean)
-              result = range::div(result, FloatRange::point(count), error);
-            return result;
-          },
-          [&](ArrayRef<Likely> x) {
-            Likely result = x.front();
-            for (const Likely &next : x.drop_front())
-              result = likely::add(result, next);
-            return mean ? likely::affine(result, 1 / count, 0) : result;
-          }));
+      0, mapGroups(
+             ctx, operandsOf(ctx),
+             [&](ArrayRef<FloatRange> x) {
+               FloatRange result = x.front();
+               double magnitude = x.front().finite.maxAbs();
+               for (const FloatRange &next : x.drop_front()) {
+                 result = range::add(result, next);
+                 magnitude += next.finite.maxAbs();
+               }
+               if (real && x.size() > 2) {
+                 result.finite = widenSum(result.finite, accumulator, x.size(),
+                                          magnitude * (1 + 1e-12));
+                 result.minNonZero = 0;
+                 result.integral = false;
+               }
+               if (mean)
+                 result = range::div(result, FloatRange::point(count), error);
+               return result;
+             },
+             [&](ArrayRef<Likely> x) {
+               Likely result = x.front();
+               for (const Likely &next : x.drop_front())
+                 result = likely::add(result, next);
+               return mean ? likely::affine(result, 1 / count, 0) : result;
+             }));
 }
 
 void mpopt::attachElementwiseTransfers(MLIRContext *context) {

@@ -123,17 +123,14 @@ AbstractValue mpopt::mapUnary(TransferContext &ctx,
   AbstractValue result = mapGroups(
       ctx, operand,
       [&](ArrayRef<FloatRange> x) { return apply(unary, x[0], error); },
-      [&](ArrayRef<Likely> x) {
-        return likely::apply(unary, x[0]);
-      });
+      [&](ArrayRef<Likely> x) { return likely::apply(unary, x[0]); });
   if (operand.norm && contracts(unary)) {
     result.norm = operand.norm;
     // The kernel's error, of each element.
     double units = 16 * error.scale * error.unit();
-    result.norm->bound =
-        operand.norm->bound * (1 + units) +
-        std::sqrt(double(operand.norm->count)) *
-            (units + error.absolute + error.format->minNormal);
+    result.norm->bound = operand.norm->bound * (1 + units) +
+                         std::sqrt(double(operand.norm->count)) *
+                             (units + error.absolute + error.format->minNormal);
   }
   return result;
 }

@@ -274,7 +274,8 @@ static void transferRoll(mp::RollOp op, TransferContext &ctx) {
   // Along one axis rows stay rows, of other elements of the same set.
   if (!op.getAxes() || !getShape(op.getInput()))
     return transferSmeared(ctx);
-  for (int64_t each : *op.getAxes()) {
+  ArrayRef<int64_t> axes = *op.getAxes();
+  for (int64_t each : axes) {
     std::optional<int64_t> axis = normalizeAxis(each, value.rank());
     if (!axis)
       return transferSmeared(ctx);

@@ -25,8 +25,7 @@ namespace mpopt {
 using RangeFunction =
     llvm::function_ref<FloatRange(llvm::ArrayRef<FloatRange>)>;
 /// The same of the likely part.
-using LikelyFunction =
-    llvm::function_ref<Likely(llvm::ArrayRef<Likely>)>;
+using LikelyFunction = llvm::function_ref<Likely(llvm::ArrayRef<Likely>)>;
 
 Likely getLikely(const Cell &cell);
 void setLikely(Cell &cell, const Likely &likely);
