@@ -283,64 +283,53 @@ INLINE bool roundAll(const Rounding &rounding, float *values, size_t count) {
 // Tables and Gram matrices
 //===----------------------------------------------------------------------===//
 
-template <unsigned Bytes>
-INLINE void extremesOf(const float *tile, size_t stride, size_t rows,
-                       size_t cols, float shift, double *columnStats, size_t cs,
-                       double *rowStats) {
-  // Rows and columns of the result at once; as many doubles as floats.
-  using V = Vector<float, Bytes / 2>;
-  using D = Vector<double, Bytes>;
+template <bool larger> INLINE void extend(double &to, double with) {
+  to = (larger ? with > to : with < to) ? with : to;
+}
+
+/// `stats` has its four numbers `step` apart.
+INLINE void extendStats(double *stats, size_t step, double value) {
+  extend<false>(stats[0], value);
+  extend<true>(stats[step], value);
+  stats[2 * step] += value;
+  stats[3 * step] += value * value;
+}
+
+template <typename T, unsigned Bytes>
+INLINE void extremesOf(const T *values, size_t count, double *columns,
+                       size_t stride, double *row) {
   constexpr size_t lanes = Bytes / sizeof(double);
-  size_t whole = cols / lanes * lanes;
-  for (size_t row = 0; row < rows; ++row) {
-    const float *at = tile + row * stride;
-    double low = at[0], high = at[0], sum = 0, squares = 0;
-    D lows = D{} + low, highs = lows, sums{}, squareSums{};
-    auto merge = [](double &to, double with, bool larger)
-                     __attribute__((always_inline)) {
-                       to = (larger ? with > to : with < to) ? with : to;
-                     };
-    for (size_t column = 0; column < whole; column += lanes) {
-      D value = __builtin_convertvector(load<V>(at + column), D);
-      D centred = value - double(shift), square = centred * centred;
-      lows = value < lows ? value : lows;
-      highs = value > highs ? value : highs;
-      sums += centred;
-      squareSums += square;
-      double *to = columnStats + column;
-      D low = load<D>(to), high = load<D>(to + cs);
-      low = value < low ? value : low;
-      high = value > high ? value : high;
-      D total = load<D>(to + 2 * cs) + centred;
-      D totalSquare = load<D>(to + 3 * cs) + square;
-      std::memcpy(to, &low, sizeof(D));
-      std::memcpy(to + cs, &high, sizeof(D));
-      std::memcpy(to + 2 * cs, &total, sizeof(D));
-      std::memcpy(to + 3 * cs, &totalSquare, sizeof(D));
-    }
-    for (size_t column = whole; column < cols; ++column) {
-      double value = at[column], centred = value - shift;
-      merge(low, value, false);
-      merge(high, value, true);
-      sum += centred;
-      squares += centred * centred;
-      double *to = columnStats + column;
-      merge(to[0], value, false);
-      merge(to[cs], value, true);
-      to[2 * cs] += centred;
-      to[3 * cs] += centred * centred;
-    }
-    for (size_t lane = 0; lane < lanes; ++lane) {
-      merge(low, lows[lane], false);
-      merge(high, highs[lane], true);
-      sum += sums[lane];
-      squares += squareSums[lane];
-    }
-    double *to = rowStats + row * 4;
-    merge(to[0], low, false);
-    merge(to[1], high, true);
-    to[2] += sum;
-    to[3] += squares;
+  using V = Vector<T, lanes * sizeof(T)>;
+  using D = Vector<double, Bytes>;
+  D lows = D{} + row[0], highs = D{} + row[1], sums{}, squares{};
+  size_t at = 0;
+  for (; at + lanes <= count; at += lanes) {
+    D value = __builtin_convertvector(load<V>(values + at), D);
+    D square = value * value;
+    lows = value < lows ? value : lows;
+    highs = value > highs ? value : highs;
+    sums += value;
+    squares += square;
+    double *to = columns + at;
+    D low = load<D>(to), high = load<D>(to + stride);
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+    D sum = load<D>(to + 2 * stride) + value;
+    D squareSum = load<D>(to + 3 * stride) + square;
+    std::memcpy(to, &low, sizeof(D));
+    std::memcpy(to + stride, &high, sizeof(D));
+    std::memcpy(to + 2 * stride, &sum, sizeof(D));
+    std::memcpy(to + 3 * stride, &squareSum, sizeof(D));
+  }
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    extend<false>(row[0], lows[lane]);
+    extend<true>(row[1], highs[lane]);
+    row[2] += sums[lane];
+    row[3] += squares[lane];
+  }
+  for (; at < count; ++at) {
+    extendStats(row, 1, values[at]);
+    extendStats(columns + at, stride, values[at]);
   }
 }
 
@@ -399,21 +388,18 @@ INLINE void gramOf(const double *a, size_t count, size_t n, double *to) {
   TARGET bool round(const Rounding &rounding, float *values, size_t count) {   \
     return roundAll(rounding, values, count);                                  \
   }                                                                            \
-  TARGET void extremes(const float *tile, size_t stride, size_t rows,          \
-                       size_t cols, float shift, double *columnStats,          \
-                       size_t cs, double *rowStats) {                          \
-    extremesOf<BYTES>(tile, stride, rows, cols, shift, columnStats, cs,        \
-                      rowStats);                                               \
+  template <typename T>                                                        \
+  TARGET void extremes(const T *values, size_t count, double *columns,         \
+                       size_t stride, double *row) {                           \
+    extremesOf<T, BYTES>(values, count, columns, stride, row);                 \
   }                                                                            \
   TARGET void gram(const double *a, size_t count, size_t n, double *to) {      \
     gramOf<BYTES>(a, count, n, to);                                            \
   }                                                                            \
   template <typename T> SumLoops<T> sums() {                                   \
-    return {columns<T>, rows<T>, absColumns<T>, absRows<T>};                   \
+    return {columns<T>, rows<T>, absColumns<T>, absRows<T>, extremes<T>};      \
   }                                                                            \
-  Loops all() {                                                                \
-    return {sums<float>(), sums<double>(), decode, round, extremes, gram};     \
-  }                                                                            \
+  Loops all() { return {sums<float>(), sums<double>(), decode, round, gram}; } \
   }                                                                            \
   }
 

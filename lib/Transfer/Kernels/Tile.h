@@ -66,11 +66,12 @@ template <typename T> struct SumLoops {
   Sums rows;
   /// sums[column] or sums[row] grows by the sum of |w|.
   Edge absColumns, absRows;
+  /// Minimum, maximum, sum and sum of squares of one row of `count`, in
+  /// `row[4]`, and of each column, in columns[statistic * stride + column].
+  void (*extremes)(const T *values, size_t count, double *columns,
+                   size_t stride, double *row);
 };
 
-/// Per column (or row): minimum, maximum, sum and sum of squares about a shift
-/// (one value for all), in double. Rows: [row * 4 + statistic], columns:
-/// [statistic * stride + column].
 struct Loops {
   SumLoops<float> f32;
   SumLoops<double> f64;
@@ -80,9 +81,6 @@ struct Loops {
                  const float *table, float *to);
   /// In place; values that overflow stay as they are. True if none does.
   bool (*round)(const Rounding &rounding, float *values, size_t count);
-  void (*extremes)(const float *tile, size_t stride, size_t rows, size_t cols,
-                   float shift, double *columnStats, size_t columnStride,
-                   double *rowStats);
   /// to[i * n + j] = sum_k a[k * n + i] a[k * n + j] for j >= i - i % 8, added.
   void (*gram)(const double *a, size_t count, size_t n, double *to);
 };
