@@ -21,6 +21,12 @@ if(MPOPT_SANITIZERS)
     ${PROJECT_SOURCE_DIR}/cmake/SanitizerOptions.cpp)
 endif()
 
+# Edges counted in every library: what the fuzzer steers by.
+if(MPOPT_BUILD_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # mpopt_library(NAME sources... [DEPENDS tablegen-targets...] [LINK targets...])
 function(mpopt_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})

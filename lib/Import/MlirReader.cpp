@@ -23,7 +23,14 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SourceMgr.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <sys/time.h>
 
 using namespace mlir;
 using namespace mpopt;
@@ -58,6 +65,55 @@ static void count(Operation *op, ImportResult &result) {
     ++result.coverage.unmodelled[opaque.getName().str()];
   else
     ++result.coverage.modelled;
+}
+
+namespace {
+/// Ends what is under way by SIGABRT once it has computed for `seconds`.
+class ComputeLimit {
+public:
+  explicit ComputeLimit(unsigned seconds) {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { ::raise(SIGABRT); };
+    ::sigaction(SIGVTALRM, &action, &previous);
+    itimerval limit = {{0, 0}, {time_t(seconds), 0}};
+    ::setitimer(ITIMER_VIRTUAL, &limit, nullptr);
+  }
+  ~ComputeLimit() {
+    itimerval none = {};
+    ::setitimer(ITIMER_VIRTUAL, &none, nullptr);
+    ::sigaction(SIGVTALRM, &previous, nullptr);
+  }
+
+private:
+  struct sigaction previous;
+};
+} // namespace
+
+/// MLIR's bytecode reader believes the counts and indices that it reads: where
+/// they are damaged it ends the program, or goes round attributes that refer to
+/// each other for ever. Null then, and where it refuses.
+static OwningOpRef<ModuleOp> parseGuarded(const llvm::SourceMgr &sources,
+                                          size_t bytes,
+                                          const ParserConfig &config) {
+  using llvm::CrashRecoveryContext;
+  CrashRecoveryContext::Enable();
+  // No text of LLVM's or of the C++ library's before ours.
+  llvm::install_fatal_error_handler([](void *, const char *, bool) {
+    CrashRecoveryContext::GetCurrent()->HandleExit(EXIT_FAILURE);
+  });
+  std::terminate_handler terminate = std::set_terminate(std::abort);
+  OwningOpRef<ModuleOp> module;
+  CrashRecoveryContext guard;
+  // It reads some 100 MiB a second.
+  ComputeLimit limit(2 + bytes / (8 << 20));
+  bool survived = guard.RunSafely(
+      [&] { module = parseSourceFile<ModuleOp>(sources, config); });
+  std::set_terminate(terminate);
+  llvm::remove_fatal_error_handler();
+  CrashRecoveryContext::Disable();
+  if (!survived)
+    (void)module.release();
+  return module;
 }
 
 /// Whether regions nest deeper than what follows can recurse into: bytecode,
@@ -112,8 +168,10 @@ void mpopt::importMlir(StringRef bytes, StringRef path,
       llvm::MemoryBuffer::getMemBufferCopy(bytes, path.empty() ? "-" : path),
       llvm::SMLoc());
   // The verifier recurses: it has to wait until the depth is known.
-  result.module = parseSourceFile<ModuleOp>(
-      sources, ParserConfig(&context, /*verifyAfterParse=*/false));
+  ParserConfig config(&context, /*verifyAfterParse=*/false);
+  result.module = result.format == ModelFormat::MlirBytecode
+                      ? parseGuarded(sources, bytes.size(), config)
+                      : parseSourceFile<ModuleOp>(sources, config);
   if (!result.module) {
     if (!sink.hasErrors())
       sink.error(ImportCode::Malformed, "", "not valid mp IR");

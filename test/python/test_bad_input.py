@@ -317,6 +317,21 @@ def test_damaged_bytecode(tmp_path):
     for size in range(4, len(data), max(1, len(data) // 24)):
         path.write_bytes(data[:size])
         refused(run("--check", path))
+    for seed in range(40):
+        rng = random.Random(seed)
+        damaged = bytearray(data)
+        for _ in range(rng.randint(1, 3)):
+            damaged[rng.randrange(4, len(data))] = rng.randrange(256)
+        path.write_bytes(damaged)
+        done = run("--check", path)
+        if done.returncode not in (0, 1):
+            refused(done)
+    # Counts that MLIR's reader believes.
+    for at in range(4, len(data), max(1, len(data) // 40)):
+        path.write_bytes(data[:at] + b"\0" + b"\x7f" * 8 + data[at + 9:])
+        done = run("--check", path)
+        if done.returncode not in (0, 1):
+            refused(done)
 
 
 def test_recursive_functions(tmp_path):
