@@ -49,7 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::vector<Finding> findings;
   Options options = allRules(llvm::xxh3_64bits(bytes));
   // What the importer let through may not be refused later.
-  if (llvm::Error error = runPipeline(options, *result.module, findings)) {
+  if (llvm::Error error = runPipeline(options, *result.module, findings,
+                                      [](const RangeAnalysis &) {})) {
     llvm::errs() << llvm::toString(std::move(error)) << '\n';
     std::abort();
   }
