@@ -1,0 +1,37 @@
+// RUN: mpopt-opt %s --mp-print-ranges="likely" -split-input-file -verify-diagnostics=only-expected
+
+// An affine map of each channel, and the running statistics beside it: the
+// third channel's input is far narrower than in training, so they decide.
+func.func @inference(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
+  %gain = mp.constant dense<[1.0, 2.0, 3.0, -4.0]> : tensor<4xf32>
+  %bias = mp.constant dense<[0.0, 0.0, 0.0, 1.0]> : tensor<4xf32>
+  %mean = mp.constant dense<[0.0, 0.0, 0.0, 1.0]> : tensor<4xf32>
+  %var = mp.constant dense<[1.0, 1.0, 100.0, 0.0]> : tensor<4xf32>
+  // expected-remark @below {{{1x4x1x1} [-9.99996, 9.99996] [-19.9999, 19.9999] [-3, 3] [-11383.2, 13915] likely (gain) {1x4x1x1} [-3.53221, 3.53221] mean 0 std 1 [-7.06442, 7.06442] mean 0 std 2 [-3, 3] mean 0 std 3}}
+  %0 = mp.batch_norm %x scale %gain bias %bias mean %mean variance %var : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
+  return %0 : tensor<2x4x8x8xf32>
+}
+
+// -----
+
+func.func @negative(%x: tensor<1x1x2xf16>) -> tensor<1x1x2xf16> {
+  %mean = mp.constant dense<0.0> : tensor<1xf32>
+  %var = mp.constant dense<-1.0> : tensor<1xf32>
+  // A negative variance has no root.
+  // expected-remark @below {{none nan}}
+  %0 = mp.batch_norm %x mean %mean variance %var : (tensor<1x1x2xf16>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x1x2xf16>
+  return %0 : tensor<1x1x2xf16>
+}
+
+// -----
+
+// Over the batch: rows of 128, and running statistics between old and new.
+func.func @training(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
+  %mean = mp.constant dense<[0.0, 0.0, 20.0, 1.0]> : tensor<4xf32>
+  %var = mp.constant dense<[1.0, 1.0, 300.0, 0.0]> : tensor<4xf32>
+  // expected-remark @below {{#0: [-11.2696, 11.2696]}}
+  // expected-remark @below {{#1: {4} [-10.0001, 10.0001] [-10.0001, 10.0001] [-10.0001, 20] [-10.0001, 10.0001]}}
+  // expected-remark @below {{#2: {4} [0, 200.002] [0, 200.002] [0, 300] [0, 200.002]}}
+  %0:3 = mp.batch_norm %x mean %mean variance %var {training = true} : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return %0#0 : tensor<2x4x8x8xf32>
+}
