@@ -7,6 +7,7 @@
 
 #include "Output.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -70,7 +71,7 @@ Error mpopt::writeOutput(StringRef file,
   if (!code && !isSpecial)
     code = fs::rename(name, file);
   if (code && !isSpecial)
-    fs::remove(name);
+    (void)fs::remove(name);
   if (!isSpecial)
     llvm::sys::DontRemoveFileOnSignal(name);
   if (!code || (isSpecial && code == std::errc::broken_pipe))
@@ -89,6 +90,6 @@ bool mpopt::wantsColor(StringRef file) {
 
 void mpopt::printError(const Twine &text) {
   std::string line = text.str();
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  llvm::replace(line, '\n', ' ');
   llvm::errs() << "mpopt: error: " << StringRef(line).rtrim() << '\n';
 }
