@@ -201,7 +201,11 @@ public:
   Pass(const LinearRequest &request, const WeightReader &reader,
        const Coefficients<T> &coefficients, Raw &raw, unsigned jobs)
       : request(request), reader(reader), coefficients(coefficients), raw(raw),
-        jobs(jobs) {}
+        jobs(jobs) {
+    if constexpr (std::is_same_v<T, float>)
+      if (request.weights.zeroPoints.empty())
+        direct = reader.direct();
+  }
 
   void run() { request.transposed ? runRows() : runColumns(); }
 
@@ -216,8 +220,11 @@ private:
   void runColumns();
   void runRows();
   bool wantsAlong() const { return request.wantNorm && !coefficients.uniform; }
-  void sumColumns(Task &task) const;
-  void sumRows(Task &task) const;
+  void sumColumns(Task &task, const SumLoops<T> *direct) const;
+  void sumRows(Task &task, const SumLoops<T> *direct) const;
+  const char *bytesAt(uint64_t index) const {
+    return request.weights.bytes.data() + index * (request.weights.bits() / 8);
+  }
   void subtractZero(T *values, size_t count, uint64_t channel,
                     uint64_t step) const;
 
@@ -237,6 +244,8 @@ private:
   const Coefficients<T> &coefficients;
   Raw &raw;
   unsigned jobs;
+  /// For weights that need no tile, or null.
+  const SumLoops<T> *direct = nullptr;
 };
 } // namespace
 
@@ -245,6 +254,10 @@ static void raise(std::vector<uint8_t> &flags, size_t size, size_t index,
   if (flags.empty())
     flags.assign(size, 0);
   flags[index] |= flag;
+}
+
+static bool allFinite(ArrayRef<double> sums) {
+  return llvm::all_of(sums, [](double sum) { return std::isfinite(sum); });
 }
 
 /// `channel` is that of the first value; `step` is 1 if each value is of the
@@ -263,7 +276,8 @@ void Pass<T>::subtractZero(T *values, size_t count, uint64_t channel,
     values[at] -= T(zeros[channel + at * step]);
 }
 
-template <typename T> void Pass<T>::sumColumns(Task &task) const {
+template <typename T>
+void Pass<T>::sumColumns(Task &task, const SumLoops<T> *direct) const {
   // Odd in units of the cache's sets, or a column's rows would fall into few.
   constexpr size_t stride = kColumnTileColumns + kLanes;
   auto tile = std::make_unique<T[]>(kColumnTileRows * stride);
@@ -277,32 +291,45 @@ template <typename T> void Pass<T>::sumColumns(Task &task) const {
   for (uint64_t row = task.firstRow; row < task.lastRow;
        row += kColumnTileRows) {
     size_t rows = std::min<uint64_t>(kColumnTileRows, task.lastRow - row);
-    for (uint64_t column = task.begin; column < task.end;
-         column += kColumnTileColumns) {
-      size_t columns =
-          std::min<uint64_t>(kColumnTileColumns, task.end - column);
-      size_t local = column - task.begin;
+    auto add = [&](const SumLoops<T> &loops, const void *data, size_t step,
+                   size_t columns, uint64_t first) {
+      size_t local = first - task.begin;
+      loops.columns(data, step, rows, columns, inputs ? inputs + row : nullptr,
+                    coefficients.stride, task.sums.data() + local, width);
+      if (request.wantNorm)
+        loops.absRows(data, step, rows, columns,
+                      task.across.data() + (row - task.firstRow));
+      if (wantsAlong())
+        loops.absColumns(data, step, rows, columns, task.along.data() + local);
+    };
+    for (uint64_t block = task.begin; block < task.end;
+         block += kColumnTileColumns) {
+      uint64_t end = std::min<uint64_t>(block + kColumnTileColumns, task.end);
+      uint64_t index = (task.matrix * request.k + row) * request.n;
+      uint64_t column = block;
+      if (size_t whole = (end - block) / kLanes * kLanes; direct && whole) {
+        add(*direct, bytesAt(index + block), request.n, whole, block);
+        column += whole;
+      }
+      if (column == end)
+        continue;
+      size_t columns = end - column;
       for (size_t at = 0; at < rows; ++at) {
         T *to = tile.get() + at * stride;
-        reader.read((task.matrix * request.k + row + at) * request.n + column,
-                    columns, to, [&](size_t offset, uint8_t flag) {
-                      raise(task.flags, task.end - task.begin, local + offset,
-                            flag);
+        reader.read(index + at * request.n + column, columns, to,
+                    [&](size_t offset, uint8_t flag) {
+                      raise(task.flags, task.end - task.begin,
+                            column - task.begin + offset, flag);
                     });
         subtractZero(to, columns, task.matrix * request.n + column, 1);
         std::fill(to + columns, to + padded(columns), T(0));
       }
-      sumLoops().columns(tile.get(), stride, rows, padded(columns),
-                         inputs ? inputs + row : nullptr, coefficients.stride,
-                         task.sums.data() + local, width);
-      if (request.wantNorm)
-        sumLoops().absRows(tile.get(), stride, rows, padded(columns),
-                           task.across.data() + (row - task.firstRow));
-      if (wantsAlong())
-        sumLoops().absColumns(tile.get(), stride, rows, padded(columns),
-                              task.along.data() + local);
+      add(sumLoops(), tile.get(), stride, padded(columns), column);
     }
   }
+  // Which weights are not finite, a second look tells.
+  if (direct && !allFinite({task.sums.data() + Squares * width, width}))
+    sumColumns(task, nullptr);
 }
 
 template <typename T> void Pass<T>::runColumns() {
@@ -318,7 +345,7 @@ template <typename T> void Pass<T>::runColumns() {
             {matrix, begin, end, row, std::min(request.k, row + rows)});
     }
   forEachTask(tasks.size(), bytes(), jobs,
-              [&](size_t index) { sumColumns(tasks[index]); });
+              [&](size_t index) { sumColumns(tasks[index], direct); });
   // In the tasks' order, so that the result does not depend on the threads.
   for (const Task &task : tasks) {
     uint64_t to = task.matrix * request.n + task.begin;
@@ -337,25 +364,50 @@ template <typename T> void Pass<T>::runColumns() {
 }
 
 /// Rows of all matrices are numbered through; a task may span matrices.
-template <typename T> void Pass<T>::sumRows(Task &task) const {
+template <typename T>
+void Pass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
   constexpr size_t stride = kRowTileColumns + kLanes;
   auto tile = std::make_unique<T[]>(kRowTileRows * stride);
-  uint64_t first = task.firstRow / request.n;
+  uint64_t firstMatrix = task.firstRow / request.n;
   if (request.wantNorm)
-    task.across.assign(
-        ((task.lastRow - 1) / request.n - first + 1) * padded(request.k), 0);
+    task.across.assign(((task.lastRow - 1) / request.n - firstMatrix + 1) *
+                           padded(request.k),
+                       0);
   std::vector<double> lanes(kRowTileRows * kSums * kLanes);
+  if (wantsAlong())
+    std::fill(raw.along.begin() + task.firstRow,
+              raw.along.begin() + task.lastRow, 0);
   for (uint64_t row = task.firstRow, rows; row < task.lastRow; row += rows) {
     uint64_t matrix = row / request.n;
     rows = std::min({uint64_t(kRowTileRows), task.lastRow - row,
                      (matrix + 1) * request.n - row});
     std::fill(lanes.begin(), lanes.end(), 0);
     const T *inputs = coefficients.of(matrix);
-    for (uint64_t column = 0; column < request.k; column += kRowTileColumns) {
-      size_t columns = std::min<uint64_t>(kRowTileColumns, request.k - column);
+    auto add = [&](const SumLoops<T> &loops, const void *data, size_t step,
+                   size_t columns, uint64_t first) {
+      loops.rows(data, step, rows, columns, inputs ? inputs + first : nullptr,
+                 coefficients.stride, lanes.data(), 0);
+      if (request.wantNorm)
+        loops.absColumns(data, step, rows, columns,
+                         task.across.data() +
+                             (matrix - firstMatrix) * padded(request.k) +
+                             first);
+      if (wantsAlong())
+        loops.absRows(data, step, rows, columns, raw.along.data() + row);
+    };
+    for (uint64_t block = 0; block < request.k; block += kRowTileColumns) {
+      uint64_t end = std::min<uint64_t>(block + kRowTileColumns, request.k);
+      uint64_t index = row * request.k, column = block;
+      if (size_t whole = (end - block) / kLanes * kLanes; direct && whole) {
+        add(*direct, bytesAt(index + block), request.k, whole, block);
+        column += whole;
+      }
+      if (column == end)
+        continue;
+      size_t columns = end - column;
       for (size_t at = 0; at < rows; ++at) {
         T *to = tile.get() + at * stride;
-        reader.read((row + at) * request.k + column, columns, to,
+        reader.read(index + at * request.k + column, columns, to,
                     [&](size_t, uint8_t flag) {
                       raise(task.flags, task.lastRow - task.firstRow,
                             row + at - task.firstRow, flag);
@@ -363,16 +415,7 @@ template <typename T> void Pass<T>::sumRows(Task &task) const {
         subtractZero(to, columns, row + at, 0);
         std::fill(to + columns, to + padded(columns), T(0));
       }
-      sumLoops().rows(tile.get(), stride, rows, padded(columns),
-                      inputs ? inputs + column : nullptr, coefficients.stride,
-                      lanes.data(), 0);
-      if (request.wantNorm)
-        sumLoops().absColumns(
-            tile.get(), stride, rows, padded(columns),
-            task.across.data() + (matrix - first) * padded(request.k) + column);
-      if (wantsAlong())
-        sumLoops().absRows(tile.get(), stride, rows, padded(columns),
-                           raw.along.data() + row);
+      add(sumLoops(), tile.get(), stride, padded(columns), column);
     }
     for (size_t at = 0; at < rows; ++at)
       for (unsigned sum = 0; sum < kSums; ++sum) {
@@ -382,6 +425,10 @@ template <typename T> void Pass<T>::sumRows(Task &task) const {
         raw.sums[sum][row + at] = total;
       }
   }
+  if (direct &&
+      !allFinite(ArrayRef(raw.sums[Squares])
+                     .slice(task.firstRow, task.lastRow - task.firstRow)))
+    sumRows(task, nullptr);
 }
 
 template <typename T> void Pass<T>::runRows() {
@@ -393,7 +440,7 @@ template <typename T> void Pass<T>::runRows() {
   for (uint64_t row = 0; row < all; row += step)
     tasks.push_back({0, 0, 0, row, std::min(all, row + step)});
   forEachTask(tasks.size(), bytes(), jobs,
-              [&](size_t index) { sumRows(tasks[index]); });
+              [&](size_t index) { sumRows(tasks[index], direct); });
   for (const Task &task : tasks) {
     uint64_t first = task.firstRow / request.n;
     for (uint64_t at = 0; at < task.across.size(); ++at)

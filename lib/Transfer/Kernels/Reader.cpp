@@ -73,6 +73,13 @@ WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {
   rounding.overflowFrom = floatUp(storage->overflowFrom);
 }
 
+const SumLoops<float> *WeightReader::direct() const {
+  static_assert(size_t(Element::U8) - size_t(Element::F32) + 1 == kDirect);
+  if (rounds || element == Element::F64 || element == Element::Table)
+    return nullptr;
+  return &loops().direct[size_t(element) - size_t(Element::F32)];
+}
+
 double WeightReader::decode(size_t index) const {
   unsigned bits = weights.bits();
   uint64_t pattern = 0;

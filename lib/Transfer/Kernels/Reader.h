@@ -25,6 +25,9 @@ public:
   /// Every weight is a float without rounding.
   bool fitsFloat() const { return inFloat; }
 
+  /// Loops for the bytes as they lie, if no tile is needed; else null.
+  const SumLoops<float> *direct() const;
+
   using Mark = llvm::function_ref<void(size_t offset, uint8_t flag)>;
   /// `count` weights from `index` on, rounded to the storage format, without
   /// zero points. `mark` hears of those that have a flag; the ones that are not

@@ -44,6 +44,50 @@ template <typename V, typename T> INLINE V load(const T *from) {
   return value;
 }
 
+/// A vector of T from `E`s in memory.
+template <typename T, unsigned Bytes, Element E>
+INLINE Vector<T, Bytes> loadAs(const char *data, size_t index) {
+  using V = Vector<T, Bytes>;
+  constexpr unsigned lanes = Bytes / sizeof(T);
+  if constexpr (E == Element::F16 && Bytes >= 32) {
+    // There is an instruction for it.
+    typedef _Float16 H __attribute__((vector_size(lanes * 2)));
+    return __builtin_convertvector(load<H>(data + index * 2), V);
+  } else if constexpr (E == Element::F16 || E == Element::BF16) {
+    using Bits = Vector<uint32_t, Bytes>;
+    Bits bits = __builtin_convertvector(
+        load<Vector<uint16_t, lanes * 2>>(data + index * 2), Bits);
+    if constexpr (E == Element::BF16)
+      return (V)(bits << 16);
+    // As in fromHalf below.
+    V scaled = (V)((bits & 0x7fff) << 13) * 0x1p112f;
+    Bits special = (Bits)(scaled >= 65536.0f) & 0x7f800000;
+    return (V)((Bits)scaled | special | (bits & 0x8000) << 16);
+  } else if constexpr (E == Element::I8) {
+    using Wide = Vector<int32_t, Bytes>;
+    return __builtin_convertvector(
+        __builtin_convertvector(load<Vector<int8_t, lanes>>(data + index),
+                                Wide),
+        V);
+  } else if constexpr (E == Element::U8) {
+    using Wide = Vector<int32_t, Bytes>;
+    return __builtin_convertvector(
+        __builtin_convertvector(load<Vector<uint8_t, lanes>>(data + index),
+                                Wide),
+        V);
+  } else {
+    return load<V>(data + index * sizeof(T));
+  }
+}
+
+constexpr static size_t sizeOf(Element element) {
+  if (element == Element::F64)
+    return 8;
+  if (element == Element::F32)
+    return 4;
+  return element == Element::F16 || element == Element::BF16 ? 2 : 1;
+}
+
 template <typename T, unsigned Bytes>
 INLINE Vector<T, Bytes> magnitude(Vector<T, Bytes> value) {
   using Bits = Vector<Integer<T>, Bytes>;
@@ -63,18 +107,29 @@ INLINE void flush(double *to, Vector<T, Bytes> value) {
 // Sums
 //===----------------------------------------------------------------------===//
 
+/// The hardware does not see through the jumps from row to row: the next
+/// tile's part of a row is asked for while this one's is summed.
+template <Element E, bool Direct>
+INLINE void fetchAhead(const char *data, size_t index) {
+  if constexpr (Direct)
+    __builtin_prefetch(data + index * sizeOf(E), /*write=*/0, /*locality=*/2);
+}
+
 /// Columns are outputs: the lanes are columns, coefficients are broadcast.
-template <typename T, unsigned Bytes>
-INLINE void sumColumns(const T *tile, size_t stride, size_t rows, size_t cols,
-                       const T *q, size_t qs, double *sums, size_t ss) {
+template <typename T, unsigned Bytes, Element E, bool Direct>
+INLINE void sumColumns(const char *data, size_t stride, size_t rows,
+                       size_t cols, const T *q, size_t qs, double *sums,
+                       size_t ss) {
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
   for (size_t column = 0; column < cols; column += lanes) {
     V centre{}, radius{}, mean{}, variance{}, terms{}, squares{}, sixth{};
-    const T *at = tile + column;
+    size_t at = column;
     if (q) {
       for (size_t row = 0; row < rows; ++row, at += stride) {
-        V w = load<V>(at), size = magnitude<T, Bytes>(w), square = w * w;
+        fetchAhead<E, Direct>(data, at + kColumnTileColumns);
+        V w = loadAs<T, Bytes, E>(data, at), size = magnitude<T, Bytes>(w),
+          square = w * w;
         centre += w * q[row];
         radius += size * q[qs + row];
         mean += w * q[2 * qs + row];
@@ -89,7 +144,8 @@ INLINE void sumColumns(const T *tile, size_t stride, size_t rows, size_t cols,
       flush<T, Bytes>(sums + Variance * ss + column, variance);
     } else {
       for (size_t row = 0; row < rows; ++row, at += stride) {
-        V w = load<V>(at), square = w * w;
+        fetchAhead<E, Direct>(data, at + kColumnTileColumns);
+        V w = loadAs<T, Bytes, E>(data, at), square = w * w;
         centre += w;
         terms += magnitude<T, Bytes>(w);
         squares += square;
@@ -104,18 +160,20 @@ INLINE void sumColumns(const T *tile, size_t stride, size_t rows, size_t cols,
 }
 
 /// Rows are outputs: the lanes are terms.
-template <typename T, unsigned Bytes>
-INLINE void sumRows(const T *tile, size_t stride, size_t rows, size_t cols,
+template <typename T, unsigned Bytes, Element E, bool Direct>
+INLINE void sumRows(const char *data, size_t stride, size_t rows, size_t cols,
                     const T *q, size_t qs, double *sums, size_t) {
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
   for (size_t row = 0; row < rows; ++row) {
     V centre{}, radius{}, mean{}, variance{}, terms{}, squares{}, sixth{};
-    const T *at = tile + row * stride;
+    size_t at = row * stride;
     double *to = sums + row * kSums * kLanes;
     if (q) {
       for (size_t column = 0; column < cols; column += lanes) {
-        V w = load<V>(at + column), size = magnitude<T, Bytes>(w);
+        fetchAhead<E, Direct>(data, at + column + kRowTileColumns);
+        V w = loadAs<T, Bytes, E>(data, at + column),
+          size = magnitude<T, Bytes>(w);
         V square = w * w;
         centre += w * load<V>(q + column);
         radius += size * load<V>(q + qs + column);
@@ -131,7 +189,8 @@ INLINE void sumRows(const T *tile, size_t stride, size_t rows, size_t cols,
       flush<T, Bytes>(to + Variance * kLanes, variance);
     } else {
       for (size_t column = 0; column < cols; column += lanes) {
-        V w = load<V>(at + column), square = w * w;
+        fetchAhead<E, Direct>(data, at + column + kRowTileColumns);
+        V w = loadAs<T, Bytes, E>(data, at + column), square = w * w;
         centre += w;
         terms += magnitude<T, Bytes>(w);
         squares += square;
@@ -145,32 +204,36 @@ INLINE void sumRows(const T *tile, size_t stride, size_t rows, size_t cols,
   }
 }
 
-template <typename T, unsigned Bytes>
-INLINE void absSumColumns(const T *tile, size_t stride, size_t rows,
+template <typename T, unsigned Bytes, Element E>
+INLINE void absSumColumns(const char *data, size_t stride, size_t rows,
                           size_t cols, double *sums) {
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
   for (size_t column = 0; column < cols; column += lanes) {
     V sum{};
     for (size_t row = 0; row < rows; ++row)
-      sum += magnitude<T, Bytes>(load<V>(tile + row * stride + column));
+      sum +=
+          magnitude<T, Bytes>(loadAs<T, Bytes, E>(data, row * stride + column));
     flush<T, Bytes>(sums + column, sum);
   }
 }
 
-template <typename T, unsigned Bytes>
-INLINE void absSumRows(const T *tile, size_t stride, size_t rows, size_t cols,
-                       double *sums) {
+template <typename T, unsigned Bytes, Element E>
+INLINE void absSumRows(const char *data, size_t stride, size_t rows,
+                       size_t cols, double *sums) {
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
   for (size_t row = 0; row < rows; ++row) {
     V sum{};
     for (size_t column = 0; column < cols; column += lanes)
-      sum += magnitude<T, Bytes>(load<V>(tile + row * stride + column));
+      sum +=
+          magnitude<T, Bytes>(loadAs<T, Bytes, E>(data, row * stride + column));
     double wide[kLanes] = {};
     flush<T, Bytes>(wide, sum);
-    for (double lane : wide)
-      sums[row] += lane;
+    for (size_t half = kLanes / 2; half > 0; half /= 2)
+      for (size_t lane = 0; lane < half; ++lane)
+        wide[lane] += wide[lane + half];
+    sums[row] += wide[0];
   }
 }
 
@@ -208,9 +271,7 @@ INLINE void fetchNext(const char *end, size_t bytes) {
 INLINE bool decodeAny(Element element, const char *data, size_t index,
                       size_t count, const float *table, float *to) {
   uint32_t seen = 0;
-  size_t size = element == Element::F32                               ? 4
-                : element == Element::F16 || element == Element::BF16 ? 2
-                                                                      : 1;
+  size_t size = sizeOf(element);
   fetchNext(data + (index + count) * size, count * size);
   auto each = [&](auto decode) __attribute__((always_inline)) {
     for (size_t at = 0; at < count; ++at) {
@@ -361,25 +422,28 @@ INLINE void gramOf(const double *a, size_t count, size_t n, double *to) {
 #define LOOPS_FOR(NAME, BYTES, TARGET)                                         \
   namespace {                                                                  \
   namespace NAME {                                                             \
-  template <typename T>                                                        \
-  TARGET void columns(const T *tile, size_t stride, size_t rows, size_t cols,  \
-                      const T *q, size_t qs, double *sums, size_t ss) {        \
-    sumColumns<T, BYTES>(tile, stride, rows, cols, q, qs, sums, ss);           \
+  template <typename T, Element E, bool Direct>                                \
+  TARGET void columns(const void *data, size_t stride, size_t rows,            \
+                      size_t cols, const T *q, size_t qs, double *sums,        \
+                      size_t ss) {                                             \
+    sumColumns<T, BYTES, E, Direct>((const char *)data, stride, rows, cols, q, \
+                                    qs, sums, ss);                             \
   }                                                                            \
-  template <typename T>                                                        \
-  TARGET void rows(const T *tile, size_t stride, size_t rows, size_t cols,     \
+  template <typename T, Element E, bool Direct>                                \
+  TARGET void rows(const void *data, size_t stride, size_t rows, size_t cols,  \
                    const T *q, size_t qs, double *sums, size_t ss) {           \
-    sumRows<T, BYTES>(tile, stride, rows, cols, q, qs, sums, ss);              \
+    sumRows<T, BYTES, E, Direct>((const char *)data, stride, rows, cols, q,    \
+                                 qs, sums, ss);                                \
   }                                                                            \
-  template <typename T>                                                        \
-  TARGET void absColumns(const T *tile, size_t stride, size_t rows,            \
+  template <typename T, Element E>                                             \
+  TARGET void absColumns(const void *data, size_t stride, size_t rows,         \
                          size_t cols, double *sums) {                          \
-    absSumColumns<T, BYTES>(tile, stride, rows, cols, sums);                   \
+    absSumColumns<T, BYTES, E>((const char *)data, stride, rows, cols, sums);  \
   }                                                                            \
-  template <typename T>                                                        \
-  TARGET void absRows(const T *tile, size_t stride, size_t rows, size_t cols,  \
-                      double *sums) {                                          \
-    absSumRows<T, BYTES>(tile, stride, rows, cols, sums);                      \
+  template <typename T, Element E>                                             \
+  TARGET void absRows(const void *data, size_t stride, size_t rows,            \
+                      size_t cols, double *sums) {                             \
+    absSumRows<T, BYTES, E>((const char *)data, stride, rows, cols, sums);     \
   }                                                                            \
   TARGET bool decode(Element element, const char *data, size_t index,          \
                      size_t count, const float *table, float *to) {            \
@@ -396,32 +460,54 @@ INLINE void gramOf(const double *a, size_t count, size_t n, double *to) {
   TARGET void gram(const double *a, size_t count, size_t n, double *to) {      \
     gramOf<BYTES>(a, count, n, to);                                            \
   }                                                                            \
-  template <typename T> SumLoops<T> sums() {                                   \
-    return {columns<T>, rows<T>, absColumns<T>, absRows<T>, extremes<T>};      \
+  template <typename T, Element E, bool Direct> SumLoops<T> sums() {           \
+    return {columns<T, E, Direct>, rows<T, E, Direct>, absColumns<T, E>,       \
+            absRows<T, E>, extremes<T>};                                       \
   }                                                                            \
-  Loops all() { return {sums<float>(), sums<double>(), decode, round, gram}; } \
+  Loops all() {                                                                \
+    return {                                                                   \
+        sums<float, Element::F32, false>(),                                    \
+        sums<double, Element::F64, false>(),                                   \
+        {sums<float, Element::F32, true>(), sums<float, Element::F16, true>(), \
+         sums<float, Element::BF16, true>(), sums<float, Element::I8, true>(), \
+         sums<float, Element::U8, true>()},                                    \
+        decode,                                                                \
+        round,                                                                 \
+        gram};                                                                 \
+  }                                                                            \
   }                                                                            \
   }
 
 LOOPS_FOR(baseline, 16, )
 #if defined(__x86_64__)
-LOOPS_FOR(avx2, 32, __attribute__((target("avx2,fma"))))
-LOOPS_FOR(avx512, 64,
-          __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma"))))
+LOOPS_FOR(avx2, 32, __attribute__((target("avx2,fma,f16c"))))
+LOOPS_FOR(
+    avx512, 64,
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c"))))
 #endif
 
-static Loops choose() {
+static std::vector<Loops> findLoops() {
+  std::vector<Loops> found = {baseline::all()};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-    return avx512::all();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return avx2::all();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c")) {
+    found.push_back(avx2::all());
+    if (__builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw"))
+      found.push_back(avx512::all());
+  }
 #endif
-  return baseline::all();
+  return found;
+}
+
+const std::vector<Loops> &mpopt::kernels::allLoops() {
+  static const std::vector<Loops> found = findLoops();
+  return found;
 }
 
 const Loops &mpopt::kernels::loops() {
-  static const Loops chosen = choose();
-  return chosen;
+  static const Loops &best = allLoops().back();
+  return best;
 }

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace mpopt::kernels {
 
@@ -52,12 +53,15 @@ struct Rounding {
   float overflowFrom; // this and more is Inf
 };
 
+/// Values in a tile of type T, or in the file's bytes (any alignment; strides
+/// count elements).
 template <typename T> struct SumLoops {
-  using Sums = void (*)(const T *tile, size_t stride, size_t rows, size_t cols,
-                        const T *coefficients, size_t coefficientStride,
-                        double *sums, size_t sumStride);
-  using Edge = void (*)(const T *tile, size_t stride, size_t rows, size_t cols,
-                        double *sums);
+  using Sums = void (*)(const void *data, size_t stride, size_t rows,
+                        size_t cols, const T *coefficients,
+                        size_t coefficientStride, double *sums,
+                        size_t sumStride);
+  using Edge = void (*)(const void *data, size_t stride, size_t rows,
+                        size_t cols, double *sums);
   /// sums[s * sumStride + column] grows by the sum over rows;
   /// coefficients[i * coefficientStride + row]. Null: all the same.
   Sums columns;
@@ -72,9 +76,15 @@ template <typename T> struct SumLoops {
                    size_t stride, double *row);
 };
 
+/// The dtypes that can be summed from where they lie: F32 to U8.
+inline constexpr size_t kDirect = 5;
+
 struct Loops {
   SumLoops<float> f32;
   SumLoops<double> f64;
+  /// By element - F32. A value that is not finite makes its sum of squares so.
+  /// Columns are a multiple of kLanes.
+  SumLoops<float> direct[kDirect];
   /// `count` elements from `index` on, which fit in a float; true if all are
   /// finite. `table` has the values of all 256 bytes.
   bool (*decode)(Element element, const char *data, size_t index, size_t count,
@@ -87,6 +97,8 @@ struct Loops {
 
 /// The best for this host.
 const Loops &loops();
+/// All that this host can run, the best last.
+const std::vector<Loops> &allLoops();
 
 } // namespace mpopt::kernels
 

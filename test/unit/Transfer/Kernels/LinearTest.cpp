@@ -126,7 +126,7 @@ TEST(LinearSums, FormulasInEveryDtype) {
 // Large enough for sums in float tiles, several tasks and threads.
 TEST(LinearSums, FormulasWhenLarge) {
   Random random(2);
-  for (const char *type : {"f32", "i8"})
+  for (const char *type : {"f32", "f16", "bf16", "i8", "u8"})
     for (Shape shape : {Shape{1, 701, 411, false},
                         {1, 701, 411, true},
                         {1, 30, 9001, false},
@@ -134,7 +134,10 @@ TEST(LinearSums, FormulasWhenLarge) {
                         {9, 70, 301, true},
                         {9, 70, 301, false}}) {
       SCOPED_TRACE(std::string(type) + " " + std::to_string(shape.n));
-      double spread = type[0] == 'i' ? 100 : 0.1;
+      // Two shapes will do for each further dtype.
+      if (type[1] != '3' && shape.k != 701)
+        continue;
+      double spread = type[1] == '8' ? 100 : 0.1;
       Weights weights(type,
                       randomList(random, shape.matrices * shape.k * shape.n,
                                  -spread, spread));
@@ -292,6 +295,36 @@ TEST(LinearSums, NonFiniteWeights) {
   }
 }
 
+// Large enough to be summed where they lie, in the last rows and columns, too.
+TEST(LinearSums, NonFiniteWeightsWhenLarge) {
+  Random random(13);
+  for (const char *type : {"f32", "f16"})
+    for (bool transposed : {false, true})
+      for (uint64_t channel : {0, 333}) {
+        Shape shape{1, 601, 334, transposed};
+        std::vector<double> list = randomList(random, shape.k * shape.n, -1, 1);
+        Weights clean(type, list);
+        Box box(random, shape.k, 1);
+        LinearRequest wanted = request(clean, shape, box);
+        wanted.wantNorm = true;
+        EXPECT_TRUE(linearSums(wanted).flags.empty());
+        list[shape.index(0, 600, channel)] = -HUGE_VAL;
+        list[shape.index(0, 5, channel)] = std::nan("");
+        Weights weights(type, list);
+        wanted = request(weights, shape, box);
+        wanted.wantNorm = true;
+        LinearSums sums = linearSums(wanted);
+        std::vector<uint8_t> expected(shape.n);
+        expected[channel] = WeightNegInf | WeightNaN;
+        EXPECT_EQ(sums.flags, expected);
+        for (double &value : weights.values)
+          value = std::isfinite(value) ? value : 0;
+        expectFormulas(sums, weights.values, shape, box, 3e-5);
+        EXPECT_GT(sums.operatorNorm[0], 1);
+        EXPECT_LT(sums.operatorNorm[0], 601);
+      }
+}
+
 // The stored weight counts: every rounding of every FP16 neighbourhood.
 TEST(LinearSums, StorageFormat) {
   Random random(6);
@@ -370,7 +403,7 @@ TEST(LinearSums, ZeroPoints) {
 TEST(LinearSums, ExtremeMagnitudes) {
   Random random(9);
   for (double size : {1e-38, 1e-25, 1e-12, 1e12, 1e25, 1e37})
-    for (double spread : {1e-200, 1e-10, 1.0, 1e100}) {
+    for (double spread : {1e-200, 1e100}) {
       SCOPED_TRACE(std::to_string(std::log10(size)) + " " +
                    std::to_string(std::log10(spread)));
       Shape shape{1, 400, 350, false};
