@@ -52,7 +52,7 @@ public:
   void setArgument(BlockArgument argument, AbstractValue value) override {
     setValue(argument, std::move(value));
   }
-  void walk(Region &region, bool join) override;
+  void walk(Region &region) override;
 
   std::map<std::string, unsigned> unmodelled;
   std::shared_ptr<const TargetProfile> profile;
@@ -71,7 +71,6 @@ private:
   ShapeFacts facts;
   size_t groupLimit = 0;
   unsigned threads = 0;
-  bool joining = false;
   /// Ops that were walked; bodies of loops several times.
   llvm::DenseSet<Operation *> counted;
 };
@@ -169,7 +168,35 @@ static void fitCells(AbstractValue &value) {
     value.minNonZero = std::max(value.minNonZero, 1.0);
 }
 
+/// Elements of small integer tensors that shape arithmetic follows are known
+/// exactly, whatever a transfer function makes of them.
+static void useElements(AbstractValue &pre, Value value,
+                        const ShapeFacts &facts, size_t limit) {
+  std::optional<SmallVector<int64_t>> known = facts.constants(value);
+  MaybeShape shape = getShape(value);
+  if (!known || known->empty() || known->size() > limit || !shape ||
+      getNumElements(shape) != int64_t(known->size()))
+    return;
+  std::vector<Cell> cells;
+  double least = std::numeric_limits<double>::max();
+  for (int64_t element : *known) {
+    if (std::abs(element) > (int64_t(1) << 53))
+      return; // no double
+    double number = element;
+    cells.push_back(Cell{number, number, number, 0, number, number});
+    if (element != 0)
+      least = std::min(least, std::fabs(number));
+  }
+  pre = AbstractValue(AbstractValue::Dims(shape->begin(), shape->end()),
+                      std::move(cells));
+  pre.integral = true;
+  pre.minNonZero = least;
+  pre.source = LikelySource::Weight;
+}
+
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  if (isa<IntegerType>(getElementType(value)))
+    useElements(pre, value, facts, groupLimit);
   fitShape(pre, value);
   pre = pre.limited(groupLimit);
   Type element = getElementType(value);
@@ -177,8 +204,6 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
     fitInteger(pre, integer, value);
   fitCells(pre);
   std::unique_ptr<Entry> &entry = entries[value];
-  if (entry && joining)
-    pre = entry->pre.join(pre);
   AbstractValue stored = pre.stored(getFloatFormat(element));
   if (entry)
     *entry = Entry{std::move(pre), std::move(stored)};
@@ -255,10 +280,8 @@ void RangeAnalysis::Driver::visit(Operation *op) {
 
   Operation *outer = std::exchange(current, op);
   auto transfer = dyn_cast<RangeOpInterface>(op);
-  bool join = joining;
-  if (!join)
-    for (Value result : op->getResults())
-      entries.erase(result);
+  for (Value result : op->getResults())
+    entries.erase(result);
   if (transfer)
     transfer.transfer(*this);
   else if (counted.insert(op).second)
@@ -269,11 +292,9 @@ void RangeAnalysis::Driver::visit(Operation *op) {
   current = outer;
 }
 
-void RangeAnalysis::Driver::walk(Region &region, bool join) {
-  bool outer = std::exchange(joining, joining || join);
+void RangeAnalysis::Driver::walk(Region &region) {
   for (Operation &op : region.getOps())
     visit(&op);
-  joining = outer;
 }
 
 void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
@@ -283,7 +304,7 @@ void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
     setValue(argument,
              inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
                                       argument.getArgNumber(), "mp.assume")));
-  walk(function.getFunctionBody(), /*join=*/false);
+  walk(function.getFunctionBody());
 }
 
 /// Groups and ops together stay under this many cells, so that the time does
@@ -308,7 +329,7 @@ RangeAnalysis::Driver::Driver(Operation *module) {
       llvm::consumeError(found.takeError());
   }
   for (Region &region : module->getRegions())
-    walk(region, /*join=*/false);
+    walk(region);
 }
 
 //===----------------------------------------------------------------------===//

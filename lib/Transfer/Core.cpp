@@ -57,6 +57,8 @@ static AbstractValue toBool(const AbstractValue &input) {
     cell = Cell{lo, hi, mean, mean * (1 - mean), lo, hi};
   }
   value.nan = value.posInf = value.negInf = false;
+  value.integral = true;
+  value.minNonZero = 1;
   value.norm.reset();
   value.rowSum.reset();
   return value;

@@ -117,9 +117,17 @@ static bool contracts(const Unary &unary) {
   }
 }
 
+static bool isApproximated(UnaryFunction function) {
+  return function == UnaryFunction::Sigmoid ||
+         function == UnaryFunction::Tanh || function == UnaryFunction::Erf;
+}
+
 AbstractValue mpopt::mapUnary(TransferContext &ctx,
                               const AbstractValue &operand, const Unary &unary,
-                              const ComputeError &error) {
+                              const ComputeError &given) {
+  ComputeError error = given;
+  if (isApproximated(unary.function) && error.scale != 0)
+    error.absolute = std::max(error.absolute, ctx.target().approximation());
   AbstractValue result = mapGroups(
       ctx, operand,
       [&](ArrayRef<FloatRange> x) { return apply(unary, x[0], error); },

@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Transfer/ElementwiseSupport.h"
 #include "mpopt/Transfer/Math/Binary.h"
+#include "mpopt/Transfer/Math/Integer.h"
 #include "mpopt/Transfer/RangeInterface.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -31,9 +32,7 @@ using range::Truth;
 static bool isReal(Value value) {
   return isa<FloatType, IntegerType>(getElementType(value));
 }
-static bool areReal(ValueRange values) {
-  return llvm::all_of(values, isReal);
-}
+static bool areReal(ValueRange values) { return llvm::all_of(values, isReal); }
 
 static SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx) {
   SmallVector<AbstractValue, 3> values;
@@ -191,8 +190,7 @@ static std::optional<Guard> findGuard(Value condition, bool taken, Value branch,
     condition = op->getOperand(0);
   }
   Operation *op = condition.getDefiningOp();
-  std::optional<Comparison> comparison =
-      op ? getComparison(op) : std::nullopt;
+  std::optional<Comparison> comparison = op ? getComparison(op) : std::nullopt;
   if (!comparison || !areReal(op->getOperands()))
     return std::nullopt;
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
@@ -239,8 +237,8 @@ static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
   AbstractValue result = mapGroups(
       ctx, values,
       [&](ArrayRef<FloatRange> x) {
-        Truth truth = range::compare(Comparison::NotEqual, x[0],
-                                     FloatRange::point(0));
+        Truth truth =
+            range::compare(Comparison::NotEqual, x[0], FloatRange::point(0));
         FloatRange a = left ? refineBranch(x[1], *left, x[leftAt]) : x[1];
         FloatRange b = right ? refineBranch(x[2], *right, x[rightAt]) : x[2];
         return range::where(truth, a, b);
@@ -287,8 +285,7 @@ static void transferClip(mp::ClipOp op, TransferContext &ctx) {
         double low = hasMin ? x[1].mean : -INFINITY;
         double high = hasMax ? x[hasMin ? 2 : 1].mean : INFINITY;
         return likely::apply(
-            [&](double at) { return std::min(std::max(at, low), high); },
-            x[0]);
+            [&](double at) { return std::min(std::max(at, low), high); }, x[0]);
       });
   // Towards zero, if zero is inside the bounds.
   const AbstractValue &input = ctx.operand(0);
@@ -320,22 +317,22 @@ static void transferAddcmul(Operation *op, TransferContext &ctx) {
     return ctx.unknown();
   ComputeError error = functionError(ctx, op->getOperand(0));
   bool divides = isa<mp::AddcdivOp>(op);
-  double factor = divides ? cast<mp::AddcdivOp>(op).getValue().convertToDouble()
-                          : cast<mp::AddcmulOp>(op).getValue().convertToDouble();
+  double factor = divides
+                      ? cast<mp::AddcdivOp>(op).getValue().convertToDouble()
+                      : cast<mp::AddcmulOp>(op).getValue().convertToDouble();
   double k = extremeOf(ctx);
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      return divides ? range::addcdiv(x[0], x[1], x[2], factor,
-                                                      error)
-                                     : range::addcmul(x[0], x[1], x[2], factor,
-                                                      error);
-                    },
-                    [&](ArrayRef<Likely> x) {
-                      Likely term = divides ? likely::div(x[1], x[2], k)
-                                            : likely::mul(x[1], x[2], k);
-                      return likely::add(x[0], likely::affine(term, factor, 0));
-                    }));
+  ctx.result(
+      0, mapGroups(
+             ctx, operandsOf(ctx),
+             [&](ArrayRef<FloatRange> x) {
+               return divides ? range::addcdiv(x[0], x[1], x[2], factor, error)
+                              : range::addcmul(x[0], x[1], x[2], factor, error);
+             },
+             [&](ArrayRef<Likely> x) {
+               Likely term = divides ? likely::div(x[1], x[2], k)
+                                     : likely::mul(x[1], x[2], k);
+               return likely::add(x[0], likely::affine(term, factor, 0));
+             }));
 }
 
 static void transferLerp(mp::LerpOp op, TransferContext &ctx) {
@@ -377,53 +374,58 @@ static void transferLogical(Operation *op, TransferContext &ctx) {
     return range::compare(Comparison::NotEqual, x, FloatRange::point(0));
   };
   bool isAnd = isa<mp::LogicalAndOp>(op), isOr = isa<mp::LogicalOrOp>(op);
-  ctx.result(
-      0, mapGroups(
-             ctx, operandsOf(ctx),
-             [&](ArrayRef<FloatRange> x) {
-               Truth a = truth(x[0]), b = truth(x[1]);
-               if (isAnd)
-                 return Truth{a.mayBeTrue && b.mayBeTrue,
-                              a.mayBeFalse || b.mayBeFalse}
-                     .toRange();
-               if (isOr)
-                 return Truth{a.mayBeTrue || b.mayBeTrue,
-                              a.mayBeFalse && b.mayBeFalse}
-                     .toRange();
-               return Truth{(a.mayBeTrue && b.mayBeFalse) ||
-                                (a.mayBeFalse && b.mayBeTrue),
-                            (a.mayBeTrue && b.mayBeTrue) ||
-                                (a.mayBeFalse && b.mayBeFalse)}
-                   .toRange();
-             },
-             [&](ArrayRef<Likely> x) {
-               double p = x[0].mean, q = x[1].mean;
-               return chance(isAnd  ? p * q
-                             : isOr ? p + q - p * q
-                                    : p + q - 2 * p * q);
-             }));
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      Truth a = truth(x[0]), b = truth(x[1]);
+                      if (isAnd)
+                        return Truth{a.mayBeTrue && b.mayBeTrue,
+                                     a.mayBeFalse || b.mayBeFalse}
+                            .toRange();
+                      if (isOr)
+                        return Truth{a.mayBeTrue || b.mayBeTrue,
+                                     a.mayBeFalse && b.mayBeFalse}
+                            .toRange();
+                      return Truth{(a.mayBeTrue && b.mayBeFalse) ||
+                                       (a.mayBeFalse && b.mayBeTrue),
+                                   (a.mayBeTrue && b.mayBeTrue) ||
+                                       (a.mayBeFalse && b.mayBeFalse)}
+                          .toRange();
+                    },
+                    [&](ArrayRef<Likely> x) {
+                      double p = x[0].mean, q = x[1].mean;
+                      return chance(isAnd  ? p * q
+                                    : isOr ? p + q - p * q
+                                           : p + q - 2 * p * q);
+                    }));
 }
 
-/// Of numbers that are not negative: `and` is no larger than either, `or` and
-/// `xor` fill bits up to the larger one's highest. Of others the type's range.
-static void transferBitwise(Operation *op, TransferContext &ctx) {
-  AbstractValue all = ctx.anything(op->getResult(0));
-  const Cell &whole = all.cell(0);
-  bool isAnd = isa<mp::BitwiseAndOp>(op);
+static IntegerFormat getFormat(Value value) {
+  auto type = cast<IntegerType>(getElementType(value));
+  return {type.getWidth(), !type.isUnsigned()};
+}
+
+/// Bits have no distribution to speak of.
+static void transferBits(Operation *op, TransferContext &ctx) {
+  if (!llvm::all_of(op->getOperands(), [](Value value) {
+        return isa<IntegerType>(getElementType(value));
+      }))
+    return ctx.unknown();
+  IntegerFormat format = getFormat(op->getResult(0));
   AbstractValue value = mapGroups(
       ctx, operandsOf(ctx),
       [&](ArrayRef<FloatRange> x) {
-        Interval result = {whole.lo, whole.hi};
-        if (x[0].finite.lo >= 0 && x[1].finite.lo >= 0) {
-          double a = x[0].finite.hi, b = x[1].finite.hi;
-          double most = std::max(std::max(a, b), 1.0);
-          result = isAnd ? Interval{0, std::min(a, b)}
-                         : Interval{0, std::ldexp(1.0, std::ilogb(most) + 1)};
-          result.hi = std::min(result.hi, whole.hi);
-        }
-        FloatRange range = FloatRange::of(result);
-        range.integral = true;
-        return range;
+        if (isa<mp::BitwiseNotOp>(op))
+          return range::bitwiseNot(x[0], format);
+        if (isa<mp::BitwiseAndOp>(op))
+          return range::bitwiseAnd(x[0], x[1], format);
+        if (isa<mp::BitwiseOrOp>(op))
+          return range::bitwiseOr(x[0], x[1], format);
+        if (isa<mp::BitwiseXorOp>(op))
+          return range::bitwiseXor(x[0], x[1], format);
+        if (isa<mp::ShiftLeftOp>(op))
+          return range::shiftLeft(x[0], x[1], format);
+        return range::shiftRight(x[0], x[1], format);
       },
       [](ArrayRef<Likely> x) { return x[0]; });
   value.source = LikelySource::Unknown;
@@ -442,6 +444,7 @@ void mpopt::attachSelectTransfers(MLIRContext *context) {
   attachTransfer<transferLogicalNot, mp::LogicalNotOp>(context);
   attachTransfer<transferLogical, mp::LogicalAndOp, mp::LogicalOrOp,
                  mp::LogicalXorOp>(context);
-  attachTransfer<transferBitwise, mp::BitwiseAndOp, mp::BitwiseOrOp,
-                 mp::BitwiseXorOp>(context);
+  attachTransfer<transferBits, mp::BitwiseNotOp, mp::BitwiseAndOp,
+                 mp::BitwiseOrOp, mp::BitwiseXorOp, mp::ShiftLeftOp,
+                 mp::ShiftRightOp>(context);
 }

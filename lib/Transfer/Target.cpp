@@ -36,6 +36,8 @@ public:
     if (!object || object->getString("schema") != "mpopt-target/1")
       return fail("its \"schema\" is not \"mpopt-target/1\"");
     profile->text = object->getString("summary").value_or("").str();
+    if (std::optional<double> error = object->getNumber("approximation"))
+      profile->approximationError = *error;
     for (auto [key, table] : {std::pair("products", &profile->productTable),
                               std::pair("sums", &profile->sumTable),
                               std::pair("functions", &profile->functionTable)})

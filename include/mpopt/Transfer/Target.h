@@ -46,12 +46,16 @@ public:
   const FloatFormat &sums(const FloatFormat &format) const;
   /// Where elementwise functions of elements of `format` are computed.
   const FloatFormat &functions(const FloatFormat &format) const;
+  /// Absolute error of sigmoid, tanh and erf beyond units in the last place:
+  /// of kernels that use rational approximations and clamp their argument.
+  double approximation() const { return approximationError; }
 
 private:
   friend class TargetReader;
   using Table = std::map<std::string, const FloatFormat *>;
   std::string profileName, text;
   Table productTable, sumTable, functionTable;
+  double approximationError = 0;
 };
 
 } // namespace mpopt

@@ -130,8 +130,8 @@ public:
   virtual void setArgument(mlir::BlockArgument argument,
                            AbstractValue value) = 0;
   /// Computes every op of a body. Values recorded by an earlier walk are
-  /// replaced, or with `join` joined.
-  virtual void walk(mlir::Region &region, bool join = false) = 0;
+  /// replaced: the last one must cover what the others found.
+  virtual void walk(mlir::Region &region) = 0;
 
 protected:
   virtual void setValue(mlir::Value value, AbstractValue pre) = 0;
