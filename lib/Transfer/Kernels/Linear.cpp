@@ -104,13 +104,22 @@ struct InputAt {
 /// The inputs as factors of the weights; none if they are the same for all k.
 template <typename T> struct Coefficients {
   explicit Coefficients(const LinearRequest &request);
+  Coefficients(const Coefficients &) = delete; // `base` depends on the address
 
   const T *of(uint64_t matrix) const {
     if (uniform)
       return nullptr;
-    return values.data() + (perMatrix ? matrix * kCoefficients * stride : 0);
+    return base() + (perMatrix ? matrix * kCoefficients * stride : 0);
   }
 
+  /// Where a cache line begins, and so does each coefficient's list: a vector
+  /// that straddles two lines costs two reads.
+  const T *base() const {
+    auto address = reinterpret_cast<uintptr_t>(values.data());
+    return values.data() + (-address % kLine) / sizeof(T);
+  }
+
+  static constexpr uintptr_t kLine = 64;
   bool uniform = true, perMatrix = false, anyUnbounded = false;
   size_t stride = 0;
   std::vector<T> values;
@@ -154,10 +163,10 @@ Coefficients<T>::Coefficients(const LinearRequest &request) {
   varianceScale = scaleFor(variance);
   rangeScale = scaleFor(range);
 
-  values.assign(sets * kCoefficients * stride, T(0));
+  values.assign(sets * kCoefficients * stride + kLine / sizeof(T), T(0));
   for (uint64_t set = 0; set < sets; ++set)
     for (uint64_t k = 0; k < request.k; ++k) {
-      T *to = values.data() + set * kCoefficients * stride + k;
+      T *to = const_cast<T *>(base()) + set * kCoefficients * stride + k;
       if (!at.unbounded(set, k)) {
         // Dividing by a power of two loses something only where it underflows.
         double exact = at.get(inputs.centre, set, k);
@@ -395,8 +404,11 @@ void Pass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
       if (wantsAlong())
         loops.absRows(data, step, rows, columns, raw.along.data() + row);
     };
-    for (uint64_t block = 0; block < request.k; block += kRowTileColumns) {
-      uint64_t end = std::min<uint64_t>(block + kRowTileColumns, request.k);
+    for (uint64_t block = 0, end; block < request.k; block = end) {
+      end = std::min<uint64_t>(block + kRowTileColumns, request.k);
+      // One stream, where neither coefficients nor a tile must stay cached.
+      if (direct && !inputs && !request.wantNorm && block == 0)
+        end = std::max<uint64_t>(end, request.k / kLanes * kLanes);
       uint64_t index = row * request.k, column = block;
       if (size_t whole = (end - block) / kLanes * kLanes; direct && whole) {
         add(*direct, bytesAt(index + block), request.k, whole, block);

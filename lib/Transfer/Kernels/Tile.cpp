@@ -187,8 +187,13 @@ INLINE void sumRows(const char *data, size_t stride, size_t rows, size_t cols,
       flush<T, Bytes>(to + Radius * kLanes, radius);
       flush<T, Bytes>(to + Mean * kLanes, mean);
       flush<T, Bytes>(to + Variance * kLanes, variance);
-    } else {
-      for (size_t column = 0; column < cols; column += lanes) {
+    }
+    // Without coefficients a whole row of any length, as one stream.
+    size_t column = q ? cols : 0;
+    do {
+      size_t end = column + kMaxTerms * lanes;
+      end = end < cols ? end : cols;
+      for (; column < end; column += lanes) {
         fetchAhead<E, Direct>(data, at + column + kRowTileColumns);
         V w = loadAs<T, Bytes, E>(data, at + column), square = w * w;
         centre += w;
@@ -196,11 +201,12 @@ INLINE void sumRows(const char *data, size_t stride, size_t rows, size_t cols,
         squares += square;
         sixth += square * square * square;
       }
-    }
-    flush<T, Bytes>(to + Centre * kLanes, centre);
-    flush<T, Bytes>(to + Terms * kLanes, terms);
-    flush<T, Bytes>(to + Squares * kLanes, squares);
-    flush<T, Bytes>(to + Sixth * kLanes, sixth);
+      flush<T, Bytes>(to + Centre * kLanes, centre);
+      flush<T, Bytes>(to + Terms * kLanes, terms);
+      flush<T, Bytes>(to + Squares * kLanes, squares);
+      flush<T, Bytes>(to + Sixth * kLanes, sixth);
+      centre = terms = squares = sixth = V{};
+    } while (column < cols);
   }
 }
 

@@ -66,7 +66,8 @@ template <typename T> struct SumLoops {
   /// coefficients[i * coefficientStride + row]. Null: all the same.
   Sums columns;
   /// sums[(row * kSums + s) * kLanes + lane] grows by the sum over columns;
-  /// coefficients[i * coefficientStride + column]. Null: all the same.
+  /// coefficients[i * coefficientStride + column]. Null: all the same, and then
+  /// there may be any number of columns.
   Sums rows;
   /// sums[column] or sums[row] grows by the sum of |w|.
   Edge absColumns, absRows;
