@@ -167,7 +167,7 @@ AbstractValue AbstractValue::withRank(size_t rank) const {
 // Fewer groups
 //===----------------------------------------------------------------------===//
 
-/// By how much merging `axis` widens the cells, relative to the value's width;
+/// By how much merging `axis` widens the cells, relative to the whole's width;
 /// 0 if the axis is merged already.
 static double mergingCost(const AbstractValue &value, int64_t axis) {
   if (value.dims()[axis] == 1)
@@ -184,7 +184,10 @@ static double mergingCost(const AbstractValue &value, int64_t axis) {
     after += width(cell);
   before /= value.groups();
   after /= fewer.groups();
-  return after > 0 ? (after - before) / after : 0;
+  double whole = width(value.hull());
+  if (whole == 0) // the same everywhere, or without end
+    whole = after;
+  return whole > 0 ? (after - before) / whole : 0;
 }
 
 /// The kept axis that costs least to merge in all of `values`, which have the
