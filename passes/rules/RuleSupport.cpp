@@ -50,7 +50,7 @@ FindingBuilder::FindingBuilder(FindingList &list, const RuleInfo &rule,
   finding.tensor = getTensorName(value);
   finding.dtype = getDtypeName(getElementType(value));
   finding.location = getSource(op);
-  list.entries.push_back({std::move(finding), op, value, {}});
+  list.entries.push_back({std::move(finding), op, value, {}, {}});
 }
 
 FindingBuilder &FindingBuilder::severity(Severity severity) {
@@ -110,6 +110,11 @@ FindingBuilder &FindingBuilder::likely(double lo, double hi) {
   return *this;
 }
 
+FindingBuilder &FindingBuilder::follows(Value root) {
+  entry().root = root;
+  return *this;
+}
+
 //===----------------------------------------------------------------------===//
 // RulePass
 //===----------------------------------------------------------------------===//
@@ -156,6 +161,21 @@ static int64_t getPosition(Operation *op, Value value) {
   return INT64_MIN;
 }
 
+// Findings of the range family by the value they are about, where they are
+// roots: what others can follow from.
+static llvm::DenseMap<Value, const Finding *>
+findRoots(ArrayRef<FindingList::Entry> entries) {
+  llvm::DenseMap<Value, const Finding *> roots;
+  for (const FindingList::Entry &entry : entries) {
+    if (entry.root || !StringRef(entry.finding.rule).starts_with("MP2"))
+      continue;
+    const Finding *&root = roots[entry.value];
+    if (!root || entry.finding.certainty > root->certainty)
+      root = &entry.finding;
+  }
+  return roots;
+}
+
 namespace {
 // By hand, since where the findings go to is no option of a textual pipeline.
 class CollectFindings
@@ -182,8 +202,13 @@ public:
       if (unsigned count = seen[print]++)
         print = fingerprints.get(entry.op, key + "," + std::to_string(count));
       entry.finding.fingerprint = std::move(print);
-      out.push_back(std::move(entry.finding));
     }
+    llvm::DenseMap<Value, const Finding *> roots = findRoots(list.entries);
+    for (FindingList::Entry &entry : list.entries)
+      if (const Finding *root = entry.root ? roots.lookup(entry.root) : nullptr)
+        entry.finding.root = root->fingerprint;
+    for (FindingList::Entry &entry : list.entries)
+      out.push_back(std::move(entry.finding));
     list.entries.clear();
   }
 

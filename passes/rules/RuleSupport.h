@@ -55,6 +55,9 @@ public:
     mlir::Value value;
     /// Where each of the finding's causes is.
     std::vector<mlir::Location> causeLocations;
+    /// The value whose MP2 finding this one follows from; null for a root. Its
+    /// fingerprint is looked up when all findings are there.
+    mlir::Value root = {};
   };
   std::vector<Entry> entries;
 };
@@ -90,6 +93,8 @@ public:
   FindingBuilder &dtype(mlir::Type elementType);
   FindingBuilder &bound(double lo, double hi);
   FindingBuilder &likely(double lo, double hi);
+  /// Default: a root. Where no MP2 rule reports on `root`, it stays one.
+  FindingBuilder &follows(mlir::Value root);
 
 private:
   FindingList::Entry &entry() { return list.entries[index]; }

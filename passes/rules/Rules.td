@@ -269,6 +269,39 @@ def LowPrecisionStatistics : Rule<"MP109", "low-precision-statistics"> {
 // MP2xx: range
 //===----------------------------------------------------------------------===//
 
+def Overflow : Rule<"MP201", "overflow"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "absolute maximum and infinities of the result; seen when it "
+    "is infinite or reaches the dtype's edge";
+  let summary = "a result is past the largest value of its dtype and becomes Inf";
+  let what = [{
+    The values that an op computes reach a magnitude that its dtype rounds to
+    Inf: 65520 and more in FP16, 3.396e38 in BF16. Certain: every value of the
+    tensor or of one of its channels. Likely: the expected extremes. Possible:
+    only the bounds, which hold for every input in the declared ranges. What
+    follows from an overflow is listed with it, not as a hazard of its own.
+    Exponentials, masks, sums of squares, attention scores and casts have rules
+    of their own (MP207 to MP210, MP213).
+  }];
+  let why = [{
+    An Inf does not stay alone: Inf - Inf, 0 * Inf and Inf / Inf are NaN, and a
+    normalisation or softmax behind it turns a whole row into NaN. A model that
+    was trained in FP32 or BF16 never met the edge of FP16.
+  }];
+  let example = [{
+    ```python
+    h = h + self.mlp(h)        # residual stream of a large model: 1e5 and more
+    ```
+  }];
+  let instead = [{
+    Keep the op, its result and what reads it in FP32, or compute in BF16. A
+    linear layer can be scaled down by a power of two and its consumer up, which
+    is exact.
+  }];
+}
+
 def ConstantOverflow : Rule<"MP202", "constant-overflow"> {
   let family = "range";
   let severity = "error";
@@ -329,6 +362,294 @@ def ConstantUnderflow : Rule<"MP203", "constant-underflow"> {
     Choose an epsilon that the dtype holds (1e-4 for FP16 near values of order
     1; at least 6.2e-5 if it shall not be subnormal), or keep the op that uses
     it in FP32.
+  }];
+}
+
+def Underflow : Rule<"MP204", "underflow"> {
+  let family = "range";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "share of zeros of the result, against a run in FP32; seen "
+    "when half of the values or more turn into zeros";
+  let thresholds = [
+    Threshold<"underflow-share", "0.5",
+      "expected share of a tensor's non-zero values that must flush">];
+  let summary = "most of a result is too small for its dtype and becomes 0";
+  let what = [{
+    At least half of the non-zero values of a result are expected to be smaller
+    than half of the dtype's smallest subnormal (2^-25, 2.98e-8, for FP16) and
+    are stored as 0. The share comes from the expected mean and spread.
+  }];
+  let why = [{
+    Products of small numbers, squares of small differences and exponentials of
+    large negative arguments fall below what FP16 holds. The information is
+    gone: a division by such a result is x/0, a logarithm -Inf, a gradient 0.
+  }];
+  let example = [{
+    ```python
+    var = ((x - x.mean()) ** 2).mean()      # x of order 1e-4: 1e-8 becomes 0
+    ```
+  }];
+  let instead = [{
+    Scale up before the op and down behind it, work with logarithms (log_softmax
+    in place of softmax), or keep the op and its consumer in FP32.
+  }];
+}
+
+def InvalidDomain : Rule<"MP205", "invalid-domain"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "minimum and maximum of the argument and NaN of the result; "
+    "seen when the argument leaves the domain";
+  let summary = "an argument is outside the function's domain after rounding";
+  let what = [{
+    The argument of a log, sqrt, rsqrt, pow, asin, acos, acosh, atanh or log1p,
+    as stored in its dtype, may be where the function is NaN or infinite: 0 or
+    less for log, less than 0 for sqrt, beyond 1 for acos. Zero is reached by
+    rounding as well: a probability below 2.98e-8 is 0 in FP16.
+  }];
+  let why = [{
+    One NaN in a loss or an activation makes everything that depends on it NaN.
+    An epsilon that guards the argument in FP32 can be 0 in FP16, and
+    `1 - sigmoid(x)` is exactly 0 from x = 8.4 on.
+  }];
+  let example = [{
+    ```python
+    loss = -torch.log(p + 1e-8)             # 1e-8 is 0 in FP16
+    ```
+  }];
+  let instead = [{
+    Use the form that cannot leave the domain (log_softmax, softplus,
+    binary_cross_entropy_with_logits), clamp the argument to a number that the
+    dtype holds, or compute argument and function in FP32.
+  }];
+}
+
+def DivisionByZero : Rule<"MP206", "division-by-zero"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "zeros of the divisor; seen when there is one";
+  let summary = "a divisor may be 0 after rounding to its dtype";
+  let what = [{
+    The divisor of a division, reciprocal or negative power, as stored in its
+    dtype, may be 0. Certain or likely where it is 0 in whole channels, where
+    it is expected to flush, or where an op in front of it makes exact zeros
+    (ReLU, counts, masks); possible where only its bounds contain 0.
+  }];
+  let why = [{
+    x/0 is Inf and 0/0 NaN. The usual cause is a norm, a count or a sum of
+    weights that is 0 for an empty or padded row, with an epsilon that FP16
+    rounds to 0 or that was never there.
+  }];
+  let example = [{
+    ```python
+    mean = (x * mask).sum(1) / mask.sum(1)      # a row without a valid token
+    ```
+  }];
+  let instead = [{
+    Clamp the divisor to a number that the dtype holds:
+    `mask.sum(1).clamp(min=1)`, `norm.clamp(min=1e-4)`.
+  }];
+}
+
+def ExpOverflow : Rule<"MP207", "exp-overflow"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "maximum of the argument; seen when it passes the edge (11.09 "
+    "in FP16, 88.72 in BF16 and FP32)";
+  let summary = "an exponential of an unshifted argument becomes Inf";
+  let what = [{
+    The argument of an exp, exp2, expm1, sinh, cosh or of a power with a
+    variable exponent passes the point from which the result is Inf: 11.09 for
+    exp in FP16, 88.72 in BF16 and FP32.
+  }];
+  let why = [{
+    A softmax, logsumexp or softplus written out without the shift by the
+    maximum overflows for ordinary logits, and Inf / Inf is NaN. FP16 leaves
+    room for arguments up to 11 only.
+  }];
+  let example = [{
+    ```python
+    p = torch.exp(z) / torch.exp(z).sum(-1, keepdim=True)
+    ```
+  }];
+  let instead = [{
+    Use softmax, logsumexp or softplus, which shift by themselves, or
+    `exp(z - z.max())`. A learned log-variance wants a clamp.
+  }];
+}
+
+def MaskConstant : Rule<"MP208", "mask-constant"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "minimum of the masked scores and NaN of the softmax; seen "
+    "when scores are -Inf";
+  let summary = "an additive mask leaves no room in the dtype";
+  let what = [{
+    Masked attention scores leave the dtype: the mask's constant is past its
+    largest value (-1e9 in FP16), or the constant fits and score + constant
+    does not. A warning, since -Inf masks as well until a row is masked
+    altogether; an error where the mask is a product with 0, which is NaN.
+    A softmax of scores that may all be -Inf is reported as possible.
+  }];
+  let why = [{
+    exp(-Inf) is 0, as wanted. But a row that is masked altogether, as padding
+    makes them, is -Inf - (-Inf) = NaN in the softmax, and (1 - mask) * -Inf is
+    NaN wherever the mask is 1.
+  }];
+  let example = [{
+    ```python
+    scores = scores + (1.0 - mask) * -1e9
+    ```
+  }];
+  let instead = [{
+    `torch.finfo(scores.dtype).min / 2`, or -30000: far enough below any score,
+    with room for the sum.
+  }];
+}
+
+def SquareSumOverflow : Rule<"MP209", "square-sum-overflow"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "absolute maximum of what is squared and of the sum; seen "
+    "when either is infinite";
+  let summary = "squares or their sum overflow in a norm, variance or distance";
+  let what = [{
+    A norm, variance or distance is written out, and its squares or their sum
+    pass the dtype's largest value although the inputs and the root fit: in
+    FP16 a square does from 256 on.
+  }];
+  let why = [{
+    The root of Inf is Inf, and x / Inf is 0: an RMSNorm or L2 normalisation
+    then gives zeros, silently, for exactly the tokens with the largest
+    activations.
+  }];
+  let example = [{
+    ```python
+    x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)   # |x| > 256
+    ```
+  }];
+  let instead = [{
+    Compute the norm in FP32 from the square to the root
+    (`x.float().pow(2)`), use the fused norm, or divide by the row's largest
+    magnitude first.
+  }];
+}
+
+def UnscaledAttention : Rule<"MP210", "unscaled-attention"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "absolute maximum of the scores; seen when they are infinite";
+  let summary = "attention scores overflow before they are scaled";
+  let what = [{
+    The product of queries and keys passes the dtype's largest value before
+    1/sqrt(d) is applied, or without any scaling.
+  }];
+  let why = [{
+    Scores grow with the head's width and with the square of the activations;
+    those that fit after scaling by 1/8 or 1/11 need not fit before. Inf in a
+    row of scores makes the row's softmax NaN.
+  }];
+  let example = [{
+    ```python
+    scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(d)
+    ```
+  }];
+  let instead = [{
+    Scale the query first, `torch.matmul(q / math.sqrt(d), k.transpose(-1, -2))`,
+    or use `scaled_dot_product_attention`, which accumulates in FP32.
+  }];
+}
+
+def NearOverflow : Rule<"MP211", "near-overflow"> {
+  let family = "range";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "absolute maximum of the result; seen when it is within the "
+    "margin";
+  let thresholds = [
+    Threshold<"near-overflow", "60000",
+      "expected FP16 magnitude from which a result is near its edge; for other "
+      "dtypes in proportion to their largest value">];
+  let summary = "a result comes close to the largest value of its dtype";
+  let what = [{
+    The expected extremes of a result lie between the margin (60000 for FP16)
+    and the edge of the dtype. A result past the edge is an overflow (MP201).
+  }];
+  let why = [{
+    What one expects is a typical batch. A longer sequence, an outlier or a few
+    more training steps are enough for the rest of the way.
+  }];
+  let example = [{
+    ```python
+    area = boxes.w * boxes.h                  # 250 x 250 pixels: 62500
+    ```
+  }];
+  let instead = [{
+    Leave a binade of room: normalise the units (pixels to fractions), scale by
+    a power of two, or keep the op in FP32.
+  }];
+}
+
+def AbsorbedInfinity : Rule<"MP212", "absorbed-infinity"> {
+  let family = "range";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "infinities of the operand and none of the result";
+  let summary = "an Inf turns into a finite wrong value that nobody sees";
+  let what = [{
+    An operand that overflows to Inf goes into an op that makes a finite number
+    of it: x / Inf and rsqrt(Inf) are 0, and a clip, minimum or maximum gives
+    its limit. Where the true value would have given the same (a clip), it is a
+    note.
+  }];
+  let why = [{
+    A search for Inf and NaN in the outputs finds nothing, and the model is
+    wrong all the same: an RMSNorm whose sum of squares overflows returns zeros.
+  }];
+  let example = [{
+    ```python
+    y = x / x.norm(dim=-1, keepdim=True)       # the norm is Inf: y is 0
+    ```
+  }];
+  let instead = [{
+    Fix the overflow that the finding names; keep the divisor in FP32 up to the
+    division.
+  }];
+}
+
+def NarrowingCast : Rule<"MP213", "narrowing-cast"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let observable = "absolute maximum and minimum of what is cast; seen when it is "
+    "past the edge or below the smallest subnormal";
+  let summary = "a cast to a narrower float overflows or flushes";
+  let what = [{
+    A tensor is cast to a narrower float, by the model, by autocast or by a
+    conversion of the whole model, and its values are past the largest value of
+    that dtype (error), or most of them are below its smallest (warning).
+    Constants are the business of MP202 and MP203.
+  }];
+  let why = [{
+    The values were fine where they were computed. FP32 to FP16 loses 8
+    binades above and below; inputs in raw units (pixels, timestamps, amounts)
+    and statistics are what overflows.
+  }];
+  let example = [{
+    ```python
+    t = timestamps.half()                     # 1.7e9 is Inf
+    ```
+  }];
+  let instead = [{
+    Normalise before the cast, cast to BF16, or leave the tensor and the ops
+    that read it in FP32.
   }];
 }
 

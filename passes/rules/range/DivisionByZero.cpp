@@ -1,0 +1,81 @@
+//===- DivisionByZero.cpp - MP206: a divisor that may be 0
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Integer divisions are not judged: they fault instead.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+#include "passes/rules/range/Zeros.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_DIVISIONBYZERO
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct DivisionByZero : mpopt::impl::DivisionByZeroBase<DivisionByZero> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
+  }
+
+private:
+  void judge(Operation *op, const RangeAnalysis &ranges);
+};
+} // namespace
+
+static Value getDivisor(Operation *op) {
+  if (isAnyOf(op, {"div", "floor_div", "mod", "fmod"}))
+    return op->getOperand(1);
+  if (isAnyOf(op, {"reciprocal"}))
+    return op->getOperand(0);
+  if (isAnyOf(op, {"pow"})) {
+    std::optional<double> exponent = getSplatConstant(op->getOperand(1));
+    if (exponent && *exponent < 0)
+      return op->getOperand(0);
+  }
+  return {};
+}
+
+void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
+  Value divisor = getDivisor(op);
+  if (!divisor || !isa<FloatType>(getElementType(divisor)) ||
+      !isa<FloatType>(getElementType(op->getResult(0))))
+    return;
+  std::optional<Certainty> sure = mayBeZero(divisor, ranges);
+  if (!sure)
+    return;
+  // A divisor that is 0 in some channels of a constant, say: not all of it.
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding.certainty(*sure).message("the divisor " +
+                                   describeZero(divisor, *sure, ranges));
+  const AbstractValue &computed = ranges.preRounding(divisor);
+  Cell hull = computed.hull();
+  finding.cause(divisor,
+                "divisor in [" + formatNumber(hull.lo) + ", " +
+                    formatNumber(hull.hi) + "]" +
+                    (computed.hasLikely()
+                         ? ", likely within [" + formatNumber(hull.likelyLo) +
+                               ", " + formatNumber(hull.likelyHi) + "]"
+                         : ""));
+  if (isZeroByRounding(divisor, ranges))
+    fixByKeeping(finding, getElementType(divisor),
+                 "the divisor and the division");
+  const FloatFormat &format = *getFloatFormat(getElementType(divisor));
+  finding.fix("clamp", /*safe=*/false,
+              "clamp the divisor away from 0, to a number that " +
+                  Twine(format.name) + " holds (" +
+                  formatNumber(format.minNormal) + " or more)");
+}

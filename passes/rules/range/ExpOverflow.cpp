@@ -1,0 +1,73 @@
+//===- ExpOverflow.cpp - MP207: an exponential becomes Inf
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_EXPOVERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct ExpOverflow : mpopt::impl::ExpOverflowBase<ExpOverflow> {
+  void check(ModuleOp) override {
+    const auto &sites = getAnalysis<OverflowSites>();
+    for (const OverflowSite &site : sites.sites)
+      if (site.form == OverflowForm::Exponential)
+        judge(site, sites.ranges());
+  }
+
+private:
+  void judge(const OverflowSite &site, const RangeAnalysis &ranges);
+};
+} // namespace
+
+/// The argument from which the op overflows; nothing for b^x.
+static std::optional<double> getEdge(Operation *op, const FloatFormat &format) {
+  double edge = format.overflowFrom;
+  if (isAnyOf(op, {"exp", "expm1"}))
+    return std::log(edge);
+  if (isAnyOf(op, {"exp2"}))
+    return std::log2(edge);
+  if (isAnyOf(op, {"sinh", "cosh"}))
+    return std::log(edge) + std::log(2.0);
+  return std::nullopt;
+}
+
+void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
+  Operation *op = site.op();
+  const FloatFormat &format = *getFloatFormat(getElementType(site.value));
+  std::string message = describeOverflow(site, ranges);
+  if (std::optional<double> edge = getEdge(op, format)) {
+    Value argument = op->getOperand(0);
+    const AbstractValue &read = ranges.of(argument);
+    Cell hull = read.hull();
+    bool estimate = site.certainty == Certainty::Likely;
+    double most = estimate ? hull.likelyHi : hull.hi;
+    if (isAnyOf(op, {"sinh", "cosh"}))
+      most = estimate ? likelyMagnitude(read).value_or(most) : hull.absMax();
+    if (std::isfinite(most))
+      message = "an argument of " + formatNumber(most) + " is past " +
+                formatNumber(*edge) + ", where the result leaves " +
+                std::string(format.name);
+  }
+  FindingBuilder finding = report(op, site.value);
+  finding.message(message);
+  addSite(finding, site, ranges);
+  fixByWidening(finding, site, ranges,
+                "the exponential and what it is "
+                "divided by or summed into");
+  finding.fix("change-op", /*safe=*/false,
+              "subtract the row's maximum first, as softmax and logsumexp do, "
+              "or clip the argument");
+}

@@ -1,0 +1,167 @@
+//===- InvalidDomain.cpp - MP205: an argument outside the domain
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+#include "passes/rules/range/Zeros.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_INVALIDDOMAIN
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+/// Where a function is a finite number: between lo and hi, ends included or
+/// not.
+struct Domain {
+  double lo, hi;
+  bool open;
+
+  bool contains(double from, double to) const {
+    return open ? from > lo && to < hi : from >= lo && to <= hi;
+  }
+  bool excludes(double from, double to) const {
+    return open ? to <= lo || from >= hi : to < lo || from > hi;
+  }
+};
+
+struct InvalidDomain : mpopt::impl::InvalidDomainBase<InvalidDomain> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
+  }
+
+private:
+  void judge(Operation *op, const RangeAnalysis &ranges);
+};
+} // namespace
+
+static std::optional<Domain> getDomain(Operation *op) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (isAnyOf(op, {"log", "log2", "log10", "rsqrt"}))
+    return Domain{0, kInf, true};
+  if (isAnyOf(op, {"sqrt"}))
+    return Domain{0, kInf, false};
+  if (isAnyOf(op, {"log1p"}))
+    return Domain{-1, kInf, true};
+  if (isAnyOf(op, {"asin", "acos"}))
+    return Domain{-1, 1, false};
+  if (isAnyOf(op, {"atanh"}))
+    return Domain{-1, 1, true};
+  if (isAnyOf(op, {"acosh"}))
+    return Domain{1, kInf, false};
+  if (isAnyOf(op, {"pow"})) {
+    std::optional<double> exponent = getSplatConstant(op->getOperand(1));
+    // Zero to a negative power is a division by zero (MP206).
+    if (exponent && *exponent != std::floor(*exponent))
+      return Domain{0, kInf, false};
+  }
+  return std::nullopt;
+}
+
+/// An end of the expected range that a normal estimate has reached by its tail
+/// alone says little: a thousandth of the values must be outside.
+static bool expectsOutside(const Cell &cell, const Domain &domain,
+                           double flushAt) {
+  double lo = cell.likelyLo, hi = cell.likelyHi;
+  double spread = 3.1 * std::sqrt(cell.variance);
+  lo = std::max(lo, cell.mean - spread);
+  hi = std::min(hi, cell.mean + spread);
+  // Zero itself is judged by where it comes from.
+  if (domain.lo == 0)
+    return lo < -flushAt;
+  return domain.open ? lo <= domain.lo || hi >= domain.hi
+                     : lo < domain.lo || hi > domain.hi;
+}
+
+static std::optional<Certainty> judgeArgument(Value argument,
+                                              const Domain &domain,
+                                              const RangeAnalysis &ranges) {
+  if (isUnknown(argument, ranges))
+    return std::nullopt;
+  const AbstractValue &read = ranges.of(argument);
+  const FloatFormat &format = *getFloatFormat(getElementType(argument));
+  bool always =
+      !argument.getDefiningOp() || runsAlways(argument.getDefiningOp());
+  std::optional<Certainty> sure;
+  auto atLeast = [&](Certainty found) {
+    sure = std::max(sure.value_or(Certainty::Possible), found);
+  };
+  for (const Cell &cell : read.cells()) {
+    if (cell.empty())
+      continue;
+    bool outside = !domain.contains(cell.lo, cell.hi);
+    if (domain.open && domain.lo == 0 && cell.lo >= 0)
+      outside = false; // zero: below
+    if (!outside)
+      continue;
+    if (always && domain.excludes(cell.lo, cell.hi))
+      atLeast(Certainty::Certain);
+    else if (read.hasLikely() && expectsOutside(cell, domain, format.flushAt))
+      atLeast(Certainty::Likely);
+    else
+      atLeast(Certainty::Possible);
+  }
+  if (domain.open && domain.lo == 0)
+    if (std::optional<Certainty> zero = mayBeZero(argument, ranges))
+      atLeast(*zero);
+  return sure;
+}
+
+static std::string describeDomain(const Domain &domain) {
+  if (std::isinf(domain.hi))
+    return (domain.open ? "above " : "at least ") + formatNumber(domain.lo);
+  return (domain.open ? "strictly between " : "between ") +
+         formatNumber(domain.lo) + " and " + formatNumber(domain.hi);
+}
+
+void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
+  std::optional<Domain> domain = getDomain(op);
+  if (!domain)
+    return;
+  Value argument = op->getOperand(0);
+  if (!isa<FloatType>(getElementType(argument)))
+    return;
+  std::optional<Certainty> sure = judgeArgument(argument, *domain, ranges);
+  if (!sure)
+    return;
+  const AbstractValue &computed = ranges.preRounding(argument);
+  Cell hull = computed.hull();
+  std::string name = op->getName().stripDialect().str();
+  std::string range =
+      " in [" + formatNumber(hull.lo) + ", " + formatNumber(hull.hi) + "]";
+  std::string verb = *sure == Certainty::Certain  ? " is"
+                     : *sure == Certainty::Likely ? " is likely to be"
+                                                  : " may be";
+  bool rounded = domain->contains(hull.lo, hull.hi);
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding.certainty(*sure).message(
+      "the argument of " + name + verb + " outside its domain" +
+      (rounded ? " after rounding to " + getDtypeName(getElementType(argument))
+               : "") +
+      ": it must be " + describeDomain(*domain));
+  finding.cause(argument,
+                "argument" + range +
+                    (computed.hasLikely()
+                         ? ", likely within [" + formatNumber(hull.likelyLo) +
+                               ", " + formatNumber(hull.likelyHi) + "]"
+                         : ""));
+  if (rounded)
+    fixByKeeping(finding, getElementType(argument),
+                 "the argument and the function");
+  finding.fix("clamp", /*safe=*/false,
+              "clamp the argument to the domain, to numbers that " +
+                  Twine(getDtypeName(getElementType(argument))) + " holds");
+}

@@ -1,0 +1,88 @@
+//===- MaskConstant.cpp - MP208: a mask leaves the dtype
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Also a softmax of masked scores whose rows may be masked altogether: with
+// finite masks such a row is uniform, with infinite ones it is NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_MASKCONSTANT
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct MaskConstant : mpopt::impl::MaskConstantBase<MaskConstant> {
+  void check(ModuleOp module) override {
+    const auto &sites = getAnalysis<OverflowSites>();
+    for (const OverflowSite &site : sites.sites)
+      if (site.form == OverflowForm::Mask)
+        judge(site, sites.ranges());
+    module.walk([&](Operation *op) {
+      if (isAnyOf(op, {"softmax", "log_softmax"}))
+        judgeRows(op, sites);
+    });
+  }
+
+private:
+  void judge(const OverflowSite &site, const RangeAnalysis &ranges);
+  void judgeRows(Operation *softmax, const OverflowSites &sites);
+};
+} // namespace
+
+static void fixMask(FindingBuilder &finding, Type type) {
+  const FloatFormat &format = *getFloatFormat(type);
+  finding.fix("change-constant", /*safe=*/true,
+              "mask with a value that " + Twine(format.name) +
+                  " holds and that leaves room for the scores, such as " +
+                  formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)");
+}
+
+void MaskConstant::judge(const OverflowSite &site,
+                         const RangeAnalysis &ranges) {
+  Operation *op = site.op();
+  Type type = getElementType(site.value);
+  bool product = isAnyOf(op, {"mul"});
+  FindingBuilder finding = report(op, site.value);
+  // Added, -Inf masks as well as a number does until a whole row is masked.
+  finding.severity(product ? Severity::Error : Severity::Warning)
+      .message(product
+                   ? "the mask leaves " + Twine(getFloatFormat(type)->name) +
+                         " when it is multiplied out: " +
+                         describeOverflow(site, ranges)
+                   : "masked scores become -Inf, and a row that is masked "
+                     "altogether NaN: " +
+                         Twine(describeOverflow(site, ranges)));
+  addSite(finding, site, ranges);
+  fixMask(finding, type);
+}
+
+void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
+  Value scores = softmax->getOperand(0);
+  const AbstractValue &read = sites.ranges().of(scores);
+  if (!read.negInf || read.nan || read.posInf ||
+      !sites.ranges().of(softmax->getResult(0)).nan)
+    return;
+  const OverflowSite *site = sites.find(scores);
+  FindingBuilder finding = report(softmax, softmax->getResult(0));
+  finding.severity(Severity::Warning)
+      .possible()
+      .message("a row whose scores are all -Inf, which is one that is masked "
+               "altogether, becomes NaN");
+  if (site)
+    finding.follows(site->root ? site->root : site->value);
+  if (isa<FloatType>(getElementType(scores)))
+    fixMask(finding, getElementType(scores));
+}

@@ -1,0 +1,72 @@
+//===- NarrowingCast.cpp - MP213: a cast loses values
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constants are left to MP202 and MP203.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/FlushedShare.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_NARROWINGCAST
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct NarrowingCast : mpopt::impl::NarrowingCastBase<NarrowingCast> {
+  void check(ModuleOp module) override {
+    const auto &sites = getAnalysis<OverflowSites>();
+    for (const OverflowSite &site : sites.sites)
+      if (site.form == OverflowForm::Narrowing)
+        judge(site, sites.ranges());
+    module.walk([&](mp::CastOp cast) { judgeFlush(cast, sites); });
+  }
+
+private:
+  void judge(const OverflowSite &site, const RangeAnalysis &ranges);
+  void judgeFlush(mp::CastOp cast, const OverflowSites &sites);
+};
+} // namespace
+
+static std::string getTypes(mp::CastOp cast) {
+  return "cast from " + getDtypeName(getElementType(cast.getInput())) + " to " +
+         getDtypeName(getElementType(cast.getResult()));
+}
+
+void NarrowingCast::judge(const OverflowSite &site,
+                          const RangeAnalysis &ranges) {
+  auto cast = llvm::cast<mp::CastOp>(site.op());
+  FindingBuilder finding = report(cast, site.value);
+  finding.message(getTypes(cast) + ": " + describeOverflow(site, ranges));
+  addSite(finding, site, ranges);
+  fixByWidening(finding, site, ranges, "the tensor and the ops that read it");
+}
+
+void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites) {
+  Value value = cast.getResult();
+  if (!isa<FloatType>(getElementType(cast.getInput())) || isConstant(value) ||
+      sites.find(value))
+    return;
+  std::optional<double> share = flushedShare(value, sites.ranges());
+  if (!share || *share < threshold("underflow-share"))
+    return;
+  FindingBuilder finding = report(cast, value);
+  finding.severity(Severity::Warning)
+      .certainty(certaintyOfFlush(value, sites.ranges()))
+      .message(getTypes(cast) + ": " + describeFlush(*share, value));
+  addRange(finding, value, sites.ranges());
+  fixByKeeping(finding, getElementType(value),
+               "the tensor and the ops that read it");
+}

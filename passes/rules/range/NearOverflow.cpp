@@ -1,0 +1,67 @@
+//===- NearOverflow.cpp - MP211: a result close to its dtype's edge
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_NEAROVERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct NearOverflow : mpopt::impl::NearOverflowBase<NearOverflow> {
+  void check(ModuleOp module) override {
+    sites = &getAnalysis<OverflowSites>();
+    margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      // What is only moved is near where it was computed.
+      if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op) &&
+          !isViewLike(op))
+        for (Value result : op->getResults())
+          judge(op, result);
+    });
+  }
+
+private:
+  void judge(Operation *op, Value value);
+
+  const OverflowSites *sites = nullptr;
+  double margin = 0;
+};
+} // namespace
+
+void NearOverflow::judge(Operation *op, Value value) {
+  Type type = getElementType(value);
+  if (!isLowPrecision(type) || isConstant(value))
+    return;
+  const OverflowSite *site = sites->find(value);
+  if (site && site->certainty != Certainty::Possible)
+    return;
+  const FloatFormat &format = *getFloatFormat(type);
+  std::optional<double> likely =
+      likelyMagnitude(sites->ranges().preRounding(value));
+  if (!likely || *likely < margin * format.maxFinite)
+    return;
+  FindingBuilder finding = report(op, value);
+  finding.likely().message(
+      "magnitudes are expected to reach " + formatNumber(*likely) + ", " +
+      formatNumber(100 - std::floor(*likely / format.maxFinite * 100)) +
+      " % below the largest " + format.name + " value, " +
+      formatNumber(format.maxFinite));
+  addRange(finding, value, sites->ranges());
+  addGrowth(finding, value, sites->ranges(), /*likely=*/true);
+  fixByKeeping(finding, type, "the op and its result");
+}

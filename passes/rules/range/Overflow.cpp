@@ -1,0 +1,59 @@
+//===- Overflow.cpp - MP201: a result becomes Inf
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What has a more specific form is reported by that form's rule, alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_OVERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Overflow : mpopt::impl::OverflowBase<Overflow> {
+  void check(ModuleOp) override {
+    const auto &sites = getAnalysis<OverflowSites>();
+    for (const OverflowSite &site : sites.sites)
+      if (site.form == OverflowForm::General)
+        judge(site, sites.ranges());
+  }
+
+private:
+  void judge(const OverflowSite &site, const RangeAnalysis &ranges);
+};
+} // namespace
+
+void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
+  Type type = getElementType(site.value);
+  FindingBuilder finding = report(site.op(), site.value);
+  finding.message(describeOverflow(site, ranges));
+  addSite(finding, site, ranges);
+  fixByWidening(finding, site, ranges, "the op and its result");
+  const AbstractValue &computed = ranges.preRounding(site.value);
+  double size =
+      site.certainty == Certainty::Possible
+          ? boundMagnitude(computed)
+          : likelyMagnitude(computed).value_or(boundMagnitude(computed));
+  // A factor that leaves one binade of room.
+  int shift = std::ilogb(size / getFloatFormat(type)->maxFinite) + 2;
+  if (std::isfinite(size) && shift <= 16)
+    finding.fix("scale", /*safe=*/false,
+                "scale its operand by 2^-" + Twine(shift) +
+                    " and what uses the result back; exact as long as nothing "
+                    "flushes to 0");
+}

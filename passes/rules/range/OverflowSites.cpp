@@ -1,0 +1,179 @@
+//===- OverflowSites.cpp - Results that leave their dtype
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranges are not clipped at an overflow, so everything downstream of one lies
+// past the edge, too: such a site follows from the first one that is at least
+// as sure. Where nothing is known of a tensor because its op has no transfer
+// function, nothing is said, neither there nor downstream.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+OverflowSites::OverflowSites(Operation *module, AnalysisManager &manager)
+    : known(manager.getAnalysis<RangeAnalysis>()) {
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
+      for (Value result : op->getResults())
+        judge(result);
+  });
+}
+
+bool OverflowSites::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &analyses) {
+  return !analyses.isPreserved<OverflowSites>() ||
+         !analyses.isPreserved<RangeAnalysis>();
+}
+
+const OverflowSite *OverflowSites::find(Value value) const {
+  auto found = indices.find(value);
+  return found == indices.end() ? nullptr : &sites[found->second];
+}
+
+/// Nothing if no group reaches the edge.
+static std::optional<Certainty> getCertainty(const AbstractValue &computed,
+                                             double edge, bool always) {
+  if (boundMagnitude(computed) < edge)
+    return std::nullopt;
+  if (always)
+    for (const Cell &cell : computed.cells())
+      if (!cell.empty() && (cell.lo >= edge || cell.hi <= -edge))
+        return Certainty::Certain;
+  std::optional<double> likely = likelyMagnitude(computed);
+  return likely && *likely >= edge ? Certainty::Likely : Certainty::Possible;
+}
+
+static bool isUnbounded(const AbstractValue &computed) {
+  return std::isinf(boundMagnitude(computed));
+}
+
+Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
+  const OverflowSite *best = nullptr;
+  for (Value operand : op->getOperands()) {
+    const OverflowSite *site = find(operand);
+    if (site && site->certainty >= certainty &&
+        (!best || site->certainty > best->certainty))
+      best = site;
+  }
+  if (best)
+    return best->root ? best->root : best->value;
+  // A constant that is Inf in its dtype: MP202 reports it.
+  for (Value operand : op->getOperands())
+    if (isa<FloatType>(getElementType(operand)) && isConstant(operand)) {
+      const FloatFormat *format = getFloatFormat(getElementType(operand));
+      const AbstractValue &constant = known.preRounding(operand);
+      if (format && boundMagnitude(constant) >= format->overflowFrom)
+        return operand;
+    }
+  return {};
+}
+
+void OverflowSites::judge(Value value) {
+  Operation *op = value.getDefiningOp();
+  Type type = getElementType(value);
+  const FloatFormat *format = getFloatFormat(type);
+  if (!format || (!isLowPrecision(type) && !isExponential(op)) ||
+      isConstant(value))
+    return;
+  const AbstractValue &computed = known.preRounding(value);
+  std::optional<Certainty> certainty =
+      getCertainty(computed, format->overflowFrom, runsAlways(op));
+  if (!certainty)
+    return;
+  // One value in one dtype has one name, however many casts there are.
+  if (auto cast = dyn_cast<mp::CastOp>(op))
+    for (Operation *other : cast.getInput().getUsers())
+      if (other != op && isa<mp::CastOp>(other) &&
+          getElementType(other->getResult(0)) == type)
+        if (const OverflowSite *site = find(other->getResult(0))) {
+          indices[value] = site - sites.data();
+          return;
+        }
+  Value root = findRoot(op, *certainty);
+  if (*certainty == Certainty::Possible && !root && isUnbounded(computed))
+    for (Value operand : op->getOperands())
+      if (isa<FloatType>(getElementType(operand)) &&
+          isUnbounded(known.preRounding(operand)))
+        return;
+  OverflowForm form = classifyOverflow(value, known);
+  indices[value] = sites.size();
+  sites.push_back({value, form, *certainty, root});
+}
+
+//===----------------------------------------------------------------------===//
+// What findings say
+//===----------------------------------------------------------------------===//
+
+std::string mpopt::describeOverflow(const OverflowSite &site,
+                                    const RangeAnalysis &ranges) {
+  Type type = getElementType(site.value);
+  const FloatFormat &format = *getFloatFormat(type);
+  const AbstractValue &computed = ranges.preRounding(site.value);
+  std::string edge = formatNumber(format.maxFinite) + ", the largest " +
+                     std::string(format.name) + " value";
+  double bound = boundMagnitude(computed);
+  double likely = likelyMagnitude(computed).value_or(0);
+  switch (site.certainty) {
+  case Certainty::Certain: {
+    double least = 0;
+    size_t groups = 0;
+    for (const Cell &cell : computed.cells())
+      if (!cell.empty() &&
+          (cell.lo >= format.overflowFrom || cell.hi <= -format.overflowFrom)) {
+        least = std::max(least, cell.lo > 0 ? cell.lo : -cell.hi);
+        ++groups;
+      }
+    std::string who = groups == computed.groups()
+                          ? std::string("every value")
+                          : std::to_string(groups) + " of " +
+                                std::to_string(computed.groups()) + " groups";
+    return who + " is at least " + formatNumber(least) +
+           " in magnitude, past " + edge;
+  }
+  case Certainty::Likely:
+    return "magnitudes are expected to reach " + formatNumber(likely) +
+           ", past " + edge;
+  case Certainty::Possible:
+    break;
+  }
+  std::string text = std::isinf(bound) ? "no bound keeps it below " + edge
+                                       : "the bound is " + formatNumber(bound) +
+                                             ", past " + edge;
+  if (computed.hasLikely())
+    text += ", while " + formatNumber(likely) + " is expected";
+  return text;
+}
+
+void mpopt::addSite(FindingBuilder &finding, const OverflowSite &site,
+                    const RangeAnalysis &ranges) {
+  finding.certainty(site.certainty);
+  addRange(finding, site.value, ranges);
+  if (site.root)
+    finding.follows(site.root);
+  else
+    addGrowth(finding, site.value, ranges,
+              site.certainty != Certainty::Possible);
+}
+
+void mpopt::fixByWidening(FindingBuilder &finding, const OverflowSite &site,
+                          const RangeAnalysis &ranges, const Twine &what) {
+  const AbstractValue &computed = ranges.preRounding(site.value);
+  double size = boundMagnitude(computed);
+  if (site.certainty == Certainty::Likely)
+    size = likelyMagnitude(computed).value_or(size);
+  // What f32 cannot hold either is not kept by it.
+  if (size < FloatFormat::f32().overflowFrom)
+    fixByKeeping(finding, getElementType(site.value), what);
+}

@@ -1,0 +1,89 @@
+//===- OverflowSites.h - Results that leave their dtype ---------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An analysis of the module that MP201 and its specific forms (MP207-MP210,
+// MP213) share: one site a tensor, in the most specific form, so that no two of
+// these rules report on one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_RANGE_OVERFLOWSITES_H
+#define MPOPT_PASSES_RULES_RANGE_OVERFLOWSITES_H
+
+#include "passes/rules/range/RangeSupport.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace mpopt {
+
+enum class OverflowForm {
+  General,
+  Exponential,
+  Mask,
+  SquareSum,
+  Attention,
+  Narrowing
+};
+
+struct OverflowSite {
+  mlir::Value value;
+  OverflowForm form;
+  Certainty certainty;
+  /// The overflow that this one follows from; null for a root.
+  mlir::Value root;
+
+  mlir::Operation *op() const { return value.getDefiningOp(); }
+};
+
+class OverflowSites {
+public:
+  OverflowSites(mlir::Operation *module, mlir::AnalysisManager &manager);
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
+
+  /// In program order.
+  std::vector<OverflowSite> sites;
+
+  const OverflowSite *find(mlir::Value value) const;
+  const RangeAnalysis &ranges() const { return known; }
+
+private:
+  void judge(mlir::Value value);
+  mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
+
+  const RangeAnalysis &known;
+  llvm::DenseMap<mlir::Value, size_t> indices;
+};
+
+/// Which specific form an overflow of `value` has.
+OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
+
+/// Whether the op is an exponential: judged in every float dtype, since its
+/// edge is near the origin in all of them.
+bool isExponential(mlir::Operation *op);
+
+/// Whether the op multiplies a value with itself.
+bool isSquare(mlir::Operation *op);
+
+/// The product or quotient by a number that makes scores smaller, between
+/// `scores` and a softmax; null if there is none.
+mlir::Operation *findScale(mlir::Value scores);
+
+/// "likely reaches 70000, past 65504, the largest f16 value".
+std::string describeOverflow(const OverflowSite &site,
+                             const RangeAnalysis &ranges);
+
+/// Fills in what all forms have in common: certainty, ranges, root, causes.
+void addSite(FindingBuilder &finding, const OverflowSite &site,
+             const RangeAnalysis &ranges);
+
+/// "keep `what` in f32", if f32 holds what is expected there.
+void fixByWidening(FindingBuilder &finding, const OverflowSite &site,
+                   const RangeAnalysis &ranges, const llvm::Twine &what);
+
+} // namespace mpopt
+
+#endif // MPOPT_PASSES_RULES_RANGE_OVERFLOWSITES_H

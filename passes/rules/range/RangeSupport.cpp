@@ -1,0 +1,181 @@
+//===- RangeSupport.cpp - What the range rules share
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// Magnitudes
+//===----------------------------------------------------------------------===//
+
+double mpopt::boundMagnitude(const AbstractValue &value) {
+  double most = 0;
+  for (const Cell &cell : value.cells())
+    if (!cell.empty())
+      most = std::max(most, cell.absMax());
+  return most;
+}
+
+std::optional<double> mpopt::likelyMagnitude(const AbstractValue &value) {
+  if (!value.hasLikely())
+    return std::nullopt;
+  double most = 0;
+  for (const Cell &cell : value.cells())
+    if (!cell.empty())
+      most =
+          std::max({most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  return most;
+}
+
+void mpopt::addRange(FindingBuilder &finding, Value value,
+                     const RangeAnalysis &ranges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  Cell hull = computed.hull();
+  if (hull.empty())
+    return;
+  finding.bound(hull.lo, hull.hi);
+  if (computed.hasLikely())
+    finding.likely(hull.likelyLo, hull.likelyHi);
+}
+
+//===----------------------------------------------------------------------===//
+// The chain of causes
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Growth {
+public:
+  Growth(const RangeAnalysis &ranges, bool likely)
+      : ranges(ranges), likely(likely) {}
+
+  void follow(Value value);
+
+  /// From the op that breaks to where growth begins.
+  SmallVector<std::pair<Value, std::string>, 5> steps;
+
+private:
+  double magnitude(Value value) const {
+    const AbstractValue &computed = ranges.preRounding(value);
+    if (likely)
+      if (std::optional<double> expected = likelyMagnitude(computed))
+        return *expected;
+    return boundMagnitude(computed);
+  }
+  Value largestOperand(Operation *op) const;
+  std::string describeInput(Value value) const;
+
+  const RangeAnalysis &ranges;
+  bool likely;
+};
+} // namespace
+
+Value Growth::largestOperand(Operation *op) const {
+  Value largest;
+  double most = -1;
+  for (Value operand : op->getOperands()) {
+    if (!isa<FloatType>(getElementType(operand)) && op->getNumOperands() > 1)
+      continue;
+    if (double size = magnitude(operand); size > most) {
+      largest = operand;
+      most = size;
+    }
+  }
+  return largest;
+}
+
+std::string Growth::describeInput(Value value) const {
+  Cell hull = ranges.preRounding(value).hull();
+  std::string text =
+      "input in [" + formatNumber(hull.lo) + ", " + formatNumber(hull.hi) + "]";
+  if (likely && ranges.preRounding(value).hasLikely())
+    text += ", likely within [" + formatNumber(hull.likelyLo) + ", " +
+            formatNumber(hull.likelyHi) + "]";
+  return text;
+}
+
+void Growth::follow(Value value) {
+  constexpr unsigned kMostSteps = 5, kMostHops = 64;
+  // Values of order one are where every model starts.
+  constexpr double kOrderOne = 16, kGrows = 2;
+  for (unsigned hop = 0; hop < kMostHops && steps.size() < kMostSteps; ++hop) {
+    Operation *op = value.getDefiningOp();
+    if (!op) {
+      auto argument = cast<BlockArgument>(value);
+      if (isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+        steps.push_back({value, describeInput(value)});
+      return;
+    }
+    double size = magnitude(value);
+    if (isConstant(value)) {
+      steps.push_back(
+          {value, "constant of magnitudes up to " + formatNumber(size)});
+      return;
+    }
+    Value from = largestOperand(op);
+    if (!from)
+      return;
+    double before = magnitude(from);
+    bool grows = std::isfinite(before) && size >= kGrows * before;
+    if (grows)
+      steps.push_back({value, "grows from " + formatNumber(before) + " to " +
+                                  formatNumber(size)});
+    if (grows && before <= kOrderOne && !isConstant(from))
+      return;
+    value = from;
+  }
+}
+
+void mpopt::addGrowth(FindingBuilder &finding, Value value,
+                      const RangeAnalysis &ranges, bool likely) {
+  Growth growth(ranges, likely);
+  growth.follow(value);
+  for (const auto &[place, why] : llvm::reverse(growth.steps))
+    finding.cause(place, why);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+bool mpopt::runsAlways(Operation *op) {
+  return isa_and_present<FunctionOpInterface>(op->getParentOp());
+}
+
+Operation *mpopt::getSource(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && (isa<mp::CastOp>(op) || isViewLike(op)))
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+bool mpopt::isConstant(Value value) {
+  return isa_and_present<mp::ConstantOp>(getSource(value));
+}
+
+bool mpopt::isAnyOf(Operation *op, ArrayRef<StringRef> mnemonics) {
+  return op && isa_and_present<mp::MPDialect>(op->getDialect()) &&
+         llvm::is_contained(mnemonics, op->getName().stripDialect());
+}
+
+void mpopt::fixByKeeping(FindingBuilder &finding, Type type,
+                         const Twine &what) {
+  if (!isLowPrecision(type))
+    return;
+  finding.fix(
+      "keep-fp32", /*safe=*/true,
+      "keep " + what + " in f32" +
+          (type.isF16() ? ", or use bf16, whose range is that of f32" : ""));
+}

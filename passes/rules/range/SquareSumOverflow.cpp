@@ -1,0 +1,52 @@
+//===- SquareSumOverflow.cpp - MP209: squares leave the dtype
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_SQUARESUMOVERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct SquareSumOverflow
+    : mpopt::impl::SquareSumOverflowBase<SquareSumOverflow> {
+  void check(ModuleOp) override {
+    const auto &sites = getAnalysis<OverflowSites>();
+    for (const OverflowSite &site : sites.sites)
+      if (site.form == OverflowForm::SquareSum)
+        judge(site, sites.ranges());
+  }
+
+private:
+  void judge(const OverflowSite &site, const RangeAnalysis &ranges);
+};
+} // namespace
+
+void SquareSumOverflow::judge(const OverflowSite &site,
+                              const RangeAnalysis &ranges) {
+  const FloatFormat &format = *getFloatFormat(getElementType(site.value));
+  FindingBuilder finding = report(site.op(), site.value);
+  std::string what = isSquare(site.op())
+                         ? "squares of values past " +
+                               formatNumber(std::sqrt(format.overflowFrom)) +
+                               ": "
+                         : "a sum of squares: ";
+  finding.message(what + describeOverflow(site, ranges));
+  addSite(finding, site, ranges);
+  fixByWidening(finding, site, ranges,
+                "the norm or variance, from the square to the root,");
+  finding.fix("scale", /*safe=*/false,
+              "divide by the largest magnitude of the row before squaring, and "
+              "multiply the norm by it");
+}

@@ -1,0 +1,74 @@
+//===- Underflow.cpp - MP204: most of a result becomes zero
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Casts between floats are MP213's. A result whose operand is reported already
+// follows from it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/FlushedShare.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_UNDERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
+  void check(ModuleOp module) override {
+    ranges = &getAnalysis<RangeAnalysis>();
+    roots.clear();
+    double least = threshold("underflow-share");
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<RangeOpInterface>(op) && !isa<mp::CastOp, mp::ConstantOp>(op))
+        for (Value result : op->getResults())
+          judge(op, result, least);
+    });
+  }
+
+private:
+  void judge(Operation *op, Value value, double least);
+
+  const RangeAnalysis *ranges = nullptr;
+  /// Reported values, and what each follows from (itself: a root).
+  llvm::DenseMap<Value, Value> roots;
+};
+} // namespace
+
+void Underflow::judge(Operation *op, Value value, double least) {
+  if (!isLowPrecision(getElementType(value)) || isConstant(value))
+    return;
+  std::optional<double> share = flushedShare(value, *ranges);
+  if (!share || *share < least)
+    return;
+  Value root = value;
+  for (Value operand : op->getOperands())
+    if (Value known = roots.lookup(operand)) {
+      root = known;
+      break;
+    }
+  roots[value] = root;
+  FindingBuilder finding = report(op, value);
+  finding.certainty(certaintyOfFlush(value, *ranges))
+      .message(describeFlush(*share, value));
+  addRange(finding, value, *ranges);
+  if (root != value)
+    finding.follows(root);
+  fixByKeeping(finding, getElementType(value), "the op and what reads it");
+  finding.fix("scale", /*safe=*/false,
+              "scale its operands up by a power of two and the result's "
+              "consumer down");
+}

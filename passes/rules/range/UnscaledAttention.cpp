@@ -1,0 +1,52 @@
+//===- UnscaledAttention.cpp - MP210: attention scores leave the dtype
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_UNSCALEDATTENTION
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct UnscaledAttention
+    : mpopt::impl::UnscaledAttentionBase<UnscaledAttention> {
+  void check(ModuleOp) override {
+    const auto &sites = getAnalysis<OverflowSites>();
+    for (const OverflowSite &site : sites.sites)
+      if (site.form == OverflowForm::Attention)
+        judge(site, sites.ranges());
+  }
+
+private:
+  void judge(const OverflowSite &site, const RangeAnalysis &ranges);
+};
+} // namespace
+
+void UnscaledAttention::judge(const OverflowSite &site,
+                              const RangeAnalysis &ranges) {
+  Operation *scale = findScale(site.value);
+  FindingBuilder finding = report(site.op(), site.value);
+  finding.message(
+      (scale ? "attention scores overflow before they are scaled: "
+             : "attention scores overflow and nothing scales them: ") +
+      describeOverflow(site, ranges));
+  addSite(finding, site, ranges);
+  if (scale) {
+    finding.cause(scale, "scales them, too late");
+    finding.fix("reorder", /*safe=*/true,
+                "scale the query by 1/sqrt(d) before the product, a power of "
+                "two of it exactly");
+  }
+  fixByWidening(finding, site, ranges, "the product and its scaling");
+}

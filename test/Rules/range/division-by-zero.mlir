@@ -1,0 +1,88 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-division-by-zero --mp-emit-findings
+
+// expected-note @below {{divisor in [-4, 4]}}
+func.func @fires_f16(%x: tensor<64xf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xf16> {
+  // expected-note @below {{divisor in [0, 4]}}
+  %0 = mp.relu %x : (tensor<64xf16>) -> tensor<64xf16>
+  // expected-error @below {{the divisor is likely to be 0 [MP206 likely]}}
+  %1 = mp.div %x, %0 : (tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %2 = mp.reciprocal %x : (tensor<64xf16>) -> tensor<64xf16>
+  return %1 : tensor<64xf16>
+}
+
+// -----
+
+func.func @clean_f16(%x: tensor<64xf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xf16> {
+  %e = mp.constant dense<1.0e-3> : tensor<f16>
+  %0 = mp.relu %x : (tensor<64xf16>) -> tensor<64xf16>
+  %1 = mp.add %0, %e : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %2 = mp.div %x, %1 : (tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
+  return %2 : tensor<64xf16>
+}
+
+// -----
+
+// expected-note @below {{divisor in [-4, 4]}}
+func.func @fires_bf16(%x: tensor<64xbf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xbf16> {
+  // expected-note @below {{divisor in [0, 4]}}
+  %0 = mp.relu %x : (tensor<64xbf16>) -> tensor<64xbf16>
+  // expected-error @below {{the divisor is likely to be 0 [MP206 likely]}}
+  %1 = mp.div %x, %0 : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %2 = mp.reciprocal %x : (tensor<64xbf16>) -> tensor<64xbf16>
+  return %1 : tensor<64xbf16>
+}
+
+// -----
+
+func.func @clean_bf16(%x: tensor<64xbf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xbf16> {
+  %e = mp.constant dense<1.0e-3> : tensor<bf16>
+  %0 = mp.relu %x : (tensor<64xbf16>) -> tensor<64xbf16>
+  %1 = mp.add %0, %e : (tensor<64xbf16>, tensor<bf16>) -> tensor<64xbf16>
+  %2 = mp.div %x, %1 : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  return %2 : tensor<64xbf16>
+}
+
+// -----
+
+// expected-note @below {{divisor in [-4, 4]}}
+func.func @fires_f32(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xf32> {
+  // expected-note @below {{divisor in [0, 4]}}
+  %0 = mp.relu %x : (tensor<64xf32>) -> tensor<64xf32>
+  // expected-error @below {{the divisor is likely to be 0 [MP206 likely]}}
+  %1 = mp.div %x, %0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %2 = mp.reciprocal %x : (tensor<64xf32>) -> tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+func.func @clean_f32(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<64xf32> {
+  %e = mp.constant dense<1.0e-3> : tensor<f32>
+  %0 = mp.relu %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = mp.add %0, %e : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %2 = mp.div %x, %1 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %2 : tensor<64xf32>
+}
+
+// -----
+
+// An epsilon that FP16 rounds to 0 guards nothing there.
+func.func @epsilon(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<64xf16>, tensor<64xbf16>) {
+  %e = mp.constant dense<1.0e-8> : tensor<f32>
+  %h = mp.cast %x : (tensor<64xf32>) -> tensor<64xf16>
+  %g = mp.cast %e : (tensor<f32>) -> tensor<f16>
+  %0 = mp.abs %h : (tensor<64xf16>) -> tensor<64xf16>
+  // expected-note @below {{divisor in [0, 4]}}
+  %1 = mp.add %0, %g : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %2 = mp.div %h, %1 : (tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
+  %b = mp.cast %x : (tensor<64xf32>) -> tensor<64xbf16>
+  %f = mp.cast %e : (tensor<f32>) -> tensor<bf16>
+  %3 = mp.abs %b : (tensor<64xbf16>) -> tensor<64xbf16>
+  %4 = mp.add %3, %f : (tensor<64xbf16>, tensor<bf16>) -> tensor<64xbf16>
+  %5 = mp.div %b, %4 : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  return %2, %5 : tensor<64xf16>, tensor<64xbf16>
+}

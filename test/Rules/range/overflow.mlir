@@ -1,0 +1,83 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-overflow --mp-emit-findings
+
+// The estimate reaches the edge; what follows from it points back.
+// expected-note @below {{input in [-1000, 1000]}}
+func.func @likely(%x: tensor<64xf16> {mp.assume = {lo = -1000.0 : f64, hi = 1000.0 : f64, mean = 0.0 : f64, std = 200.0 : f64, source = "option"}}) -> tensor<64xf16> {
+  %c = mp.constant dense<300.0> : tensor<f16>
+  // expected-error @below {{MP201 likely}}
+  // expected-note @below {{grows from}}
+  %0 = mp.mul %x, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  // expected-error @below {{past 65504, the largest f16 value [MP201 likely]}}
+  %1 = mp.neg %0 : (tensor<64xf16>) -> tensor<64xf16>
+  return %1 : tensor<64xf16>
+}
+
+// -----
+
+// Every value.
+// expected-note @below {{input in [1000, 2000]}}
+func.func @certain(%x: tensor<4xf16> {mp.assume = {lo = 1000.0 : f64, hi = 2000.0 : f64, mean = 1500.0 : f64, std = 100.0 : f64, source = "option"}}) -> tensor<4xf16> {
+  %c = mp.constant dense<100.0> : tensor<f16>
+  // expected-error @below {{every value is at least 100000 in magnitude, past 65504, the largest f16 value [MP201 certain]}}
+  // expected-note @below {{grows from}}
+  %0 = mp.mul %x, %c : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+// Only the bounds.
+// expected-note @below {{input in [-1000, 1000]}}
+func.func @possible(%x: tensor<4xf16> {mp.assume = {lo = -1000.0 : f64, hi = 1000.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4xf16> {
+  %c = mp.constant dense<100.0> : tensor<f16>
+  // expected-error-re @below {{the bound is 100000, past 65504, the largest f16 value, while {{[0-9.]+}} is expected [MP201 possible]}}
+  // expected-note @below {{grows from}}
+  %0 = mp.mul %x, %c : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+// 65519.9 is stored as 65504: the edge is 65520.
+func.func @edge(%x: tensor<4xf16> {mp.assume = {lo = 0.0 : f64, hi = 65519.0 : f64, mean = 100.0 : f64, std = 10.0 : f64, source = "option"}}, %y: tensor<4xf16> {mp.assume = {lo = -1.0 : f64, hi = 0.9 : f64, mean = 0.0 : f64, std = 0.1 : f64, source = "option"}}) -> tensor<4xf16> {
+  %0 = mp.add %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+// The same magnitudes in BF16 and FP32.
+func.func @wide(%x: tensor<64xbf16> {mp.assume = {lo = -1000.0 : f64, hi = 1000.0 : f64, mean = 0.0 : f64, std = 200.0 : f64, source = "option"}}, %y: tensor<64xf32> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> (tensor<64xbf16>, tensor<64xf32>) {
+  %c = mp.constant dense<300.0> : tensor<bf16>
+  %0 = mp.mul %x, %c : (tensor<64xbf16>, tensor<bf16>) -> tensor<64xbf16>
+  %1 = mp.mul %y, %y : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0, %1 : tensor<64xbf16>, tensor<64xf32>
+}
+
+// -----
+
+// expected-note @below {{input in [-1e+30, 1e+30]}}
+func.func @bf16(%x: tensor<64xbf16> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> tensor<64xbf16> {
+  %c = mp.constant dense<1.0e12> : tensor<bf16>
+  // expected-error @below {{past 3.38953e+38, the largest bf16 value [MP201 likely]}}
+  // expected-note @below {{grows from}}
+  %0 = mp.mul %x, %c : (tensor<64xbf16>, tensor<bf16>) -> tensor<64xbf16>
+  return %0 : tensor<64xbf16>
+}
+
+// -----
+
+// Of an op without a model nothing is known, and nothing is said downstream.
+func.func @unknown(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %0 = mp.opaque "acme::Foo"(%x) : (tensor<4xf16>) -> tensor<4xf16>
+  %1 = mp.add %0, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %1 : tensor<4xf16>
+}
+
+// -----
+
+// Specific forms have rules of their own.
+func.func @exp(%x: tensor<4xf16> {mp.assume = {lo = 20.0 : f64, hi = 30.0 : f64, mean = 25.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4xf16> {
+  %0 = mp.exp %x : (tensor<4xf16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}

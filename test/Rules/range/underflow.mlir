@@ -1,0 +1,28 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-underflow --mp-emit-findings
+
+func.func @square(%x: tensor<64xf16> {mp.assume = {lo = -1.0e-3 : f64, hi = 1.0e-3 : f64, mean = 0.0 : f64, std = 1.0e-4 : f64, source = "option"}}) -> tensor<64xf16> {
+  // expected-warning-re @below {{{{.*}} of the non-zero values are below 2.98023e-08 and become 0 in f16 [MP204 likely]}}
+  %0 = mp.square %x : (tensor<64xf16>) -> tensor<64xf16>
+  return %0 : tensor<64xf16>
+}
+
+// -----
+
+func.func @exp(%x: tensor<64xf16> {mp.assume = {lo = -100.0 : f64, hi = 0.0 : f64, mean = -40.0 : f64, std = 10.0 : f64, source = "option"}}, %y: tensor<64xbf16> {mp.assume = {lo = -1000.0 : f64, hi = 0.0 : f64, mean = -400.0 : f64, std = 10.0 : f64, source = "option"}}) -> (tensor<64xf16>, tensor<64xbf16>) {
+  // expected-warning @below {{MP204 likely}}
+  %0 = mp.exp %x : (tensor<64xf16>) -> tensor<64xf16>
+  // expected-warning @below {{become 0 in bf16 [MP204 likely]}}
+  %1 = mp.exp %y : (tensor<64xbf16>) -> tensor<64xbf16>
+  return %0, %1 : tensor<64xf16>, tensor<64xbf16>
+}
+
+// -----
+
+// Few values; another dtype; zeros that are no rounding.
+func.func @clean(%x: tensor<64xf16> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 0.1 : f64, source = "option"}}, %y: tensor<64xbf16> {mp.assume = {lo = -1.0e-3 : f64, hi = 1.0e-3 : f64, mean = 0.0 : f64, std = 1.0e-4 : f64, source = "option"}}, %z: tensor<64xf32> {mp.assume = {lo = -100.0 : f64, hi = 0.0 : f64, mean = -40.0 : f64, std = 10.0 : f64, source = "option"}}, %n: tensor<64xf16> {mp.assume = {lo = -9.0 : f64, hi = -1.0 : f64, mean = -5.0 : f64, std = 1.0 : f64, source = "option"}}) {
+  %0 = mp.square %x : (tensor<64xf16>) -> tensor<64xf16>
+  %1 = mp.square %y : (tensor<64xbf16>) -> tensor<64xbf16>
+  %2 = mp.exp %z : (tensor<64xf32>) -> tensor<64xf32>
+  %3 = mp.relu %n : (tensor<64xf16>) -> tensor<64xf16>
+  return
+}

@@ -1,0 +1,26 @@
+// One hazard has one root: text shows it with what follows, JSON lists all.
+// RUN: not mpopt --check %s --select MP2 --format json | FileCheck %s --check-prefix JSON
+// RUN: not mpopt --check %s --select MP2 | FileCheck %s
+
+// JSON:     "rule": "MP201"
+// JSON-NOT: "root"
+// JSON:     "fingerprint": "[[ROOT:[0-9a-f-]+]]"
+// JSON:     "rule": "MP201"
+// JSON:     "root": "[[ROOT]]"
+// JSON:     "rule": "MP201"
+// JSON:     "root": "[[ROOT]]"
+
+// CHECK:     error[MP201]: overflow
+// CHECK:     --> mp.mul
+// CHECK:     2 other findings follow from it
+// CHECK:     safe fix: keep the op and its result in f32, or use bf16
+// CHECK-NOT: --> mp.neg
+// CHECK:     3 errors
+
+func.func @main(%x: tensor<64xf16>) -> tensor<64xf16> {
+  %c = mp.constant dense<30000.0> : tensor<f16>
+  %0 = mp.mul %x, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %1 = mp.neg %0 : (tensor<64xf16>) -> tensor<64xf16>
+  %2 = mp.abs %1 : (tensor<64xf16>) -> tensor<64xf16>
+  return %2 : tensor<64xf16>
+}
