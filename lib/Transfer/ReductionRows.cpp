@@ -1,0 +1,191 @@
+//===- ReductionRows.cpp - The rows that a reduction runs over
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReductionRows.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+Interval Row::hull() const {
+  Interval all = Interval::empty();
+  for (const Term &term : terms)
+    all = mpopt::hull(all, cells::bound(term.cell));
+  return all;
+}
+
+Cell Row::mixture() const {
+  SmallVector<Cell> cells;
+  for (const Term &term : terms)
+    cells.push_back(term.cell);
+  return mergeCells(cells);
+}
+
+llvm::SmallBitVector mpopt::reducedAxes(ArrayRef<int64_t> axes, size_t rank) {
+  llvm::SmallBitVector reduced(rank, axes.empty());
+  for (int64_t axis : axes)
+    if (std::optional<int64_t> known = normalizeAxis(axis, rank))
+      reduced.set(*known);
+  return reduced;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How many elements the merged ones of some axes make up.
+struct Extent {
+  Interval count = Interval::point(1);
+  double expected = 1;
+
+  void add(int64_t dim) {
+    if (dim < 0) {
+      count.hi = cells::kInfinity;
+      return;
+    }
+    count = {count.lo * double(dim), count.hi == cells::kInfinity && dim == 0
+                                         ? 0
+                                         : count.hi * double(dim)};
+    expected *= double(std::max<int64_t>(dim, 1));
+  }
+};
+} // namespace
+
+/// The result when neither rank nor axes are known: one row of anything between
+/// one element and all.
+static AbstractValue reduceUnknown(Value input, const AbstractValue &x,
+                                   Value result, Reducing &state,
+                                   RowFunction function) {
+  Extent all;
+  MaybeShape shape = getShape(input);
+  if (!shape)
+    all.add(kDynamic);
+  else
+    for (int64_t dim : *shape)
+      all.add(dim);
+  Term term{x.hull(), {std::min(1.0, all.count.hi), all.count.hi}};
+  Row row;
+  row.terms = term;
+  row.count = term.count;
+  row.expected = all.expected;
+  AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(result), 1),
+                      function(row, state));
+  return value;
+}
+
+AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
+                                std::optional<llvm::SmallBitVector> axes,
+                                bool keepDims, Value result, Reducing &state,
+                                RowFunction function) {
+  const AbstractValue &x = state.input;
+  MaybeShape shape = getShape(input);
+  auto finish = [&](AbstractValue value) {
+    value.nan |= state.nan;
+    value.posInf |= state.posInf;
+    value.negInf |= state.negInf;
+    value.source =
+        x.hasLikely() ? LikelySource::Propagated : LikelySource::Unknown;
+    return value;
+  };
+  if (!shape || !axes || shape->size() != x.rank() || axes->size() != x.rank())
+    return finish(reduceUnknown(input, x, result, state, function));
+
+  AbstractValue::Dims outer, dims;
+  Extent part, whole;
+  double rows = 1;
+  for (size_t axis = 0; axis < shape->size(); ++axis) {
+    bool reduced = axes->test(axis);
+    int64_t groups = x.dims()[axis], dim = (*shape)[axis];
+    outer.push_back(reduced ? 1 : groups);
+    if (!reduced || keepDims)
+      dims.push_back(outer.back());
+    if (!reduced) {
+      rows *= groups == 1 && dim > 0 ? double(dim) : 1;
+      continue;
+    }
+    whole.add(dim);
+    if (groups == 1)
+      part.add(dim);
+  }
+
+  Row row;
+  row.count = whole.count;
+  row.expected = whole.expected;
+  row.draws = rows;
+  if (x.norm && axes->test(x.norm->axis) && std::isfinite(whole.count.hi) &&
+      x.norm->count > 0)
+    row.euclid = x.norm->bound *
+                 std::sqrt(whole.count.hi / double(x.norm->count)) *
+                 (1 + 1e-12);
+  if (x.rowSum && axes->test(x.rowSum->axis) && x.rowSum->count > 0 &&
+      std::isfinite(whole.count.hi)) {
+    double parts = whole.count.hi / double(x.rowSum->count);
+    row.sum = Interval{x.rowSum->lo, x.rowSum->hi} * parts;
+  }
+
+  size_t count = countGroups(outer);
+  std::vector<std::vector<Term>> terms(count);
+  AbstractValue target(outer, std::vector<Cell>(count));
+  AbstractValue pair[] = {x, target};
+  forEachGroup(x.dims(), pair, [&](size_t, ArrayRef<size_t> at) {
+    terms[at[1]].push_back({x.cell(at[0]), part.count});
+  });
+  std::vector<Cell> cells;
+  cells.reserve(count);
+  for (const std::vector<Term> &of : terms) {
+    row.terms = of;
+    cells.push_back(function(row, state));
+  }
+  return finish(AbstractValue(std::move(dims), std::move(cells)));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
+                     Reducing &state) {
+  Interval sum = Interval::point(0), reach = sum, all = Interval::empty();
+  double magnitude = 0, count = 0, mean = 0, variance = 0;
+  // Tails: in quadrature, and the heaviest ones alone (6-norm).
+  double squaresUp = 0, squaresDown = 0, sixthUp = 0, sixthDown = 0;
+  double each = expected / double(terms.size());
+  for (const Term &term : terms) {
+    Interval x = cells::bound(term.cell);
+    sum = sum + cells::repeat(x, term.count);
+    all = hull(all, x);
+    Interval partial = hull(x, 0.0) * Interval{0, term.count.hi};
+    reach = reach + partial;
+    magnitude += term.count.hi == 0 ? 0 : (x * term.count.hi).maxAbs();
+    if (x.maxAbs() > 0)
+      count += term.count.hi;
+    mean += each * term.cell.mean;
+    variance += each * term.cell.variance;
+    double up = term.cell.likelyHi - term.cell.mean;
+    double down = term.cell.mean - term.cell.likelyLo;
+    squaresUp += each * up * up;
+    squaresDown += each * down * down;
+    sixthUp += each * std::pow(up, 6);
+    sixthDown += each * std::pow(down, 6);
+  }
+  state.passes(reach);
+  double gauss = cells::drawFactor(draws) * std::sqrt(variance);
+  auto tail = [&](double squares, double sixth) {
+    return std::min(std::sqrt(squares),
+                    std::max(gauss, std::pow(sixth, 1.0 / 6)));
+  };
+  double error = cells::sumError(state.accumulator, count, magnitude);
+  if (std::isnan(error))
+    error = cells::kInfinity;
+  if (all.isEmpty())
+    all = Interval::point(0);
+  return cells::make(
+      cells::computedSum(sum, all, error), mean, variance,
+      {mean - tail(squaresDown, sixthDown), mean + tail(squaresUp, sixthUp)});
+}

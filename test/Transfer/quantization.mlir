@@ -1,0 +1,43 @@
+// RUN: mpopt-opt %s --mp-print-ranges -split-input-file -verify-diagnostics=only-expected
+
+func.func @codes(%x: tensor<2x2xf32> {mp.assume = {lo = -1.0 : f64, hi = 100.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %s = mp.constant dense<0.5> : tensor<f32>
+  %z = mp.constant dense<10> : tensor<ui8>
+  // 8 to 210.
+  // expected-remark @below {{[8, 210] integral}}
+  %0 = mp.quantize %x, %s zero_point %z : (tensor<2x2xf32>, tensor<f32>, tensor<ui8>) -> tensor<2x2xui8>
+  // expected-remark @below {{[-1, 100]}}
+  %1 = mp.dequantize %0, %s zero_point %z : (tensor<2x2xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x2xf32>
+  %list = mp.constant dense<[0.1, 10.0]> : tensor<2xf32>
+  // Saturated in the first channel.
+  // expected-remark @below {{{1x2} [0, 255] [0, 10] integral}}
+  %2 = mp.quantize %x, %list : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xui8>
+  // expected-remark @below {{[-1, 3.5]}}
+  %3 = mp.fake_quantize %x, %s {quant_min = -8 : i64, quant_max = 7 : i64} : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
+  // expected-remark @+3 {{#0: [0, 255] integral}}
+  // expected-remark @+2 {{#1: [0, 1]}}
+  // expected-remark @below {{#2: [0, 255] integral}}
+  %4, %5, %6 = mp.dynamic_quantize %x : (tensor<2x2xf32>) -> (tensor<2x2xui8>, tensor<f32>, tensor<ui8>)
+  return
+}
+
+// -----
+
+func.func @weights() {
+  %w = mp.constant dense<[[1, -128], [127, 5]]> : tensor<2x2xi8>
+  %s = mp.constant dense<[0.5, 2.0]> : tensor<2xf32>
+  // Exact, element by element.
+  // expected-remark @below {{{2x2} [0.5, 0.5] [-64, -64] [254, 254] [10, 10]}}
+  %0 = mp.dequantize %w, %s {axis = 0 : i64} : (tensor<2x2xi8>, tensor<2xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @bits(%x: tensor<3x64xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 0.3 : f64}}, %w: tensor<8x2x16xui8>, %i: tensor<2xi64>) {
+  %s = mp.constant dense<0.25> : tensor<8x2xf32>
+  // 64 products of up to 1 * 8 * 0.25.
+  // expected-remark @below {{[-128, 128]}}
+  %0 = mp.matmul_nbits %x, %w scales %s {k = 64 : i64, n = 8 : i64, bits = 4 : i64, block_size = 32 : i64} : (tensor<3x64xf32>, tensor<8x2x16xui8>, tensor<8x2xf32>) -> tensor<3x8xf32>
+  return
+}
