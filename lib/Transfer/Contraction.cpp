@@ -292,9 +292,13 @@ AbstractValue Contraction::run() {
     };
     DotRange dot = dotOfBoxes(operand(left, normOfA, sumOfA),
                               operand(right, normOfB, sumOfB), count);
+    ProductSum sum = ProductSum::of(dot, count);
+    auto isPositive = [](const Interval &range) { return range.lo >= 0; };
+    sum.nonNegative = llvm::all_of(left.range, isPositive) &&
+                      llvm::all_of(right.range, isPositive);
     Cell &cell = cells[group];
-    cell = rules.finish(ProductSum::of(dot, count), bias.alpha,
-                        added ? &added->cell(group) : nullptr, bias.beta);
+    cell = rules.finish(sum, bias.alpha, added ? &added->cell(group) : nullptr,
+                        bias.beta);
     for (size_t axis = dims.size(); axis-- > 0;) {
       if (++at[axis] < dims[axis])
         break;

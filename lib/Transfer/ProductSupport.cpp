@@ -164,6 +164,8 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
     ++sum.count;
     integral = false;
   }
+  bool nonNegative =
+      sum.nonNegative && alpha >= 0 && (!bias || (bias->lo >= 0 && beta >= 0));
   double spread = sum.tail;
   if (bias && beta != 0) {
     Interval added = getBound(*bias) * beta;
@@ -195,6 +197,8 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
     negInf |= down;
     sum.bound = error < kInf ? sum.bound + Interval::symmetric(error)
                              : Interval::whole();
+    if (nonNegative)
+      sum.bound.lo = std::max(sum.bound.lo, 0.0);
   }
   Likely likely =
       likely::sum(sum.mean, std::max(0.0, sum.variance), spread, reach);

@@ -49,6 +49,8 @@ struct ProductSum {
   double terms = 0;
   uint64_t count = 0;
   double mean = 0, variance = 0, tail = 0;
+  /// No product is negative: rounding makes no sum of them so.
+  bool nonNegative = false;
 
   static ProductSum of(const LinearSums &sums, size_t channel, uint64_t count);
   static ProductSum of(const DotRange &dot, uint64_t count);

@@ -192,3 +192,154 @@ def made(draw):
 
 def _ints0(draw, value):
     return draw.constant(numpy.int64(value))
+
+
+# -- matrix products and convolutions --------------------------------------------------------
+
+def _scale(draw):
+    return draw.choice([0.5, 3, 10]) if draw.fp16 else draw.choice([1e-3, 0.5, 3, 1e3, 1e8])
+
+
+@case
+def matmul_weights(draw):
+    rows, k, n = draw.integer(1, 5), draw.choice([1, 3, 17, 64]), draw.integer(1, 6)
+    batch = draw.choice([(), (2,), (2, 3)])
+    x = draw.box((*batch, rows, k), scale=_scale(draw))
+    y = draw.node("MatMul", x, draw.weights((k, n), _scale(draw)))
+    draw.node("MatMul", y, draw.weights((n,), 1))
+    draw.node("MatMul", draw.weights((3, rows), 1), x)
+    draw.node("MatMul", x, draw.weights((*batch, k, 2), 1))
+    # Groups that differ by position.
+    draw.node("MatMul", draw.node("Mul", x, draw.weights((rows, k), 1)),
+              draw.weights((k, n), 1))
+
+
+@case
+def matmul_unknown(draw):
+    rows, k, n = draw.integer(1, 5), draw.choice([1, 3, 17]), draw.integer(1, 6)
+    x, y = draw.box((2, rows, k), scale=_scale(draw)), draw.box((2, k, n), scale=_scale(draw))
+    draw.node("MatMul", x, y)
+    draw.node("MatMul", draw.node("Mul", x, draw.weights((k,), 1)),
+              draw.node("Mul", y, draw.weights((2, k, 1), 1)))
+    draw.node("MatMul", draw.node("Mul", x, draw.weights((2, rows, 1), 1)), draw.box((k,), 0, 2))
+
+
+@case
+def gemm(draw):
+    m, k, n = draw.integer(1, 5), draw.choice([1, 4, 33]), draw.integer(1, 6)
+    trans_a, trans_b = draw.integer(0, 1), draw.integer(0, 1)
+    attributes = {"transA": trans_a, "transB": trans_b, "alpha": draw.choice([1.0, 0.5, -2.0]),
+                  "beta": draw.choice([1.0, 0.0, 3.0])}
+    x = draw.box((k, m) if trans_a else (m, k), scale=_scale(draw))
+    shape = (n, k) if trans_b else (k, n)
+    bias = draw.choice([(n,), (m, n), (1,), (m, 1)])
+    draw.node("Gemm", x, draw.weights(shape, _scale(draw)), draw.weights(bias, 2), **attributes)
+    draw.node("Gemm", x, draw.box(shape, scale=2), draw.box(bias, scale=2), **attributes)
+    draw.node("Gemm", draw.weights((k, m) if trans_a else (m, k), 1),
+              draw.box(shape, scale=2), draw.weights(bias, 2), **attributes)
+
+
+@case
+def attention(draw):
+    k, n = draw.choice([4, 16]), draw.integer(2, 6)
+    x = draw.box((2, n, k), scale=_scale(draw))
+    normed = draw.node("LayerNormalization", x, draw.weights((k,), 2), draw.weights((k,), 1))
+    q, p, v = (draw.node("MatMul", normed, draw.weights((k, k), 0.5)) for _ in range(3))
+    scores = draw.node("MatMul", q, draw.node("Transpose", p, perm=[0, 2, 1]))
+    mixed = draw.node("MatMul", draw.node("Softmax", scores), v)
+    draw.node("MatMul", mixed, draw.weights((k, 3), 0.5))
+
+
+def _window(draw, rank, size):
+    kernel = [draw.integer(1, 3) for _ in range(rank)]
+    attributes = {"kernel_shape": kernel,
+                  "strides": [draw.integer(1, 3) for _ in range(rank)]}
+    kind = draw.integer(0, 3)
+    if kind == 0:
+        attributes["auto_pad"] = draw.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    elif kind > 1:
+        attributes["pads"] = [draw.integer(0, kernel[i % rank] - 1) for i in range(2 * rank)]
+    return kernel, attributes
+
+
+@case
+def conv(draw):
+    rank, group = draw.choice([1, 2, 2, 3]), draw.choice([1, 1, 2, 4])
+    outputs, per_group = group * draw.integer(1, 3), draw.integer(1, 3)
+    kernel, attributes = _window(draw, rank, 7)
+    if "auto_pad" not in attributes:
+        attributes["dilations"] = [draw.integer(1, 2) for _ in range(rank)]
+    x = draw.box((2, per_group * group, *[7] * rank), scale=_scale(draw))
+    filters = draw.weights((outputs, per_group, *kernel), _scale(draw))
+    draw.node("Conv", x, filters, draw.weights((outputs,), 2), group=group, **attributes)
+    # Groups that differ by channel, and by position.
+    y = draw.node("Add", x, draw.weights((per_group * group, *[1] * rank), 2))
+    draw.node("Conv", y, filters, group=group, **attributes)
+    z = draw.node("Mul", draw.box((1, per_group * group, *[7] * rank), scale=2),
+                  draw.weights((per_group * group, *[7] * rank), 2))
+    draw.node("Conv", z, filters, group=group, **attributes)
+    draw.node("Conv", x, draw.box((outputs, per_group, *kernel), scale=2), group=group,
+              **attributes)
+
+
+@case
+def conv_transpose(draw):
+    rank, group = draw.choice([1, 2]), draw.choice([1, 1, 2])
+    inputs, outputs = group * draw.integer(1, 2), draw.integer(1, 3)
+    kernel = [draw.integer(1, 4) for _ in range(rank)]
+    strides = [draw.integer(1, 3) for _ in range(rank)]
+    attributes = {"kernel_shape": kernel, "strides": strides, "group": group,
+                  "dilations": [draw.integer(1, 2) for _ in range(rank)],
+                  "output_padding": [draw.integer(0, s - 1) for s in strides]}
+    if draw.integer(0, 1):
+        attributes["pads"] = [draw.integer(0, kernel[i % rank] - 1) for i in range(2 * rank)]
+    x = draw.box((1, inputs, *[5] * rank), scale=_scale(draw))
+    filters = draw.weights((inputs, outputs, *kernel), _scale(draw))
+    draw.node("ConvTranspose", x, filters, draw.weights((outputs * group,), 2), **attributes)
+    y = draw.node("Mul", x, draw.weights((inputs, *[1] * rank), 2))
+    draw.node("ConvTranspose", y, filters, **attributes)
+
+
+@case
+def integer_products(draw):
+    x = draw.box((3, 5), 0, 255, dtype=numpy.uint8)
+    w = draw.constant(draw.random.integers(-128, 128, (5, 4)).astype(numpy.int8))
+    zero = draw.constant(numpy.uint8(draw.integer(0, 255)))
+    draw.node("Cast", draw.node("MatMulInteger", x, w, zero), to=1)
+    draw.node("Cast", draw.node("MatMulInteger", x, w, zero, draw.constant(numpy.int8(3))), to=1)
+    image = draw.box((1, 2, 5, 5), 0, 255, dtype=numpy.uint8)
+    filters = draw.constant(draw.random.integers(0, 256, (3, 2, 3, 3)).astype(numpy.uint8))
+    draw.node("Cast", draw.node("ConvInteger", image, filters, zero, zero,
+                                pads=[1, 1, 1, 1]), to=1)
+
+
+# -- pooling -----------------------------------------------------------------------------------
+
+@case
+def pools(draw):
+    rank = draw.choice([1, 2])
+    _, attributes = _window(draw, rank, 7)
+    x = draw.node("Add", draw.box((1, 2, *[7] * rank), scale=_scale(draw)),
+                  draw.weights((2, *[1] * rank), 2))
+    draw.node("MaxPool", x, **attributes)
+    draw.node("AveragePool", x, **attributes)
+    draw.node("AveragePool", x, count_include_pad=1, **attributes)
+    draw.node("LpPool", x, p=draw.choice([1, 2, 3]), **attributes)
+    for op in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"):
+        draw.node(op, x)
+
+
+@case
+def einsum(draw):
+    x, y = draw.box((2, 3, 4), scale=_scale(draw)), draw.box((2, 4, 5), scale=_scale(draw))
+    w = draw.weights((4, 3, 2), 1)
+    x = draw.node("Mul", x, draw.weights((3, 4), 1))
+    draw.node("Einsum", x, y, equation="bij,bjk->bki")
+    draw.node("Einsum", x, w, equation="...ij,jab->...iab")
+    draw.node("Einsum", x, w, equation="bij,jia->ba")
+    draw.node("Einsum", x, y, equation="bij,bkl->bik")
+    draw.node("Einsum", x, equation="bij->jb")
+    draw.node("Einsum", x, y, w, equation="bij,bjk,jia->bka")
+    square = draw.box((3, 3), scale=_scale(draw))
+    draw.node("Einsum", square, equation="ii->i")
+    draw.node("Einsum", square, x, equation="ij,bik")

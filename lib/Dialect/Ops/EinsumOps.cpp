@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Dialect/EinsumSupport.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -14,14 +15,6 @@
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::mp;
-
-namespace {
-/// Labels of each operand and of the result, '.' for the ellipsis.
-struct Equation {
-  SmallVector<std::string> operands;
-  std::string result;
-};
-} // namespace
 
 static std::optional<std::string> parseTerm(StringRef text) {
   std::string labels;
@@ -40,12 +33,11 @@ static std::optional<std::string> parseTerm(StringRef text) {
   return labels;
 }
 
-/// Nothing if `text` is not an equation.
-static std::optional<Equation> parseEquation(StringRef text) {
+std::optional<EinsumEquation> EinsumEquation::parse(StringRef text) {
   std::string compact;
   llvm::copy_if(text, std::back_inserter(compact),
                 [](char c) { return !llvm::isSpace(c); });
-  Equation equation;
+  EinsumEquation equation;
   auto [left, right] = StringRef(compact).split("->");
   SmallVector<StringRef> terms;
   left.split(terms, ',');
@@ -77,7 +69,7 @@ static std::optional<Equation> parseEquation(StringRef text) {
 }
 
 LogicalResult EinsumOp::verify() {
-  std::optional<Equation> equation = parseEquation(getEquation());
+  std::optional<EinsumEquation> equation = EinsumEquation::parse(getEquation());
   if (!equation)
     return emitOpError("equation '") << getEquation() << "' is malformed";
   if (equation->operands.size() != getInputs().size())
@@ -101,7 +93,7 @@ LogicalResult EinsumOp::inferResultTypes(const ShapeFacts &,
                                          SmallVectorImpl<Type> &types) {
   if (failed(verify()))
     return failure();
-  Equation equation = *parseEquation(getEquation());
+  EinsumEquation equation = *EinsumEquation::parse(getEquation());
   std::map<char, int64_t> dims;
   MaybeShape ellipsis = Shape();
   Type element = UnknownType::get(getContext());

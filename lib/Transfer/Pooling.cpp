@@ -1,0 +1,445 @@
+//===- Pooling.cpp - Ranges of pooling ops
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Windows lie within channels: groups of leading axes stay. A mean stays within
+// the hull of its window but for the errors of the sum and of the division;
+// padding that counts is a part of it. Windows that lie in the padding alone
+// have no element: what a kernel makes of them (the identity of the maximum,
+// 0 / 0) is flagged where pads are as large as the kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+#include "ProductSupport.h"
+
+#include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Dialect/WindowSupport.h"
+#include "mpopt/Support/Accumulation.h"
+#include "mpopt/Support/Rounding.h"
+#include "mpopt/Transfer/ElementwiseSupport.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mpopt;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Pool {
+  /// Spatial axes are the last ones.
+  size_t spatial = 0;
+  /// Elements of a window; nothing if unknown.
+  std::optional<uint64_t> count;
+  /// Whether some of a window may lie in padding; whether all may.
+  bool padded = false, empty = false;
+};
+} // namespace
+
+template <typename OpT> static Pool getPool(OpT op) {
+  Pool pool;
+  ArrayRef<int64_t> kernel = op.getKernelShape();
+  pool.spatial = kernel.size();
+  Window window = Window::get(kernel, op.getStrides(), op.getDilations(),
+                              op.getPads(), op.getAutoPad(), op.getCeilMode());
+  uint64_t count = 1;
+  for (const WindowDim &dim : window.dims) {
+    count *= std::max<int64_t>(dim.kernel, 1);
+    // A window that starts past the input, too, with ceil_mode.
+    pool.padded |= dim.padBegin > 0 || dim.padEnd > 0 || op.getCeilMode() ||
+                   window.autoPad.starts_with("SAME");
+    pool.empty |= dim.padBegin >= dim.extent() || dim.padEnd >= dim.extent() ||
+                  dim.dilation > 1 || op.getCeilMode();
+  }
+  pool.empty &= pool.padded;
+  pool.count = count;
+  return pool;
+}
+
+static Pool getGlobalPool(Value input) {
+  Pool pool;
+  MaybeShape shape = getShape(input);
+  if (!shape || shape->size() < 2)
+    return pool;
+  pool.spatial = shape->size() - 2;
+  if (std::optional<int64_t> count =
+          getNumElements(Shape(ArrayRef(*shape).drop_front(2))))
+    pool.count = uint64_t(*count);
+  return pool;
+}
+
+/// Windows differ in size by at most one element an axis.
+static Pool getAdaptivePool(Value input, ArrayRef<int64_t> outputs) {
+  Pool pool;
+  pool.spatial = outputs.size();
+  MaybeShape shape = getShape(input);
+  if (!shape || shape->size() < outputs.size())
+    return pool;
+  uint64_t count = 1;
+  size_t leading = shape->size() - outputs.size();
+  for (size_t axis = 0; axis < outputs.size(); ++axis) {
+    int64_t size = (*shape)[leading + axis], wanted = outputs[axis];
+    if (wanted < 0)
+      continue;
+    if (size < 0)
+      return pool;
+    count *= size / std::max<int64_t>(wanted, 1) + 2;
+  }
+  pool.count = count;
+  return pool;
+}
+
+/// Leading axes keep their groups.
+static AbstractValue leadingGroups(const AbstractValue &input, Value result,
+                                   size_t spatial) {
+  size_t rank = TransferContext::rankOf(result);
+  if (input.rank() != rank || spatial > rank) {
+    AbstractValue merged(AbstractValue::Dims(rank, 1), input.hull());
+    merged.copyFlags(input);
+    return merged;
+  }
+  AbstractValue::Dims target(input.dims());
+  for (size_t axis = rank - spatial; axis < rank; ++axis)
+    target[axis] = 1;
+  AbstractValue value = input.regrouped(target);
+  value.norm.reset();
+  value.rowSum.reset();
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Maxima
+//===----------------------------------------------------------------------===//
+
+/// The largest of `count` elements: of a normal variable about as far out as
+/// the extreme expected of them, less spread the more there are.
+static void likelyMaximum(Cell &cell, double count) {
+  if (count <= 1)
+    return;
+  double sigma = std::sqrt(cell.variance);
+  double shift = std::sqrt(2 * std::log(count));
+  // Neighbours are alike: half of what independent ones would reach.
+  cell.mean = std::min(cell.likelyHi, cell.mean + 0.5 * shift * sigma);
+  cell.variance /= 1 + std::log(count);
+  cell.likelyLo =
+      std::max(cell.likelyLo,
+               std::min(cell.mean, cell.mean - 3 * std::sqrt(cell.variance)));
+}
+
+static void transferMaximum(Value source, const Pool &pool,
+                            TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(source);
+  Value result = ctx.op()->getResult(0);
+  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  const FloatFormat *format = getFloatFormat(getElementType(source));
+  for (Cell &cell : value.mutableCells()) {
+    // A NaN that a kernel passes over leaves what it started from: -Inf or the
+    // lowest finite number.
+    if ((pool.empty || value.mayBeNonFinite()) && format) {
+      double lowest = -format->maxFinite;
+      cell.lo = std::min(cell.lo, lowest);
+      cell.hi = std::max(cell.hi, lowest);
+    }
+    if (pool.count)
+      likelyMaximum(cell, double(*pool.count));
+  }
+  if (pool.empty) {
+    value.negInf |= format != nullptr;
+    value.minNonZero = 0;
+    if (!format)
+      value = TransferContext::anything(result);
+  }
+  if (value.nan)
+    value.negInf = true;
+  if (value.mayBeNonFinite())
+    value.minNonZero = 0;
+  ctx.result(0, std::move(value));
+  if (ctx.op()->getNumResults() < 2)
+    return;
+  // Positions are of the whole input, in the order that the op says.
+  Value indices = ctx.op()->getResult(1);
+  AbstractValue where = TransferContext::anything(indices);
+  MaybeShape shape = getShape(source);
+  std::optional<int64_t> elements =
+      shape ? getNumElements(*shape) : std::nullopt;
+  if (elements && *elements > 0 && !pool.empty && !input.nan)
+    for (Cell &cell : where.mutableCells()) {
+      double last = double(*elements) - 1;
+      cell = Cell{0, last, last / 2, last * last / 12, 0, last};
+    }
+  if (elements && *elements > 0 && !pool.empty && !input.nan)
+    where.source = LikelySource::Propagated;
+  ctx.result(1, std::move(where));
+}
+
+static void transferMaxPool(mp::MaxPoolOp op, TransferContext &ctx) {
+  transferMaximum(op.getInput(), getPool(op), ctx);
+}
+static void transferGlobalMaxPool(mp::GlobalMaxPoolOp op,
+                                  TransferContext &ctx) {
+  transferMaximum(op.getInput(), getGlobalPool(op.getInput()), ctx);
+}
+static void transferAdaptiveMaxPool(mp::AdaptiveMaxPoolOp op,
+                                    TransferContext &ctx) {
+  transferMaximum(op.getInput(),
+                  getAdaptivePool(op.getInput(), op.getOutputSize()), ctx);
+}
+
+//===----------------------------------------------------------------------===//
+// Means
+//===----------------------------------------------------------------------===//
+
+/// Flags of a sum of magnitude `positive` and `negative` at most.
+static void flagSum(AbstractValue &value, double positive, double negative,
+                    const FloatFormat &format) {
+  bool up = !(positive < format.overflowFrom);
+  bool down = !(negative < format.overflowFrom);
+  value.nan |= up && down;
+  value.posInf |= up;
+  value.negInf |= down;
+}
+
+/// Elements of a window, or of the bins of a region.
+static void transferMean(Value source, const Pool &pool, bool zeros,
+                         TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(source);
+  Value result = ctx.op()->getResult(0);
+  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  if (!pool.count) {
+    // The mean of who knows how many: its sum may do anything.
+    AbstractValue unknown = AbstractValue::top(value.rank());
+    return ctx.result(0, std::move(unknown));
+  }
+  double count = double(*pool.count);
+  const FloatFormat &format = ctx.sumFormat(source);
+  double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
+  double unit = std::ldexp(1.0, -int(format.digits));
+  bool mixedInf = value.posInf && value.negInf;
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = getBound(cell);
+    if (!bound.isEmpty()) {
+      if (zeros)
+        bound = hull(bound, 0);
+      double size = bound.maxAbs();
+      double error = sumError({&format}, *pool.count, mulUp(size, count));
+      flagSum(value, addUp(mulUp(std::max(bound.hi, 0.0), count), error),
+              addUp(mulUp(std::max(-bound.lo, 0.0), count), error), format);
+      // The errors of the sum, and of a division or a product with 1 / n.
+      Interval exact = bound;
+      bound = bound + Interval::symmetric(divUp(error, std::max(count, 1.0)));
+      bound = bound.widened(4 * unit, format.minSubnormal);
+      // No rounding changes the sign of a sum of numbers of one sign.
+      if (exact.lo >= 0)
+        bound.lo = std::max(bound.lo, 0.0);
+      if (exact.hi <= 0)
+        bound.hi = std::min(bound.hi, 0.0);
+    }
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+    // Neighbours in a map are alike: the variance does not fall with n, but
+    // with its root.
+    double variance = cell.variance / std::sqrt(std::max(count, 1.0));
+    double reach =
+        std::min(k * std::sqrt(variance), std::max(cell.likelyHi - cell.mean,
+                                                   cell.mean - cell.likelyLo));
+    cell.variance = variance;
+    cell.likelyLo = std::max(cell.likelyLo, cell.mean - reach);
+    cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
+  }
+  value.nan |= mixedInf || pool.empty;
+  value.minNonZero = 0;
+  value.integral = false;
+  if (value.hasLikely())
+    value.source = LikelySource::Propagated;
+  ctx.result(0, std::move(value));
+}
+
+static void transferAveragePool(mp::AveragePoolOp op, TransferContext &ctx) {
+  Pool pool = getPool(op);
+  // Runtimes also disagree about what of a last window counts.
+  transferMean(op.getInput(), pool, pool.padded, ctx);
+}
+static void transferGlobalAveragePool(mp::GlobalAveragePoolOp op,
+                                      TransferContext &ctx) {
+  transferMean(op.getInput(), getGlobalPool(op.getInput()), false, ctx);
+}
+static void transferAdaptiveAvgPool(mp::AdaptiveAvgPoolOp op,
+                                    TransferContext &ctx) {
+  transferMean(op.getInput(),
+               getAdaptivePool(op.getInput(), op.getOutputSize()), false, ctx);
+}
+
+//===----------------------------------------------------------------------===//
+// p-norms
+//===----------------------------------------------------------------------===//
+
+/// (sum |x|^p)^(1/p): between the largest |x| and n^(1/p) times that.
+static void transferLp(Value source, const Pool &pool, double p,
+                       TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(source);
+  Value result = ctx.op()->getResult(0);
+  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  if (!pool.count || !(p >= 1)) {
+    AbstractValue unknown = AbstractValue::top(value.rank());
+    return ctx.result(0, std::move(unknown));
+  }
+  const FloatFormat &format = ctx.sumFormat(source);
+  double count = std::max<double>(double(*pool.count), 1);
+  double unit = std::ldexp(1.0, -int(format.digits));
+  double root = std::pow(count, 1 / p) * (1 + 1e-12);
+  bool infinite = value.mayBeInf();
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = getBound(cell);
+    double least = pool.padded ? 0 : bound.minAbs(), most = bound.maxAbs();
+    // Powers by exp and log are off by |p log x| units or so, and the sum by
+    // n; a p-th root divides that by p.
+    double powers = p == 1 || p == 2 ? 4 : 16 + 128 * p;
+    double relative = ((count + powers) / p + 16 + powers) * unit;
+    // Powers that underflow are lost.
+    double tiny = std::pow(format.minNormal * count, 1 / p) * 2;
+    double sum = std::pow(most, p) * count * (1 + relative);
+    if (!(sum * (1 + 1e-9) < format.overflowFrom))
+      value.posInf = true;
+    cell.lo = std::max(0.0, least * root * (1 - relative) - tiny);
+    // Windows may be cut at borders even without padding (ceil_mode).
+    if (pool.padded || pool.empty)
+      cell.lo = std::max(0.0, std::min(cell.lo, least));
+    cell.hi = most * root * (1 + relative) + tiny;
+    if (relative >= 1 || std::isnan(cell.hi)) {
+      cell.lo = 0;
+      cell.hi = kInf;
+    }
+    double power = cell.variance + cell.mean * cell.mean;
+    double mean = std::pow(count * std::pow(power, p / 2), 1 / p);
+    double far = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+    cell.mean = mean;
+    cell.variance = power;
+    cell.likelyLo = std::min(mean, far);
+    cell.likelyHi = std::max(mean, std::min(far * root, 2 * mean + far));
+  }
+  value.posInf |= infinite;
+  value.negInf = false;
+  value.minNonZero = 0;
+  value.integral = false;
+  if (value.hasLikely())
+    value.source = LikelySource::Propagated;
+  ctx.result(0, std::move(value));
+}
+
+static void transferLpPool(mp::LpPoolOp op, TransferContext &ctx) {
+  transferLp(op.getInput(), getPool(op), op.getP().convertToDouble(), ctx);
+}
+static void transferGlobalLpPool(mp::GlobalLpPoolOp op, TransferContext &ctx) {
+  transferLp(op.getInput(), getGlobalPool(op.getInput()),
+             op.getP().convertToDouble(), ctx);
+}
+
+//===----------------------------------------------------------------------===//
+// Unpooling and regions
+//===----------------------------------------------------------------------===//
+
+/// What is read, at other positions, or zero.
+static AbstractValue withZero(const AbstractValue &input, Value result,
+                              size_t spatial) {
+  AbstractValue value = leadingGroups(input, result, spatial);
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = hull(getBound(cell), 0);
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+    cell.likelyLo = std::min(cell.likelyLo, 0.0);
+    cell.likelyHi = std::max(cell.likelyHi, 0.0);
+  }
+  return value;
+}
+
+static void transferMaxUnpool(mp::MaxUnpoolOp op, TransferContext &ctx) {
+  // Indices are positions in the whole tensor: nothing keeps a maximum in its
+  // channel.
+  AbstractValue input = ctx.operand(0).merged();
+  AbstractValue value = withZero(input, op.getResult(), 0);
+  ctx.result(0, std::move(value));
+}
+
+/// Regions may reach past the map, and be empty: 0.
+static void transferMaxRoiPool(mp::MaxRoiPoolOp op, TransferContext &ctx) {
+  AbstractValue input = ctx.operand(0);
+  if (input.rank() == 4)
+    input = input.keeping({1});
+  AbstractValue value = withZero(input, op.getResult(), 2);
+  if (value.nan) {
+    // A comparison that NaN fails leaves the number that it began with.
+    const FloatFormat *format = getFloatFormat(getElementType(op.getInput()));
+    for (Cell &cell : value.mutableCells())
+      cell.lo = std::min(cell.lo, format ? -format->maxFinite : -kInf);
+    value.negInf = true;
+  }
+  ctx.result(0, std::move(value));
+}
+
+/// Bilinear samples are convex combinations of elements; those past the map
+/// are 0. A region that is not finite has no samples to speak of.
+static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
+  AbstractValue input = ctx.operand(0);
+  if (input.rank() == 4)
+    input = input.keeping({1});
+  AbstractValue value = withZero(input, op.getResult(), 2);
+  const AbstractValue &rois = ctx.operand(1);
+  const FloatFormat &format = ctx.sumFormat(op.getInput());
+  double unit = std::ldexp(1.0, -int(format.digits));
+  // With an adaptive grid the number of samples is that of the map's elements
+  // in a bin: the region's size bounds it.
+  double samples = double(op.getSamplingRatio());
+  if (samples <= 0) {
+    double size = rois.hull().absMax() *
+                  std::fabs(op.getSpatialScale().convertToDouble());
+    samples = 2 * size + 2;
+  }
+  samples *= samples;
+  bool unbounded = !(samples < 0x1p40) || rois.mayBeNonFinite();
+  for (Cell &cell : value.mutableCells()) {
+    if (unbounded) {
+      cell.lo = -kInf;
+      cell.hi = kInf;
+      continue;
+    }
+    double size = cell.absMax();
+    double total = mulUp(size, samples);
+    double error = sumError({&format}, uint64_t(samples) * 4 + 4, total);
+    flagSum(value, total + error, total + error, format);
+    Interval bound = getBound(cell).widened(16 * unit, size * 64 * unit +
+                                                           format.minSubnormal);
+    bound = bound + Interval::symmetric(divUp(error, std::max(samples, 1.0)));
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+  }
+  if (unbounded)
+    value.nan = value.posInf = value.negInf = true;
+  value.nan |= value.mayBeInf();
+  value.minNonZero = 0;
+  value.integral = false;
+  ctx.result(0, std::move(value));
+}
+
+void mpopt::attachPoolingTransfers(MLIRContext *context) {
+  attachTransfer<transferMaxPool, mp::MaxPoolOp>(context);
+  attachTransfer<transferGlobalMaxPool, mp::GlobalMaxPoolOp>(context);
+  attachTransfer<transferAdaptiveMaxPool, mp::AdaptiveMaxPoolOp>(context);
+  attachTransfer<transferAveragePool, mp::AveragePoolOp>(context);
+  attachTransfer<transferGlobalAveragePool, mp::GlobalAveragePoolOp>(context);
+  attachTransfer<transferAdaptiveAvgPool, mp::AdaptiveAvgPoolOp>(context);
+  attachTransfer<transferLpPool, mp::LpPoolOp>(context);
+  attachTransfer<transferGlobalLpPool, mp::GlobalLpPoolOp>(context);
+  attachTransfer<transferMaxUnpool, mp::MaxUnpoolOp>(context);
+  attachTransfer<transferMaxRoiPool, mp::MaxRoiPoolOp>(context);
+  attachTransfer<transferRoiAlign, mp::RoiAlignOp>(context);
+}

@@ -1,0 +1,103 @@
+// RUN: mpopt-opt %s --mp-print-ranges -split-input-file -verify-diagnostics=only-expected
+
+// Exact per channel, but for what float32 sums lose.
+func.func @weights(%x: tensor<5x2xf32> {mp.assume = {lo = -1.0 : f64, hi = 3.0 : f64}}) -> tensor<5x3xf32> {
+  %w = mp.constant dense<[[1.0, 0.0, -2.0], [1.0, 0.5, 1.0]]> : tensor<2x3xf32>
+  // expected-remark @below {{{1x3} [-2, 6] [-0.5, 1.5] [-7, 5]}}
+  %0 = mp.matmul %x, %w : (tensor<5x2xf32>, tensor<2x3xf32>) -> tensor<5x3xf32>
+  %b = mp.constant dense<[10.0, 20.0, 30.0]> : tensor<3xf32>
+  // expected-remark @below {{{1x3} [5.99999, 22] [19, 23] [16, 40]}}
+  %1 = mp.gemm %x, %w bias %b {alpha = 2.0 : f64} : (tensor<5x2xf32>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<5x3xf32>
+  %t = mp.constant dense<[[1.0, 1.0], [0.0, 0.5], [-2.0, 1.0]]> : tensor<3x2xf32>
+  // expected-remark @below {{{1x3} [8, 16] [19.5, 21.5] [23, 35]}}
+  %2 = mp.linear %x, %t bias %b : (tensor<5x2xf32>, tensor<3x2xf32>, tensor<3xf32>) -> tensor<5x3xf32>
+  // Weights on the left: rows are channels.
+  // expected-remark @below {{{3x1} [-2, 6] [-0.5, 1.5] [-7, 5]}}
+  %3 = mp.matmul %t, %x {trans_b = true} : (tensor<3x2xf32>, tensor<5x2xf32>) -> tensor<3x5xf32>
+  return %0 : tensor<5x3xf32>
+}
+
+// -----
+
+// A 16-bit cast of the weights is what the product reads.
+func.func @rounded(%x: tensor<1x1xf16> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64}}) -> tensor<1x2xf16> {
+  %w = mp.constant dense<[[2049.0, 70000.0]]> : tensor<1x2xf32>
+  %h = mp.cast %w : (tensor<1x2xf32>) -> tensor<1x2xf16>
+  // expected-remark @below {{{1x2} [-0.00012207, 2048] [-0.00417233, 70000] nan +inf -inf}}
+  %0 = mp.matmul %x, %h : (tensor<1x1xf16>, tensor<1x2xf16>) -> tensor<1x2xf16>
+  return %0 : tensor<1x2xf16>
+}
+
+// -----
+
+// Norms: |q k| <= ‖q‖‖k‖ where the elements' ranges say 16 times as much.
+func.func @attention(%x: tensor<2x16xf32> {mp.assume = {lo = -100.0 : f64, hi = 100.0 : f64}}, %v: tensor<2x4xf32> {mp.assume = {lo = -3.0 : f64, hi = 1.0 : f64}}) -> tensor<2x4xf32> {
+  %n = mp.rms_norm %x : (tensor<2x16xf32>) -> tensor<2x16xf32>
+  // expected-remark @below {{[-16.0001, 16.0001]}}
+  %s = mp.matmul %n, %n {trans_b = true} : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<2x2xf32>
+  %p = mp.softmax %s : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // A convex combination stays in the hull.
+  // expected-remark @below {{[-3.00003, 1.00001]}}
+  %o = mp.matmul %p, %v : (tensor<2x2xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %o : tensor<2x4xf32>
+}
+
+// -----
+
+// Nobody knows how many terms: unbounded on one side.
+func.func @unknown(%x: tensor<2x?xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64}}) -> tensor<2x2xf32> {
+  // expected-remark @below {{[0, inf] +inf}}
+  %0 = mp.matmul %x, %x {trans_b = true} : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+// Padding's zeros count where they occur.
+func.func @conv(%x: tensor<1x1x8x8xf32> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64}}) -> tensor<1x2x6x6xf32> {
+  %w = mp.constant dense<[[[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]], [[[0.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 0.0]]]]> : tensor<2x1x3x3xf32>
+  // expected-remark @below {{{1x2x1x1} [8.99999, 18] [-2, -0.999999]}}
+  %0 = mp.conv %x, %w : (tensor<1x1x8x8xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x6x6xf32>
+  // A corner sees four taps.
+  // expected-remark @below {{{1x2x1x1} [3.99999, 18] [-2, -0.999999]}}
+  %1 = mp.conv %x, %w {pads = array<i64: 1, 1, 1, 1>} : (tensor<1x1x8x8xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x8x8xf32>
+  %b = mp.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  // expected-remark @below {{{1x2x1x1} [9.99999, 19] [-2.38419e-06, 1]}}
+  %2 = mp.conv %x, %w bias %b : (tensor<1x1x8x8xf32>, tensor<2x1x3x3xf32>, tensor<2xf32>) -> tensor<1x2x6x6xf32>
+  return %0 : tensor<1x2x6x6xf32>
+}
+
+// -----
+
+// With a stride as large as the kernel each position sees one tap.
+func.func @transposed(%x: tensor<1x1x4xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64}}) -> tensor<1x1x8xf32> {
+  %w = mp.constant dense<[[[3.0, 5.0]]]> : tensor<1x1x2xf32>
+  // expected-remark @below {{[-5, 5]}}
+  %0 = mp.conv_transpose %x, %w {strides = array<i64: 2>} : (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> tensor<1x1x8xf32>
+  return %0 : tensor<1x1x8xf32>
+}
+
+// -----
+
+func.func @integers(%x: tensor<4x2xui8>) -> tensor<4x2xi32> {
+  %w = mp.constant dense<[[1, -1], [2, 0]]> : tensor<2x2xi8>
+  %z = mp.constant dense<128> : tensor<ui8>
+  // expected-remark @below {{{1x2} [-384, 381] [-127, 128] integral}}
+  %0 = mp.matmul_integer %x, %w lhs_zero %z : (tensor<4x2xui8>, tensor<2x2xi8>, tensor<ui8>) -> tensor<4x2xi32>
+  return %0 : tensor<4x2xi32>
+}
+
+// -----
+
+// The kernel of this target adds in 16 bits: partial sums may overflow.
+module attributes {mp.target = "strict16"} {
+  func.func @accumulator(%x: tensor<1x2xf16> {mp.assume = {lo = 0.0 : f64, hi = 60000.0 : f64}}) -> tensor<1x1xf16> {
+    %w = mp.constant dense<[[1.0], [-1.0]]> : tensor<2x1xf16>
+    %o = mp.constant dense<[[1.0], [1.0]]> : tensor<2x1xf16>
+    // expected-remark @below {{[-60117.2, 60117.2] nan +inf -inf}}
+    %0 = mp.matmul %x, %w : (tensor<1x2xf16>, tensor<2x1xf16>) -> tensor<1x1xf16>
+    // expected-remark @below {{[-117.188, 120117] +inf}}
+    %1 = mp.matmul %x, %o : (tensor<1x2xf16>, tensor<2x1xf16>) -> tensor<1x1xf16>
+    return %0 : tensor<1x1xf16>
+  }
+}
