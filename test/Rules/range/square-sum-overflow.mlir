@@ -6,6 +6,8 @@ func.func @f16(%x: tensor<4x64xf16> {mp.assume = {lo = -2000.0 : f64, hi = 2000.
   // expected-note @below {{grows from}}
   %0 = mp.mul %x, %x : (tensor<4x64xf16>, tensor<4x64xf16>) -> tensor<4x64xf16>
   %a = mp.constant dense<1> : tensor<1xi64>
+  // What follows: the mean of squares that are too large.
+  // expected-error @below {{a sum of squares: magnitudes are expected to reach}}
   %1 = mp.reduce_mean %0 axes %a : (tensor<4x64xf16>, tensor<1xi64>) -> tensor<4x1xf16>
   return %1 : tensor<4x1xf16>
 }
@@ -18,6 +20,7 @@ func.func @bf16(%x: tensor<4x64xbf16> {mp.assume = {lo = -1.0e21 : f64, hi = 1.0
   // expected-note @below {{grows from}}
   %0 = mp.square %x : (tensor<4x64xbf16>) -> tensor<4x64xbf16>
   %a = mp.constant dense<1> : tensor<1xi64>
+  // expected-error @below {{a sum of squares: magnitudes are expected to reach}}
   %1 = mp.reduce_mean %0 axes %a : (tensor<4x64xbf16>, tensor<1xi64>) -> tensor<4x1xbf16>
   return %1 : tensor<4x1xbf16>
 }
