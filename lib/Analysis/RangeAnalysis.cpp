@@ -21,6 +21,7 @@
 #include "mpopt/Interfaces/Interfaces.h"
 #include "mpopt/Transfer/ConstantRange.h"
 #include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Transfer/Relations.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -202,6 +203,7 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   Type element = getElementType(value);
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
+  refineByRelations(value, pre, *this);
   fitCells(pre);
   std::unique_ptr<Entry> &entry = entries[value];
   AbstractValue stored = pre.stored(getFloatFormat(element));

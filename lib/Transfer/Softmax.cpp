@@ -133,9 +133,7 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t rowGroup,
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// Whether every row (along the last axis) of a constant has an element of at
-/// least `threshold`.
-static bool everyRowReaches(const WeightView &mask, double threshold) {
+bool rows::constantRowsReach(const WeightView &mask, double threshold) {
   if (mask.shape.empty() || mask.size() == 0)
     return false;
   int64_t columns = mask.shape.back();
@@ -176,7 +174,7 @@ bool rows::someFiniteInEveryRow(Value value, TransferContext &ctx,
     bool full =
         TransferContext::dimOf(mask, TransferContext::rankOf(mask) - 1) ==
         TransferContext::dimOf(value, axis);
-    if (full && everyRowReaches(*weights, threshold))
+    if (full && constantRowsReach(*weights, threshold))
       return true;
   }
   return false;

@@ -24,6 +24,10 @@ AbstractValue softmaxOf(const MaybeShape &shape, const AbstractValue &x,
 bool someFiniteInEveryRow(mlir::Value value, TransferContext &ctx,
                           int64_t axis);
 
+/// Whether every row (along the last axis) of a constant has an element of at
+/// least `threshold`.
+bool constantRowsReach(const WeightView &mask, double threshold);
+
 } // namespace mpopt::rows
 
 #endif // MPOPT_LIB_TRANSFER_SOFTMAX_H
