@@ -178,15 +178,17 @@ static Cell l2Row(const Row &row, Reducing &state) {
 //===----------------------------------------------------------------------===//
 
 static Cell logSumRow(const Row &row, Reducing &state) {
-  Cell sum = sumRow(row, state);
+  // Of this group: other groups' flags are not the logarithm's business.
+  Reducing group{state.input, state.accumulator};
+  Cell sum = sumRow(row, group);
   FloatRange range = FloatRange::of(bound(sum)).store(state.accumulator);
-  range.posInf = state.posInf;
-  range.negInf = state.negInf;
-  range.nan = state.nan;
+  range.posInf |= group.posInf;
+  range.negInf |= group.negInf;
+  range.nan |= group.nan;
   FloatRange log =
       apply({UnaryFunction::Log}, range, ComputeError::in(state.accumulator));
-  state.posInf = log.posInf;
-  state.negInf = log.negInf;
+  state.posInf |= log.posInf;
+  state.negInf |= log.negInf;
   state.nan |= log.nan;
   double floor = state.accumulator.minSubnormal;
   auto at = [&](double x) { return std::log(std::max(x, floor)); };

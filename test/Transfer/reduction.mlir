@@ -116,3 +116,13 @@ func.func @intermediate(%x: tensor<100xf16> {mp.assume = {lo = -100.0 : f64, hi 
   %1 = mp.std %x : (tensor<100xf16>) -> tensor<f16>
   return
 }
+
+// -----
+
+// The logarithm of 0 in one group only.
+func.func @zeros() {
+  %c = mp.constant dense<[[0.0, 0.0], [2.0, -1.0], [1.0, 3.0]]> : tensor<3x2xf32>
+  // expected-remark @below {{{3} none [-1.78814e-07, 2.38419e-07] [1.38629, 1.3863] -inf likely (propagated) {3} [-103.279, -103.279] mean -103.279 std 0 [0, 0] mean 0 std 0 [1.38629, 1.38629] mean 1.38629 std 0}}
+  %0 = mp.reduce_log_sum %c {axes = array<i64: 1>} : (tensor<3x2xf32>) -> tensor<3xf32>
+  return
+}
