@@ -116,7 +116,13 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
   Cell all = result.hull();
   double unit = roundoff(format) * (size + 16);
   Interval others = square(Interval::symmetric(all.absMax())) * (size - 1);
-  bool nan = false, inf = false;
+  // Kernels slide a window over the channels, adding and taking away squares:
+  // what is lost is relative to the largest, and Inf - Inf is NaN.
+  double channels = double(TransferContext::dimOf(input, 1).value_or(1 << 16));
+  double slid = std::fabs(alpha) / size * (channels + size) * 4 *
+                roundoff(format) * all.absMax() * all.absMax();
+  bool nan = size * all.absMax() * all.absMax() >= format.overflowFrom * 0.999;
+  bool inf = false;
   // What the other channels near it are expected to add.
   double squares = all.variance + all.mean * all.mean;
   for (Cell &cell : result.mutableCells()) {
@@ -126,7 +132,7 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
     Interval base = ((square(x) + others) * (alpha / size))
                         .widened(unit, format.minSubnormal) +
                     op.getBias().convertToDouble();
-    base = base.widened(unit);
+    base = base.widened(unit, std::isfinite(slid) ? slid : 0);
     Interval power = pow(base, Interval::point(beta)).widened(unit);
     nan |= base.lo < 0 || power.contains(0.0);
     inf |= power.contains(0.0);
@@ -178,10 +184,11 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
   double lost = 4 * relative * most * most + 4 * format.minSubnormal;
   double closed = kInf;
   if (least > 0) {
+    // Kernels without the 1e-9 reach sqrt(n), too.
     closed = (all.hi - all.lo) / least;
     if (relative < 0.5)
-      closed = std::min(
-          closed, std::max(std::sqrt(2 * n), std::sqrt(2 * n * lost) / least));
+      closed = std::min(closed, std::sqrt(2 * n * lost) / least);
+    closed = std::max(closed, std::sqrt(2 * n));
     closed *= 1 + 4 * relative;
     closed += 2 * relative * most / least; // the mean's error
   }
