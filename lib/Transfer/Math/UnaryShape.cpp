@@ -221,6 +221,9 @@ UnaryShape mpopt::getShape(const Unary &unary) {
   case F::GeluTanh:
     shape.margin = kComposite;
     shape.kernel = units(12, 0, 6, 40);
+    // Rational forms of tanh reach past -1, and 1 + tanh below 0 (ONNX
+    // Runtime).
+    shape.kernel.keepsSign = unary.function == F::Gelu;
     break;
   }
   return shape;
