@@ -25,8 +25,9 @@ using namespace mlir;
 using namespace mpopt;
 
 static constexpr double kInf = std::numeric_limits<double>::infinity();
-/// Products of ranges that a contraction may take.
-static constexpr uint64_t kMaxSteps = 1 << 20;
+/// Products of ranges that a contraction may take for each group that its
+/// result may have: fewer in larger models.
+static constexpr uint64_t kStepsPerGroup = 32;
 /// Sums of more terms than this are of an unknown number.
 static constexpr uint64_t kMaxTerms = uint64_t(1) << 48;
 
@@ -154,7 +155,7 @@ void Contraction::merge() {
     uint64_t steps = groups;
     for (int label : summed)
       steps *= keptAlong(label);
-    if (groups <= ctx.maxGroups() && steps <= kMaxSteps)
+    if (groups <= ctx.maxGroups() && steps <= kStepsPerGroup * ctx.maxGroups())
       return;
     int largest = -1;
     int64_t most = 1;

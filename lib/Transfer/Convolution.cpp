@@ -28,8 +28,9 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Products that telling positions apart may take.
-static constexpr uint64_t kMaxElementSteps = 1 << 22;
+/// Products that telling positions apart may take for each group that a result
+/// may have: fewer in larger models.
+static constexpr uint64_t kStepsPerGroup = 512;
 
 namespace {
 struct Convolution {
@@ -146,7 +147,7 @@ bool Convolution::mapsAreSmall(TransferContext &ctx,
   }
   uint64_t groups = positions * request.outputs;
   return kept && groups <= ctx.maxGroups() &&
-         groups * request.terms() <= kMaxElementSteps;
+         groups * request.terms() <= kStepsPerGroup * ctx.maxGroups();
 }
 
 std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,

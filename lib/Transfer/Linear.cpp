@@ -30,8 +30,9 @@ using namespace mlir;
 using namespace mpopt;
 
 static constexpr double kInf = std::numeric_limits<double>::infinity();
-/// Weights that are read again for each row of small tensors.
-static constexpr uint64_t kMaxRepeated = 1 << 21;
+/// Weights that are read again for each row of small tensors, for each group
+/// that a result may have.
+static constexpr uint64_t kStepsPerGroup = 256;
 /// Inputs of batched weights that are told apart.
 static constexpr uint64_t kMaxBatched = 1 << 20;
 /// Weights whose operator norm is bounded better than by Frobenius' even where
@@ -152,7 +153,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
       input = input.regrouped(target);
     }
   } else if (uint64_t rows = input.groups() / input.dims()[last];
-             rows > 1 && rows * weights.size() <= kMaxRepeated &&
+             rows > 1 &&
+             rows * weights.size() <= kStepsPerGroup * ctx.maxGroups() &&
              rows * n <= ctx.maxGroups()) {
     for (int64_t axis = 0; axis < last; ++axis)
       dims[axis] = input.dims()[axis];

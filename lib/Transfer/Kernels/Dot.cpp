@@ -88,7 +88,8 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
     double product = std::fabs(meanA) * pick(b.halfRange, k) +
                      std::fabs(meanB) * pick(a.halfRange, k) +
                      pick(a.halfRange, k) * pick(b.halfRange, k);
-    sixth += std::pow(product, 6);
+    double squared = product * product;
+    sixth += squared * squared * squared;
   }
   result.bound = result.bound * repeats;
   result.terms = mulUp(result.terms, repeats);
