@@ -653,4 +653,148 @@ def NarrowingCast : Rule<"MP213", "narrowing-cast"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// MP3xx: precision loss
+//===----------------------------------------------------------------------===//
+
+def Cancellation : Rule<"MP301", "cancellation"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "mean and standard deviation of the operand; seen when their "
+    "ratio passes what the dtype resolves";
+  let thresholds = [
+    Threshold<"cancellation-error", "0.1",
+      "rounding error of a difference, as a share of it, from which it is "
+      "reported">];
+  let summary = "a difference of nearly equal values is mostly rounding error";
+  let what = [{
+    `x - mean(x)` of values whose mean is far larger than their spread, or a
+    variance computed as `E[x^2] - E[x]^2` of such values, in 16 bits.
+  }];
+  let why = [{
+    Both operands are rounded to 11 (FP16) or 8 (BF16) digits; where the
+    leading ones are equal, what is left is the rounding. The variance form
+    squares the ratio, can come out negative, and its root is NaN.
+  }];
+  let example = [{
+    ```python
+    var = (x ** 2).mean() - x.mean() ** 2       # x around 100, spread 1
+    ```
+  }];
+  let instead = [{
+    Compute mean and difference in FP32, and variances from the differences:
+    `((x - x.mean()) ** 2).mean()`.
+  }];
+}
+
+def Absorption : Rule<"MP302", "absorption"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "absolute maximum of the small addend and mean square of the "
+    "large one";
+  let summary = "an addend is too small to change the sum";
+  let what = [{
+    The largest expected magnitude of one addend is below half an ulp of a
+    typical value of the other: a ratio of 2^11 in FP16, 2^8 in BF16. A warning
+    in a loop and where the large addend is subtracted again, else a note: one
+    sum is as good as its rounding. Masks and constants (epsilons) are not
+    reported.
+  }];
+  let why = [{
+    The sum is the large addend, unchanged. A residual branch beside a large
+    stream, or an update beside a running sum, then does nothing.
+  }];
+  let example = [{
+    ```python
+    h = h + branch        # h of order 1e4, branch of order 1
+    ```
+  }];
+  let instead = [{
+    Keep the sum (the residual stream, the accumulator) in FP32.
+  }];
+}
+
+def InexactIntegers : Rule<"MP303", "inexact-integers"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "maximum of the integers; seen when it passes 2048 (FP16) or "
+    "256 (BF16)";
+  let summary = "a 16-bit float holds integers too large for it";
+  let what = [{
+    Integers (positions, counts, indices) are cast to, generated or summed in a
+    float that does not hold all of them: above 2048 in FP16, above 256 in BF16.
+  }];
+  let why = [{
+    Neighbours become equal. Two positions with the same encoding, or a counter
+    that stops at 2048 because 2048 + 1 is 2048, are silent errors.
+  }];
+  let example = [{
+    ```python
+    pos = torch.arange(4096, dtype=torch.float16)
+    ```
+  }];
+  let instead = [{
+    Keep indices as integers and compute angles or encodings in FP32.
+  }];
+}
+
+def SaturatedProbability : Rule<"MP306", "saturated-probability"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "share of results that are exactly 0 or 1";
+  let summary = "a probability rounds to exactly 0 or 1 before a log or 1 - p";
+  let what = [{
+    The logits of a sigmoid or softmax are large enough for results of exactly 0
+    (arguments below -17.3 in FP16) where a logarithm follows, or of exactly 1
+    (above 8.3 in FP16, 6.2 in BF16, 17.3 in FP32) where 1 - p does.
+  }];
+  let why = [{
+    log(0) is -Inf, and log(1 - p) with p = 1 as well: a confident prediction
+    turns the loss into Inf and its gradient into NaN.
+  }];
+  let example = [{
+    ```python
+    loss = -(y * torch.log(p) + (1 - y) * torch.log(1 - p))
+    ```
+  }];
+  let instead = [{
+    Use the logits: log_softmax, log_sigmoid,
+    binary_cross_entropy_with_logits; 1 - sigmoid(x) is sigmoid(-x).
+  }];
+}
+
+def LargeAngle : Rule<"MP307", "large-angle"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "absolute maximum of the angle";
+  let thresholds = [
+    Threshold<"large-angle-ulp", "0.01",
+      "distance of neighbouring angles, in radians, from which it is reported; "
+      "a hundred times as much is a warning, less a note">];
+  let summary = "an angle is so large that its dtype no longer resolves it";
+  let what = [{
+    The argument of a sine or cosine reaches a magnitude at which neighbouring
+    values of its dtype are more than 0.01 radians apart: 16 in FP16, 2 in BF16.
+    A warning from 1 radian on (1024 in FP16, 128 in BF16), else a note.
+  }];
+  let why = [{
+    Rotary and sinusoidal position encodings take the position itself as the
+    angle of their fastest component. In BF16 the positions 256 and 257 are
+    equal; long contexts lose their order.
+  }];
+  let example = [{
+    ```python
+    angle = pos.half() * inv_freq.half()
+    ```
+  }];
+  let instead = [{
+    Compute positions, angles, sine and cosine in FP32 and cast the table.
+  }];
+}
+
 #endif // MPOPT_PASSES_RULES_RULES_TD

@@ -27,6 +27,9 @@ static double shareBelow(double x, double mean, double variance) {
   return 0.5 * std::erfc((mean - x) / std::sqrt(2 * variance));
 }
 
+/// Where exp of a shifted score is 0 in FP32 as well.
+static constexpr double kMostScoreSpread = 104;
+
 /// Mean over groups of `share`.
 template <typename Function>
 static std::optional<double> averageShare(const AbstractValue &value,
@@ -65,9 +68,17 @@ std::optional<double> mpopt::flushedShare(Value value,
     const AbstractValue &argument = ranges.of(op->getOperand(0));
     double edge =
         isAnyOf(op, {"exp2"}) ? std::log2(flushAt) : std::log(flushAt);
-    bool shifted = isAnyOf(op, {"softmax"});
-    double most = shifted ? argument.hull().likelyHi : 0;
+    if (!isAnyOf(op, {"softmax"}))
+      return averageShare(argument, [&](const Cell &cell) {
+        return shareBelow(edge, cell.mean, cell.variance);
+      });
+    // Masked scores are two heaps, not one normal one, and what is masked is 0
+    // in any format.
+    Cell hull = argument.hull();
+    if (hull.likelyHi - hull.likelyLo > kMostScoreSpread)
+      return std::nullopt;
     return averageShare(argument, [&](const Cell &cell) {
+      double most = cell.mean + 2 * std::sqrt(cell.variance);
       return shareBelow(edge + most, cell.mean, cell.variance);
     });
   }

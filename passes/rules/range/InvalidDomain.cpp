@@ -79,6 +79,13 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
   double spread = 3.1 * std::sqrt(cell.variance);
   lo = std::max(lo, cell.mean - spread);
   hi = std::min(hi, cell.mean + spread);
+  // A tail that the bounds cut off just outside is that of a one-sided value
+  // with a rounding error, which is not normal.
+  double narrow = std::sqrt(cell.variance) / 10;
+  if (lo <= cell.lo && domain.lo - cell.lo < narrow)
+    lo = std::max(lo, std::nextafter(domain.lo, cell.mean));
+  if (hi >= cell.hi && cell.hi - domain.hi < narrow)
+    hi = std::min(hi, std::nextafter(domain.hi, cell.mean));
   // Zero itself is judged by where it comes from.
   if (domain.lo == 0)
     return lo < -flushAt;

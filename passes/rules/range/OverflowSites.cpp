@@ -101,6 +101,15 @@ void OverflowSites::judge(Value value) {
           indices[value] = site - sites.data();
           return;
         }
+  // Where nothing is expected of a value: a mask is there to be applied, and
+  // what is only moved is what it was.
+  if (*certainty == Certainty::Possible && !computed.hasLikely()) {
+    const OverflowSite *moved =
+        isViewLike(op) ? find(op->getOperand(0)) : nullptr;
+    if ((moved && moved->certainty != Certainty::Possible) ||
+        classifyOverflow(value, known) == OverflowForm::Mask)
+      certainty = Certainty::Likely;
+  }
   Value root = findRoot(op, *certainty);
   if (*certainty == Certainty::Possible && !root && isUnbounded(computed))
     for (Value operand : op->getOperands())
@@ -108,6 +117,10 @@ void OverflowSites::judge(Value value) {
           isUnbounded(known.preRounding(operand)))
         return;
   OverflowForm form = classifyOverflow(value, known);
+  // A mask that is only moved is still one: -Inf there is not an error yet.
+  if (const OverflowSite *source = root ? find(root) : nullptr)
+    if (source->form == OverflowForm::Mask && isViewLike(op))
+      form = OverflowForm::Mask;
   indices[value] = sites.size();
   sites.push_back({value, form, *certainty, root});
 }

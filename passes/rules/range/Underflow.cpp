@@ -14,6 +14,7 @@
 #include "passes/rules/range/FlushedShare.h"
 #include "passes/rules/range/OverflowSites.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Transfer/RangeInterface.h"
@@ -41,6 +42,7 @@ struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
 
 private:
   void judge(Operation *op, Value value, double least);
+  Value findLostOperand(Operation *op, Value value) const;
 
   const RangeAnalysis *ranges = nullptr;
   /// Reported values, and what each follows from (itself: a root).
@@ -48,9 +50,40 @@ private:
 };
 } // namespace
 
+/// The value in `roots`, or the constant that is non-zero in the file and 0 as
+/// stored (MP203's), because of which `value` is 0.
+Value Underflow::findLostOperand(Operation *op, Value value) const {
+  if (boundMagnitude(ranges->preRounding(value)) != 0 || !runsAlways(op) ||
+      (!isViewLike(op) &&
+       !isAnyOf(op, {"mul", "matmul", "gemm", "linear", "conv", "gather",
+                     "embedding", "concat"})))
+    return {};
+  for (Value operand : op->getOperands()) {
+    if (!isa<FloatType>(getElementType(operand)) ||
+        boundMagnitude(ranges->of(operand)) != 0)
+      continue;
+    if (Value known = roots.lookup(operand))
+      return known;
+    if (isConstant(operand) &&
+        boundMagnitude(ranges->preRounding(operand)) != 0)
+      return operand;
+  }
+  return {};
+}
+
 void Underflow::judge(Operation *op, Value value, double least) {
   if (!isLowPrecision(getElementType(value)) || isConstant(value))
     return;
+  if (Value lost = findLostOperand(op, value)) {
+    roots[value] = lost;
+    FindingBuilder finding = report(op, value);
+    finding.certain()
+        .message("all values are 0, since a factor was rounded to 0 in " +
+                 getDtypeName(getElementType(value)))
+        .follows(lost);
+    addRange(finding, value, *ranges);
+    return;
+  }
   std::optional<double> share = flushedShare(value, *ranges);
   if (!share || *share < least)
     return;

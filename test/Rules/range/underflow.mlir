@@ -26,3 +26,16 @@ func.func @clean(%x: tensor<64xf16> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f6
   %3 = mp.relu %n : (tensor<64xf16>) -> tensor<64xf16>
   return
 }
+
+// -----
+
+// A factor that FP16 rounds to 0, and BF16 does not.
+func.func @factor(%x: tensor<8xf16>, %y: tensor<8xbf16>) -> (tensor<8xf16>, tensor<8xbf16>) {
+  %c = mp.constant dense<1.0e-8> : tensor<f32>
+  %0 = mp.cast %c : (tensor<f32>) -> tensor<f16>
+  // expected-warning @below {{all values are 0, since a factor was rounded to 0 in f16 [MP204 certain]}}
+  %1 = mp.mul %x, %0 : (tensor<8xf16>, tensor<f16>) -> tensor<8xf16>
+  %2 = mp.cast %c : (tensor<f32>) -> tensor<bf16>
+  %3 = mp.mul %y, %2 : (tensor<8xbf16>, tensor<bf16>) -> tensor<8xbf16>
+  return %1, %3 : tensor<8xf16>, tensor<8xbf16>
+}

@@ -1,0 +1,90 @@
+//===- Absorption.cpp - MP302: an addend that changes nothing
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Not reported are masks, which are there to absorb the score, and epsilons:
+// an epsilon beside an ordinary divisor is lost, as it should be.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/ConstantUses.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_ABSORPTION
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Absorption : mpopt::impl::AbsorptionBase<Absorption> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isAnyOf(op, {"add", "sub"}) && op->getNumOperands() == 2 &&
+          isLowPrecision(getElementType(op->getResult(0))))
+        judge(op, ranges);
+    });
+  }
+
+private:
+  void judge(Operation *op, const RangeAnalysis &ranges);
+};
+} // namespace
+
+/// Root mean square, what a typical element is.
+static double getTypical(const AbstractValue &value) {
+  Cell hull = value.hull();
+  return std::sqrt(hull.mean * hull.mean + hull.variance);
+}
+
+static bool isMissed(Operation *sum, Value large) {
+  if (!runsAlways(sum))
+    return true;
+  return llvm::any_of(sum->getResult(0).getUsers(), [&](Operation *user) {
+    return isAnyOf(user, {"sub"}) && user->getNumOperands() == 2 &&
+           (user->getOperand(0) == large || user->getOperand(1) == large);
+  });
+}
+
+void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
+  const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));
+  for (unsigned small : {0u, 1u}) {
+    Value addend = op->getOperand(small), other = op->getOperand(1 - small);
+    const AbstractValue &lost = ranges.of(addend), &large = ranges.of(other);
+    if (!lost.hasLikely() || !large.hasLikely() || isConstant(addend))
+      continue;
+    double most = likelyMagnitude(lost).value_or(0);
+    double typical = getTypical(large);
+    // Below half an ulp of a typical value, whose ulp is 2^(1 - digits) of it.
+    if (most == 0 || most >= std::ldexp(typical, -int(format.digits)) ||
+        typical >= format.overflowFrom)
+      continue;
+    if (findMaskUse(op->getOpOperand(0)) != MaskUse::None)
+      continue;
+    FindingBuilder finding = report(op, op->getResult(0));
+    // The sum is as good as its rounding; what is lost is missed where it is
+    // summed over and over, or where the large addend is taken off again.
+    finding.severity(isMissed(op, other) ? Severity::Warning : Severity::Note)
+        .likely()
+        .message("an addend of magnitudes up to " + formatNumber(most) +
+                 " changes nothing beside values of " + formatNumber(typical) +
+                 ", whose neighbours in " + format.name + " are " +
+                 formatNumber(std::ldexp(1.0, std::ilogb(typical) + 1 -
+                                                  int(format.digits))) +
+                 " apart")
+        .cause(other, "typical magnitude " + formatNumber(typical))
+        .cause(addend, "magnitudes up to " + formatNumber(most));
+    fixByKeeping(finding, getElementType(op->getResult(0)), "the sum");
+  }
+}

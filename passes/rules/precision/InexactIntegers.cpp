@@ -1,0 +1,75 @@
+//===- InexactIntegers.cpp - MP303: integers that a float does not hold
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reported where the integers enter or are made (a cast, Range, CumSum, a sum
+// or product of them), not again where they are moved or read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_INEXACTINTEGERS
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct InexactIntegers : mpopt::impl::InexactIntegersBase<InexactIntegers> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
+  }
+
+private:
+  void judge(Operation *op, const RangeAnalysis &ranges);
+};
+} // namespace
+
+/// Whether integers enter a float here: not where they are passed on.
+static bool makesIntegers(Operation *op) {
+  if (isa<mp::CastOp>(op))
+    return isa<IntegerType>(getElementType(op->getOperand(0)));
+  return isAnyOf(op, {"range", "cum_sum"});
+}
+
+void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
+  if (op->getNumResults() != 1 || !makesIntegers(op))
+    return;
+  Value value = op->getResult(0);
+  Type type = getElementType(value);
+  const FloatFormat *format = getFloatFormat(type);
+  if (!format || !isLowPrecision(type) || isConstant(value))
+    return;
+  const AbstractValue &computed = ranges.preRounding(value);
+  double exact = std::ldexp(1.0, int(format->digits));
+  double bound = boundMagnitude(computed);
+  // A type's whole range is no count; past the edge it is an overflow.
+  if (!computed.integral || bound <= exact)
+    return;
+  std::optional<double> expected = likelyMagnitude(computed);
+  bool likely = expected && *expected > exact;
+  if (expected && *expected >= format->overflowFrom)
+    return;
+  FindingBuilder finding = report(op, value);
+  finding.certainty(likely ? Certainty::Likely : Certainty::Possible)
+      .message("integers up to " + formatNumber(likely ? *expected : bound) +
+               (likely ? " are expected in " : " may be held in ") +
+               format->name + ", which holds all of them up to " +
+               formatNumber(exact) + " only");
+  addRange(finding, value, ranges);
+  fixByKeeping(finding, type, "positions and counts");
+}

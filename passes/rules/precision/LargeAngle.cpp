@@ -1,0 +1,72 @@
+//===- LargeAngle.cpp - MP307: an angle too large for its dtype
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_LARGEANGLE
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct LargeAngle : mpopt::impl::LargeAngleBase<LargeAngle> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isAnyOf(op, {"sin", "cos", "tan"}))
+        judge(op, ranges);
+    });
+  }
+
+private:
+  void judge(Operation *op, const RangeAnalysis &ranges);
+};
+} // namespace
+
+/// Distance of neighbours of the format at `magnitude`.
+static double getUlp(const FloatFormat &format, double magnitude) {
+  return std::ldexp(1.0, std::ilogb(magnitude) + 1 - int(format.digits));
+}
+
+void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {
+  Value angle = op->getOperand(0);
+  const FloatFormat *format = getFloatFormat(getElementType(angle));
+  if (!format || isConstant(angle))
+    return;
+  const AbstractValue &computed = ranges.preRounding(angle);
+  double least = threshold("large-angle-ulp");
+  double bound = boundMagnitude(computed);
+  std::optional<double> expected = likelyMagnitude(computed);
+  // A bound that says nothing is no angle.
+  if (!std::isfinite(bound) && !expected)
+    return;
+  bool likely = expected && *expected > 0 && getUlp(*format, *expected) > least;
+  double size = likely ? *expected : bound;
+  if (!std::isfinite(size) || size <= 0 || getUlp(*format, size) <= least)
+    return;
+  double ulp = getUlp(*format, size);
+  FindingBuilder finding = report(op, angle);
+  // At a radian positions are no longer told apart; before, they are blurred.
+  finding.severity(ulp >= 100 * least ? Severity::Warning : Severity::Note)
+      .certainty(likely ? Certainty::Likely : Certainty::Possible)
+      .message("angles up to " + formatNumber(size) + " are " +
+               formatNumber(ulp) + " apart in " + format->name);
+  addRange(finding, angle, ranges);
+  addGrowth(finding, angle, ranges, likely);
+  fixByKeeping(finding, getElementType(angle),
+               "the angle and its sine and cosine");
+  finding.fix("precompute", /*safe=*/true,
+              "compute the table of sines and cosines in f32 and cast it");
+}

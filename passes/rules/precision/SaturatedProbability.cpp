@@ -1,0 +1,125 @@
+//===- SaturatedProbability.cpp - MP306: a probability that is 0 or 1
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_SATURATEDPROBABILITY
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+/// What reads a probability p: log(p), 1 - p and what becomes of that.
+struct Readers {
+  Operation *log = nullptr;
+  Operation *complement = nullptr;
+  /// A log or division of the complement.
+  Operation *breaks = nullptr;
+
+  void find(Value probability, unsigned depth = 4);
+};
+
+struct SaturatedProbability
+    : mpopt::impl::SaturatedProbabilityBase<SaturatedProbability> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isAnyOf(op, {"sigmoid", "softmax"}))
+        judge(op, ranges);
+    });
+  }
+
+private:
+  void judge(Operation *op, const RangeAnalysis &ranges);
+};
+} // namespace
+
+void Readers::find(Value probability, unsigned depth) {
+  for (OpOperand &use : probability.getUses()) {
+    Operation *user = use.getOwner();
+    if (isAnyOf(user, {"log", "log2", "log10"}))
+      log = user;
+    if (isAnyOf(user, {"sub"}) && use.getOperandNumber() == 1 &&
+        getSplatConstant(user->getOperand(0)) == 1.0) {
+      complement = user;
+      for (OpOperand &next : user->getResult(0).getUses())
+        if (isAnyOf(next.getOwner(),
+                    {"log", "log2", "log10", "reciprocal", "rsqrt"}) ||
+            (isAnyOf(next.getOwner(), {"div"}) && next.getOperandNumber() == 1))
+          breaks = next.getOwner();
+    }
+    if (depth && (isa<mp::CastOp>(user) || isViewLike(user)))
+      find(user->getResult(0), depth - 1);
+  }
+}
+
+void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
+  Value result = op->getResult(0);
+  const FloatFormat *format = getFloatFormat(getElementType(result));
+  Readers readers;
+  readers.find(result);
+  if (!format || (!readers.log && !readers.complement))
+    return;
+  const AbstractValue &logits = ranges.of(op->getOperand(0));
+  Cell hull = logits.hull();
+  if (hull.empty())
+    return;
+  // sigmoid(x) is 0 below log(2^-25) = -17.3 in FP16 and 1 above 12 log 2 =
+  // 8.3; a softmax has the distance to the row's maximum for x.
+  double zeroBelow = std::log(format->flushAt > 0 ? format->flushAt
+                                                  : format->minSubnormal / 2);
+  double oneAbove = (int(format->digits) + 1) * std::log(2.0);
+  bool softmax = isAnyOf(op, {"softmax"});
+  auto reaches = [&](double lo, double hi, bool zero) {
+    if (softmax)
+      return zero ? hi - lo > -zeroBelow : hi - lo > oneAbove;
+    return zero ? lo < zeroBelow : hi > oneAbove;
+  };
+  for (bool zero : {true, false}) {
+    if (zero ? !readers.log : !readers.complement)
+      continue;
+    bool likely =
+        logits.hasLikely() && reaches(hull.likelyLo, hull.likelyHi, zero);
+    bool possible = std::isfinite(hull.lo) && std::isfinite(hull.hi) &&
+                    reaches(hull.lo, hull.hi, zero);
+    if (!likely && !possible)
+      continue;
+    bool breaks = zero || readers.breaks;
+    FindingBuilder finding = report(op, result);
+    finding.severity(breaks ? Severity::Warning : Severity::Note)
+        .certainty(likely ? Certainty::Likely : Certainty::Possible)
+        .message(
+            Twine("probabilities round to exactly ") + (zero ? "0" : "1") +
+            " in " + format->name + ", and " +
+            (zero ? "their logarithm is taken"
+                  : "1 - p is 0 then" +
+                        Twine(readers.breaks ? ", in a logarithm or division"
+                                             : "")))
+        .cause(op->getOperand(0),
+               "logits " + std::string(likely ? "likely within [" : "in [") +
+                   formatNumber(likely ? hull.likelyLo : hull.lo) + ", " +
+                   formatNumber(likely ? hull.likelyHi : hull.hi) + "]")
+        .cause(zero ? readers.log : readers.complement,
+               "reads the probability");
+    finding.fix("change-op", /*safe=*/true,
+                softmax ? "take log_softmax of the logits"
+                        : "take log_sigmoid (softplus) of the logits, and "
+                          "sigmoid(-x) for 1 - sigmoid(x)");
+    fixByKeeping(finding, getElementType(result),
+                 "the probability and what reads it");
+  }
+}

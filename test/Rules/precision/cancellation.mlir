@@ -1,0 +1,69 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --rule-cancellation --mp-emit-findings
+
+// expected-note @below {{mean 300, standard deviation}}
+func.func @centred_f16(%x: tensor<4x64xf16> {mp.assume = {lo = 0.0 : f64, hi = 1000.0 : f64, mean = 300.0 : f64, std = 0.5 : f64, source = "option"}}) -> tensor<4x64xf16> {
+  %0 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf16>) -> tensor<4x1xf16>
+  // expected-warning-re @below {{x - mean(x) cancels: the mean is {{[0-9]+}} times the spread, and rounding to f16 is an error of}}
+  %1 = mp.sub %x, %0 : (tensor<4x64xf16>, tensor<4x1xf16>) -> tensor<4x64xf16>
+  return %1 : tensor<4x64xf16>
+}
+
+// -----
+
+// expected-note @below {{mean 20, standard deviation}}
+func.func @variance_f16(%x: tensor<4x64xf16> {mp.assume = {lo = 0.0 : f64, hi = 100.0 : f64, mean = 20.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4x1xf16> {
+  %0 = mp.square %x : (tensor<4x64xf16>) -> tensor<4x64xf16>
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf16>) -> tensor<4x1xf16>
+  %2 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf16>) -> tensor<4x1xf16>
+  %3 = mp.square %2 : (tensor<4x1xf16>) -> tensor<4x1xf16>
+  // expected-warning @below {{E[x^2] - E[x]^2 cancels: the mean is 20 times the spread}}
+  %4 = mp.sub %1, %3 : (tensor<4x1xf16>, tensor<4x1xf16>) -> tensor<4x1xf16>
+  return %4 : tensor<4x1xf16>
+}
+
+// -----
+
+func.func @clean_f16(%x: tensor<4x64xf16> {mp.assume = {lo = -10.0 : f64, hi = 10.0 : f64, mean = 1.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4x64xf16> {
+  %0 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf16>) -> tensor<4x1xf16>
+  %1 = mp.sub %x, %0 : (tensor<4x64xf16>, tensor<4x1xf16>) -> tensor<4x64xf16>
+  return %1 : tensor<4x64xf16>
+}
+
+// -----
+
+// expected-note @below {{mean 100, standard deviation}}
+func.func @centred_bf16(%x: tensor<4x64xbf16> {mp.assume = {lo = 0.0 : f64, hi = 1000.0 : f64, mean = 100.0 : f64, std = 0.5 : f64, source = "option"}}) -> tensor<4x64xbf16> {
+  %0 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xbf16>) -> tensor<4x1xbf16>
+  // expected-warning-re @below {{x - mean(x) cancels: the mean is {{[0-9]+}} times the spread, and rounding to bf16 is an error of}}
+  %1 = mp.sub %x, %0 : (tensor<4x64xbf16>, tensor<4x1xbf16>) -> tensor<4x64xbf16>
+  return %1 : tensor<4x64xbf16>
+}
+
+// -----
+
+// expected-note @below {{mean 20, standard deviation}}
+func.func @variance_bf16(%x: tensor<4x64xbf16> {mp.assume = {lo = 0.0 : f64, hi = 100.0 : f64, mean = 20.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4x1xbf16> {
+  %0 = mp.square %x : (tensor<4x64xbf16>) -> tensor<4x64xbf16>
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xbf16>) -> tensor<4x1xbf16>
+  %2 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xbf16>) -> tensor<4x1xbf16>
+  %3 = mp.square %2 : (tensor<4x1xbf16>) -> tensor<4x1xbf16>
+  // expected-warning @below {{E[x^2] - E[x]^2 cancels: the mean is 20 times the spread}}
+  %4 = mp.sub %1, %3 : (tensor<4x1xbf16>, tensor<4x1xbf16>) -> tensor<4x1xbf16>
+  return %4 : tensor<4x1xbf16>
+}
+
+// -----
+
+func.func @clean_bf16(%x: tensor<4x64xbf16> {mp.assume = {lo = -10.0 : f64, hi = 10.0 : f64, mean = 1.0 : f64, std = 1.0 : f64, source = "option"}}) -> tensor<4x64xbf16> {
+  %0 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xbf16>) -> tensor<4x1xbf16>
+  %1 = mp.sub %x, %0 : (tensor<4x64xbf16>, tensor<4x1xbf16>) -> tensor<4x64xbf16>
+  return %1 : tensor<4x64xbf16>
+}
+
+// -----
+
+func.func @clean_f32(%x: tensor<4x64xf32> {mp.assume = {lo = 0.0 : f64, hi = 1000.0 : f64, mean = 300.0 : f64, std = 0.5 : f64, source = "option"}}) -> tensor<4x64xf32> {
+  %0 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf32>) -> tensor<4x1xf32>
+  %1 = mp.sub %x, %0 : (tensor<4x64xf32>, tensor<4x1xf32>) -> tensor<4x64xf32>
+  return %1 : tensor<4x64xf32>
+}
