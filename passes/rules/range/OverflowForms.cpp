@@ -148,6 +148,14 @@ static bool isMasked(Value value, const RangeAnalysis &ranges) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   for (OpOperand &use : op->getOpOperands()) {
     Value operand = use.get();
+    // A flag times a huge negative number, however far the softmax is.
+    if (isAnyOf(op, {"mul"})) {
+      Cell flag = ranges.of(op->getOperand(1 - use.getOperandNumber())).hull();
+      std::optional<double> number = getSplatConstant(operand);
+      if (number && -*number >= format.overflowFrom && flag.lo >= 0 &&
+          flag.hi <= 1)
+        return true;
+    }
     if (!isa<FloatType>(getElementType(operand)))
       continue;
     // A number half as large as the dtype allows is no weight.

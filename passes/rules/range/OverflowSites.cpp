@@ -104,10 +104,16 @@ void OverflowSites::judge(Value value) {
   // Where nothing is expected of a value: a mask is there to be applied, and
   // what is only moved is what it was.
   if (*certainty == Certainty::Possible && !computed.hasLikely()) {
-    const OverflowSite *moved =
-        isViewLike(op) ? find(op->getOperand(0)) : nullptr;
-    if ((moved && moved->certainty != Certainty::Possible) ||
-        classifyOverflow(value, known) == OverflowForm::Mask)
+    bool passes = isViewLike(op) || isAnyOf(op, {"expand", "add", "concat"});
+    bool expected =
+        passes && llvm::any_of(op->getOperands(), [&](Value operand) {
+          const OverflowSite *site = find(operand);
+          return site && site->certainty != Certainty::Possible;
+        });
+    // So does a factor that is Inf itself.
+    Value source = findRoot(op, Certainty::Likely);
+    expected |= source && isConstant(source);
+    if (expected || classifyOverflow(value, known) == OverflowForm::Mask)
       certainty = Certainty::Likely;
   }
   Value root = findRoot(op, *certainty);
@@ -156,6 +162,11 @@ std::string mpopt::describeOverflow(const OverflowSite &site,
            " in magnitude, past " + edge;
   }
   case Certainty::Likely:
+    if (!computed.hasLikely())
+      return std::isinf(bound)
+                 ? "a factor or addend past the edge takes it past " + edge
+                 : "magnitudes up to " + formatNumber(bound) +
+                       " are to be expected, past " + edge;
     return "magnitudes are expected to reach " + formatNumber(likely) +
            ", past " + edge;
   case Certainty::Possible:

@@ -81,3 +81,15 @@ func.func @exp(%x: tensor<4xf16> {mp.assume = {lo = 20.0 : f64, hi = 30.0 : f64,
   %0 = mp.exp %x : (tensor<4xf16>) -> tensor<4xf16>
   return %0 : tensor<4xf16>
 }
+
+// -----
+
+// Whatever the operand is, times Inf it is no number.
+func.func @infinite_factor(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %c = mp.constant dense<1.0e7> : tensor<f32>
+  %0 = mp.cast %c : (tensor<f32>) -> tensor<f16>
+  %1 = mp.opaque "acme::Foo"(%x) : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-error @below {{a factor or addend past the edge takes it past 65504, the largest f16 value [MP201 likely]}}
+  %2 = mp.mul %1, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %2 : tensor<4xf16>
+}
