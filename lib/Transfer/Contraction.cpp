@@ -273,6 +273,11 @@ AbstractValue Contraction::run() {
   }
   double normOfA = normOf(a), normOfB = normOf(b);
   std::optional<Interval> sumOfA = sumOf(a), sumOfB = sumOf(b);
+  SmallVector<Cell, 2> combined;
+  if (sumOfA)
+    combined.push_back(b.value.hull());
+  if (sumOfB)
+    combined.push_back(a.value.hull());
   std::vector<Cell> cells(countGroups(dims));
   SmallVector<int64_t, 6> at(dims.size(), 0);
   Row left, right;
@@ -308,15 +313,12 @@ AbstractValue Contraction::run() {
     if (bias.alpha != 1 || added)
       continue;
     // A convex combination stays within what it combines.
-    for (auto [sum, values] :
-         {std::pair(sumOfA, &b.value), std::pair(sumOfB, &a.value)})
-      if (sum) {
-        Cell hull = values->hull();
-        cell.likelyLo =
-            std::max(cell.likelyLo, std::min({hull.likelyLo, cell.mean, 0.0}));
-        cell.likelyHi =
-            std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
-      }
+    for (const Cell &hull : combined) {
+      cell.likelyLo =
+          std::max(cell.likelyLo, std::min({hull.likelyLo, cell.mean, 0.0}));
+      cell.likelyHi =
+          std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
+    }
   }
   AbstractValue value = rules.take(dims, std::move(cells));
   if (!bias.value) {

@@ -94,7 +94,15 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   request.transposed = transposed;
   request.inputs = inputs.get();
   request.wantNorm = wantNorm;
+  // What is unbounded altogether needs no pass to find which channels it
+  // reaches: those whose weights are not all zero.
+  bool unbounded = inputs.unbounded();
+  if (unbounded)
+    request.inputs.centre = request.inputs.radius = {};
   LinearSums sums = linearSums(request, ctx.jobs());
+  for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
+    if (sums.norm[channel] > 0)
+      sums.radius[channel] = sums.terms[channel] = kInf;
   rules.addFlags(sums.flags);
   lostWeights |= !sums.flags.empty();
   for (double norm : sums.operatorNorm)
@@ -178,6 +186,7 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
     InputLists inputs;
     for (size_t i = 0; i < perRun; ++i)
       inputs.add(input.cell(run * perRun + i));
+    inputs.compress();
     runOnce(ctx, rules, inputs, matrices, run * n, cells);
   }
 

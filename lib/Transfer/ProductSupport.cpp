@@ -16,6 +16,8 @@
 #include "mpopt/Transfer/ElementwiseSupport.h"
 #include "mpopt/Transfer/Math/Likely.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cmath>
 #include <limits>
 
@@ -96,6 +98,17 @@ void InputLists::add(const Cell &cell) {
   mean.push_back(cell.mean);
   variance.push_back(cell.variance);
   halfRange.push_back((cell.likelyHi - cell.likelyLo) / 2);
+}
+
+void InputLists::compress() {
+  for (std::vector<double> *list :
+       {&centre, &radius, &mean, &variance, &halfRange})
+    if (list->size() > 1 && llvm::all_equal(*list))
+      list->resize(1);
+}
+
+bool InputLists::unbounded() const {
+  return llvm::all_of(radius, [](double value) { return value == kInf; });
 }
 
 LinearInputs InputLists::get() const {

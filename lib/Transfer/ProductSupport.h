@@ -39,6 +39,10 @@ struct InputLists {
   std::vector<double> centre, radius, mean, variance, halfRange;
 
   void add(const Cell &cell);
+  /// To one entry where all are alike: the kernels have a faster way for that.
+  void compress();
+  /// Nothing bounds any of them.
+  bool unbounded() const;
   LinearInputs get() const;
 };
 
