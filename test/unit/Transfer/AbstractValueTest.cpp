@@ -98,8 +98,8 @@ TEST(AbstractValue, ReshapeSplitsAndJoinsKeptAxes) {
 
 TEST(AbstractValue, LimitMergesWhatDiffersLeast) {
   // Axis 0 makes a difference of 100, axis 1 of 1.
-  AbstractValue value({2, 2}, {Cell{0, 0}, Cell{1, 1}, Cell{100, 100},
-                               Cell{101, 101}});
+  AbstractValue value({2, 2},
+                      {Cell{0, 0}, Cell{1, 1}, Cell{100, 100}, Cell{101, 101}});
   AbstractValue fewer = value.limited(2);
   EXPECT_EQ(Dims(fewer.dims()), (Dims{2, 1}));
   EXPECT_EQ(lows(fewer), (Numbers{0, 100}));
