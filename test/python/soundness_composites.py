@@ -1,4 +1,4 @@
-"""Cases of test_soundness_composites.py: reductions, scans, selections, resampling,
+"""Cases of test_soundness.py: reductions, scans, selections, resampling,
 random numbers, signals, lists, quantisation and losses."""
 
 import numpy

@@ -1,4 +1,4 @@
-"""The cases of test_soundness_rows.py: normalisations, softmax, recurrent cells, fused
+"""The cases of test_soundness.py: normalisations, softmax, recurrent cells, fused
 and written out."""
 
 import numpy
