@@ -81,3 +81,16 @@ function(mpopt_tablegen target td)
   endwhile()
   add_public_tablegen_target(${target})
 endfunction()
+
+# mpopt_embed_tables(TARGET OUT files...): data files as one generated unit, so
+# that they are part of the binary. A library lists OUT and depends on TARGET.
+function(mpopt_embed_tables target out)
+  set(files ${ARGN})
+  set(script ${PROJECT_SOURCE_DIR}/cmake/EmbedTables.cmake)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DOUT=${out} -P ${script}
+    DEPENDS ${files} ${script}
+    VERBATIM)
+  add_custom_target(${target} DEPENDS ${out})
+endfunction()
