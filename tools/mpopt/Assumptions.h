@@ -16,8 +16,8 @@
 
 namespace mpopt {
 
-/// One for each float input, and for each other input that an option names. An
-/// option that names no input is an error.
+/// One for each float or integer input, and for each other input that an option
+/// names. An option that names no input is an error.
 llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
                                                         mlir::ModuleOp module);
 

@@ -162,6 +162,10 @@ Error mpopt::parseThreshold(StringRef text,
   std::optional<double> number = parseNumber(value);
   if (!number)
     return fail("--set: '" + text + "' is not KEY=NUMBER");
+  if (*number < 0)
+    return fail("--set: '" + text + "': no threshold is negative");
+  if (thresholds.count(key.str()))
+    return fail("--set: two values for '" + key + "'");
   thresholds[key.str()] = *number;
   return Error::success();
 }

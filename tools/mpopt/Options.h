@@ -62,6 +62,7 @@ struct Options {
   std::string output = "-";
   std::string rangesFile;
   std::string keepFile;
+  bool safeInput = false;
 };
 
 /// The error is one line.

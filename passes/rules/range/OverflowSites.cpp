@@ -24,10 +24,25 @@ using namespace mpopt;
 
 OverflowSites::OverflowSites(Operation *module, AnalysisManager &manager)
     : known(manager.getAnalysis<RangeAnalysis>()) {
-  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
-      for (Value result : op->getResults())
+  judgeAll(module);
+}
+
+OverflowSites::OverflowSites(const RangeAnalysis &variation,
+                             const OverflowSites &base)
+    : known(variation), base(&base) {
+  for (Operation *op : variation.varied())
+    judgeAll(op);
+}
+
+void OverflowSites::judgeAll(Operation *root) {
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<mp::ConstantOp>(op))
+      return;
+    for (Value result : op->getResults())
+      if (isa<RangeOpInterface>(op))
         judge(result);
+      else if (isLowPrecision(getElementType(result)))
+        unknown.push_back(result);
   });
 }
 
@@ -38,8 +53,17 @@ bool OverflowSites::isInvalidated(
 }
 
 const OverflowSite *OverflowSites::find(Value value) const {
+  if (base && !known.isVaried(value))
+    return base->find(value);
   auto found = indices.find(value);
   return found == indices.end() ? nullptr : &sites[found->second];
+}
+
+bool mpopt::isJudged(Value value) {
+  Type type = getElementType(value);
+  return getFloatFormat(type) &&
+         (isLowPrecision(type) || isExponential(value.getDefiningOp())) &&
+         !isConstant(value);
 }
 
 /// Nothing if no group reaches the edge.
@@ -82,14 +106,12 @@ Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
 
 void OverflowSites::judge(Value value) {
   Operation *op = value.getDefiningOp();
-  Type type = getElementType(value);
-  const FloatFormat *format = getFloatFormat(type);
-  if (!format || (!isLowPrecision(type) && !isExponential(op)) ||
-      isConstant(value))
+  if (!isJudged(value))
     return;
+  Type type = getElementType(value);
   const AbstractValue &computed = known.preRounding(value);
-  std::optional<Certainty> certainty =
-      getCertainty(computed, format->overflowFrom, runsAlways(op));
+  std::optional<Certainty> certainty = getCertainty(
+      computed, getFloatFormat(type)->overflowFrom, runsAlways(op));
   if (!certainty)
     return;
   // One value in one dtype has one name, however many casts there are.
@@ -120,8 +142,10 @@ void OverflowSites::judge(Value value) {
   if (*certainty == Certainty::Possible && !root && isUnbounded(computed))
     for (Value operand : op->getOperands())
       if (isa<FloatType>(getElementType(operand)) &&
-          isUnbounded(known.preRounding(operand)))
+          isUnbounded(known.preRounding(operand))) {
+        unknown.push_back(value);
         return;
+      }
   OverflowForm form = classifyOverflow(value, known);
   // A mask that is only moved is still one: -Inf there is not an error yet.
   if (const OverflowSite *source = root ? find(root) : nullptr)

@@ -42,21 +42,31 @@ struct OverflowSite {
 class OverflowSites {
 public:
   OverflowSites(mlir::Operation *module, mlir::AnalysisManager &manager);
+  /// Those of a variation's ops; `base` has the others.
+  OverflowSites(const RangeAnalysis &variation, const OverflowSites &base);
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
   /// In program order.
   std::vector<OverflowSite> sites;
+  /// Values of which nothing is said since nothing is known.
+  std::vector<mlir::Value> unknown;
 
   const OverflowSite *find(mlir::Value value) const;
   const RangeAnalysis &ranges() const { return known; }
 
 private:
+  void judgeAll(mlir::Operation *op);
   void judge(mlir::Value value);
   mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
 
   const RangeAnalysis &known;
+  const OverflowSites *base = nullptr;
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
+
+/// Whether an overflow of `value`, no constant, is judged: it is of a low
+/// precision, or an exponential.
+bool isJudged(mlir::Value value);
 
 /// Which specific form an overflow of `value` has.
 OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
