@@ -124,6 +124,51 @@ static AbstractValue makeInput(BlockArgument input, double lo, double hi,
   return value;
 }
 
+/// An interval per element. An element whose distribution is not declared is
+/// uniform on its own interval.
+static std::optional<AbstractValue>
+elementRanges(BlockArgument input, DictionaryAttr assume, LikelySource source) {
+  auto lo = assume.getAs<DenseFPElementsAttr>("lo_elements");
+  auto hi = assume.getAs<DenseFPElementsAttr>("hi_elements");
+  MaybeShape shape = getShape(input);
+  if (!lo || !hi || lo.getType() != hi.getType() || !shape ||
+      !lo.getElementType().isF64() ||
+      size_t(lo.getType().getRank()) > shape->size())
+    return std::nullopt;
+  auto declaredMean = assume.getAs<FloatAttr>("mean");
+  auto declaredStd = assume.getAs<FloatAttr>("std");
+  std::vector<Cell> cells;
+  bool negInf = false, posInf = false;
+  for (auto [low, high] :
+       llvm::zip(lo.getValues<double>(), hi.getValues<double>())) {
+    bool bounded = std::isfinite(low) && std::isfinite(high);
+    double mean = bounded ? low / 2 + high / 2 : 0;
+    double reach = bounded ? high / 2 - low / 2 : 1;
+    double variance = reach * reach / 3;
+    if (declaredMean && declaredStd) {
+      mean = declaredMean.getValueAsDouble();
+      variance = std::pow(declaredStd.getValueAsDouble(), 2);
+      reach = std::sqrt(3 * variance);
+    }
+    cells.push_back(
+        Cell{low, high, mean, variance, mean - reach, mean + reach});
+    negInf |= low == -INFINITY;
+    posInf |= high == INFINITY;
+  }
+  ArrayRef<int64_t> dims = lo.getType().getShape();
+  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()),
+                      std::move(cells));
+  value.source = source;
+  bool isFloat = isa<FloatType>(getElementType(input));
+  value.negInf = isFloat && negInf;
+  value.posInf = isFloat && posInf;
+  value = value.withRank(shape->size());
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    if ((*shape)[axis] < 0)
+      value = value.merging(axis);
+  return value;
+}
+
 AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
   Type element = getElementType(input);
   auto integer = dyn_cast<IntegerType>(element);
@@ -132,12 +177,15 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
       auto value = assume.getAs<FloatAttr>(key);
       return value ? value.getValueAsDouble() : otherwise;
     };
-    auto source = assume.getAs<StringAttr>("source");
-    AbstractValue value = makeInput(input, number("lo", -10), number("hi", 10),
-                                    number("mean", 0), number("std", 1),
-                                    source && source.getValue() == "default"
-                                        ? LikelySource::Assumption
-                                        : LikelySource::Declared);
+    auto given = assume.getAs<StringAttr>("source");
+    LikelySource source = given && given.getValue() == "default"
+                              ? LikelySource::Assumption
+                              : LikelySource::Declared;
+    if (auto elements = elementRanges(input, assume, source))
+      return *elements;
+    AbstractValue value =
+        makeInput(input, number("lo", -10), number("hi", 10), number("mean", 0),
+                  number("std", 1), source);
     const Cell &cell = value.cell(0);
     value.negInf = !integer && cell.lo == -INFINITY;
     value.posInf = !integer && cell.hi == INFINITY;

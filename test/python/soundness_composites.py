@@ -227,9 +227,9 @@ def lists(draw):
 # -- quantisation ----------------------------------------------------------------------
 
 
-def _exact(scale):
-    """A policy leaves scales alone, so they must be the same in float16."""
-    return numpy.float32(numpy.float16(scale))
+def _exact(draw, scale):
+    """A policy leaves scales alone, so they must be numbers of its format."""
+    return draw.format.round(numpy.asarray(scale, numpy.float32))
 
 
 @case
@@ -238,10 +238,10 @@ def quantised(draw):
     scale = draw.choice([1e-3, 0.1, 3.0])
     kind = draw.choice([numpy.uint8, numpy.int8])
     if draw.integer(0, 1):
-        scales = draw.constant(_exact(scale))
+        scales = draw.constant(_exact(draw, scale))
         zero = draw.constant(kind(draw.integer(0, 100)))
     else:
-        scales = draw.constant(_exact(draw.random.uniform(0.5, 2, 3) * scale))
+        scales = draw.constant(_exact(draw, draw.random.uniform(0.5, 2, 3) * scale))
         zero = draw.constant(draw.random.integers(0, 100, 3).astype(kind))
     code = draw.node("QuantizeLinear", x, scales, zero, axis=1)
     draw.node("Cast", code, to=1)
@@ -252,7 +252,7 @@ def quantised(draw):
 def quantised_weights(draw):
     weights = draw.constant(draw.random.integers(-128, 128, (6, 5)).astype(numpy.int8))
     axis = draw.integer(0, 1)
-    scales = draw.constant(_exact(draw.random.uniform(0.01, 2, (6, 5)[axis])))
+    scales = draw.constant(_exact(draw, draw.random.uniform(0.01, 2, (6, 5)[axis])))
     draw.node("DequantizeLinear", weights, scales, axis=axis)
 
 

@@ -72,6 +72,17 @@ static Assumption assume(StringRef name, const InputRange *range,
   return assumption;
 }
 
+// As NumPy has it. An input whose rank is open takes no array.
+static bool broadcastsTo(ArrayRef<int64_t> bounds, const MaybeShape &input) {
+  if (!input || bounds.size() > input->size())
+    return false;
+  ArrayRef<int64_t> dims = ArrayRef(*input).take_back(bounds.size());
+  return llvm::all_of(llvm::zip(bounds, dims), [](auto pair) {
+    auto [bound, dim] = pair;
+    return bound == 1 || dim < 0 || bound == dim;
+  });
+}
+
 llvm::Expected<std::vector<Assumption>>
 mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   std::vector<Assumption> assumptions;
@@ -84,6 +95,11 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
       bool named = range != options.inputs.end();
       unused.erase(name);
       Type type = getElementType(input);
+      if (named && range->second.elements &&
+          !broadcastsTo(range->second.elements->shape, getShape(input)))
+        return llvm::createStringError(
+            "--input: the bounds for '" + name +
+            "' do not broadcast to the input's shape");
       if (named || isa<FloatType>(type))
         assumptions.push_back(
             assume(name, named ? &range->second : nullptr, options.assumed));
@@ -96,7 +112,9 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   return assumptions;
 }
 
-void mpopt::setAssumptions(ArrayRef<Assumption> assumptions, ModuleOp module) {
+void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
+                           const std::map<std::string, InputRange> &inputs,
+                           ModuleOp module) {
   auto functions = module.getOps<func::FuncOp>();
   if (functions.empty())
     return;
@@ -113,18 +131,29 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions, ModuleOp module) {
     // What the model says the analysis knows itself.
     if (!assumption || assumption->source == "model")
       continue;
-    auto number = [&](StringRef key, double value) {
-      return builder.getNamedAttr(key, builder.getF64FloatAttr(value));
+    SmallVector<NamedAttribute> entries;
+    auto add = [&](StringRef key, Attribute value) {
+      entries.push_back(builder.getNamedAttr(key, value));
     };
+    add("lo", builder.getF64FloatAttr(assumption->bound.lo));
+    add("hi", builder.getF64FloatAttr(assumption->bound.hi));
+    add("source", builder.getStringAttr(assumption->source));
+    auto given = inputs.find(assumption->input);
+    bool byElement = given != inputs.end() && given->second.elements;
+    if (!byElement || given->second.mean) {
+      add("mean", builder.getF64FloatAttr(assumption->mean));
+      add("std", builder.getF64FloatAttr(assumption->std));
+    }
+    if (byElement) {
+      const ElementBounds &elements = *given->second.elements;
+      auto type = RankedTensorType::get(elements.shape, builder.getF64Type());
+      add("lo_elements",
+          DenseElementsAttr::get(type, ArrayRef<double>(elements.lo)));
+      add("hi_elements",
+          DenseElementsAttr::get(type, ArrayRef<double>(elements.hi)));
+    }
     NamedAttrList list(attributes[input.getArgNumber()]);
-    list.set(
-        "mp.assume",
-        builder.getDictionaryAttr(
-            {number("lo", assumption->bound.lo),
-             number("hi", assumption->bound.hi),
-             number("mean", assumption->mean), number("std", assumption->std),
-             builder.getNamedAttr("source",
-                                  builder.getStringAttr(assumption->source))}));
+    list.set("mp.assume", builder.getDictionaryAttr(entries));
     attributes[input.getArgNumber()] = list.getDictionary(module.getContext());
   }
   function.setAllArgAttrs(attributes);

@@ -21,8 +21,10 @@ namespace mpopt {
 llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
                                                         mlir::ModuleOp module);
 
-/// Leaves them on the module's arguments, as `mp.assume` (RangeAnalysis.h).
+/// Leaves them on the module's arguments, as `mp.assume` (RangeAnalysis.h),
+/// with the bounds by element that `inputs` has.
 void setAssumptions(llvm::ArrayRef<Assumption> assumptions,
+                    const std::map<std::string, InputRange> &inputs,
                     mlir::ModuleOp module);
 
 } // namespace mpopt

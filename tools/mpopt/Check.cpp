@@ -84,7 +84,7 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     return assumptions.takeError();
   report.assumptions = std::move(*assumptions);
 
-  setAssumptions(report.assumptions, *imported.module);
+  setAssumptions(report.assumptions, options.inputs, *imported.module);
 
   std::string ranges;
   llvm::Expected<PipelineResult> result =

@@ -7,8 +7,6 @@
 
 #include "OptionValues.h"
 
-#include "Npz.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -91,6 +89,7 @@ Error mpopt::parseInput(StringRef text,
     if (!range)
       return range.takeError();
     input.bound = range->bound;
+    input.elements = range->elements;
     if (range->mean) {
       input.mean = range->mean;
       input.std = range->std;

@@ -11,6 +11,9 @@
 // What is assumed about an input is the argument attribute `mp.assume`:
 //   {lo = -10.0 : f64, hi = 10.0 : f64, mean = 0.0 : f64, std = 1.0 : f64,
 //    source = "option"}
+// and, where the bounds differ from element to element, `lo_elements` and
+// `hi_elements`, two dense f64 tensors whose shape broadcasts to the input's
+// (`mean` and `std` are then left out unless they are declared).
 // Without it, floats lie in [-10, 10] (mean 0, standard deviation 1), integers
 // in what they index or in their type. The module's `mp.target` names the
 // target profile, `mp.jobs` the number of threads.
