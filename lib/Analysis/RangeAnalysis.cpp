@@ -128,8 +128,10 @@ static void fitShape(AbstractValue &value, Value of) {
 }
 
 /// Facts say something about single elements, too, and bounds limit what one
-/// expects.
-static void fitCells(AbstractValue &value) {
+/// expects, but for what flushed: a product with an epsilon that is stored as 0
+/// is 0 for sure, and the estimate still says what it would have been.
+static void fitCells(AbstractValue &value, const FloatFormat *format) {
+  double flushed = format ? format->flushAt : 0;
   double limit = std::numeric_limits<double>::infinity();
   if (value.norm)
     limit = value.norm->bound;
@@ -138,7 +140,7 @@ static void fitCells(AbstractValue &value) {
     lo = std::max(lo, 0.0);
     hi = std::min(hi, value.rowSum->hi);
   }
-  double least = std::numeric_limits<double>::max();
+  double smallest = std::numeric_limits<double>::max();
   bool likely = value.hasLikely();
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty()) {
@@ -149,11 +151,11 @@ static void fitCells(AbstractValue &value) {
     cell.lo = std::max(cell.lo, lo);
     cell.hi = std::min(cell.hi, hi);
     if (cell.lo > 0)
-      least = std::min(least, cell.lo);
+      smallest = std::min(smallest, cell.lo);
     else if (cell.hi < 0)
-      least = std::min(least, -cell.hi);
+      smallest = std::min(smallest, -cell.hi);
     else if (cell.lo != 0 || cell.hi != 0)
-      least = 0;
+      smallest = 0;
     if (!likely)
       continue;
     if (std::isnan(cell.mean) || std::isnan(cell.variance) ||
@@ -161,15 +163,17 @@ static void fitCells(AbstractValue &value) {
       value.source = LikelySource::Unknown;
       continue;
     }
-    cell.mean = std::clamp(cell.mean, cell.lo, std::max(cell.lo, cell.hi));
-    cell.likelyLo = std::clamp(cell.likelyLo, cell.lo, cell.mean);
+    bool lost = cell.absMax() <= flushed;
+    double least = lost ? -flushed : cell.lo, most = lost ? flushed : cell.hi;
+    cell.mean = std::clamp(cell.mean, least, std::max(least, most));
+    cell.likelyLo = std::clamp(cell.likelyLo, least, cell.mean);
     cell.likelyHi =
-        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, cell.hi));
+        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, most));
     // Popoviciu: what lies in an interval varies no more than its ends do.
-    double half = (cell.hi - cell.lo) / 2;
+    double half = (most - least) / 2;
     cell.variance = std::clamp(cell.variance, 0.0, half * half);
   }
-  value.minNonZero = std::max(value.minNonZero, least);
+  value.minNonZero = std::max(value.minNonZero, smallest);
   if (value.integral)
     value.minNonZero = std::max(value.minNonZero, 1.0);
 }
@@ -209,9 +213,10 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
   refineByRelations(value, pre, *this);
-  fitCells(pre);
+  const FloatFormat *format = getFloatFormat(element);
+  fitCells(pre, format);
   std::unique_ptr<Entry> &entry = entries[value];
-  AbstractValue stored = pre.stored(getFloatFormat(element));
+  AbstractValue stored = pre.stored(format);
   if (entry)
     *entry = Entry{std::move(pre), std::move(stored)};
   else
@@ -226,7 +231,7 @@ Entry RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
       view ? summarizeWeights(*view, groupLimit) : anything(value);
   if (isa<IntegerType>(element))
     pre.integral = true;
-  fitCells(pre);
+  fitCells(pre, getFloatFormat(element));
   return Entry{pre, pre.stored(getFloatFormat(element))};
 }
 
