@@ -173,6 +173,7 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
   double squaresUp = 0, squaresDown = 0, sixthUp = 0, sixthDown = 0;
   double each = expected / double(terms.size());
   bool positive = true;
+  double leastSum = 0;
   for (const Term &term : terms) {
     Interval x = cells::bound(term.cell);
     sum = sum + cells::repeat(x, term.count);
@@ -185,6 +186,7 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
     mean += each * term.cell.mean;
     variance += each * term.cell.variance;
     positive &= term.cell.likelyLo >= 0;
+    leastSum += each * term.cell.likelyLo;
     double up = term.cell.likelyHi - term.cell.mean;
     double down = term.cell.mean - term.cell.likelyLo;
     squaresUp += each * up * up;
@@ -201,7 +203,8 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
   Interval likely = {mean - tail(squaresDown, sixthDown),
                      mean + tail(squaresUp, sixthUp)};
   if (positive && mean > 0 && variance > 0)
-    likely.lo = std::min(likely.lo, leastOfPositive(mean, variance, draws));
+    likely.lo = std::min(
+        likely.lo, std::max(leastSum, leastOfPositive(mean, variance, draws)));
   double error = cells::sumError(state.accumulator, count, magnitude);
   if (std::isnan(error))
     error = cells::kInfinity;

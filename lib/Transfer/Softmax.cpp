@@ -189,9 +189,11 @@ bool rows::someFiniteInEveryRow(Value value, TransferContext &ctx,
 /// An element whose logit is like `cell`, in a row that sums to e^logSum.
 static Cell likelySoftmax(const Cell &cell, const SoftmaxRow &row,
                           bool logarithm) {
-  // The others' share of that sum.
-  double rest =
-      row.live > 1 ? row.logSum + std::log1p(-1 / row.live) : -HUGE_VAL;
+  // The others' share of that sum: all of it where this one is masked.
+  bool masked = cell.mean + 3 * std::sqrt(cell.variance) < row.logSum - 20;
+  double rest = masked         ? row.logSum
+                : row.live > 1 ? row.logSum + std::log1p(-1 / row.live)
+                               : -HUGE_VAL;
   auto map = [&](double x) { return -std::log1p(std::exp(rest - x)); };
   if (logarithm)
     return {0,

@@ -101,10 +101,11 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
     double offA = meanA - centreA, offB = meanB - centreB;
     result.variance += varianceA * varianceB + varianceA * offB * offB +
                        varianceB * offA * offA;
-    // Half the range of the product of [m - h, m + h].
-    double product = std::fabs(meanA) * pick(b.halfRange, k) +
-                     std::fabs(meanB) * pick(a.halfRange, k) +
-                     pick(a.halfRange, k) * pick(b.halfRange, k);
+    // Half the range of the product of [m - h, m + h], the extremes of either
+    // side seldom meeting: h cos and h' sin.
+    double halfA = pick(a.halfRange, k), halfB = pick(b.halfRange, k);
+    double product =
+        std::hypot(meanA * halfB, meanB * halfA) + halfA * halfB / 2;
     double squared = product * product;
     sixth += squared * squared * squared;
   }

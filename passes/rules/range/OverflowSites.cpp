@@ -19,6 +19,8 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Transfer/RangeInterface.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -38,6 +40,9 @@ void OverflowSites::judgeAll(Operation *root) {
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<mp::ConstantOp>(op))
       return;
+    if (auto function = dyn_cast<FunctionOpInterface>(op))
+      for (BlockArgument input : function.getArguments())
+        judgeInput(input);
     for (Value result : op->getResults())
       if (isa<RangeOpInterface>(op))
         judge(result);
@@ -102,6 +107,39 @@ Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
         return operand;
     }
   return {};
+}
+
+static Operation *getFirstUser(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers()) {
+    Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
+    if (op && (!first || op->isBeforeInBlock(first)))
+      first = op == user ? user : first;
+  }
+  return first;
+}
+
+Operation *OverflowSite::op() const {
+  Operation *op = value.getDefiningOp();
+  return op ? op : getFirstUser(value);
+}
+
+/// An input is stored in its dtype before anything is computed.
+void OverflowSites::judgeInput(BlockArgument input) {
+  Type type = getElementType(input);
+  const FloatFormat *format = getFloatFormat(type);
+  // What nobody described may be anything.
+  if (!format || !isLowPrecision(type) || !getFirstUser(input))
+    return;
+  const AbstractValue &known = this->known.preRounding(input);
+  if (known.source != LikelySource::Declared)
+    return;
+  std::optional<Certainty> certainty =
+      getCertainty(known, format->overflowFrom, /*always=*/true);
+  if (!certainty)
+    return;
+  indices[input] = sites.size();
+  sites.push_back({input, OverflowForm::General, *certainty, {}});
 }
 
 void OverflowSites::judge(Value value) {

@@ -36,7 +36,8 @@ struct OverflowSite {
   /// The overflow that this one follows from; null for a root.
   mlir::Value root;
 
-  mlir::Operation *op() const { return value.getDefiningOp(); }
+  /// The op that computes it; of a model's input, the first that reads it.
+  mlir::Operation *op() const;
 };
 
 class OverflowSites {
@@ -57,6 +58,7 @@ public:
 private:
   void judgeAll(mlir::Operation *op);
   void judge(mlir::Value value);
+  void judgeInput(mlir::BlockArgument input);
   mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
 
   const RangeAnalysis &known;

@@ -93,3 +93,14 @@ func.func @infinite_factor(%x: tensor<4xf16>) -> tensor<4xf16> {
   %2 = mp.mul %1, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
   return %2 : tensor<4xf16>
 }
+
+// -----
+
+// An input is stored before it is read.
+// expected-note @below {{input in [0, 300000]}}
+func.func @input(%x: tensor<4xf16> {mp.assume = {lo = 0.0 : f64, hi = 3.0e+5 : f64, mean = 1.0e+5 : f64, std = 5.0e+4 : f64, source = "option"}}) -> tensor<4xf16> {
+  %c = mp.constant dense<1.0e-3> : tensor<f16>
+  // expected-error @below {{past 65504, the largest f16 value [MP201 likely]}}
+  %0 = mp.mul %x, %c : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
