@@ -38,8 +38,8 @@ public:
     if (!object || object->getString("schema") != "mpopt-target/1")
       return fail("its \"schema\" is not \"mpopt-target/1\"");
     for (const auto &[key, value] : *object)
-      if (!llvm::is_contained({"schema", "summary", "approximation", "products",
-                               "sums", "functions"},
+      if (!llvm::is_contained({"schema", "summary", "approximation",
+                               "summation", "products", "sums", "functions"},
                               llvm::StringRef(key)))
         return fail("unknown key \"" + key.str() + "\"");
     std::optional<llvm::StringRef> summary = object->getString("summary");
@@ -51,6 +51,12 @@ public:
       if (!error || !(*error >= 0 && *error < 1))
         return fail("\"approximation\" is no error: a number from 0 to 1");
       profile->approximationError = *error;
+    }
+    if (const llvm::json::Value *value = object->get("summation")) {
+      std::optional<llvm::StringRef> order = value->getAsString();
+      profile->pairwise = order == "pairwise";
+      if (!profile->pairwise && order != "sequential")
+        return fail("\"summation\" is \"sequential\" or \"pairwise\"");
     }
     for (auto [key, table] : {std::pair("products", &profile->productTable),
                               std::pair("sums", &profile->sumTable),
