@@ -65,10 +65,7 @@ const OverflowSite *OverflowSites::find(Value value) const {
 }
 
 bool mpopt::isJudged(Value value) {
-  Type type = getElementType(value);
-  return getFloatFormat(type) &&
-         (isLowPrecision(type) || isExponential(value.getDefiningOp())) &&
-         !isConstant(value);
+  return getFloatFormat(getElementType(value)) && !isConstant(value);
 }
 
 /// Nothing if no group reaches the edge.
@@ -142,6 +139,25 @@ void OverflowSites::judgeInput(BlockArgument input) {
   sites.push_back({input, OverflowForm::General, *certainty, {}});
 }
 
+/// In FP32 a huge bound is mostly that of a quotient whose divisor may be 0,
+/// which is reported (MP206), and what is made of it.
+bool OverflowSites::comesFromDivision(Operation *op,
+                                      const AbstractValue &computed) const {
+  if (isUnbounded(computed))
+    return true;
+  if (isAnyOf(op, {"div", "reciprocal", "rsqrt", "pow"})) {
+    Cell divisor =
+        known.of(op->getOperand(isAnyOf(op, {"div"}) ? 1 : 0)).hull();
+    if (divisor.lo <= 0 && divisor.hi >= 0)
+      return true;
+  }
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    const FloatFormat *format = getFloatFormat(getElementType(operand));
+    return format && !find(operand) &&
+           boundMagnitude(known.preRounding(operand)) >= format->overflowFrom;
+  });
+}
+
 void OverflowSites::judge(Value value) {
   Operation *op = value.getDefiningOp();
   if (!isJudged(value))
@@ -151,6 +167,9 @@ void OverflowSites::judge(Value value) {
   std::optional<Certainty> certainty = getCertainty(
       computed, getFloatFormat(type)->overflowFrom, runsAlways(op));
   if (!certainty)
+    return;
+  if (!isLowPrecision(type) && *certainty == Certainty::Possible &&
+      comesFromDivision(op, computed))
     return;
   // One value in one dtype has one name, however many casts there are.
   if (auto cast = dyn_cast<mp::CastOp>(op))

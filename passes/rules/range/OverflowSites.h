@@ -60,21 +60,22 @@ private:
   void judge(mlir::Value value);
   void judgeInput(mlir::BlockArgument input);
   mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
+  bool comesFromDivision(mlir::Operation *op,
+                         const AbstractValue &computed) const;
 
   const RangeAnalysis &known;
   const OverflowSites *base = nullptr;
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
 
-/// Whether an overflow of `value`, no constant, is judged: it is of a low
-/// precision, or an exponential.
+/// Whether an overflow of `value` is judged: a float, and no constant.
 bool isJudged(mlir::Value value);
 
 /// Which specific form an overflow of `value` has.
 OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
 
-/// Whether the op is an exponential: judged in every float dtype, since its
-/// edge is near the origin in all of them.
+/// Whether the op is an exponential: its edge is near the origin in every
+/// dtype.
 bool isExponential(mlir::Operation *op);
 
 /// Whether the op multiplies a value with itself.
