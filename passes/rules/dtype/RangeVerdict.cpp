@@ -182,7 +182,7 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   Value value = result->getResult(0);
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   if (isNeverZero(kind))
-    if (std::optional<double> share = flushedShare(value, ranges);
+    if (std::optional<double> share = FlushedShares(ranges).of(value);
         share && *share >= 0.5)
       return {RangeVerdict::Confirmed, describeFlush(*share, value), value,
               value};
