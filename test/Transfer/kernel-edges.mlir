@@ -86,3 +86,52 @@ func.func @dropout(%x: tensor<4xbf16> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f
   %1 = mp.dropout %x {training, ratio = 0.1 : f64} : (tensor<4xbf16>) -> tensor<4xbf16>
   return
 }
+
+func.func @regions(%x: tensor<1x1x4x4xf16> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64, mean = 1.5 : f64, std = 0.1 : f64}}) {
+  %rois = mp.constant dense<[[0.0, 0.0, 0.0, 2.0, 2.0]]> : tensor<1x5xf16>
+  %mask = mp.constant dense<0xFC00> : tensor<f16>
+  // expected-remark @below {{none -inf}}
+  %masked = mp.mul %x, %mask : (tensor<1x1x4x4xf16>, tensor<f16>) -> tensor<1x1x4x4xf16>
+  // No element is larger than -Inf: the number that the kernel began with.
+  // expected-remark @below {{[-3.40282e+38, 0] -inf}}
+  %0 = mp.max_roi_pool %masked, %rois {pooled_shape = array<i64: 2, 2>} : (tensor<1x1x4x4xf16>, tensor<1x5xf16>) -> tensor<1x1x2x2xf16>
+  return
+}
+
+func.func @turned(%x: tensor<1x1x1x2xf32> {mp.assume = {lo = -1.0e-45 : f64, hi = 1.0e-45 : f64, mean = 0.0 : f64, std = 0.0 : f64}}) {
+  %cos = mp.constant dense<0.7> : tensor<9x1xf32>
+  // The products underflow up to the next subnormal number.
+  // expected-remark @below {{[-7.56701e-45, 7.56701e-45]}}
+  %0 = mp.rotary_embedding %x, %cos, %cos : (tensor<1x1x1x2xf32>, tensor<9x1xf32>, tensor<9x1xf32>) -> tensor<1x1x1x2xf32>
+  return
+}
+
+func.func @losses(%x: tensor<2x3xf32> {mp.assume = {lo = 0xFFF0000000000000 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}, %p: tensor<2x3xf32> {mp.assume = {lo = 0.0 : f64, hi = 0.0 : f64, mean = 0.0 : f64, std = 0.0 : f64}}, %t: tensor<2xi64>) {
+  // All of a row may be -Inf.
+  // expected-remark @below {{[0, inf] nan +inf}}
+  %0 = mp.cross_entropy %x, %t {reduction = "none"} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2xf32>
+  // Smoothing counts all classes' weights, the mean divides by the targets'
+  // own: up to 0.9 + 0.1 * 4 times log 3.
+  %w = mp.constant dense<[1.0, 2.0, 4.0]> : tensor<3xf32>
+  // expected-remark @below {{[0, 1.4282}}
+  %1 = mp.cross_entropy %p, %t weight %w {label_smoothing = 0.1 : f64} : (tensor<2x3xf32>, tensor<2xi64>, tensor<3xf32>) -> tensor<f32>
+  return
+}
+
+func.func @wider_steps(%x: tensor<2x3xf32> {mp.assume = {lo = -1.0e-45 : f64, hi = 1.0e-45 : f64, mean = 0.0 : f64, std = 0.0 : f64}}) {
+  // Squares do not underflow in a kernel that computes in double.
+  // expected-remark @below {{[0, 4.85424e-45]}}
+  %0 = mp.pdist %x {p = 2.0 : f64} : (tensor<2x3xf32>) -> tensor<1xf32>
+  return
+}
+
+// -----
+
+// An approximated sigmoid is off by 6e-8, which x multiplies.
+module attributes {mp.target = "ort-cpu"} {
+  func.func @silu(%x: tensor<4xf32> {mp.assume = {lo = -50.0 : f64, hi = -40.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+    // expected-remark @below {{[-3e-06, 0]}}
+    %0 = mp.silu %x : (tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}

@@ -50,12 +50,12 @@ FORMATS = {f.name: f for f in (
 class Draw:
     """What a case builds its graph with, and all random choices."""
 
-    def __init__(self, seed, format):
+    def __init__(self, seed, format, opset=20):
         self.random = numpy.random.default_rng(seed)
         self.format = format
         self.fp16 = format.name == "fp16"
         self.nodes, self.inputs, self.constants, self.boxes = [], [], [], {}
-        self.domains = {"": 20}
+        self.domains = {"": opset, "com.microsoft": 1}
         self.count = 0
         self.case = ""
 
@@ -106,6 +106,9 @@ class Draw:
         lo, hi = sorted((float(numpy.float32(a)), float(numpy.float32(b))))
         return lo, hi
 
+    def any_shape(self, rank=None):
+        return tuple(self.integer(1, 7) for _ in range(rank or self.integer(3, 4)))
+
     def shape(self):
         return self.choice([(2, 8), (3, 1, 5), (16,), (2, 3, 4), (1, 7)])
 
@@ -141,7 +144,8 @@ class Draw:
     # -- result ----------------------------------------------------------------
 
     def model(self):
-        outputs = [o for node in self.nodes for o in node.output]
+        # mpopt says nothing of an optional, but of what is in it.
+        outputs = [o for node in self.nodes if node.op_type != "Optional" for o in node.output]
         graph = helper.make_graph(
             self.nodes, "g", self.inputs,
             [helper.make_empty_tensor_value_info(o) for o in outputs], self.constants)
@@ -170,16 +174,15 @@ class Draw:
         elif number % 4 == 1:
             values = values * 2.0 ** -self.random.integers(0, 160, shape)
         elif number % 4 == 2:
-            values = numpy.broadcast_to(values.ravel()[:1] if values.size else 0.0, shape)
+            values = numpy.full(shape, numpy.ravel(values)[0] if numpy.size(values) else 0.0)
         if numpy.issubdtype(dtype, numpy.integer):
             values = numpy.floor(values)
         if dtype == numpy.bool_:
             values = values >= 0.5
-        return numpy.clip(values, lo, hi).astype(dtype)
+        return numpy.asarray(numpy.clip(values, lo, hi)).astype(dtype)
 
 
-def draw_round(cases, seed, format, repeats=1):
-    draw = Draw(seed, format)
+def draw_cases(draw, cases, seed, repeats):
     for name, build in cases.items():
         for repeat in range(repeats):
             draw.case = f"{name}#{repeat}"
@@ -191,41 +194,65 @@ def draw_round(cases, seed, format, repeats=1):
 
 
 def with_rounding(model, format):
-    """Every float result goes through the format where a node reads it;
-    `NAME/computed` is what it was before."""
-    types = {}
-    inferred = onnx.shape_inference.infer_shapes(model)
-    for value in list(inferred.graph.value_info) + list(inferred.graph.output):
-        types[value.name] = value.type.tensor_type.elem_type
-    read = {name for node in model.graph.node for name in node.input}
+    """Every float result goes through the format where a node reads it, in bodies of
+    control flow, too; `NAME/computed` is what it was before."""
+    types, read = {}, set()
+
+    def look(graph):
+        for value in [*graph.value_info, *graph.output, *graph.input]:
+            types[value.name] = value.type.tensor_type.elem_type
+        for node in graph.node:
+            read.update(node.input)
+            for body in bodies(node):
+                look(body)
+        read.update(value.name for value in graph.output)
+
+    look(onnx.shape_inference.infer_shapes(model).graph)
+    # The outputs of the main graph are for looking at.
+    read.difference_update(value.name for value in model.graph.output)
+    read.update(name for node in model.graph.node for name in node.input)
     rounded = onnx.ModelProto()
     rounded.CopyFrom(model)
-    graph = rounded.graph
-    del graph.node[:]
-    del graph.output[:]
-    for constant in graph.initializer:
+    del rounded.graph.output[:]
+    for constant in rounded.graph.initializer:
         if constant.data_type in FLOATS:
             constant.CopyFrom(numpy_helper.from_array(
                 format.round(numpy_helper.to_array(constant)), constant.name))
-    for node in model.graph.node:
-        copy = graph.node.add()
-        copy.CopyFrom(node)
-        for index, name in enumerate(node.output):
-            if types.get(name) not in FLOATS:
-                graph.output.append(helper.make_empty_tensor_value_info(name))
-                continue
-            copy.output[index] = name + "/computed"
-            graph.output.append(helper.make_empty_tensor_value_info(name + "/computed"))
-            if name in read:
-                graph.node.extend([
-                    helper.make_node("Cast", [name + "/computed"], [name + "/rounded"],
-                                     to=format.onnx_type),
-                    helper.make_node("Cast", [name + "/rounded"], [name], to=TensorProto.FLOAT)])
+
+    def rewrite(graph, outputs):
+        nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in graph.node]
+        del graph.node[:]
+        for node in nodes:
+            for body in bodies(node):
+                rewrite(body, [])
+            made = list(node.output)
+            for index, name in enumerate(made):
+                if types.get(name) in FLOATS:
+                    node.output[index] = name + "/computed"
+            graph.node.append(node)
+            for name in made:
+                is_float = types.get(name) in FLOATS
+                if is_float and name in read:
+                    graph.node.extend([
+                        helper.make_node("Cast", [name + "/computed"], [name + "/rounded"],
+                                         to=format.onnx_type),
+                        helper.make_node("Cast", [name + "/rounded"], [name],
+                                         to=TensorProto.FLOAT)])
+                if node.op_type != "Optional":
+                    outputs.append(helper.make_empty_tensor_value_info(
+                        name + "/computed" if is_float else name))
+
+    rewrite(rounded.graph, rounded.graph.output)
     return rounded
+
+
+def bodies(node):
+    return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
 
 
 def session(model):
     import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -278,8 +305,8 @@ class Round:
     counts: soundness_counts.Counts = field(default_factory=soundness_counts.Counts)
 
 
-def check_round(mpopt, cases, seed, format, repeats=1, samples=12):
-    draw = draw_round(cases, seed, format, repeats)
+def check_round(mpopt, cases, seed, format, repeats=1, samples=12, opset=20):
+    draw = draw_cases(Draw(seed, format, opset), cases, seed, repeats)
     model = draw.model()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -290,16 +317,20 @@ def check_round(mpopt, cases, seed, format, repeats=1, samples=12):
     stored = format.name == "fp32"
     running = session(model if stored else with_rounding(model, format))
     names = [output.name for output in running.get_outputs()]
-    seen = collections.defaultdict(list)
+    seen, lists = collections.defaultdict(list), collections.defaultdict(list)
     for feed in draw.samples(samples):
         if not stored:
             feed = {name: format.round(value) if value.dtype == numpy.float32 else value
                     for name, value in feed.items()}
         for name, value in zip(names, running.run(None, feed)):
-            # A list's elements are compared where they are taken out.
             if isinstance(value, numpy.ndarray) and value.dtype.kind in "fiub":
                 seen[name.removesuffix("/computed")].append(value.ravel())
+            elif isinstance(value, list):
+                # Its elements are compared where they are taken out.
+                lists[name].append(sum(element.size for element in value))
     result = Round()
+    for name, sizes in lists.items():
+        result.counts.add(format.name, ops.get(name), ranges, len(sizes), sum(sizes))
     for name, values in seen.items():
         computed = numpy.concatenate(values)
         # What the policy leaves alone is not rounded.

@@ -70,7 +70,8 @@ class Counts:
 
 LOCATION = re.compile(r'^(#loc\d*) = loc\(fused<#mp\.origin<"[^"]*", "[^"]*", "[^"]*", '
                       r'\[([^\]]*)\]>>', re.M)
-OPERATION = re.compile(r"^ *(%[^=]*) = (mp\.\w+) ?(.*?) loc\((#loc\d*)\)$", re.M)
+OPERATION = re.compile(r"^( *)(%[^=]*) = (mp\.\w+) ?(.*?)(?: loc\((#loc\d*)\)| \{)$")
+CLOSING = re.compile(r"^( *)\}.* loc\((#loc\d*)\)$")
 ARGUMENT = re.compile(r'(%\w+): [^{]*\{[^}]*mp\.name = "([^"]*)"')
 VALUE = re.compile(r"%[\w#:]+")
 
@@ -85,16 +86,30 @@ def read_ops(mpopt, path):
     header = next(line for line in done.stdout.splitlines() if "func.func" in line)
     names = dict(ARGUMENT.findall(header))
     ops = {}
-    for results, name, rest, location in OPERATION.findall(done.stdout):
+    for results, name, rest, location in operations(done.stdout):
         made = locations.get(location, [])
-        values = expand(results)
-        names.update(zip(values, made))
+        names.update(zip(expand(results), made))
         if name == "mp.constant":
             continue
         operands = tuple(names.get(value, "") for value in VALUE.findall(rest.split(" : ")[0]))
         op = Op(name, VALUE.sub("", rest), operands)
         ops.update((tensor, op) for tensor in made if tensor)
     return ops
+
+
+def operations(text):
+    """Results, name, rest and location of each op; of one with bodies the location
+    follows the last of them."""
+    opened = {}
+    for line in text.splitlines():
+        if match := OPERATION.match(line):
+            indent, *op, location = match.groups()
+            if location:
+                yield *op, location
+            else:
+                opened[indent] = op
+        elif (match := CLOSING.match(line)) and match[1] in opened:
+            yield *opened.pop(match[1]), match[2]
 
 
 def expand(results):

@@ -204,12 +204,16 @@ static Interval computeFinite(const Unary &unary, const UnaryShape &shape,
   ComputeError applied = error;
   if (shape.margin == 0)
     applied.absolute = 0;
-  Interval range = getComputedRange(unary, shape, applied);
   Interval result = Interval::empty();
   for (const Interval &part : parts) {
     Interval inside = intersect(part, shape.domain);
     if (inside.isEmpty())
       continue;
+    // x times an approximated sigmoid.
+    if (unary.function == F::Silu || unary.function == F::QuickGelu)
+      applied.absolute =
+          error.absolute == 0 ? 0 : mulUp(error.absolute, inside.maxAbs());
+    Interval range = getComputedRange(unary, shape, applied);
     Interval real = imageInDomain(unary, shape, inside);
     if (error.scale != 0)
       real = hull(real, imageInDomain(rounded, shape, inside));
