@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/RangeSupport.h"
+#include "passes/rules/range/OverflowSites.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -121,6 +121,9 @@ void DimensionImbalance::judge(Operation *op, Value value,
   if (!imbalance)
     return;
   found[value] = *imbalance;
+  // Probabilities are meant to differ, and squares do twice as much.
+  if (isSquare(op) || isAnyOf(op, {"softmax", "sigmoid", "log_softmax"}))
+    return;
   Value before;
   for (Value operand : op->getOperands())
     if (found.contains(operand))

@@ -81,8 +81,7 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
   hi = std::min(hi, cell.mean + spread);
   // A tail that the bounds cut off just outside is that of a one-sided value
   // with a rounding error, which is not normal.
-  double narrow =
-      std::sqrt(cell.variance) * std::ldexp(8.0, -int(format.digits));
+  double narrow = std::sqrt(cell.variance) / 10;
   if (lo <= cell.lo && domain.lo - cell.lo < narrow)
     lo = std::max(lo, std::nextafter(domain.lo, cell.mean));
   if (hi >= cell.hi && cell.hi - domain.hi < narrow)
@@ -92,6 +91,28 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
     return lo < -format.flushAt;
   return domain.open ? lo <= domain.lo || hi >= domain.hi
                      : lo < domain.lo || hi > domain.hi;
+}
+
+/// Whether a choice takes values outside, from a branch that has no others.
+static bool choosesOutside(Value argument, const Domain &domain,
+                           const RangeAnalysis &ranges) {
+  Operation *op = getSource(argument);
+  if (!isAnyOf(op, {"where"}))
+    return false;
+  const AbstractValue &condition = ranges.of(op->getOperand(0));
+  if (!condition.hasLikely())
+    return false;
+  constexpr double kRare = 0.01;
+  for (unsigned branch : {0u, 1u}) {
+    double taken = condition.hull().mean;
+    if (branch == 1)
+      taken = 1 - taken;
+    Cell values = ranges.of(op->getOperand(1 + branch)).hull();
+    if (taken > kRare && !values.empty() &&
+        domain.excludes(values.lo, values.hi))
+      return true;
+  }
+  return false;
 }
 
 static std::optional<Certainty> judgeArgument(Value argument,
@@ -117,7 +138,8 @@ static std::optional<Certainty> judgeArgument(Value argument,
       continue;
     if (always && domain.excludes(cell.lo, cell.hi))
       atLeast(Certainty::Certain);
-    else if (read.hasLikely() && expectsOutside(cell, domain, format))
+    else if ((read.hasLikely() && expectsOutside(cell, domain, format)) ||
+             choosesOutside(argument, domain, ranges))
       atLeast(Certainty::Likely);
     else
       atLeast(Certainty::Possible);

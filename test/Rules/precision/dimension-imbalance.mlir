@@ -32,7 +32,8 @@ func.func @fires_bf16(%x: tensor<1x4x8x8xbf16>) -> tensor<1x4x8x8xbf16> {
 
 // -----
 
-// Of a size; one dead channel of eight; elements of a row; axis 0; FP32.
+// Of a size; one dead channel of eight; elements of a row; axis 0; FP32; what is
+// squared, and probabilities.
 func.func @clean(%x: tensor<8x4xf16>, %y: tensor<8x8xf16>, %r: tensor<4xf16>, %b: tensor<8x4xbf16>, %w: tensor<8x4xf32>) {
   %near = mp.constant dense<[1.0, 0.1, 900.0, 1.0]> : tensor<4xf16>
   %0 = mp.mul %x, %near : (tensor<8x4xf16>, tensor<4xf16>) -> tensor<8x4xf16>
@@ -43,6 +44,12 @@ func.func @clean(%x: tensor<8x4xf16>, %y: tensor<8x8xf16>, %r: tensor<4xf16>, %b
   %rows = mp.constant dense<[[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0e5], [1.0]]> : tensor<8x1xbf16>
   %3 = mp.mul %b, %rows : (tensor<8x4xbf16>, tensor<8x1xbf16>) -> tensor<8x4xbf16>
   %wide = mp.constant dense<[1.0, 0.01, 2.0e4, 1.0]> : tensor<4xf32>
+  %hundreds = mp.constant dense<[1.0, 1.0, 300.0, 1.0]> : tensor<4xf16>
+  %5 = mp.mul %x, %hundreds : (tensor<8x4xf16>, tensor<4xf16>) -> tensor<8x4xf16>
+  %6 = mp.square %5 : (tensor<8x4xf16>) -> tensor<8x4xf16>
+  %shift = mp.constant dense<[0.0, 0.0, 20.0, 0.0]> : tensor<4xf16>
+  %7 = mp.add %x, %shift : (tensor<8x4xf16>, tensor<4xf16>) -> tensor<8x4xf16>
+  %8 = mp.softmax %7 : (tensor<8x4xf16>) -> tensor<8x4xf16>
   %4 = mp.mul %w, %wide : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
   return
 }
