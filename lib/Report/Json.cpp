@@ -143,6 +143,7 @@ static void writeReport(OStream &json, const ModelReport &report,
     json.attribute("certain", report.certain);
     json.attribute("likely", report.likely);
     json.attribute("possible", report.possible);
+    json.attribute("consequences", report.consequences);
     json.attribute("proved", report.proved);
     json.attribute("tensors", report.tensors);
   });

@@ -33,7 +33,7 @@ using llvm::Twine;
 
 // What is shown of long lists; JSON has everything.
 static constexpr size_t kMaxPlaces = 8;
-static constexpr size_t kMaxCauses = 4;
+static constexpr size_t kMaxCauses = 5;
 static constexpr size_t kMaxNames = 3;
 static constexpr size_t kMaxUnmodelled = 6;
 
@@ -320,12 +320,32 @@ void TextReport::writeCounts(SeverityCounts counts) {
   part(counts.note, Severity::Note, "note");
 }
 
+/// Of what is shown: consequences are not.
+static SeverityCounts countShown(llvm::ArrayRef<Finding> findings) {
+  SeverityCounts counts;
+  for (const FindingGroup &group : groupFindings(findings)) {
+    unsigned &count = group.severity == Severity::Error     ? counts.error
+                      : group.severity == Severity::Warning ? counts.warning
+                                                            : counts.note;
+    count += group.size();
+  }
+  return counts;
+}
+
 void TextReport::writeSummary(const ModelReport &report) {
-  writeCounts(countSeverities(report.findings));
+  SeverityCounts shown = countShown(report.findings);
+  writeCounts(shown);
   unsigned all = report.certain + report.likely + report.possible;
+  unsigned hidden =
+      report.findings.size() - shown.error - shown.warning - shown.note;
+  if (hidden)
+    os << " and " << hidden << (hidden == 1 ? " that follows" : " that follow");
   if (all)
     os << " (" << report.certain << " certain, " << report.likely << " likely, "
        << report.possible << " possible";
+  if (report.consequences && !hidden)
+    os << ", " << report.consequences << " of them "
+       << (report.consequences == 1 ? "a consequence" : "consequences");
   if (all > report.findings.size())
     os << "; " << all - report.findings.size() << " not listed";
   if (all)
@@ -390,7 +410,7 @@ void TextReport::writeTotal(llvm::ArrayRef<ModelReport> reports) {
   SeverityCounts total;
   double seconds = 0;
   for (const ModelReport &report : reports) {
-    SeverityCounts counts = countSeverities(report.findings);
+    SeverityCounts counts = countShown(report.findings);
     total.error += counts.error;
     total.warning += counts.warning;
     total.note += counts.note;

@@ -69,6 +69,7 @@ static void listFindings(std::vector<Finding> findings, Certainty least,
     report.certain += finding.certainty == Certainty::Certain;
     report.likely += finding.certainty == Certainty::Likely;
     report.possible += finding.certainty == Certainty::Possible;
+    report.consequences += !finding.root.empty();
     if (finding.certainty >= least)
       report.findings.push_back(std::move(finding));
   }

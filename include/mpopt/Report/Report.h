@@ -65,6 +65,8 @@ struct ModelReport {
   std::vector<Finding> findings;
   /// By certainty, the ones that are not listed included.
   unsigned certain = 0, likely = 0, possible = 0;
+  /// Of all findings, those that follow from another.
+  unsigned consequences = 0;
   /// Tensors whose bound stays in their dtype and on which no range rule says
   /// anything; of how many.
   unsigned proved = 0, tensors = 0;

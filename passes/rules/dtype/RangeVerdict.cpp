@@ -20,6 +20,7 @@
 #include "passes/rules/range/FlushedShare.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -150,7 +151,20 @@ static std::string describeRange(const Cell &hull) {
   return "[" + formatNumber(hull.lo) + ", " + formatNumber(hull.hi) + "]";
 }
 
-/// Finite, and not lost, in every member.
+/// Whether zero instead of a tiny number breaks a reader: a logarithm, or what
+/// divides by it.
+static bool breaksAtZero(Value value, unsigned depth = 4) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isAnyOf(user, {"log", "log2", "log10", "reciprocal", "rsqrt", "pow"}) ||
+        (isAnyOf(user, {"div"}) && use.getOperandNumber() == 1))
+      return true;
+    return depth && (isa<mp::CastOp>(user) || isViewLike(user)) &&
+           breaksAtZero(user->getResult(0), depth - 1);
+  });
+}
+
+/// Finite, and not lost where that matters, in every member.
 static bool isSafe(StringRef kind, ArrayRef<Operation *> members,
                    const RangeAnalysis &ranges) {
   for (Operation *op : members)
@@ -162,7 +176,7 @@ static bool isSafe(StringRef kind, ArrayRef<Operation *> members,
           ranges.of(result).hull().empty())
         return false;
       StringRef name = op->getName().stripDialect();
-      if (!isNeverZero(name))
+      if (!isNeverZero(name) || !breaksAtZero(result))
         continue;
       // The bound: what a softplus or softmax makes of it is never zero.
       for (const Cell &cell : ranges.preRounding(result).cells())

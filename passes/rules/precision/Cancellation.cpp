@@ -116,10 +116,14 @@ void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
         .message(
             "adding and taking off " + formatNumber(getSize(ranges.of(taken))) +
             " cancels: values of " + formatNumber(size) +
-            " come back with an error of up to " +
-            formatNumber(std::round(std::min(error, 9.99) * 100)) +
-            " % of them" + (error > 9.99 ? " and more" : "") +
-            ", half of the distance of the sum's neighbours in " + format->name)
+            (error >= 1
+                 ? std::string(" are lost altogether")
+                 : " come back with an error of up to " +
+                       formatNumber(std::round(error * 100)) + " % of them") +
+            ", since the sum's neighbours in " + format->name.str() + " are " +
+            formatNumber(
+                std::ldexp(1.0, std::ilogb(whole) + 1 - int(format->digits))) +
+            " apart")
         .cause(left, "typical magnitude " + formatNumber(size))
         .cause(stored, "rounded at magnitude " + formatNumber(whole));
     fixByKeeping(finding, getElementType(stored), "the sum and the difference");

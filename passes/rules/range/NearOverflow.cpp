@@ -55,11 +55,12 @@ void NearOverflow::judge(Operation *op, Value value) {
       likelyMagnitude(sites->ranges().preRounding(value));
   if (!likely || *likely < margin * format.maxFinite)
     return;
+  double room = 100 - std::floor(*likely / format.maxFinite * 100);
   FindingBuilder finding = report(op, value);
   finding.likely().message(
       "magnitudes are expected to reach " + formatNumber(*likely) + ", " +
-      formatNumber(100 - std::floor(*likely / format.maxFinite * 100)) +
-      " % below the largest " + format.name + " value, " +
+      (room > 0 ? formatNumber(room) + " % below" : "which is rounded to") +
+      " the largest " + format.name + " value, " +
       formatNumber(format.maxFinite));
   addRange(finding, value, sites->ranges());
   addGrowth(finding, value, sites->ranges(), /*likely=*/true);

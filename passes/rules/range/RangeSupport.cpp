@@ -13,6 +13,7 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -63,8 +64,15 @@ public:
 
   void follow(Value value);
 
+  struct Step {
+    Value place;
+    std::string why;
+    double factor;
+  };
   /// From the op that breaks to where growth begins.
-  SmallVector<std::pair<Value, std::string>, 5> steps;
+  SmallVector<Step> steps;
+  /// Of many, the two ends and the largest between them.
+  void shorten(size_t most);
 
 private:
   double magnitude(Value value) const {
@@ -83,6 +91,10 @@ private:
 } // namespace
 
 Value Growth::largestOperand(Operation *op) const {
+  // A running variance is large where it makes values smaller.
+  if (isAnyOf(op, {"batch_norm", "layer_norm", "rms_norm", "group_norm",
+                   "instance_norm"}))
+    return op->getOperand(0);
   Value largest;
   double most = -1;
   for (Value operand : op->getOperands()) {
@@ -107,21 +119,21 @@ std::string Growth::describeInput(Value value) const {
 }
 
 void Growth::follow(Value value) {
-  constexpr unsigned kMostSteps = 5, kMostHops = 64;
+  constexpr unsigned kMostHops = 512;
   // Values of order one are where every model starts.
   constexpr double kOrderOne = 16, kGrows = 2;
-  for (unsigned hop = 0; hop < kMostHops && steps.size() < kMostSteps; ++hop) {
+  for (unsigned hop = 0; hop < kMostHops; ++hop) {
     Operation *op = value.getDefiningOp();
     if (!op) {
       auto argument = cast<BlockArgument>(value);
       if (isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
-        steps.push_back({value, describeInput(value)});
+        steps.push_back({value, describeInput(value), 1});
       return;
     }
     double size = magnitude(value);
     if (isConstant(value)) {
       steps.push_back(
-          {value, "constant of magnitudes up to " + formatNumber(size)});
+          {value, "constant of magnitudes up to " + formatNumber(size), 1});
       return;
     }
     Value from = largestOperand(op);
@@ -130,20 +142,39 @@ void Growth::follow(Value value) {
     double before = magnitude(from);
     bool grows = std::isfinite(before) && size >= kGrows * before;
     if (grows)
-      steps.push_back({value, "grows from " + formatNumber(before) + " to " +
-                                  formatNumber(size)});
+      steps.push_back(
+          {value,
+           "grows from " + formatNumber(before) + " to " + formatNumber(size),
+           before > 0 ? size / before : size});
     if (grows && before <= kOrderOne && !isConstant(from))
       return;
     value = from;
   }
 }
 
+void Growth::shorten(size_t most) {
+  if (steps.size() <= most)
+    return;
+  auto order = llvm::to_vector(llvm::seq<size_t>(1, steps.size() - 1));
+  llvm::stable_sort(order, [&](size_t a, size_t b) {
+    return steps[a].factor > steps[b].factor;
+  });
+  order.truncate(most - 2);
+  order.append({size_t(0), steps.size() - 1});
+  llvm::sort(order);
+  SmallVector<Step> kept;
+  for (size_t index : order)
+    kept.push_back(std::move(steps[index]));
+  steps = std::move(kept);
+}
+
 void mpopt::addGrowth(FindingBuilder &finding, Value value,
                       const RangeAnalysis &ranges, bool likely) {
   Growth growth(ranges, likely);
   growth.follow(value);
-  for (const auto &[place, why] : llvm::reverse(growth.steps))
-    finding.cause(place, why);
+  growth.shorten(5);
+  for (const auto &step : llvm::reverse(growth.steps))
+    finding.cause(step.place, step.why);
 }
 
 //===----------------------------------------------------------------------===//
