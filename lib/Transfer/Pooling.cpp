@@ -5,15 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Windows lie within channels: groups of leading axes stay. A mean stays within
-// the hull of its window but for the errors of the sum and of the division;
-// padding that counts is a part of it. Windows that lie in the padding alone
-// have no element: what a kernel makes of them (the identity of the maximum,
-// 0 / 0) is flagged where pads are as large as the kernel.
+// Windows lie within channels: groups of leading axes stay, and those of
+// spatial axes become windows where all is known. A mean stays within the hull
+// of its window but for the errors of the sum and of the division; padding that
+// counts is a part of it. Windows that lie in the padding alone have no
+// element: what a kernel makes of them (the identity of the maximum, 0 / 0) is
+// flagged where pads are as large as the kernel.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "PoolWindows.h"
 #include "ProductSupport.h"
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
@@ -43,8 +45,30 @@ struct Pool {
   std::optional<uint64_t> count;
   /// Whether some of a window may lie in padding; whether all may.
   bool padded = false, empty = false;
+  /// The spatial axes, if everything is known of them.
+  SmallVector<PoolAxis, 3> axes;
 };
 } // namespace
+
+/// The axes of windows over `input` that give `result`.
+static SmallVector<PoolAxis, 3> getAxes(const Window &window, Value input,
+                                        Value result) {
+  MaybeShape in = getShape(input), out = getShape(result);
+  size_t count = window.dims.size();
+  if (!in || !out || in->size() != out->size() || in->size() < count)
+    return {};
+  SmallVector<PoolAxis, 3> axes;
+  for (auto [index, dim] : llvm::enumerate(window.dims)) {
+    int64_t inputs = (*in)[in->size() - count + index];
+    int64_t outputs = (*out)[out->size() - count + index];
+    auto pads = window.pads(index, inputs);
+    if (inputs < 0 || outputs < 0 || dim.kernel < 1 || !pads)
+      return {};
+    axes.push_back(
+        {inputs, outputs, dim.kernel, dim.stride, dim.dilation, pads->first});
+  }
+  return axes;
+}
 
 template <typename OpT> static Pool getPool(OpT op) {
   Pool pool;
@@ -63,6 +87,7 @@ template <typename OpT> static Pool getPool(OpT op) {
   }
   pool.empty &= pool.padded;
   pool.count = count;
+  pool.axes = getAxes(window, op.getInput(), op->getResult(0));
   return pool;
 }
 
@@ -73,8 +98,11 @@ static Pool getGlobalPool(Value input) {
     return pool;
   pool.spatial = shape->size() - 2;
   if (std::optional<int64_t> count =
-          getNumElements(Shape(ArrayRef(*shape).drop_front(2))))
+          getNumElements(Shape(ArrayRef(*shape).drop_front(2)))) {
     pool.count = uint64_t(*count);
+    for (int64_t dim : ArrayRef(*shape).drop_front(2))
+      pool.axes.push_back({dim, 1, dim});
+  }
   return pool;
 }
 
@@ -117,6 +145,17 @@ static AbstractValue leadingGroups(const AbstractValue &input, Value result,
   return value;
 }
 
+/// Groups of leading axes, and windows where they are known.
+static AbstractValue windowGroups(const AbstractValue &input, Value result,
+                                  const Pool &pool, PoolBound bound) {
+  if (!pool.axes.empty() && !pool.empty &&
+      input.rank() == TransferContext::rankOf(result))
+    if (std::optional<AbstractValue> windows =
+            slideWindows(input, pool.axes, bound))
+      return *windows;
+  return leadingGroups(input, result, pool.spatial);
+}
+
 //===----------------------------------------------------------------------===//
 // Maxima
 //===----------------------------------------------------------------------===//
@@ -140,13 +179,17 @@ static void transferMaximum(Value source, const Pool &pool,
                             TransferContext &ctx) {
   const AbstractValue &input = ctx.of(source);
   Value result = ctx.op()->getResult(0);
-  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  // What may be -Inf or passed over does not keep the others from being the
+  // largest.
+  AbstractValue value = windowGroups(
+      input, result, pool,
+      input.mayBeNonFinite() ? PoolBound::Hull : PoolBound::Maximum);
   const FloatFormat *format = getFloatFormat(getElementType(source));
   for (Cell &cell : value.mutableCells()) {
     // A NaN that a kernel passes over leaves what it started from: -Inf or the
     // lowest finite number.
     if ((pool.empty || value.mayBeNonFinite()) && format) {
-      double lowest = -format->maxFinite;
+      double lowest = -ctx.functionFormat(source).maxFinite;
       cell.lo = std::min(cell.lo, lowest);
       cell.hi = std::max(cell.hi, lowest);
     }
@@ -214,7 +257,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
                          TransferContext &ctx) {
   const AbstractValue &input = ctx.of(source);
   Value result = ctx.op()->getResult(0);
-  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  AbstractValue value = windowGroups(input, result, pool, PoolBound::Hull);
   if (!pool.count) {
     // The mean of who knows how many: its sum may do anything.
     AbstractValue unknown = AbstractValue::top(value.rank());
@@ -225,23 +268,35 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
   double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
   double unit = std::ldexp(1.0, -int(format.digits));
   bool mixedInf = value.posInf && value.negInf;
-  for (Cell &cell : value.mutableCells()) {
+  // Of whole windows alone the mean is more than one of the elements.
+  std::optional<AbstractValue> means, magnitudes;
+  if (!pool.axes.empty() && !anyWindowLeaves(pool.axes)) {
+    means = slideWindows(input, pool.axes, PoolBound::Mean);
+    magnitudes = slideWindows(input, pool.axes, PoolBound::Magnitude);
+    if (means && (!magnitudes || means->dims() != value.dims()))
+      means.reset();
+  }
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
     Interval bound = getBound(cell);
     if (!bound.isEmpty()) {
-      if (zeros)
+      if (zeros && !means)
         bound = hull(bound, 0);
       double size = bound.maxAbs();
+      Interval elements = bound;
+      if (means) {
+        size = std::min(size, magnitudes->cell(group).hi);
+        bound = intersect(bound, getBound(means->cell(group)));
+      }
       double error = sumError({&format}, *pool.count, mulUp(size, count));
-      flagSum(value, addUp(mulUp(std::max(bound.hi, 0.0), count), error),
-              addUp(mulUp(std::max(-bound.lo, 0.0), count), error), format);
+      flagSum(value, addUp(mulUp(std::max(elements.hi, 0.0), count), error),
+              addUp(mulUp(std::max(-elements.lo, 0.0), count), error), format);
       // The errors of the sum, and of a division or a product with 1 / n.
-      Interval exact = bound;
       bound = bound + Interval::symmetric(divUp(error, std::max(count, 1.0)));
       bound = bound.widened(4 * unit, format.minSubnormal);
       // No rounding changes the sign of a sum of numbers of one sign.
-      if (exact.lo >= 0)
+      if (elements.lo >= 0)
         bound.lo = std::max(bound.lo, 0.0);
-      if (exact.hi <= 0)
+      if (elements.hi <= 0)
         bound.hi = std::min(bound.hi, 0.0);
     }
     cell.lo = bound.lo;

@@ -62,6 +62,8 @@ def PrintRanges : Pass<"mp-print-ranges", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"likely", "likely", "bool", "false", "print the likely tier, too">,
+    Option<"elements", "elements", "bool", "false",
+           "print all groups, not only the first few, and all digits">,
   ];
 }
 

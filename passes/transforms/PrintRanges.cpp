@@ -24,16 +24,24 @@ namespace mpopt {
 using namespace mlir;
 using namespace mpopt;
 
-/// Six digits, enough to tell 65504 from 65520.
-static std::string number(double value) {
-  if (std::isinf(value))
-    return value > 0 ? "inf" : "-inf";
-  return llvm::formatv("{0}", llvm::format("%.6g", value)).str();
-}
+namespace {
+struct Style {
+  bool likely = false, elements = false;
+
+  /// Six digits are enough to tell 65504 from 65520.
+  std::string number(double value) const {
+    if (std::isinf(value))
+      return value > 0 ? "inf" : "-inf";
+    return llvm::formatv("{0}", llvm::format("%.*g", elements ? 17 : 6, value))
+        .str();
+  }
+};
+} // namespace
 
 static void printCells(const AbstractValue &value, bool likely,
-                       llvm::raw_ostream &os) {
-  constexpr size_t kMost = 8;
+                       const Style &style, llvm::raw_ostream &os) {
+  auto number = [&](double value) { return style.number(value); };
+  const size_t kMost = style.elements ? value.groups() : 8;
   if (value.groups() > 1) {
     os << '{';
     llvm::interleave(value.dims(), os, "x");
@@ -56,10 +64,11 @@ static void printCells(const AbstractValue &value, bool likely,
 }
 
 static std::string describe(const AbstractValue &pre,
-                            const AbstractValue &stored, bool likely) {
+                            const AbstractValue &stored, const Style &style) {
+  auto number = [&](double value) { return style.number(value); };
   std::string text;
   llvm::raw_string_ostream os(text);
-  printCells(pre, /*likely=*/false, os);
+  printCells(pre, /*likely=*/false, style, os);
   if (stored.nan)
     os << " nan";
   if (stored.posInf)
@@ -73,9 +82,9 @@ static std::string describe(const AbstractValue &pre,
   if (pre.rowSum)
     os << " sum(" << pre.rowSum->axis << ") in [" << number(pre.rowSum->lo)
        << ", " << number(pre.rowSum->hi) << ']';
-  if (likely && pre.hasLikely()) {
+  if (style.likely && pre.hasLikely()) {
     os << " likely (" << toString(pre.source) << ") ";
-    printCells(pre, /*likely=*/true, os);
+    printCells(pre, /*likely=*/true, style, os);
   }
   return text;
 }
@@ -87,7 +96,8 @@ struct PrintRanges : mpopt::impl::PrintRangesBase<PrintRanges> {
   void runOnOperation() override {
     auto &ranges = getAnalysis<RangeAnalysis>();
     auto text = [&](Value value) {
-      return describe(ranges.preRounding(value), ranges.of(value), likely);
+      return describe(ranges.preRounding(value), ranges.of(value),
+                      Style{likely, elements});
     };
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (auto function = dyn_cast<FunctionOpInterface>(op))

@@ -45,3 +45,31 @@ module attributes {mp.target = "strict16"} {
     return %0 : tensor<1x1x1xf16>
   }
 }
+
+// -----
+
+// Elements that are told apart give windows that are told apart.
+func.func @windows(%x: tensor<1x1x1x4xf32> {mp.assume = {lo_elements = dense<[[[[-1.0, 0.0, 3.0, -9.0]]]]> : tensor<1x1x1x4xf64>, hi_elements = dense<[[[[1.0, 2.0, 4.0, -8.0]]]]> : tensor<1x1x1x4xf64>}}) {
+  // expected-remark @below {{{1x1x1x3} [0, 2] [3, 4] [3, 4]}}
+  %0 = mp.max_pool %x {kernel_shape = array<i64: 1, 2>} : (tensor<1x1x1x4xf32>) -> tensor<1x1x1x3xf32>
+  // Padding is no element of a maximum.
+  // expected-remark @below {{{1x1x1x3} [-1, 1] [3, 4] [-9, -8]}}
+  %1 = mp.max_pool %x {kernel_shape = array<i64: 1, 2>, strides = array<i64: 1, 2>, pads = array<i64: 0, 1, 0, 1>} : (tensor<1x1x1x4xf32>) -> tensor<1x1x1x3xf32>
+  // The mean of the ends, not one of the elements.
+  // expected-remark @below {{{1x1x1x3} [-0.5, 1.5] [1.5, 3] [-3, -2]}}
+  %2 = mp.average_pool %x {kernel_shape = array<i64: 1, 2>} : (tensor<1x1x1x4xf32>) -> tensor<1x1x1x3xf32>
+  // expected-remark @below {{[-1.75, -0.249999]}}
+  %3 = mp.global_average_pool %x : (tensor<1x1x1x4xf32>) -> tensor<1x1x1x1xf32>
+  // expected-remark @below {{[3, 4]}}
+  %4 = mp.global_max_pool %x : (tensor<1x1x1x4xf32>) -> tensor<1x1x1x1xf32>
+  return
+}
+
+// -----
+
+// A maximum that may be passed over, or -Inf, leaves the other elements.
+func.func @flagged(%x: tensor<1x1x1x2xf32> {mp.assume = {lo_elements = dense<[[[[5.0, 0.0]]]]> : tensor<1x1x1x2xf64>, hi_elements = dense<[[[[0x7FF0000000000000, 2.0]]]]> : tensor<1x1x1x2xf64>}}) {
+  // expected-remark @below {{[-3.40282e+38, inf] +inf}}
+  %0 = mp.max_pool %x {kernel_shape = array<i64: 1, 2>} : (tensor<1x1x1x2xf32>) -> tensor<1x1x1x1xf32>
+  return
+}

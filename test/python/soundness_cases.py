@@ -326,12 +326,16 @@ def pools(draw):
     _, attributes = _window(draw, rank, 7)
     x = draw.node("Add", draw.box((1, 2, *[7] * rank), scale=_scale(draw)),
                   draw.weights((2, *[1] * rank), 2))
-    draw.node("MaxPool", x, **attributes)
-    draw.node("AveragePool", x, **attributes)
-    draw.node("AveragePool", x, count_include_pad=1, **attributes)
-    draw.node("LpPool", x, p=draw.choice([1, 2, 3]), **attributes)
-    for op in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"):
-        draw.node(op, x)
+    # Groups that differ by position.
+    y = draw.node("Mul", draw.box((1, 2, *[7] * rank)), draw.weights((2, *[7] * rank), 2))
+    for z in (x, y):
+        draw.node("MaxPool", z, dilations=[draw.integer(1, 2)] * rank, **attributes)
+        draw.node("MaxPool", z, ceil_mode=1, **attributes)
+        draw.node("AveragePool", z, **attributes)
+        draw.node("AveragePool", z, count_include_pad=1, **attributes)
+        draw.node("LpPool", z, p=draw.choice([1, 2, 3]), **attributes)
+        for op in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"):
+            draw.node(op, z)
 
 
 @case

@@ -106,6 +106,8 @@ def _channels(draw, shape):
 def adaptive_pools(draw):
     size = [draw.integer(1, 7), draw.integer(1, 6)]
     x = _channels(draw, (2, 3, 7, 6))
+    if draw.integer(0, 1):  # groups that differ by position
+        x = draw.op("mul", [x, draw.weights((7, 6), 2)], np.multiply)
 
     def windows(x, pick):
         rows = [pick(x[:, :, i * 7 // size[0]:-(-(i + 1) * 7 // size[0])], 2)
