@@ -21,3 +21,13 @@ func.func @clean(%x: tensor<8xf16> {mp.assume = {lo = 0.0 : f64, hi = 15.9 : f64
   %2 = mp.sin %z : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+// In FP32 from 131072 on.
+// expected-note @below {{input in}}
+func.func @fires_f32(%x: tensor<4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0e6 : f64, mean = 5.0e5 : f64, std = 3.0e5 : f64, source = "option"}}) -> tensor<4xf32> {
+  // expected-remark-re @below {{angles up to {{.*}} apart in f32 [MP307 likely]}}
+  %0 = mp.cos %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

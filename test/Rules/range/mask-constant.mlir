@@ -59,3 +59,19 @@ func.func @clean_f32(%s: tensor<4x4xf32>, %m: tensor<4x4xi1>) -> tensor<4x4xf32>
   %p = mp.softmax %w : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %p : tensor<4x4xf32>
 }
+
+// -----
+
+// Two masks of the smallest number: the sum is -Inf in FP32 as well.
+func.func @fires_f32(%s: tensor<1x4x16x16xf32>, %m: tensor<1x1x1x16xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.3 : f64, source = "option"}}, %n: tensor<1x1x16x16xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.3 : f64, source = "option"}}) -> tensor<1x4x16x16xf32> {
+  // expected-note @below {{constant of magnitudes up to 3e+38}}
+  %least = mp.constant dense<-3.0e38> : tensor<f32>
+  %0 = mp.mul %m, %least : (tensor<1x1x1x16xf32>, tensor<f32>) -> tensor<1x1x1x16xf32>
+  %1 = mp.mul %n, %least : (tensor<1x1x16x16xf32>, tensor<f32>) -> tensor<1x1x16x16xf32>
+  // expected-warning @below {{masked scores become -Inf}}
+  %2 = mp.add %0, %1 : (tensor<1x1x1x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32>
+  %3 = mp.add %s, %2 : (tensor<1x4x16x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x4x16x16xf32>
+  // expected-warning @below {{a row whose scores are all -Inf}}
+  %4 = mp.softmax %3 : (tensor<1x4x16x16xf32>) -> tensor<1x4x16x16xf32>
+  return %4 : tensor<1x4x16x16xf32>
+}

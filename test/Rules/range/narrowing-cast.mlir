@@ -35,3 +35,26 @@ func.func @clean(%x: tensor<4xf16> {mp.assume = {lo = -6.0e4 : f64, hi = 6.0e4 :
   %1 = mp.cast %x : (tensor<4xf16>) -> tensor<4xf32>
   return %0, %1 : tensor<f16>, tensor<4xf32>
 }
+
+// -----
+
+// expected-note @below {{input in}}
+func.func @fires_f32(%x: tensor<4xf64> {mp.assume = {lo = -1.0e60 : f64, hi = 1.0e60 : f64, mean = 0.0 : f64, std = 1.0e59 : f64, source = "option"}}) -> tensor<4xf32> {
+  // expected-error @below {{cast from f64 to f32: magnitudes are expected to reach}}
+  %0 = mp.cast %x : (tensor<4xf64>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @clean_f32(%x: tensor<4xf64> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> tensor<4xf32> {
+  %0 = mp.cast %x : (tensor<4xf64>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @clean_bf16(%x: tensor<4xf32> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> tensor<4xbf16> {
+  %0 = mp.cast %x : (tensor<4xf32>) -> tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}

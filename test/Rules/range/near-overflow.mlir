@@ -36,3 +36,11 @@ module attributes {mp.thresholds = {"near-overflow" = 30000.0 : f64}} {
     return %0 : tensor<4xf16>
   }
 }
+
+// -----
+
+// FP32 has room.
+func.func @clean_f32(%x: tensor<4xf32> {mp.assume = {lo = 60000.0 : f64, hi = 65000.0 : f64, mean = 62000.0 : f64, std = 1000.0 : f64, source = "option"}}) -> tensor<4xf32> {
+  %0 = mp.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

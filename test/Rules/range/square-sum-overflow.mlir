@@ -37,3 +37,23 @@ func.func @clean(%x: tensor<4x64xf16> {mp.assume = {lo = -10.0 : f64, hi = 10.0 
   %4 = mp.square %z : (tensor<4xf16>) -> tensor<4xf16>
   return
 }
+
+// -----
+
+// expected-note @below {{input in}}
+func.func @fires_f32(%x: tensor<4x64xf32> {mp.assume = {lo = -1.0e21 : f64, hi = 1.0e21 : f64, mean = 0.0 : f64, std = 1.0e20 : f64, source = "option"}}) -> tensor<4x1xf32> {
+  // expected-error @below {{MP209 likely}}
+  // expected-note @below {{grows from}}
+  %0 = mp.square %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  // expected-error @below {{a sum of squares: }}
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf32>) -> tensor<4x1xf32>
+  return %1 : tensor<4x1xf32>
+}
+
+// -----
+
+func.func @clean_f32(%x: tensor<4x64xf32> {mp.assume = {lo = -1.0e18 : f64, hi = 1.0e18 : f64, mean = 0.0 : f64, std = 1.0e17 : f64, source = "option"}}) -> tensor<4x1xf32> {
+  %0 = mp.square %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x64xf32>) -> tensor<4x1xf32>
+  return %1 : tensor<4x1xf32>
+}

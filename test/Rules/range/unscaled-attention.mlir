@@ -70,3 +70,14 @@ func.func @clean(%q: tensor<4x16x64xf16> {mp.assume = {lo = -1000.0 : f64, hi = 
   %10 = mp.softmax %9 : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
   return
 }
+
+// -----
+
+// expected-note @below {{input in}}
+func.func @fires_f32(%q: tensor<4x16x64xf32> {mp.assume = {lo = -1.0e20 : f64, hi = 1.0e20 : f64, mean = 0.0 : f64, std = 2.0e19 : f64, source = "option"}}, %k: tensor<4x64x16xf32> {mp.assume = {lo = -9.0e19 : f64, hi = 9.0e19 : f64, mean = 0.0 : f64, std = 1.9e19 : f64, source = "option"}}) -> tensor<4x16x16xf32> {
+  // expected-error @below {{past 3.40282e+38, the largest f32 value [MP210 likely]}}
+  // expected-note @below {{grows from}}
+  %0 = mp.matmul %q, %k : (tensor<4x16x64xf32>, tensor<4x64x16xf32>) -> tensor<4x16x16xf32>
+  %1 = mp.softmax %0 : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  return %1 : tensor<4x16x16xf32>
+}

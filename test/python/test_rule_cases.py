@@ -1,0 +1,65 @@
+"""Every rule about values has a lit test that fires in each dtype in which it can, and
+is clean in each dtype.
+
+The lit tests themselves say what is found where; here only their coverage is looked
+at, by running the rule over its file."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from inference import MPOPT, ROOT
+
+OPT = MPOPT.with_name("mpopt-opt")
+LOW = {"f16", "bf16"}
+ALL = {*LOW, "f32"}
+# Where a rule can fire. Those that are not named are about 16 bits; the others are also
+# reached in FP32: its edge, its smallest number and its 24 digits.
+FIRES = dict.fromkeys(("MP201", "MP205", "MP206", "MP207", "MP208", "MP209", "MP210", "MP212",
+                       "MP213", "MP306", "MP307"), ALL)
+# Reported at the constant, in the dtype that it has in the file.
+AT_CONSTANTS = ("MP202", "MP203")
+
+FINDING = re.compile(r"^\S+?:(\d+):\d+: (?:error|warning|remark): .*\[(MP\d{3}) \w+\]$", re.M)
+FLOAT = re.compile(r"tensor<(?:[\d?]+x)*(f16|bf16|f32|f64)[,>]")
+
+
+def list_rules():
+    listing = subprocess.run([MPOPT, "--list-rules", "--format", "json"], capture_output=True,
+                             text=True, check=True).stdout
+    return [rule for rule in json.loads(listing)["rules"] if rule["id"][:3] in ("MP2", "MP3")]
+
+
+def functions(lines):
+    """Of each function: the numbers of its lines, from 1."""
+    starts = [i for i, line in enumerate(lines) if line.lstrip().startswith("func.func")]
+    for start, end in zip(starts, [*starts[1:], len(lines)]):
+        yield range(start + 1, end + 1)
+
+
+def dtypes(line):
+    return [dtype for dtype in FLOAT.findall(line)]
+
+
+@pytest.mark.parametrize("rule", list_rules(), ids=lambda rule: rule["id"])
+def test_fires_and_is_clean_in_every_dtype(rule):
+    file = ROOT / "test" / "Rules" / rule["family"] / f"{rule['name']}.mlir"
+    text = file.read_text(encoding="utf-8")
+    assert re.search(r"// RUN: .*-verify-diagnostics", text)
+    run = subprocess.run([OPT, file, "--split-input-file", f"--rule-{rule['name']}",
+                          "--mp-emit-findings"], capture_output=True, text=True, timeout=60)
+    found = {int(line) for line, name in FINDING.findall(run.stderr) if name == rule["id"]}
+    assert found, run.stderr
+    lines = text.splitlines()
+    # What an op computes in is its result's type, the last in its line.
+    fired = {dtypes(lines[number - 1])[-1] for number in found if dtypes(lines[number - 1])}
+    clean = set()
+    for numbers in functions(lines):
+        if not found & set(numbers):
+            clean |= {dtype for number in numbers if " = " in lines[number - 1]
+                      for dtype in dtypes(lines[number - 1])}
+    expected = FIRES.get(rule["id"], LOW)
+    assert fired & ALL >= expected, f"{file.name} has no finding in {expected - fired}"
+    assert fired & ALL <= expected or rule["id"] in AT_CONSTANTS, f"{rule['id']} fires in {fired - expected}"
+    assert clean >= ALL, f"{file.name} has no clean function in {ALL - clean}"
