@@ -62,6 +62,10 @@ void setNorm(AbstractValue &value, int64_t axis, double bound, int64_t count);
 void refineAffine(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);
 
+/// a cos(t) + b sin(t) (Rotation.cpp).
+void refineRotation(mlir::Operation *op, AbstractValue &value,
+                    TransferContext &ctx);
+
 /// x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);

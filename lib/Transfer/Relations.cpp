@@ -14,7 +14,7 @@
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
 // Quotients by a norm of the own row are in RowScale.cpp, sums in which values
-// cancel in Affine.cpp.
+// cancel in Affine.cpp, rotations in Rotation.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -286,8 +286,12 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       .Case([&](mp::SubOp sub) {
         refineDifference(sub, value, ctx);
         refineAffine(sub, value, ctx);
+        refineRotation(sub, value, ctx);
       })
-      .Case([&](mp::AddOp add) { refineAffine(add, value, ctx); })
+      .Case([&](mp::AddOp add) {
+        refineAffine(add, value, ctx);
+        refineRotation(add, value, ctx);
+      })
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
         refineSquares(sum, value, ctx);

@@ -114,3 +114,118 @@ func.func @silu(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mp.mul %x, %s {mp.idiom = #mp.idiom<"silu", 0, true>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// What is added and taken off again leaves what was there, up to the roundings.
+func.func @affine(%x: tensor<2x4xf32> {mp.assume = {lo = -50.0 : f64, hi = 50.0 : f64, mean = 0.0 : f64, std = 10.0 : f64, source = "option"}}, %z: tensor<4xf32> {mp.assume = {lo = -50.0 : f64, hi = 50.0 : f64, mean = 0.0 : f64, std = 10.0 : f64, source = "option"}}) -> tensor<2x4xf32> {
+  %two = mp.constant dense<2.0> : tensor<f32>
+  %c = mp.constant dense<1000.0> : tensor<f32>
+  // expected-remark @below {{[-100, 100]}}
+  %0 = mp.sub %x, %z : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // x, broadcast as it was.
+  // expected-remark @below {{[-50, 50]}}
+  %1 = mp.add %0, %z : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // expected-remark-re @below {{[-{{[0-9.]+}}e-06, {{[0-9.]+}}e-06]}}
+  %2 = mp.sub %1, %x : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  // 2 (x + 1000) - 2000: the factor is exact, the sums are not.
+  %3 = mp.add %x, %c : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %4 = mp.mul %3, %two : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %5 = mp.add %c, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  // expected-remark @below {{[-100, 100]}}
+  %6 = mp.sub %4, %5 : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  // -(z - x) - x is -z.
+  %7 = mp.sub %z, %x : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %8 = mp.neg %7 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{[-50, 50]}}
+  %9 = mp.sub %8, %x : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  // Another value stays, and so do elements in another order.
+  // expected-remark @below {{[-150, 150]}}
+  %10 = mp.add %0, %x : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %11 = mp.transpose %x {perm = array<i64: 1, 0>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %shape = mp.constant dense<[2, 4]> : tensor<2xi64>
+  %12 = mp.reshape %11, %shape : (tensor<4x2xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  %13 = mp.add %x, %z : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{[-150, 150]}}
+  %14 = mp.sub %13, %12 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+
+// -----
+
+// In FP16 the roundings are larger, and what they lose stays lost: 65504 + x.
+func.func @affine_half(%x: tensor<4xf16> {mp.assume = {lo = -2.0 : f64, hi = 2.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}, %z: tensor<4xf16> {mp.assume = {lo = -1000.0 : f64, hi = 1000.0 : f64, mean = 0.0 : f64, std = 100.0 : f64, source = "option"}}, %big: tensor<4xf16> {mp.assume = {lo = -65000.0 : f64, hi = 65000.0 : f64, mean = 0.0 : f64, std = 100.0 : f64, source = "option"}}) -> tensor<4xf16> {
+  %0 = mp.add %x, %z : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // expected-remark @below {{[-2.49}}
+  %1 = mp.sub %0, %z : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // A sum that may be infinite stays that: Inf - 65000.
+  %2 = mp.add %big, %big : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // expected-remark @below {{[-65024.1, 65024.1] +inf -inf}}
+  %3 = mp.sub %2, %big : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %1 : tensor<4xf16>
+}
+
+// -----
+
+// A variance, but for its rounding; of another value it is none.
+func.func @variance(%x: tensor<2x64xf32>, %y: tensor<2x64xf32>) -> tensor<2x1xf32> {
+  %square = mp.mul %x, %x : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  %squares = mp.reduce_mean %square {axes = array<i64: -1>, keep_dims = true} : (tensor<2x64xf32>) -> tensor<2x1xf32>
+  %mean = mp.reduce_mean %x {axes = array<i64: -1>, keep_dims = true} : (tensor<2x64xf32>) -> tensor<2x1xf32>
+  %centre = mp.mul %mean, %mean : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  // expected-remark-re @below {{[-0.00{{[0-9]+}}, 100}}
+  %0 = mp.sub %squares, %centre : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  %other = mp.reduce_mean %y {axes = array<i64: -1>, keep_dims = true} : (tensor<2x64xf32>) -> tensor<2x1xf32>
+  %wrong = mp.mul %other, %other : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  // expected-remark @below {{[-100}}
+  %1 = mp.sub %squares, %wrong : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  return %0 : tensor<2x1xf32>
+}
+
+// -----
+
+// No element is larger than its row's largest magnitude.
+func.func @by_maximum(%x: tensor<2x64xf16>, %y: tensor<2x64xf16>) -> tensor<2x64xf16> {
+  %eps = mp.constant dense<1.0e-7> : tensor<f16>
+  %abs = mp.abs %x : (tensor<2x64xf16>) -> tensor<2x64xf16>
+  %max = mp.reduce_max %abs {axes = array<i64: -1>, keep_dims = true} : (tensor<2x64xf16>) -> tensor<2x1xf16>
+  %guarded = mp.add %max, %eps : (tensor<2x1xf16>, tensor<f16>) -> tensor<2x1xf16>
+  // expected-remark-re @below {{[-{{[12]\.[0-9]+}}, {{[12]\.[0-9]+}}]}}
+  %0 = mp.div %x, %guarded : (tensor<2x64xf16>, tensor<2x1xf16>) -> tensor<2x64xf16>
+  // expected-remark @below {{e+07}}
+  %1 = mp.div %y, %guarded : (tensor<2x64xf16>, tensor<2x1xf16>) -> tensor<2x64xf16>
+  return %0 : tensor<2x64xf16>
+}
+
+// -----
+
+// A rotation makes no pair longer, and a row with equal angles in its halves not
+// either.
+func.func @rotary(%q: tensor<2x4x16x8xf32>, %f: tensor<2x1x16x4xf32>) -> tensor<2x4x16x8xf32> {
+  %unit = mp.rms_norm %q {epsilon = 1.0e-5 : f64} : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+  %t = mp.concat %f, %f {axis = -1 : i64} : (tensor<2x1x16x4xf32>, tensor<2x1x16x4xf32>) -> tensor<2x1x16x8xf32>
+  %c = mp.cos %t : (tensor<2x1x16x8xf32>) -> tensor<2x1x16x8xf32>
+  %s = mp.sin %t : (tensor<2x1x16x8xf32>) -> tensor<2x1x16x8xf32>
+  %straight = mp.mul %unit, %c : (tensor<2x4x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x4x16x8xf32>
+  %lo = mp.slice %unit {axes = array<i64: 3>, starts = array<i64: 0>, ends = array<i64: 4>, steps = array<i64: 1>} : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x4xf32>
+  %hi = mp.slice %unit {axes = array<i64: 3>, starts = array<i64: 4>, ends = array<i64: 9223372036854775807>, steps = array<i64: 1>} : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x4xf32>
+  %minus = mp.neg %hi : (tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
+  %turned = mp.concat %minus, %lo {axis = -1 : i64} : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x8xf32>
+  %across = mp.mul %turned, %s : (tensor<2x4x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x4x16x8xf32>
+  // sqrt(8), as before.
+  // expected-remark @below {{norm(3) <= 2.828}}
+  %0 = mp.add %straight, %across : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+  // Halves the wrong way round: no rotation of rows, but of numbers.
+  %swapped = mp.concat %minus, %hi {axis = -1 : i64} : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x8xf32>
+  %other = mp.mul %swapped, %s : (tensor<2x4x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x4x16x8xf32>
+  // expected-remark @below {{[-4.00}}
+  %1 = mp.add %straight, %other : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+  // Of another angle.
+  %u = mp.cos %f : (tensor<2x1x16x4xf32>) -> tensor<2x1x16x4xf32>
+  %v = mp.sin %lo : (tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
+  %a = mp.mul %lo, %u : (tensor<2x4x16x4xf32>, tensor<2x1x16x4xf32>) -> tensor<2x4x16x4xf32>
+  %b = mp.mul %hi, %v : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
+  // expected-remark @below {{[-5.65}}
+  %2 = mp.sub %a, %b : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
+  return %0 : tensor<2x4x16x8xf32>
+}
