@@ -16,6 +16,7 @@ import soundness_ir
 import soundness_ir_cases
 import soundness_ir_layers
 import soundness_more_cases
+import soundness_relations
 import soundness_rows
 from soundness_counts import Counts
 
@@ -30,6 +31,8 @@ LISTS = {
     "primitives": soundness_cases,
     # normalisations, softmax and recurrent cells
     "rows": soundness_rows,
+    # values that occur several times in a sum or quotient
+    "relations": soundness_relations,
     # reductions, resampling, signals, lists, quantisation and losses
     "composites": soundness_composites,
     # the other ONNX and com.microsoft ops
