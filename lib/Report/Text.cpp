@@ -82,7 +82,7 @@ listTypes(const std::map<std::string, unsigned> &countByType) {
 
 static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
   return llvm::equal(lhs.fixes, rhs.fixes, [](const Fix &a, const Fix &b) {
-    return a.text == b.text && a.safe == b.safe;
+    return a.text == b.text && a.safe == b.safe && a.tried == b.tried;
   });
 }
 
@@ -241,12 +241,24 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
 }
 
 void TextReport::writeFixes(const Finding &finding, unsigned indent) {
+  bool helps = false, failed = false;
   for (const Fix &fix : finding.fixes) {
+    helps |= !fix.tried || fix.safe;
+    failed |= fix.tried && !fix.safe;
+    // What was tried and does not help is no advice.
+    if (fix.tried && !fix.safe)
+      continue;
     os.indent(indent);
     style.dim("= ");
-    StringRef label = fix.safe ? "safe fix: " : "or: ";
+    StringRef label = fix.safe ? "safe fix: " : "or, not tried: ";
     os << label;
     style.wrap(fix.text, indent + 4, indent + 2 + label.size());
+  }
+  if (failed && !helps) {
+    os.indent(indent);
+    style.dim("= ");
+    style.wrap("tried, and no help alone: " + finding.fixes.front().text,
+               indent + 4, indent + 2);
   }
 }
 

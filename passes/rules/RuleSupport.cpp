@@ -50,7 +50,7 @@ FindingBuilder::FindingBuilder(FindingList &list, const RuleInfo &rule,
   finding.tensor = getTensorName(value);
   finding.dtype = getDtypeName(getElementType(value));
   finding.location = getSource(op);
-  list.entries.push_back({std::move(finding), op, value, {}, {}});
+  list.entries.push_back({std::move(finding), op, value, {}, {}, {}});
 }
 
 FindingBuilder &FindingBuilder::severity(Severity severity) {
@@ -85,8 +85,9 @@ FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
 }
 
 FindingBuilder &FindingBuilder::fix(StringRef kind, bool safe,
-                                    const Twine &text) {
+                                    const Twine &text, FixAction action) {
   entry().finding.fixes.push_back({kind.str(), safe, text.str()});
+  entry().actions.push_back(std::move(action));
   return *this;
 }
 
@@ -183,14 +184,21 @@ class CollectFindings
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CollectFindings)
 
-  explicit CollectFindings(std::vector<Finding> &out) : out(out) {}
+  CollectFindings(std::vector<FindingList::Entry> &out, bool wantFingerprints)
+      : out(out), wantFingerprints(wantFingerprints) {}
   StringRef getName() const override { return "CollectFindings"; }
 
   void runOnOperation() override {
     FindingList &list = getAnalysis<FindingList>();
     markAllAnalysesPreserved();
-    if (list.entries.empty())
-      return;
+    if (wantFingerprints && !list.entries.empty())
+      addFingerprints(list);
+    out = std::move(list.entries);
+    list.entries.clear();
+  }
+
+private:
+  void addFingerprints(FindingList &list) {
     Fingerprints fingerprints(getOperation());
     llvm::StringMap<unsigned> seen;
     for (FindingList::Entry &entry : list.entries) {
@@ -207,16 +215,15 @@ public:
     for (FindingList::Entry &entry : list.entries)
       if (const Finding *root = entry.root ? roots.lookup(entry.root) : nullptr)
         entry.finding.root = root->fingerprint;
-    for (FindingList::Entry &entry : list.entries)
-      out.push_back(std::move(entry.finding));
-    list.entries.clear();
   }
 
-private:
-  std::vector<Finding> &out;
+  std::vector<FindingList::Entry> &out;
+  bool wantFingerprints;
 };
 } // namespace
 
-std::unique_ptr<Pass> mpopt::createCollectFindings(std::vector<Finding> &out) {
-  return std::make_unique<CollectFindings>(out);
+std::unique_ptr<Pass>
+mpopt::createCollectFindings(std::vector<FindingList::Entry> &out,
+                             bool wantFingerprints) {
+  return std::make_unique<CollectFindings>(out, wantFingerprints);
 }

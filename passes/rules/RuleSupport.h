@@ -25,6 +25,8 @@
 #ifndef MPOPT_PASSES_RULES_RULESUPPORT_H
 #define MPOPT_PASSES_RULES_RULESUPPORT_H
 
+#include "passes/transforms/fixes/Fix.h"
+
 #include "mpopt/Analysis/Names.h"
 #include "mpopt/Report/Finding.h"
 
@@ -55,6 +57,8 @@ public:
     mlir::Value value;
     /// Where each of the finding's causes is.
     std::vector<mlir::Location> causeLocations;
+    /// For each of the finding's fixes, how it can be tried.
+    std::vector<FixAction> actions = {};
     /// The value whose MP2 finding this one follows from; null for a root. Its
     /// fingerprint is looked up when all findings are there.
     mlir::Value root = {};
@@ -83,8 +87,12 @@ public:
   /// "TENSOR (OP): ".
   FindingBuilder &cause(mlir::Value value, const llvm::Twine &why);
   FindingBuilder &cause(mlir::Operation *op, const llvm::Twine &why);
-  /// Safe ones first; kinds are listed in Finding.h.
-  FindingBuilder &fix(llvm::StringRef kind, bool safe, const llvm::Twine &text);
+  /// The best first; kinds are listed in Finding.h. `safe`: it is meant to
+  /// change the results in no other way than by rounding; whether it does is
+  /// tried by `action`. Without one, a `keep-fp32` is tried on the finding's
+  /// own ops, another kind of fix is not tried.
+  FindingBuilder &fix(llvm::StringRef kind, bool safe, const llvm::Twine &text,
+                      FixAction action = {});
 
   /// Default: the value's own. What the finding is about where that is neither
   /// operand nor result of the op (a constant behind views of it).
@@ -135,9 +143,11 @@ OpRef getOpRef(mlir::Operation *op);
 /// File and line of the op in the model's source, if the model has them.
 std::optional<SourceLine> getSource(mlir::Operation *op);
 
-/// Moves the findings out of the pass manager at its end, with fingerprints, in
-/// the order in which they were reported.
-std::unique_ptr<mlir::Pass> createCollectFindings(std::vector<Finding> &out);
+/// Moves the findings out of the pass manager at its end, in the order in which
+/// they were reported; with fingerprints and roots, unless they are not wanted.
+std::unique_ptr<mlir::Pass>
+createCollectFindings(std::vector<FindingList::Entry> &out,
+                      bool wantFingerprints = true);
 
 } // namespace mpopt
 

@@ -114,11 +114,20 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     if (llvm::Error error = writeOutput(
             options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
       return error;
-  if (!options.keepFile.empty())
-    return writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
-      writeKeepList(os, report.findings);
-    });
-  return llvm::Error::success();
+  if (options.keepFile.empty())
+    return llvm::Error::success();
+  unsigned leftOut = 0;
+  llvm::Error error = writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
+    leftOut =
+        writeKeepList(os, options.keepFile, result->keep, imported.unnamed);
+  });
+  if (leftOut)
+    report.warnings.push_back(
+        std::to_string(leftOut) +
+        " of the ops to keep in FP32 have no name in the file, by which a "
+        "converter could find them, and are left out of '" +
+        options.keepFile + "'");
+  return error;
 }
 
 // Nothing if the model was at fault, after saying so.

@@ -55,7 +55,9 @@ what is written:
   --safe-input             how far each float input may be scaled before there
                            is an overflow
   --dump-ranges FILE       every tensor's bounds, as JSON
-  --keep-fp32 FILE         the ops to keep in FP32, as JSON
+  --keep-fp32 FILE         the ops to keep in FP32, as JSON, or for converters:
+                           *.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime),
+                           *.occ.json (onnxconverter-common)
 
   --jobs N                 threads (default: all)
   --version, --help

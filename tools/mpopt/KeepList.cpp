@@ -9,38 +9,72 @@
 
 #include "mpopt/Report/JsonSupport.h"
 
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mpopt;
+using llvm::StringRef;
+using llvm::json::OStream;
 
-void mpopt::writeKeepList(llvm::raw_ostream &os,
-                          llvm::ArrayRef<Finding> findings) {
-  // By scope and name, in the model's order.
-  llvm::MapVector<std::pair<std::string, std::string>,
-                  std::vector<const Finding *>,
-                  std::map<std::pair<std::string, std::string>, unsigned>>
-      ops;
-  for (const Finding &finding : findings)
-    if (llvm::any_of(finding.fixes,
-                     [](const Fix &fix) { return fix.kind == "keep-fp32"; }))
-      ops[{finding.op.scope, finding.op.name}].push_back(&finding);
-
-  llvm::json::OStream json(os, /*IndentSize=*/2);
+static void writeOps(llvm::raw_ostream &os, llvm::ArrayRef<KeptOpRef> ops) {
+  OStream json(os, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("schema", "mpopt-keep/1");
     json.attributeArray("ops", [&] {
-      for (const auto &[op, reasons] : ops)
+      for (const KeptOpRef &kept : ops)
         json.object([&] {
-          json.attribute("name", jsonText(op.second));
-          json.attribute("type", jsonText(reasons.front()->op.type));
+          json.attribute("name", jsonText(kept.op.name));
+          json.attribute("type", jsonText(kept.op.type));
           json.attributeArray("why", [&] {
-            for (const Finding *finding : reasons)
-              json.value(finding->fingerprint);
+            for (const std::string &print : kept.why)
+              json.value(print);
           });
         });
     });
   });
   json.flush();
+}
+
+// A regular expression that matches the name and nothing else; Python's
+// re.match anchors it in front.
+static void writePattern(llvm::raw_ostream &os, StringRef name) {
+  for (char c : name) {
+    if (StringRef("\\^$.|?*+()[]{}").contains(c))
+      os << '\\';
+    os << c;
+  }
+  os << "$\n";
+}
+
+unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
+                              llvm::ArrayRef<KeptOpRef> ops,
+                              const llvm::StringSet<> &unnamed) {
+  bool patterns = file.ends_with(".autocast.txt");
+  bool arguments = file.ends_with(".ort.json") || file.ends_with(".occ.json");
+  if (!patterns && !arguments) {
+    writeOps(os, ops);
+    os << '\n';
+    return 0;
+  }
+  unsigned leftOut = 0;
+  llvm::SetVector<StringRef> names;
+  for (const KeptOpRef &kept : ops)
+    if (unnamed.contains(kept.op.name))
+      ++leftOut;
+    else
+      names.insert(kept.op.name);
+  if (patterns) {
+    for (StringRef name : names)
+      writePattern(os, name);
+    return leftOut;
+  }
+  OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attributeArray("node_block_list", [&] {
+      for (StringRef name : names)
+        json.value(jsonText(name));
+    });
+  });
+  json.flush();
   os << '\n';
+  return leftOut;
 }

@@ -8,16 +8,23 @@
 #ifndef MPOPT_TOOLS_MPOPT_KEEPLIST_H
 #define MPOPT_TOOLS_MPOPT_KEEPLIST_H
 
-#include "mpopt/Report/Finding.h"
+#include "Pipeline.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mpopt {
 
-/// `mpopt-keep/1`: the ops of the findings that name `keep-fp32` among their
-/// fixes, each once, with the fingerprints of these findings.
-void writeKeepList(llvm::raw_ostream &os, llvm::ArrayRef<Finding> findings);
+/// Writes the ops in the form that the file's name asks for:
+///   *.autocast.txt  ModelOpt's `--nodes_to_exclude`: a pattern a line
+///   *.ort.json      keyword arguments of onnxruntime.transformers.float16's
+///                   convert_float_to_float16
+///   *.occ.json      the same of onnxconverter_common.float16's
+///   others          `mpopt-keep/1`
+/// Converters find nodes by their names: those whose names are in `unnamed`
+/// were made up here, and are left out. How many were is returned.
+unsigned writeKeepList(llvm::raw_ostream &os, llvm::StringRef file,
+                       llvm::ArrayRef<KeptOpRef> ops,
+                       const llvm::StringSet<> &unnamed);
 
 } // namespace mpopt
 

@@ -242,10 +242,6 @@ Error Validator::checkReporting() {
   if (line.keepFp32.getNumOccurrences() && options.keepFile.empty())
     return fail("--keep-fp32: the file name is empty");
   StringRef keep = options.keepFile;
-  for (StringRef suffix : {".autocast.txt", ".ort.json", ".occ.json"})
-    if (keep.ends_with(suffix))
-      return fail("--keep-fp32: the form '*" + suffix +
-                  "' comes in a later release");
   // One stream, one document.
   std::set<std::string> outputs;
   for (StringRef file :

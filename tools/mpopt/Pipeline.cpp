@@ -11,6 +11,8 @@
 
 #include "Pipeline.h"
 
+#include "FixTrial.h"
+
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/Proved.h"
 #include "passes/rules/range/SafeInput.h"
@@ -50,16 +52,13 @@ static void addTransforms(const Options &options, OpPassManager &passes) {
   passes.addPass(createApplyPrecision(precision));
 }
 
-static void addRules(const Options &options, OpPassManager &passes) {
-  registerRulesPasses();
-  for (const RuleInfo *rule : options.rules) {
-    const PassInfo *pass = PassInfo::lookup("rule-" + std::string(rule->name));
-    assert(pass && "every record of Rules.td has a pass");
-    LogicalResult added = pass->addToPipeline(
-        passes, "", [](const Twine &) { return failure(); });
-    (void)added;
-    assert(succeeded(added) && "rules have no options");
-  }
+static void addRule(const RuleInfo &rule, OpPassManager &passes) {
+  const PassInfo *pass = PassInfo::lookup("rule-" + std::string(rule.name));
+  assert(pass && "every record of Rules.td has a pass");
+  LogicalResult added =
+      pass->addToPipeline(passes, "", [](const Twine &) { return failure(); });
+  (void)added;
+  assert(succeeded(added) && "rules have no options");
 }
 
 namespace {
@@ -126,10 +125,36 @@ private:
 };
 } // namespace
 
+// By op of the model: one may have become several.
+static std::vector<KeptOpRef>
+describePlan(ModuleOp module, const KeepPlan &plan,
+             llvm::ArrayRef<FindingList::Entry> entries) {
+  llvm::MapVector<std::pair<std::string, std::string>, KeptOpRef,
+                  std::map<std::pair<std::string, std::string>, unsigned>>
+      byName;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto kept = plan.find(op);
+    if (kept == plan.end())
+      return;
+    OpRef name = getOpRef(op);
+    KeptOpRef &entry = byName[{name.scope, name.name}];
+    entry.op = std::move(name);
+    for (size_t reason : kept->second)
+      if (const std::string &print = entries[reason].finding.fingerprint;
+          !llvm::is_contained(entry.why, print))
+        entry.why.push_back(print);
+  });
+  std::vector<KeptOpRef> list;
+  for (auto &[name, entry] : byName)
+    list.push_back(std::move(entry));
+  return list;
+}
+
 llvm::Expected<PipelineResult>
 mpopt::runPipeline(const Options &options, ModuleOp module,
                    llvm::function_ref<void(const RangeAnalysis &)> dump) {
   PipelineResult result;
+  std::vector<FindingList::Entry> entries;
   setOptions(options, module);
   std::string firstError;
   ScopedDiagnosticHandler handler(
@@ -145,15 +170,41 @@ mpopt::runPipeline(const Options &options, ModuleOp module,
   // What comes out of the importer was verified; rules change nothing.
   passes.enableVerifier(false);
   addTransforms(options, passes);
-  addRules(options, passes);
+  registerRulesPasses();
+  for (const RuleInfo *rule : options.rules)
+    addRule(*rule, passes);
   passes.addPass(std::make_unique<SumUp>(result));
-  passes.addPass(createCollectFindings(result.findings));
+  passes.addPass(createCollectFindings(entries));
   if (!options.rangesFile.empty())
     passes.addPass(std::make_unique<DumpRanges>(dump));
   if (options.safeInput)
     passes.addPass(std::make_unique<FindScales>(result.safeScales));
-  if (succeeded(passes.run(module)))
-    return result;
-  return llvm::createStringError(firstError.empty() ? "the analysis failed"
-                                                    : firstError);
+  auto fail = [&] {
+    return llvm::createStringError(firstError.empty() ? "the analysis failed"
+                                                      : firstError);
+  };
+  if (failed(passes.run(module)))
+    return fail();
+
+  auto rules =
+      [&](ModuleOp copy) -> llvm::Expected<std::vector<FindingList::Entry>> {
+    std::vector<FindingList::Entry> found;
+    PassManager again(module.getContext());
+    again.enableVerifier(false);
+    for (const RuleInfo &rule : getRules())
+      addRule(rule, again);
+    again.addPass(createCollectFindings(found, /*wantFingerprints=*/false));
+    if (failed(again.run(copy)))
+      return fail();
+    return found;
+  };
+  llvm::Expected<KeepPlan> plan =
+      tryFixes(module, entries, options.minCertainty,
+               options.rules.size() == getRules().size(), rules);
+  if (!plan)
+    return plan.takeError();
+  result.keep = describePlan(module, *plan, entries);
+  for (FindingList::Entry &entry : entries)
+    result.findings.push_back(std::move(entry.finding));
+  return result;
 }

@@ -17,10 +17,20 @@
 
 namespace mpopt {
 
+/// An op to keep in FP32.
+struct KeptOpRef {
+  OpRef op;
+  /// Fingerprints of the findings that it is kept for.
+  std::vector<std::string> why;
+};
+
 /// What the stages leave behind.
 struct PipelineResult {
   /// Of all certainties.
   std::vector<Finding> findings;
+  /// What to keep in FP32 against the listed warnings and errors, in the
+  /// model's order.
+  std::vector<KeptOpRef> keep;
   /// With `--safe-input`.
   std::vector<SafeScale> safeScales;
 
@@ -30,7 +40,8 @@ struct PipelineResult {
   std::string target, targetSummary;
 };
 
-/// Recognises idioms, applies the precision, runs the selected rules. With
+/// Recognises idioms, applies the precision, runs the selected rules, and tries
+/// the fixes of the findings that are listed. With
 /// `--dump-ranges`, `dump` is called with the ranges that the rules saw. The
 /// error is one line.
 llvm::Expected<PipelineResult>

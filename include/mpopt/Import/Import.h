@@ -16,6 +16,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <cstdint>
 #include <map>
@@ -66,6 +67,8 @@ struct ImportResult {
   uint64_t parameters = 0; ///< elements of all initializers
   std::vector<std::string> inputs, outputs;
   std::vector<std::string> dimNames; ///< symbolic dims, sorted
+  /// Names that nodes without one were given here.
+  llvm::StringSet<> unnamed;
   /// Files of external weights that are not there, and how many tensors each
   /// should hold. Their constants refer to the file all the same: a reader gets
   /// an error from WeightStore, to be taken as "values unknown".

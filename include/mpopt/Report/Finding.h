@@ -52,12 +52,15 @@ struct Cause {
 };
 
 /// What to do. `kind` is a word for tools (`keep-fp32`, `change-constant`,
-/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`); a `safe` one
-/// does not change the model's results beyond rounding.
+/// `clamp`, `reorder`, `remove-cast`, `explicit-cast`, `change-op`,
+/// `change-dtype`).
 struct Fix {
   std::string kind;
+  /// It was tried: the analysis, run again with it, no longer has the finding
+  /// and has no new one that is as severe.
   bool safe = false;
   std::string text;
+  bool tried = false;
 };
 
 struct SourceLine {

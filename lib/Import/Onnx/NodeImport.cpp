@@ -29,6 +29,8 @@ NodeInfo ModelImporter::describe(const onnx::NodeProto &node, unsigned index,
   if (scope.frame->location)
     return {node, std::move(name), domain, opset,
             Location(scope.frame->location)};
+  if (node.name().empty())
+    result.unnamed.insert(name);
   std::string path = scope.path, module = readModulePath(node);
   if (!module.empty())
     path += (path.empty() ? "" : "/") + module;

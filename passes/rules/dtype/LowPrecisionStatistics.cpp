@@ -65,6 +65,8 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
   auto training = op->getAttrOfType<BoolAttr>("training");
   bool updates = training && training.getValue();
   std::string dtype = getDtypeName(type);
+  FixAction statistics = FixAction::keep({op});
+  statistics.operands = {op->getNumOperands() - 2, op->getNumOperands() - 1};
   report(op, op->getResult(0))
       .dtype(type)
       // Rounded once, they do little harm; updated in 16 bits, they freeze.
@@ -78,7 +80,8 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
       .cause(statistic, "is " + getDtypeName(type))
       .fix("keep-fp32", /*safe=*/true,
            "keep the statistics in f32; kernels take them beside a " +
-               getDtypeName(type) + " input");
+               getDtypeName(type) + " input",
+           statistics);
 }
 
 static bool isSquare(Value value) {

@@ -66,7 +66,8 @@ void TooLateUpcast::judge(mp::CastOp cast) {
                "is " + getDtypeName(getElementType(down.getInput())))
         .cause(down.getOperation(), "rounds it to " + from)
         .fix("remove-cast", /*safe=*/true,
-             "use the tensor as it was before the cast to " + from);
+             "use the tensor as it was before the cast to " + from,
+             FixAction::skip(cast));
     return;
   }
   if (!isKeptWide(maker) || !get16BitCompute(maker))

@@ -81,6 +81,9 @@ void ConstantOverflow::judge(const ConstantUse &use) {
                                becomes
                          : "values of the constant become " + becomes;
   what += " in " + dtype;
+  auto limit = FixAction::onConstants(FixAction::Kind::LimitConstant,
+                                      {use.value().getDefiningOp()},
+                                      format.maxFinite / 2);
   if (mask == MaskUse::Added) {
     finding.severity(Severity::Warning)
         .message(what + ": as a mask it works until a whole row is masked, "
@@ -89,7 +92,8 @@ void ConstantOverflow::judge(const ConstantUse &use) {
         .fix("change-constant", /*safe=*/true,
              "mask with a value that " + dtype +
                  " holds and that leaves room for the scores, such as " +
-                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)");
+                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
+             limit);
     return;
   }
   if (mask == MaskUse::Multiplied) {
@@ -100,7 +104,8 @@ void ConstantOverflow::judge(const ConstantUse &use) {
         .fix("change-constant", /*safe=*/true,
              "multiply with a value that " + dtype +
                  " holds and that leaves room for the scores, such as " +
-                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)");
+                 formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
+             limit);
     return;
   }
   finding

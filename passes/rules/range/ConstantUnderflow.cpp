@@ -102,6 +102,12 @@ static void addPath(FindingBuilder &finding, const Guarded &guarded) {
                                       " that the constant guards" + more);
 }
 
+static FixAction raise(const ConstantUse &use, const FloatFormat &format) {
+  return FixAction::onConstants(FixAction::Kind::RaiseConstant,
+                                {use.value().getDefiningOp()},
+                                format.minNormal);
+}
+
 void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
                                       const Guarded &guarded) {
   const FloatFormat &format = *getFloatFormat(use.type);
@@ -116,13 +122,18 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
                           "at most half the smallest " + dtype + " value, " +
                               formatNumber(format.minSubnormal)));
   addPath(finding, guarded);
+  SmallVector<Operation *> kept(guarded.guard.path.begin(),
+                                guarded.guard.path.end());
+  kept.push_back(guarded.guard.op);
   finding
       .fix("keep-fp32", /*safe=*/true,
            "compute the guarded " + describeOp(guarded.guard.op) +
-               " and the sum in front of it in f32")
+               " and the sum in front of it in f32",
+           FixAction::keep(kept))
       .fix("change-constant", /*safe=*/false,
            "raise the epsilon to " + formatNumber(format.minNormal) +
-               " or more, the smallest normal value");
+               " or more, the smallest normal value",
+           raise(use, format));
 }
 
 /// An epsilon that keeps a few bits: gone where hardware flushes subnormals.
@@ -138,7 +149,8 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
           ": it keeps few bits, and is 0 where hardware flushes subnormals")
       .cause(guarded.guard.op, "is what it guards")
       .fix("change-constant", /*safe=*/false,
-           "raise it to " + formatNumber(format.minNormal) + " or more");
+           "raise it to " + formatNumber(format.minNormal) + " or more",
+           raise(use, format));
 }
 
 void ConstantUnderflow::reportShare(const ConstantUse &use) {

@@ -8,7 +8,8 @@
 // A constant is used in a narrower format where a cast of it, of whatever
 // origin, through ops that only move its elements, has one. Where the whole
 // model is stored in a format (`mp.precision` fp16 or bf16) so are parameters
-// that an op takes in a dtype of their own, without a cast to show it.
+// that an op takes in a dtype of their own, without a cast to show it,
+// unless the op is one that a fix keeps in FP32 (`mp.kept`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +95,7 @@ static UsesByType collectUses(mp::ConstantOp constant, Type storage) {
     return uses;
   for (OpOperand &use : constant.getResult().getUses())
     if (isa<PrecisionOpInterface>(use.getOwner()) &&
-        !isa<mp::CastOp>(use.getOwner()))
+        !isa<mp::CastOp>(use.getOwner()) && !use.getOwner()->hasAttr("mp.kept"))
       uses[storage].push_back(&use);
   return uses;
 }

@@ -49,6 +49,19 @@ static Value getDivisor(Operation *op) {
   return {};
 }
 
+/// Of one sign only: a divisor of both is not clamped by a limit.
+static FixAction clampAwayFromZero(Operation *op, Value divisor,
+                                   const Cell &hull,
+                                   const FloatFormat &format) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  unsigned index = llvm::find(op->getOperands(), divisor).getIndex();
+  if (hull.lo >= 0)
+    return FixAction::clamp(op, index, format.minNormal, kInf);
+  if (hull.hi <= 0)
+    return FixAction::clamp(op, index, -kInf, -format.minNormal);
+  return {};
+}
+
 void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   Value divisor = getDivisor(op);
   if (!divisor || !isa<FloatType>(getElementType(divisor)) ||
@@ -77,5 +90,6 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
   finding.fix("clamp", /*safe=*/false,
               "clamp the divisor away from 0, to a number that " +
                   Twine(format.name) + " holds (" +
-                  formatNumber(format.minNormal) + " or more)");
+                  formatNumber(format.minNormal) + " or more)",
+              clampAwayFromZero(op, divisor, hull, format));
 }

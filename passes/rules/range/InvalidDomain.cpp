@@ -157,6 +157,20 @@ static std::string describeDomain(const Domain &domain) {
          formatNumber(domain.lo) + " and " + formatNumber(domain.hi);
 }
 
+/// To the nearest numbers of the format that are inside; subnormals may be
+/// flushed.
+static FixAction clampToDomain(Operation *op, const Domain &domain,
+                               const FloatFormat &format) {
+  double step = std::ldexp(1.0, -int(format.digits));
+  auto inside = [&](double end, double direction) {
+    if (!domain.open || std::isinf(end))
+      return end;
+    return end == 0 ? direction * format.minNormal
+                    : end + direction * std::fabs(end) * 2 * step;
+  };
+  return FixAction::clamp(op, 0, inside(domain.lo, 1), inside(domain.hi, -1));
+}
+
 void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
   std::optional<Domain> domain = getDomain(op);
   if (!domain)
@@ -191,7 +205,9 @@ void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
   if (rounded)
     fixByKeeping(finding, getElementType(argument),
                  "the argument and the function");
-  finding.fix("clamp", /*safe=*/false,
-              "clamp the argument to the domain, to numbers that " +
-                  Twine(getDtypeName(getElementType(argument))) + " holds");
+  finding.fix(
+      "clamp", /*safe=*/false,
+      "clamp the argument to the domain, to numbers that " +
+          Twine(getDtypeName(getElementType(argument))) + " holds",
+      clampToDomain(op, *domain, *getFloatFormat(getElementType(argument))));
 }

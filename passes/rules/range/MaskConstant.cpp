@@ -42,12 +42,18 @@ private:
 };
 } // namespace
 
-static void fixMask(FindingBuilder &finding, Type type) {
+static void fixMask(FindingBuilder &finding, Value masked, Type type) {
   const FloatFormat &format = *getFloatFormat(type);
+  llvm::SetVector<Operation *> masks;
+  findMasks(masked, format.maxFinite / 8, masks);
   finding.fix("change-constant", /*safe=*/true,
               "mask with a value that " + Twine(format.name) +
                   " holds and that leaves room for the scores, such as " +
-                  formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)");
+                  formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
+              masks.empty() ? FixAction()
+                            : FixAction::onConstants(
+                                  FixAction::Kind::LimitConstant,
+                                  masks.getArrayRef(), format.maxFinite / 2));
 }
 
 void MaskConstant::judge(const OverflowSite &site,
@@ -66,7 +72,7 @@ void MaskConstant::judge(const OverflowSite &site,
                      "altogether NaN: " +
                          Twine(describeOverflow(site, ranges)));
   addSite(finding, site, ranges);
-  fixMask(finding, type);
+  fixMask(finding, site.value, type);
 }
 
 void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
@@ -84,5 +90,5 @@ void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
   if (site)
     finding.follows(site->root ? site->root : site->value);
   if (isa<FloatType>(getElementType(scores)))
-    fixMask(finding, getElementType(scores));
+    fixMask(finding, scores, getElementType(scores));
 }

@@ -122,9 +122,7 @@ Operation *mpopt::findScale(Value scores) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// Whether a large constant comes in through `operand`, through what scales and
-/// selects it.
-static bool holdsMask(Value operand, double least, unsigned depth = 6) {
+bool mpopt::holdsMask(Value operand, double least, unsigned depth) {
   Operation *op = getSource(operand);
   if (!op || depth == 0)
     return false;
@@ -138,6 +136,24 @@ static bool holdsMask(Value operand, double least, unsigned depth = 6) {
     return isa<FloatType>(getElementType(inner)) &&
            holdsMask(inner, least, depth - 1);
   });
+}
+
+void mpopt::findMasks(Value value, double least,
+                      llvm::SetVector<Operation *> &masks, unsigned depth) {
+  Operation *op = getSource(value);
+  if (!op || depth == 0)
+    return;
+  if (isa<mp::ConstantOp>(op)) {
+    std::optional<double> number = getSplatConstant(op->getResult(0));
+    if (!number || -*number >= least)
+      masks.insert(op);
+    return;
+  }
+  if (isAnyOf(op, {"add", "mul", "where", "masked_fill", "sub", "neg", "expand",
+                   "max", "min"}))
+    for (Value inner : op->getOperands())
+      if (isa<FloatType>(getElementType(inner)))
+        findMasks(inner, least, masks, depth - 1);
 }
 
 /// Whether it is the mask that takes the op past the edge.

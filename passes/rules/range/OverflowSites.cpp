@@ -192,7 +192,14 @@ void OverflowSites::judge(Value value) {
     // So does a factor that is Inf itself.
     Value source = findRoot(op, Certainty::Likely);
     expected |= source && isConstant(source);
-    if (expected || classifyOverflow(value, known) == OverflowForm::Mask)
+    // A mask of half the range leaves room for scores.
+    double half = 0.51 * getFloatFormat(type)->maxFinite;
+    bool masks = classifyOverflow(value, known) == OverflowForm::Mask &&
+                 llvm::any_of(op->getOperands(), [&](Value operand) {
+                   return isa<FloatType>(getElementType(operand)) &&
+                          holdsMask(operand, half);
+                 });
+    if (expected || masks)
       certainty = Certainty::Likely;
   }
   Value root = findRoot(op, *certainty);

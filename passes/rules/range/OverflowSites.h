@@ -17,6 +17,7 @@
 #include "passes/rules/range/RangeSupport.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mpopt {
 
@@ -84,6 +85,15 @@ bool isSquare(mlir::Operation *op);
 /// The product or quotient by a number that makes scores smaller, between
 /// `scores` and a softmax; null if there is none.
 mlir::Operation *findScale(mlir::Value scores);
+
+/// Whether a number from -`least` down comes in through `value`, through what
+/// scales and selects it.
+bool holdsMask(mlir::Value value, double least, unsigned depth = 6);
+
+/// Constants of which `value` may have a mask's huge negative numbers: tensors,
+/// and single numbers from -`least` down.
+void findMasks(mlir::Value value, double least,
+               llvm::SetVector<mlir::Operation *> &masks, unsigned depth = 8);
 
 /// "likely reaches 70000, past 65504, the largest f16 value".
 std::string describeOverflow(const OverflowSite &site,

@@ -46,7 +46,8 @@ void UnscaledAttention::judge(const OverflowSite &site,
     finding.cause(scale, "scales them, too late");
     finding.fix("reorder", /*safe=*/true,
                 "scale the query by 1/sqrt(d) before the product, a power of "
-                "two of it exactly");
+                "two of it exactly",
+                FixAction::scaleFirst(site.op(), scale));
   }
   fixByWidening(finding, site, ranges, "the product and its scaling");
 }
