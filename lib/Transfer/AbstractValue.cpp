@@ -313,8 +313,8 @@ static double storeEnd(const FloatFormat &format, double value) {
                                                  : roundFast(format, value);
 }
 
-/// The estimate is not flushed, either: what is small says by how much, and what
-/// is made of it says whether it was lost.
+/// The estimate is not flushed, either: what is small says by how much, and
+/// what is made of it says whether it was lost.
 static double storeExpected(const FloatFormat &format, double value) {
   return std::fabs(value) < format.minNormal ? value : storeEnd(format, value);
 }

@@ -16,8 +16,10 @@
 
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Support/FloatRange.h"
+#include "mpopt/Transfer/ElementwiseSupport.h"
 #include "mpopt/Transfer/Math/Unary.h"
 #include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Transfer/SoftmaxEstimate.h"
 
 #include <cmath>
 
@@ -100,14 +102,14 @@ static Cell meanRow(const Row &row, Reducing &state) {
 
 /// Of x squared: the moments of a normal x.
 static Cell squareCell(const Cell &x) {
-  Interval square = mpopt::square(likely(x));
+  Interval square = mpopt::square(cells::likely(x));
   double m2 = x.mean * x.mean;
   return make(mpopt::square(bound(x)), m2 + x.variance,
               2 * x.variance * x.variance + 4 * m2 * x.variance, square);
 }
 
 static Cell absCell(const Cell &x) {
-  Interval magnitude = abs(likely(x));
+  Interval magnitude = abs(cells::likely(x));
   double deviation = std::sqrt(x.variance);
   // The folded normal distribution.
   double z = deviation > 0 ? x.mean / deviation : 0;
@@ -223,18 +225,15 @@ static Cell logSumExpRow(const Row &row, Reducing &state) {
     state.posInf |=
         std::min(row.count.hi, kUnknownCount) >= state.accumulator.overflowFrom;
   }
-  // Of n draws the largest decides once the deviation exceeds sqrt(2 ln n)
-  // (the random energy model); below, the mean of e^x does.
   Cell x = row.mixture();
-  double count = std::max(row.expected, 1.0), limit = drawFactor(count);
-  double deviation = std::sqrt(x.variance);
-  bool frozen = count > 1 && deviation > limit;
-  double mean = frozen ? x.mean + deviation * limit
-                       : x.mean + std::log(count) + x.variance / 2;
+  double count = std::max(row.expected, 1.0);
   double top = x.likelyHi + std::log(count);
-  mean = std::min(mean, top);
-  double spread = frozen ? deviation / limit * M_PI / std::sqrt(6.0)
-                         : std::sqrt(std::expm1(x.variance) / count);
+  double mean = std::min(expectedLogSumExp(x.mean, x.variance, count), top);
+  // Where the largest decides, its spread is that of a maximum; else the sum's
+  // relative one.
+  double deviation = std::sqrt(x.variance), limit = drawFactor(count);
+  double spread = deviation > limit ? deviation / limit * M_PI / std::sqrt(6.0)
+                                    : std::sqrt(std::expm1(x.variance) / count);
   spread = std::min(spread, deviation);
   double reach = drawFactor(row.draws) * spread;
   return make(result, mean, spread * spread,
@@ -244,6 +243,20 @@ static Cell logSumExpRow(const Row &row, Reducing &state) {
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
+
+/// The largest product of the elements of a short row, 0 for long ones.
+static double likelyProductOf(const Row &row) {
+  constexpr double kFew = 4;
+  if (row.expected > kFew || row.terms.empty())
+    return 0;
+  double k = drawFactor(row.draws);
+  Likely product = Likely::point(1);
+  int64_t each = std::max(1.0, row.expected / double(row.terms.size()));
+  for (const Term &term : row.terms)
+    for (int64_t i = 0; i < each; ++i)
+      product = mpopt::likely::mul(product, getLikely(term.cell), k);
+  return product.absMax();
+}
 
 static Cell productRow(const Row &row, Reducing &state) {
   Interval product = Interval::point(1), largest = product;
@@ -265,7 +278,7 @@ static Cell productRow(const Row &row, Reducing &state) {
     double second = m2 + term.cell.variance;
     signs |= term.cell.likelyLo < 0;
     mean *= std::pow(std::fabs(term.cell.mean), each);
-    most *= std::pow(likely(term.cell).maxAbs(), each);
+    most *= std::pow(cells::likely(term.cell).maxAbs(), each);
     if (second <= 0) {
       vanishes = true;
       continue;
@@ -302,6 +315,11 @@ static Cell productRow(const Row &row, Reducing &state) {
   double reach = drawFactor(row.draws) * std::sqrt(logVariance);
   double hi = std::min(most, std::exp(logMean + reach));
   double lo = signs ? -hi : std::exp(logMean - reach);
+  // Few factors: their own tails, which need not be normal, decide.
+  if (double all = likelyProductOf(row); all > hi)
+    hi = std::min(most, all);
+  if (signs)
+    lo = -hi;
   double square = std::exp(2 * logMean + 2 * std::min(logVariance, 300.0));
   return make(product, signs ? 0 : mean, std::max(0.0, square - mean * mean),
               {lo, hi});
@@ -327,7 +345,7 @@ static Cell maximumOf(const Row &row, const AbstractValue &input) {
   Cell x = row.mixture();
   double count = std::max(row.expected, 1.0);
   if (count <= 1)
-    return make(all, x.mean, x.variance, likely(x));
+    return make(all, x.mean, x.variance, cells::likely(x));
   double deviation = std::sqrt(x.variance);
   double mean =
       std::clamp(x.mean + deviation * expectedMaximum(count), middle, hi);
@@ -465,7 +483,7 @@ static Cell normRow(const Row &row, Reducing &state) {
                        overflows ? kInfinity : all.hi * (1 + 1e-6)};
     if (p != -kInfinity && std::isfinite(row.count.hi) && all.lo > 0)
       result.lo = all.lo * std::pow(row.count.hi, 1 / p) * (1 - 1e-6);
-    return make(result, x.mean, x.variance, likely(x));
+    return make(result, x.mean, x.variance, cells::likely(x));
   }
   double count = std::min(row.count.hi, 0x1p63);
   double root = row.count.hi == kInfinity ? kInfinity : std::pow(count, 1 / p);

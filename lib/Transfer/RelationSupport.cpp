@@ -83,6 +83,15 @@ bool relations::isSameExpression(Value lhs, Value rhs, unsigned depth) {
                       });
 }
 
+bool relations::isSquare(Operation *op) {
+  if (isa<mp::SquareOp>(op))
+    return true;
+  if (isa<mp::PowOp>(op))
+    return getSplatConstant(op->getOperand(1)) == 2.0;
+  return isa<mp::MulOp>(op) &&
+         isSameExpression(op->getOperand(0), op->getOperand(1));
+}
+
 std::optional<Axes> relations::reducedAxes(Operation *reduction,
                                            TransferContext &ctx) {
   MaybeShape shape = getShape(reduction->getOperand(0));

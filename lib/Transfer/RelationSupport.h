@@ -36,6 +36,9 @@ mlir::Value peel(mlir::Value value, Rounding *error = nullptr);
 /// The same numbers: one value, or computed twice from the same ones.
 bool isSameExpression(mlir::Value lhs, mlir::Value rhs, unsigned depth = 3);
 
+/// Whether the op multiplies a value with itself.
+bool isSquare(mlir::Operation *op);
+
 /// The reduced axes, sorted; nothing if they or the rank are not known.
 std::optional<Axes> reducedAxes(mlir::Operation *reduction,
                                 TransferContext &ctx);

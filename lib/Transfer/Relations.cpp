@@ -11,6 +11,7 @@
 //   z - log(sum(exp(z))) <= 0
 //   ‖x - mean(x)‖ <= ‖x‖
 //   sum(x^2) <= ‖x‖^2, mean(x^2) <= ‖x‖^2 / n
+//   mean(x^2) - mean(x)^2 is expected to be the variance
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
 // Quotients by a norm of the own row are in RowScale.cpp, sums in which values
@@ -168,6 +169,52 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
     clamp(value, -off, rows::kInf);
 }
 
+/// mean(x^2) - mean(x)^2: the estimate only, since rounding may take more than
+/// the variance. The operands' means are large and equal but for it; what is
+/// left of their rounding may have any sign.
+static void expectVariance(mp::SubOp op, AbstractValue &value,
+                           TransferContext &ctx) {
+  Operation *squares = getReduction(op.getLhs());
+  Operation *square = peel(op.getRhs()).getDefiningOp();
+  if (!isa_and_present<mp::ReduceMeanOp>(squares) || !square ||
+      !isSquare(square))
+    return;
+  Operation *term = peel(squares->getOperand(0)).getDefiningOp();
+  Operation *mean = getReduction(square->getOperand(0));
+  std::optional<Axes> axes = reducedAxes(squares, ctx);
+  if (!term || !isSquare(term) || !isa_and_present<mp::ReduceMeanOp>(mean) ||
+      !axes || reducedAxes(mean, ctx) != axes ||
+      !isSameExpression(mean->getOperand(0), term->getOperand(0)))
+    return;
+  Value of = term->getOperand(0);
+  const AbstractValue &x = ctx.of(of);
+  std::optional<double> count = rowLength(of, *axes);
+  if (!x.hasLikely() || !value.hasLikely() || !count ||
+      x.rank() != value.rank())
+    return;
+  SmallVector<int64_t> others;
+  for (int64_t axis = 0; axis < int64_t(x.rank()); ++axis)
+    if (!llvm::is_contained(*axes, axis))
+      others.push_back(axis);
+  AbstractValue rows = x.keeping(others);
+  for (auto [own, wanted] : llvm::zip(rows.dims(), value.dims()))
+    if (own != wanted)
+      rows = x.merged();
+  double unit = rows::roundoff(*getFloatFormat(getElementType(op.getLhs())));
+  double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
+  auto cells = value.mutableCells();
+  for (auto [group, cell] : llvm::enumerate(cells)) {
+    const Cell &row = rows.cell(rows.groups() == 1 ? 0 : group);
+    double lost = unit * (row.variance + row.mean * row.mean);
+    double spread = row.variance * std::sqrt(2 / *count);
+    double reach = rows::extremeOf(draws) * spread + lost;
+    cell.mean = row.variance;
+    cell.variance = spread * spread + lost * lost / 3;
+    cell.likelyLo = std::max(row.variance - reach, -lost);
+    cell.likelyHi = row.variance + reach;
+  }
+}
+
 static void refineDifference(mp::SubOp op, AbstractValue &value,
                              TransferContext &ctx) {
   if (!getFloatFormat(getElementType(op.getResult())))
@@ -180,6 +227,7 @@ static void refineDifference(mp::SubOp op, AbstractValue &value,
   Operation *left = getReduction(op.getLhs());
   if (isa_and_present<mp::ReduceMeanOp>(left))
     refineVariance(op, left, value, ctx);
+  expectVariance(op, value, ctx);
   Operation *right = getReduction(op.getRhs());
   if (isa_and_present<mp::ReduceMeanOp>(right))
     refineDeviation(op, right, value, ctx);

@@ -97,15 +97,6 @@ static Value peelGuards(Value value, Rounding &error, TransferContext &ctx) {
   return value;
 }
 
-static bool isSquare(Operation *op) {
-  if (isa<mp::SquareOp>(op))
-    return true;
-  if (isa<mp::PowOp>(op))
-    return getSplatConstant(op->getOperand(1)) == 2.0;
-  return isa<mp::MulOp>(op) &&
-         isSameExpression(op->getOperand(0), op->getOperand(1));
-}
-
 namespace {
 /// v = q sum(u^2), with what it may be short of that.
 struct SquareSum {

@@ -186,6 +186,14 @@ bool rows::someFiniteInEveryRow(Value value, TransferContext &ctx,
 // Likely tier
 //===----------------------------------------------------------------------===//
 
+/// Whether the logits are two heaps far apart, kept and masked ones: no
+/// distribution on [lo, hi] varies more than one with all values at the ends.
+static bool hasTwoHeaps(const Cell &cell) {
+  constexpr double kApart = 1000;
+  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
+  return above + below > kApart && cell.variance > 0.5 * above * below;
+}
+
 /// An element whose logit is like `cell`, in a row that sums to e^logSum.
 static Cell likelySoftmax(const Cell &cell, const SoftmaxRow &row,
                           bool logarithm) {

@@ -419,7 +419,10 @@ def Underflow : Rule<"MP204", "underflow"> {
   let what = [{
     At least half of the non-zero values of a result are expected to be smaller
     than half of the dtype's smallest subnormal (2^-25, 2.98e-8, for FP16) and
-    are stored as 0. The share comes from the expected mean and spread.
+    are stored as 0. The share comes from the expected logarithms: through
+    exponentials, softmax, products and powers they follow from the operands,
+    elsewhere from mean and spread. Where large values stay beside those that are
+    lost (a softmax of confident logits) it is a note.
   }];
   let why = [{
     Products of small numbers, squares of small differences and exponentials of

@@ -311,8 +311,11 @@ std::optional<double> FlushedShares::judge(Value value) {
   double flushAt = format->flushAt;
   // Sums of stored values are 0 or no smaller than the smallest of them: that
   // they are 0 is what is asked.
+  auto isLost = [](const Cell &cell) {
+    return cell.absMax() == 0 && expectedMagnitude(cell) > 0;
+  };
   if (!computed.hasLikely() || (computed.minNonZero > format->minSubnormal &&
-                                boundMagnitude(computed) > 0))
+                                llvm::none_of(computed.cells(), isLost)))
     return std::nullopt;
   // Moved elements are the same elements, all of them.
   Operation *op = value.getDefiningOp();

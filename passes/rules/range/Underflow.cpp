@@ -19,6 +19,8 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Transfer/RangeInterface.h"
 
+#include <cmath>
+
 namespace mpopt {
 #define GEN_PASS_DEF_UNDERFLOW
 #include "passes/rules/Rules.h.inc"
@@ -44,6 +46,7 @@ struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
 
 private:
   void judge(Operation *op, Value value, double least);
+  std::string besideLarge(Value value) const;
   Value findLostOperand(Operation *op, Value value) const;
 
   const RangeAnalysis *ranges = nullptr;
@@ -72,6 +75,16 @@ Value Underflow::findLostOperand(Operation *op, Value value) const {
       return operand;
   }
   return {};
+}
+
+/// Small values beside large ones, as in a softmax: what is lost is less than
+/// what rounding takes from the large ones. Where a logarithm or a division
+/// follows, that has rules of its own.
+std::string Underflow::besideLarge(Value value) const {
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  double large = std::ldexp(format.minNormal, 4);
+  double most = likelyMagnitude(ranges->preRounding(value)).value_or(0);
+  return most >= large ? ", beside values up to " + formatNumber(most) : "";
 }
 
 void Underflow::judge(Operation *op, Value value, double least) {
@@ -106,7 +119,9 @@ void Underflow::judge(Operation *op, Value value, double least) {
   roots[value] = root;
   FindingBuilder finding = report(op, value);
   finding.certainty(certaintyOfFlush(value, *ranges))
-      .message(describeFlush(*share, value));
+      .message(describeFlush(*share, value) + besideLarge(value));
+  if (!besideLarge(value).empty())
+    finding.severity(Severity::Note);
   addRange(finding, value, *ranges);
   if (root != value)
     finding.follows(root);

@@ -45,13 +45,13 @@ func.func @factor(%x: tensor<8xf16>, %y: tensor<8xbf16>) -> (tensor<8xf16>, tens
 // Confident logits: most of a softmax is far below what its mean suggests. What
 // is moved is still that, and what is added to it is lost, too.
 func.func @softmax(%x: tensor<64x16xf16> {mp.assume = {lo = -200.0 : f64, hi = 200.0 : f64, mean = 0.0 : f64, std = 40.0 : f64, source = "option"}}, %y: tensor<64x16xf16> {mp.assume = {lo = -20.0 : f64, hi = 20.0 : f64, mean = 0.0 : f64, std = 4.0 : f64, source = "option"}}) -> tensor<16x64xf16> {
-  // expected-warning @below {{MP204 likely}}
+  // expected-remark @below {{beside values up to 1 [MP204 likely]}}
   %0 = mp.softmax %x : (tensor<64x16xf16>) -> tensor<64x16xf16>
-  // expected-warning @below {{MP204 likely}}
+  // expected-remark @below {{MP204 likely}}
   %1 = mp.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<64x16xf16>) -> tensor<16x64xf16>
   %e = mp.constant dense<1.0e-10> : tensor<f32>
   %2 = mp.cast %e : (tensor<f32>) -> tensor<f16>
-  // expected-warning @below {{MP204 likely}}
+  // expected-remark @below {{MP204 likely}}
   %3 = mp.add %1, %2 : (tensor<16x64xf16>, tensor<f16>) -> tensor<16x64xf16>
   %4 = mp.softmax %y : (tensor<64x16xf16>) -> tensor<64x16xf16>
   return %3 : tensor<16x64xf16>
