@@ -180,8 +180,11 @@ struct Guard {
 };
 } // namespace
 
-static std::optional<Guard> findGuard(Value condition, bool taken, Value branch,
-                                      TransferContext &ctx) {
+/// Every comparison with `branch` that holds where it is taken: of a
+/// conjunction all of them, and of a disjunction that is false.
+static void findGuards(Value condition, bool taken, Value branch,
+                       TransferContext &ctx, SmallVectorImpl<Guard> &guards,
+                       unsigned depth = 4) {
   while (Operation *op = condition.getDefiningOp()) {
     if (isa<mp::LogicalNotOp>(op))
       taken = !taken;
@@ -190,9 +193,15 @@ static std::optional<Guard> findGuard(Value condition, bool taken, Value branch,
     condition = op->getOperand(0);
   }
   Operation *op = condition.getDefiningOp();
+  if (op && depth &&
+      (taken ? isa<mp::LogicalAndOp>(op) : isa<mp::LogicalOrOp>(op))) {
+    for (Value operand : op->getOperands())
+      findGuards(operand, taken, branch, ctx, guards, depth - 1);
+    return;
+  }
   std::optional<Comparison> comparison = op ? getComparison(op) : std::nullopt;
   if (!comparison || !areReal(op->getOperands()))
-    return std::nullopt;
+    return;
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   // Without broadcasting: else an element is guarded by several comparisons,
   // which is sound, but the branch's own shape must be the condition's.
@@ -201,9 +210,8 @@ static std::optional<Guard> findGuard(Value condition, bool taken, Value branch,
     std::swap(lhs, rhs);
     holds = swapSides(holds);
   }
-  if (!ctx.isSameValue(lhs, branch))
-    return std::nullopt;
-  return Guard{taken ? holds : negate(holds), rhs, !taken};
+  if (ctx.isSameValue(lhs, branch))
+    guards.push_back(Guard{taken ? holds : negate(holds), rhs, !taken});
 }
 
 /// A branch with the values for which it is taken.
@@ -224,23 +232,25 @@ static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
     return ctx.unknown();
   SmallVector<AbstractValue, 5> values = {ctx.operand(0), ctx.operand(1),
                                           ctx.operand(2)};
-  std::optional<Guard> left =
-      findGuard(op.getCondition(), true, op.getLhs(), ctx);
-  std::optional<Guard> right =
-      findGuard(op.getCondition(), false, op.getRhs(), ctx);
-  size_t leftAt = values.size();
-  if (left)
-    values.push_back(ctx.of(left->bound));
-  size_t rightAt = values.size();
-  if (right)
-    values.push_back(ctx.of(right->bound));
+  SmallVector<Guard, 2> left, right;
+  findGuards(op.getCondition(), true, op.getLhs(), ctx, left);
+  findGuards(op.getCondition(), false, op.getRhs(), ctx, right);
+  size_t leftAt = values.size(), rightAt = leftAt + left.size();
+  for (const auto &guards : {left, right})
+    for (const Guard &guard : guards)
+      values.push_back(ctx.of(guard.bound));
   AbstractValue result = mapGroups(
       ctx, values,
       [&](ArrayRef<FloatRange> x) {
         Truth truth =
             range::compare(Comparison::NotEqual, x[0], FloatRange::point(0));
-        FloatRange a = left ? refineBranch(x[1], *left, x[leftAt]) : x[1];
-        FloatRange b = right ? refineBranch(x[2], *right, x[rightAt]) : x[2];
+        FloatRange a = x[1], b = x[2];
+        for (auto [guard, bound] :
+             llvm::zip(left, x.slice(leftAt, left.size())))
+          a = refineBranch(a, guard, bound);
+        for (auto [guard, bound] :
+             llvm::zip(right, x.slice(rightAt, right.size())))
+          b = refineBranch(b, guard, bound);
         return range::where(truth, a, b);
       },
       [](ArrayRef<Likely> x) {

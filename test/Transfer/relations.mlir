@@ -229,3 +229,25 @@ func.func @rotary(%q: tensor<2x4x16x8xf32>, %f: tensor<2x1x16x4xf32>) -> tensor<
   %2 = mp.sub %a, %b : (tensor<2x4x16x4xf32>, tensor<2x4x16x4xf32>) -> tensor<2x4x16x4xf32>
   return %0 : tensor<2x4x16x8xf32>
 }
+
+// -----
+
+// A squared distance is not negative, but for its rounding; of other rows it is none.
+func.func @distance(%x: tensor<4x8xf32>, %z: tensor<6x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x6xf32> {
+  %two = mp.constant dense<2.0> : tensor<f32>
+  %xx = mp.reduce_sum_square %x {axes = array<i64: -1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %zsquare = mp.mul %z, %z : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
+  %zsum = mp.reduce_sum %zsquare {axes = array<i64: -1>, keep_dims = true} : (tensor<6x8xf32>) -> tensor<6x1xf32>
+  %zz = mp.transpose %zsum {perm = array<i64: 1, 0>} : (tensor<6x1xf32>) -> tensor<1x6xf32>
+  %zt = mp.transpose %z {perm = array<i64: 1, 0>} : (tensor<6x8xf32>) -> tensor<8x6xf32>
+  %xz = mp.matmul %x, %zt : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
+  %twice = mp.mul %xz, %two : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %part = mp.sub %xx, %twice : (tensor<4x1xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark-re @below {{[-0.{{[0-9]+}}, 3200}}
+  %0 = mp.add %part, %zz : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>
+  %oo = mp.reduce_sum_square %o {axes = array<i64: -1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %other = mp.sub %oo, %twice : (tensor<4x1xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{[-1600}}
+  %1 = mp.add %other, %zz : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}

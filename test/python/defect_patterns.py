@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 TABLE = Path(__file__).parent / "Inputs" / "defect_patterns.tsv"
 PRECISION = {"f32": "as-is", "f16": "fp16", "bf16": "bf16"}
 STORED = {"f32": numpy.float32, "f16": numpy.float16, "bf16": ml_dtypes.bfloat16}
+TRUTH_VALUES = {"Greater", "Less", "LessOrEqual", "Equal", "Not", "And", "Or"}
 ONNX_TYPE = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
 # name: (inputs, initializers, body)
@@ -342,6 +343,52 @@ GRAPHS = {
         y = Div(x, g)"""),
     "divided-by-keep-prob": (["x float[4,8] -50 50", "keep float[1] 0.1 0.9"], "", """
         y = Div(x, keep)"""),
+    # -- guards ----------------------------------------------------------------
+    "log-of-where-both": (["x float[4,8] -50 50", "z float[4,8] -50 50"], "float zero = {0}, float one = {1}", """
+        c = Greater(x, zero)
+        d = Greater(z, zero)
+        n = And(c, d)
+        w = Where(n, x, one)
+        y = Log(w)"""),
+    "log-of-where-neither": (["x float[4,8] -50 50", "z float[4,8] -50 50"], "float zero = {0}, float one = {1}", """
+        c = LessOrEqual(x, zero)
+        d = Greater(z, zero)
+        n = Or(c, d)
+        w = Where(n, one, x)
+        y = Log(w)"""),
+    "where-of-log": (["x float[4,8] -50 50"], "float zero = {0}, float one = {1}", """
+        c = Greater(x, zero)
+        w = Where(c, x, one)
+        l = Log(w)
+        y = Where(c, l, zero)"""),
+    "sqrt-of-clip": (["x float[4,8] -50 50"], "float zero = {0}", """
+        w = Clip(x, zero)
+        y = Sqrt(w)"""),
+    "entropy-eps-1e-4": (["x float[4,8] -25 25"], "float eps = {1e-4}, int64[1] axes = {1}", """
+        p = Softmax<axis = 1>(x)
+        c = Add(p, eps)
+        l = Log(c)
+        m = Mul(p, l)
+        y = ReduceSum<keepdims = 0>(m, axes)"""),
+    "cosine-of-guarded-norms": (["x float[4,8] -5 5", "z float[4,8] -5 5"], "int64[1] axes = {1}, float eps = {1e-3}", """
+        n = ReduceL2<keepdims = 1>(x, axes)
+        o = ReduceL2<keepdims = 1>(z, axes)
+        np = Max(n, eps)
+        op = Max(o, eps)
+        a = Div(x, np)
+        b = Div(z, op)
+        ab = Mul(a, b)
+        y = ReduceSum<keepdims = 0>(ab, axes)"""),
+    "variance-of-squares-relu": (["x float[4,64] -10 10"], "float eps = {0.01}, int64[1] axes = {1}, float one = {1}", """
+        q = Mul(x, x)
+        m2 = ReduceMean<keepdims = 1>(q, axes)
+        m = ReduceMean<keepdims = 1>(x, axes)
+        mm = Mul(m, m)
+        v = Sub(m2, mm)
+        r = Relu(v)
+        e = Add(r, eps)
+        s = Sqrt(e)
+        y = Div(one, s)"""),
     # -- lost digits -----------------------------------------------------------
     "added-and-taken-off": (["x float[4,8] 1 2"], "float c = {65504}", """
         s = Add(x, c)
@@ -422,7 +469,7 @@ def rounded(model: onnx.ModelProto, dtype: str) -> onnx.ModelProto:
     for node in expand_sigmoids(graph.node):
         name = node.output[0]
         inner = name not in written
-        if dtype == "f32" or inner or node.op_type == "Greater":
+        if dtype == "f32" or inner or node.op_type in TRUTH_VALUES:
             nodes.append(node)
         else:
             node.output[0] = name + ".wide"
@@ -430,7 +477,7 @@ def rounded(model: onnx.ModelProto, dtype: str) -> onnx.ModelProto:
                       helper.make_node("Cast", [name + ".wide"], [name + ".stored"],
                                        to=ONNX_TYPE[dtype]),
                       helper.make_node("Cast", [name + ".stored"], [name], to=TensorProto.FLOAT)]
-        if node.op_type != "Greater" and not inner:
+        if node.op_type not in TRUTH_VALUES and not inner:
             outputs.append(name)
     del graph.node[:], graph.output[:]
     graph.node.extend(nodes)

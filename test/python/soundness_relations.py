@@ -81,3 +81,34 @@ def rotations(draw):
     draw.node("ReduceL2", y, _axis(draw), keepdims=1)
     c, s = draw.node("Cos", f), draw.node("Sin", f)
     draw.node("Sub", draw.node("Mul", lo, c), draw.node("Mul", hi, s))
+
+
+@case
+def squared_distances(draw):
+    n, m, d = draw.integer(1, 4), draw.integer(1, 5), draw.integer(1, 8)
+    scale = draw.choice([1e-3, 1, 10])
+    x, z = draw.box((n, d), scale=scale), draw.box((m, d), scale=scale)
+    if draw.choice([True, False]):
+        z, m = x, n
+    axes, two = _axis(draw), _number(draw, 2.0)
+    left = draw.node("ReduceSumSquare", x, axes, keepdims=1)
+    right = draw.node("ReduceSumSquare", z, axes, keepdims=0)
+    scores = draw.node("Mul", two, draw.node("MatMul", x, draw.node("Transpose", z, perm=[1, 0])))
+    if draw.choice([True, False]):
+        squared = draw.node("Sub", draw.node("Add", left, right), scores)
+    else:
+        squared = draw.node("Add", draw.node("Sub", left, scores), right)
+    draw.node("Sqrt", squared)
+
+
+@case
+def guarded_choices(draw):
+    x, z = draw.box((2, 8)), draw.box((2, 8))
+    bound = _number(draw, draw.choice([0.0, 1.0, -2.0]))
+    first = draw.node(draw.choice(["Greater", "Less"]), x, bound)
+    second = draw.node(draw.choice(["GreaterOrEqual", "LessOrEqual"]), x, z)
+    both = draw.node("And", first, second)
+    either = draw.node("Or", first, second)
+    draw.node("Where", both, x, z)
+    draw.node("Where", either, z, x)
+    draw.node("Where", draw.node("Not", either), x, bound)
