@@ -223,14 +223,49 @@ static Interval getHull(llvm::ArrayRef<double> values) {
   return {*lo, *hi};
 }
 
+// Repeated along the axes where `shape`, a broadcast of its own, is larger.
+static Array broadcast(const Array &array, std::vector<int64_t> shape) {
+  if (array.shape == shape)
+    return array;
+  Array result{shape, {}};
+  std::vector<int64_t> own(shape.size() - array.shape.size(), 1);
+  own.insert(own.end(), array.shape.begin(), array.shape.end());
+  std::vector<int64_t> index(shape.size());
+  int64_t count = 1;
+  for (int64_t dim : shape)
+    count *= dim;
+  result.values.reserve(count);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      at = at * own[axis] + (own[axis] == 1 ? 0 : index[axis]);
+    result.values.push_back(array.values[at]);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++index[axis] < shape[axis])
+        break;
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
 static Expected<NpzRange> makeBounds(Array lo, Array hi) {
-  // A number beside an array stands for all of its elements.
-  if (lo.values.size() == 1 && hi.values.size() > 1)
-    lo = Array{hi.shape, std::vector<double>(hi.values.size(), lo.values[0])};
-  if (hi.values.size() == 1 && lo.values.size() > 1)
-    hi = Array{lo.shape, std::vector<double>(lo.values.size(), hi.values[0])};
-  if (lo.shape != hi.shape && lo.values.size() > 1)
-    return fail("'lo' and 'hi' differ in shape");
+  std::vector<int64_t> shape(std::max(lo.shape.size(), hi.shape.size()), 1);
+  for (const Array *array : {&lo, &hi})
+    for (size_t i = 1; i <= array->shape.size(); ++i) {
+      int64_t dim = array->shape[array->shape.size() - i];
+      int64_t &common = shape[shape.size() - i];
+      if (common != 1 && dim != 1 && common != dim)
+        return fail("'lo' and 'hi' do not broadcast to one shape");
+      common = std::max(common, dim);
+    }
+  // Two small files may ask for an array that is large.
+  int64_t count = 1;
+  for (int64_t dim : shape)
+    if ((count *= dim) > (int64_t(1) << 26))
+      return fail("'lo' and 'hi' broadcast to more than 2^26 elements");
+  lo = broadcast(lo, shape);
+  hi = broadcast(hi, shape);
   for (size_t i = 0; i < lo.values.size(); ++i) {
     if (lo.values[i] > hi.values[i])
       return fail("bounds are empty: 'lo' is above 'hi'");

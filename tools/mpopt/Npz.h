@@ -35,8 +35,8 @@ struct NpzRange {
   std::optional<double> mean, std;
 };
 
-/// The arrays `lo` and `hi` of an .npz file (of equal shape, or one of them a
-/// single number), or a sample: the array `input`, whose hull is the bound.
+/// The arrays `lo` and `hi` of an .npz file, broadcast to each other, or a
+/// sample: the array `input`, whose hull is the bound.
 /// The error is one line.
 llvm::Expected<NpzRange> readNpzRange(llvm::StringRef file,
                                       llvm::StringRef input);
