@@ -50,7 +50,7 @@ class Counts:
             self.configurations[key] |= configurations
 
     def table(self, dtypes):
-        """A row an op: cases / configurations of each dtype."""
+        """A row an op: cases / configurations of each dtype; the totals."""
         names = sorted({name for name, _ in self.cases})
         width = max(map(len, names), default=0)
         lines = ["op".ljust(width) + "".join(f"{dtype:>18}" for dtype in dtypes)]
@@ -58,6 +58,9 @@ class Counts:
             cells = (f"{self.cases[name, dtype]} / {len(self.configurations[name, dtype])}"
                      for dtype in dtypes)
             lines.append(name.ljust(width) + "".join(f"{cell:>18}" for cell in cells))
+        lines.append(f"{len(names)} ops, {sum(self.cases.values())} cases, "
+                     f"{sum(self.elements.values())} elements, "
+                     f"{sum(map(len, self.configurations.values()))} configurations")
         return "\n".join(lines)
 
     def lacking(self, names, dtypes):
