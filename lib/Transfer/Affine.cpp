@@ -46,10 +46,13 @@ class LinearForm {
 public:
   explicit LinearForm(TransferContext &ctx) : ctx(ctx) {}
 
-  /// False where nothing is known of a rounding, or there are too many terms.
+  /// False where there are too many terms, or one is stored as no float.
   bool add(Value value, double factor, unsigned depth);
   /// Whether less is left than was added.
   bool cancels() const { return cancelled; }
+  /// Adds up the roundings on the way, which takes a look at every value: not
+  /// done where nothing comes of it. False if one of them is not bounded.
+  bool round();
   double error() const { return roundings; }
 
   struct Term {
@@ -65,6 +68,7 @@ private:
   bool addRounding(Value stored, double factor);
 
   TransferContext &ctx;
+  SmallVector<Term, 16> stores;
   double roundings = 0;
   bool cancelled = false;
   unsigned budget = 24;
@@ -90,17 +94,22 @@ bool LinearForm::addShift(double number) {
   return true;
 }
 
-/// What the store of a sum, product by a power of two or cast loses. Results
-/// past the edge are not finite.
+/// A sum, product by a power of two or cast is stored there.
 bool LinearForm::addRounding(Value stored, double factor) {
-  const FloatFormat *format = getFloatFormat(getElementType(stored));
-  if (!format)
-    return false;
-  double most =
-      std::min(ctx.preRounding(stored).hull().absMax(), format->overflowFrom);
-  double lost =
-      most * rows::roundoff(*format) * (1 + 0x1p-8) + format->minSubnormal;
-  roundings += std::fabs(factor) * lost * (1 + 0x1p-40);
+  stores.push_back({stored, factor});
+  return bool(getFloatFormat(getElementType(stored)));
+}
+
+bool LinearForm::round() {
+  for (const auto &[stored, factor] : stores) {
+    const FloatFormat *format = getFloatFormat(getElementType(stored));
+    // Results past the edge are not finite.
+    double most =
+        std::min(ctx.preRounding(stored).hull().absMax(), format->overflowFrom);
+    double lost =
+        most * rows::roundoff(*format) * (1 + 0x1p-8) + format->minSubnormal;
+    roundings += std::fabs(factor) * lost * (1 + 0x1p-40);
+  }
   return std::isfinite(roundings);
 }
 
@@ -357,6 +366,9 @@ void relations::refineAffine(Operation *op, AbstractValue &value,
   double right = isa<mp::SubOp>(op) ? -1 : 1;
   if (!form.add(op->getOperand(0), 1, kDepth) ||
       !form.add(op->getOperand(1), right, kDepth))
+    return;
+  bool maybeDistance = form.terms.size() == 3;
+  if ((!form.cancels() && !maybeDistance) || !form.round())
     return;
   refineDistance(form, value, ctx);
   if (!form.cancels())

@@ -107,6 +107,18 @@ def test_verdict(truth: Truth, findings):
         assert surest < ORDER.index("certain"), describe(right)
 
 
+def test_what_follows_has_a_root(findings):
+    followers = 0
+    for run, found in findings.items():
+        roots = {f["fingerprint"] for f in found if "root" not in f}
+        assert len({f["fingerprint"] for f in found}) == len(found), run
+        for finding in found:
+            if "root" in finding:
+                followers += 1
+                assert finding["root"] in roots, f"{run}: {describe([finding])}"
+    assert followers > 20
+
+
 def describe(found: list[dict]) -> str:
     return "; ".join(f"{f['rule']} {f['certainty']} on {f['tensor']}: {f['message']}"
                      for f in found) or "nothing"

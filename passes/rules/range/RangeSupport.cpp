@@ -119,7 +119,7 @@ std::string Growth::describeInput(Value value) const {
 }
 
 void Growth::follow(Value value) {
-  constexpr unsigned kMostHops = 512;
+  constexpr unsigned kMostHops = 128;
   // Values of order one are where every model starts.
   constexpr double kOrderOne = 16, kGrows = 2;
   for (unsigned hop = 0; hop < kMostHops; ++hop) {
