@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "GainedRows.h"
 #include "ProductSupport.h"
 #include "ShapeSupport.h"
 
@@ -39,6 +40,9 @@ static constexpr uint64_t kMaxBatched = 1 << 20;
 /// Weights whose operator norm is bounded better than by Frobenius' even where
 /// no fact gives the norm of a row.
 static constexpr uint64_t kSmallMatrix = 1 << 14;
+
+/// Weights that are read a second time for rows behind a norm's gain.
+static constexpr uint64_t kMostGained = 1 << 22;
 
 static AbstractValue swapLast(const AbstractValue &value) {
   if (value.rank() < 2)
@@ -68,6 +72,8 @@ struct WeightProduct {
   std::optional<AbstractValue> bias;
   /// Zero points of the weights, none, one or one per channel.
   std::vector<double> zeroPoints;
+  /// What the rows are behind a normalisation.
+  std::optional<GainedRows> gained;
 
   AbstractValue run(TransferContext &ctx, ProductResult &rules);
 
@@ -78,6 +84,7 @@ private:
 
   AbstractValue::Dims dims;
   double inputNorm = kInf, operatorNorm = 0;
+  GainedRows::Products products;
   bool wantNorm = false, lostWeights = false;
   std::optional<AbstractValue> biasCells;
 };
@@ -109,10 +116,17 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   for (double norm : sums.operatorNorm)
     operatorNorm = std::max(operatorNorm, norm);
   std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
+  if (gained && products.bound.empty() && matrices == 1 &&
+      weights.size() <= kMostGained)
+    products = gained->multiply(request, ctx.jobs());
   for (size_t channel = 0; channel < matrices * n; ++channel) {
     ProductSum sum = ProductSum::of(sums, channel, k);
     if (!heavy.empty())
       sum.mostReach = heavy[channel];
+    if (!products.bound.empty()) {
+      sum.bound = intersect(sum.bound, products.bound[channel]);
+      sum.terms = std::min(sum.terms, products.terms[channel]);
+    }
     if (inputNorm < kInf)
       sum.limit(mulUp(inputNorm, sums.norm[channel]));
     size_t group = first + channel;
@@ -301,6 +315,8 @@ multiplyWeights(const Product &product, bool onRight, TransferContext &ctx,
       onRight ? product.lhsZero : product.rhsZero);
   if (!onRight)
     weights.input = swapLast(weights.input);
+  else if (!product.transLhs && !product.lhsZero && !zero)
+    weights.gained = GainedRows::match(other, weights.k, ctx);
   weights.alpha = product.alpha;
   weights.beta = product.beta;
   if (product.bias) {

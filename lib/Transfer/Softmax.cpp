@@ -210,8 +210,8 @@ static Cell likelySoftmax(const Cell &cell, const SoftmaxRow &row,
             cell.variance,
             map(cell.likelyLo),
             map(cell.likelyHi)};
-  Likely value = likely::apply([&](double x) { return std::exp(map(x)); },
-                               getLikely(cell));
+  Likely value = likely::apply(
+      [&](double x) { return 1 / (1 + std::exp(rest - x)); }, getLikely(cell));
   Cell result{0, 0};
   setLikely(result, value);
   return result;

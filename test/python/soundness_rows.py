@@ -207,3 +207,27 @@ def lstm(draw):
 def gru(draw):
     _recurrent(draw, "GRU", 3, ["Sigmoid", "Tanh"], 2)
     _recurrent(draw, "GRU", 3, ["Sigmoid", "Relu"], 2, linear_before_reset=1)
+
+
+@case
+def gained_products(draw):
+    """A product behind a norm's gain and bias. All-equal rows are samples, so the
+    column 1 / gain meets its bound."""
+    count = draw.choice([4, 16])
+    gain = draw.random.uniform(0.2, 3, count) * draw.random.choice([-1, 1], count)
+    gain = gain.astype(numpy.float16).astype(numpy.float32)
+    bias = draw.random.uniform(-1, 1, count).astype(numpy.float32)
+    columns = draw.random.uniform(-1, 1, (count, 4))
+    columns[:, 0], columns[:, 1] = 1 / gain, -1 / gain
+    x = draw.box((2, count), *draw.choice([(-3.0, 3.0), (0.5, 8.0), (-20.0, -1.0)]))
+    mean = draw.node("ReduceMean", draw.node("Mul", x, x), _axis(draw, -1))
+    root = draw.node("Sqrt", draw.node("Add", mean, _number(draw, 1e-4)))
+    y = draw.node("Mul", draw.node("Div", x, root), draw.constant(gain))
+    if draw.integer(0, 1):
+        y = draw.node("Add", y, draw.constant(bias))
+    draw.node("MatMul", y, draw.constant(columns))
+    gain[0] = 0
+    fused = draw.node("LayerNormalization", x, draw.constant(gain), draw.constant(bias),
+                      axis=-1, epsilon=1e-2)
+    draw.node("Gemm", fused, draw.constant(columns[:, :3]), draw.weights((3,), 1),
+              alpha=draw.choice([1.0, -0.5]))
