@@ -837,9 +837,9 @@ def DimensionImbalance : Rule<"MP305", "dimension-imbalance"> {
   let what = [{
     A quarter or more of the channels of a 16-bit or 8-bit tensor are expected
     to be 10,000 times smaller than its largest one. A warning where the small
-    ones are below the dtype's smallest normal number (6.1e-5 in FP16) and lose
-    digits, else a note. Reported where it arises, of an input at the first op
-    that reads it.
+    ones are subnormal in the dtype and keep less than half of its digits (below
+    1.9e-6 in FP16), else a note. Reported where it arises, of an input at the
+    first op that reads it.
   }];
   let why = [{
     One scale cannot serve both: room for the large channels puts the small ones

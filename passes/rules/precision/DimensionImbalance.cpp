@@ -136,21 +136,25 @@ void DimensionImbalance::judge(Operation *op, Value value,
   if (argument && *before.getUsers().begin() != op && passesOn(op))
     return;
   const FloatFormat &format = *getFloatFormat(getElementType(value));
-  bool loses = imbalance->small < format.minNormal;
+  // Half of the digits: what is just below the smallest normal number keeps
+  // nearly all.
+  double least = std::ldexp(format.minNormal, -int(format.digits) / 2);
+  bool loses = imbalance->small < least;
   FindingBuilder finding = report(op, value);
   finding.severity(loses ? Severity::Warning : Severity::Note)
       .likely()
-      .message(
-          formatNumber(double(imbalance->few)) + " of " +
-          formatNumber(double(imbalance->channels)) + " channels (axis " +
-          std::to_string(imbalance->axis) +
-          ") are smaller than the largest by a factor of " +
-          formatNumber(threshold("imbalance-ratio")) +
-          " and more: typical magnitudes " + formatNumber(imbalance->small) +
-          " and " + formatNumber(imbalance->largest) +
-          (loses ? ", the small ones below " + formatNumber(format.minNormal) +
-                       ", where " + format.name.str() + " loses digits"
-                 : ""));
+      .message(formatNumber(double(imbalance->few)) + " of " +
+               formatNumber(double(imbalance->channels)) + " channels (axis " +
+               std::to_string(imbalance->axis) +
+               ") are smaller than the largest by a factor of " +
+               formatNumber(threshold("imbalance-ratio")) +
+               " and more: typical magnitudes " +
+               formatNumber(imbalance->small) + " and " +
+               formatNumber(imbalance->largest) +
+               (loses ? ", the small ones below " + formatNumber(least) +
+                            ", where " + format.name.str() +
+                            " keeps less than half of its digits"
+                      : ""));
   addRange(finding, value, ranges);
   fixByKeeping(finding, getElementType(value),
                "the tensor up to the op that brings its channels to one size");

@@ -14,8 +14,8 @@ func.func @fires_f16(%x: tensor<8x4xf16>) -> tensor<8x4xf16> {
 
 // Digits are lost.
 func.func @subnormal_f16(%x: tensor<8x4xf16>) -> tensor<8x4xf16> {
-  %units = mp.constant dense<[1.0e-5, 1.0e-5, 20.0, 1.0]> : tensor<4xf16>
-  // expected-warning-re @below {{2 of 4 channels (axis 1) {{.*}}, the small ones below 6.10352e-05, where f16 loses digits [MP305 likely]}}
+  %units = mp.constant dense<[1.0e-6, 1.0e-6, 20.0, 1.0]> : tensor<4xf16>
+  // expected-warning-re @below {{2 of 4 channels (axis 1) {{.*}}, the small ones below 1.90735e-06, where f16 keeps less than half of its digits [MP305 likely]}}
   %0 = mp.mul %x, %units : (tensor<8x4xf16>, tensor<4xf16>) -> tensor<8x4xf16>
   return %0 : tensor<8x4xf16>
 }
