@@ -1,50 +1,14 @@
 """Every value that ONNX Runtime, or for other frameworks' ops NumPy, computes lies in
 the bounds that mpopt states; and every op with a transfer function is tried often."""
 
-import concurrent.futures
-import multiprocessing
-import os
-import pathlib
 import re
 
 import numpy
 import pytest
 import soundness
-import soundness_cases
-import soundness_composites
 import soundness_ir
-import soundness_ir_cases
-import soundness_ir_layers
-import soundness_more_cases
-import soundness_networks
-import soundness_relations
-import soundness_rows
 from soundness_counts import Counts
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
-# Each round builds every case REPEATS times and evaluates it on SAMPLES inputs.
-# Fewer rounds do not reach what test_every_op_is_tried asks for.
-ROUNDS = int(os.environ.get("MPOPT_SOUNDNESS_ROUNDS", "14"))
-REPEATS, SAMPLES = 8, 18
-LISTS = {
-    # elementwise ops, data movement, linear ops and pools
-    "primitives": soundness_cases,
-    # normalisations, softmax and recurrent cells
-    "rows": soundness_rows,
-    # values that occur several times in a sum or quotient
-    "relations": soundness_relations,
-    # reductions, resampling, signals, lists, quantisation and losses
-    "composites": soundness_composites,
-    # the other ONNX and com.microsoft ops
-    "more": soundness_more_cases,
-    # small networks, for what ops say to each other
-    "networks": soundness_networks,
-    # ops of other frameworks: references in NumPy
-    "functions": soundness_ir_cases,
-    "layers": soundness_ir_layers,
-}
-IN_NUMPY = ("functions", "layers")
+from soundness_rounds import LISTS, MPOPT, REPEATS, ROOT, ROUNDS, SAMPLES, repeats
 
 # Ops that have no row in the table, and why.
 UNTRIED = {
@@ -58,34 +22,6 @@ UNTRIED = {
 }
 # Ops whose operands and attributes hardly vary.
 ALIKE = {"mp.sequence_empty"}
-
-
-def run_round(cases, format, seed):
-    module, format = LISTS[cases], soundness.FORMATS[format]
-    if cases in IN_NUMPY:
-        return soundness_ir.check_round(MPOPT, module.CASES, seed, format, REPEATS, SAMPLES)
-    return soundness.check_round(MPOPT, module.CASES, seed, format, repeats(cases), SAMPLES,
-                                 getattr(module, "OPSET", 20))
-
-
-def repeats(cases):
-    """Networks are large, and their ops are tried elsewhere."""
-    return 1 if cases == "networks" else REPEATS
-
-
-@pytest.fixture(scope="module")
-def rounds(request):
-    """Rounds by their parameters, those that were selected, on all cores."""
-    chosen = [item for item in request.session.items if "rounds" in item.fixturenames]
-    wanted = [tuple(item.callspec.params[key] for key in ("cases", "format", "seed"))
-              for item in chosen if hasattr(item, "callspec")]
-    if any(item.name == "test_every_op_is_tried" for item in chosen):
-        wanted = [(cases, format, seed) for cases in LISTS for format in soundness.FORMATS
-                  for seed in range(ROUNDS)]
-    with concurrent.futures.ProcessPoolExecutor(
-            os.cpu_count(), multiprocessing.get_context("fork")) as pool:
-        yield {params: pool.submit(run_round, *params) for params in wanted}
-        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))

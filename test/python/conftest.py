@@ -1,0 +1,18 @@
+"""Fixtures of all tests."""
+
+import pytest
+import soundness_rounds
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rounds(request):
+    """The rounds of test_soundness.py by their parameters, as far as selected tests
+    ask for them. They take long, so they begin with the first test, whichever it is,
+    on the cores that the others leave free."""
+    params = soundness_rounds.wanted(request.session.items)
+    if not params:
+        yield {}
+        return
+    pool, futures = soundness_rounds.start(params)
+    yield futures
+    pool.shutdown(cancel_futures=True)
