@@ -68,9 +68,9 @@ ZOO_MODELS = [folder for zoo in ZOOS for folder in sorted(zoo.iterdir())
               if (folder / "truth.json").exists()]
 
 
-def check(subject, precision, folder, samples):
+def check(name, subject, precision, folder, samples):
     result = compare(MPOPT, subject, precision, folder, samples)
-    print(f"{subject.path.stem} {precision}: {result.tensors} tensors, {result.values} values "
+    print(f"{name} {precision}: {result.tensors} tensors, {result.values} values "
           f"of {result.samples} samples")
     assert not result.problems, "\n".join(result.problems.values())
     assert not result.missing
@@ -90,16 +90,16 @@ def test_models_are_there():
 def test_shared_model(name, precision, tmp_path):
     if name in NOT_RUN:
         with pytest.raises(Exception, match=NOT_RUN[name]) as error:
-            check(SUBJECTS[name], precision, tmp_path, 1)
+            check(name, SUBJECTS[name], precision, tmp_path, 1)
         print(f"{name}: not run, ONNX Runtime says: {error.value}")
         return
-    check(SUBJECTS[name], precision, tmp_path, 8)
+    check(name, SUBJECTS[name], precision, tmp_path, 8)
 
 
 @pytest.mark.parametrize("precision", ["as-is", "fp16"])
 @pytest.mark.parametrize("folder", ZOO_MODELS, ids=lambda folder: folder.name)
 def test_zoo_model(folder, precision, tmp_path):
-    check(read_zoo_model(folder), precision, tmp_path, 8)
+    check(folder.name, read_zoo_model(folder), precision, tmp_path, 8)
 
 
 def test_a_wrong_bound_is_seen(tmp_path):
