@@ -16,8 +16,10 @@
 
 #include "mpopt/Analysis/InputRanges.h"
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Interfaces/Interfaces.h"
+#include "mpopt/Support/WeightStore.h"
 #include "mpopt/Transfer/ConstantRange.h"
 #include "mpopt/Transfer/RangeInterface.h"
 #include "mpopt/Transfer/Relations.h"
@@ -51,6 +53,7 @@ public:
   const TargetProfile &target() override { return *profile; }
   size_t maxGroups() const override { return groupLimit; }
   unsigned jobs() const override { return threads; }
+  SharedSums sharedSums() override { return shared; }
   void setArgument(BlockArgument argument, AbstractValue value) override {
     setValue(argument, std::move(value));
   }
@@ -69,6 +72,7 @@ private:
   bool losesTrack(Operation *op);
   void visitFunction(FunctionOpInterface function);
   Entry summarize(mp::ConstantOp constant);
+  AbstractValue summarizeOnce(const WeightView &view);
 
   /// Where a variation finds what it does not compute itself.
   Driver *base = nullptr;
@@ -77,6 +81,7 @@ private:
   ShapeFacts facts;
   size_t groupLimit = 0;
   unsigned threads = 0;
+  SharedSums shared;
   /// The same as `unknown`: bodies of loops are walked several times.
   llvm::DenseSet<Operation *> counted;
 };
@@ -223,12 +228,32 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
     entry = std::make_unique<Entry>(Entry{std::move(pre), std::move(stored)});
 }
 
+/// Large weights are read once for all analyses of a context.
+AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
+  if (!shared.memo || view.data.size() < Memo::kLeastWeight)
+    return summarizeWeights(view, groupLimit);
+  MemoKey key;
+  key.add('A');
+  key.add(view.data.data());
+  key.add(view.data.size());
+  key.add(view.splat);
+  key.add(view.elementType.getAsOpaquePointer());
+  key.addAll(ArrayRef<int64_t>(view.shape));
+  key.addAll(ArrayRef<const FloatFormat *>(view.roundings));
+  key.add(groupLimit);
+  if (auto known = shared.memo->find<AbstractValue>(key))
+    return *known;
+  auto value =
+      std::make_shared<const AbstractValue>(summarizeWeights(view, groupLimit));
+  shared.memo->keep(key, value, value->groups() * sizeof(Cell));
+  return *value;
+}
+
 Entry RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
   Value value = constant.getResult();
   Type element = getElementType(value);
   std::optional<WeightView> view = weights(value);
-  AbstractValue pre =
-      view ? summarizeWeights(*view, groupLimit) : anything(value);
+  AbstractValue pre = view ? summarizeOnce(*view) : anything(value);
   if (isa<IntegerType>(element))
     pre.integral = true;
   fitCells(pre, getFloatFormat(element));
@@ -349,6 +374,9 @@ RangeAnalysis::Driver::Driver(Operation *module) {
   groupLimit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
   if (auto jobs = module->getAttrOfType<IntegerAttr>("mp.jobs"))
     threads = jobs.getInt();
+  if (auto *dialect = module->getContext()->getLoadedDialect<mp::MPDialect>())
+    shared.memo = &dialect->getWeights().memo;
+  shared.nearly = module->hasAttr("mp.trial");
   profile = TargetProfile::standard();
   if (auto name = module->getAttrOfType<StringAttr>("mp.target")) {
     llvm::Expected<std::shared_ptr<const TargetProfile>> found =

@@ -201,8 +201,9 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
       inputs.add(cell);
   }
   request.values = inputs.get();
-  LinearSums sums = elements ? convolutionElements(request, ctx.jobs())
-                             : convolutionSums(request, ctx.jobs());
+  LinearSums sums =
+      elements ? convolutionElements(request, ctx.jobs())
+               : convolutionSums(request, ctx.jobs(), ctx.sharedSums());
   rules.addFlags(sums.flags);
   std::vector<Cell> cells(countGroups(dims));
   uint64_t positions = cells.size() / request.outputs;

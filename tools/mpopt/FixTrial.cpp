@@ -23,7 +23,7 @@ using namespace mpopt;
 using llvm::Expected;
 
 /// Runs in which the set of ops to keep may grow, and runs of single fixes.
-static constexpr unsigned kMostRounds = 4, kLeastAlone = 4, kMostAlone = 64;
+static constexpr unsigned kMostRounds = 4, kMostAlone = 64;
 /// Ops in all single runs together.
 static constexpr size_t kAloneBudget = 100'000;
 /// New findings that are looked at for each fix.
@@ -220,9 +220,15 @@ private:
 Trials::Trials(ModuleOp module, std::vector<FindingList::Entry> &entries,
                RunRules rules)
     : module(module), entries(entries), rules(rules) {
+  // Weights count, too, though most of them need not be read again.
   size_t ops = 1;
-  module.walk([&](Operation *) { ++ops; });
-  mostAlone = std::clamp<size_t>(kAloneBudget / ops, kLeastAlone, kMostAlone);
+  module.walk([&](Operation *op) {
+    ++ops;
+    if (auto constant = dyn_cast<mp::ConstantOp>(op))
+      if (std::optional<ConstantBytes> bytes = getConstantBytes(constant))
+        ops += bytes->data.size() >> 14;
+  });
+  mostAlone = std::min<size_t>(kAloneBudget / ops, kMostAlone);
   for (auto [index, entry] : llvm::enumerate(entries)) {
     if (!entry.finding.root.empty())
       followers[entry.finding.root].push_back(index);
@@ -262,6 +268,7 @@ llvm::Error Trials::learnAll() {
 Expected<Outcome> Trials::run(Change change) {
   IRMapping mapping;
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(mapping));
+  (*copy)->setAttr("mp.trial", UnitAttr::get(module.getContext()));
   if (!change(*copy, mapping))
     return llvm::createStringError("a fix cannot be applied");
   Expected<std::vector<FindingList::Entry>> found = rules(*copy);

@@ -8,6 +8,8 @@
 #ifndef MPOPT_SUPPORT_WEIGHTSTORE_H
 #define MPOPT_SUPPORT_WEIGHTSTORE_H
 
+#include "mpopt/Support/Memo.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -28,6 +30,9 @@ public:
   /// whether it is missing or too short.
   llvm::Expected<llvm::ArrayRef<char>> bytes(llvm::StringRef file,
                                              int64_t offset, int64_t length);
+
+  /// What was computed from the bytes, or from others that live as long.
+  Memo memo;
 
 private:
   std::mutex mutex;

@@ -26,6 +26,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Interfaces/ShapeFacts.h"
 #include "mpopt/Transfer/AbstractValue.h"
+#include "mpopt/Transfer/Kernels/SharedSums.h"
 #include "mpopt/Transfer/Target.h"
 
 #include "mlir/IR/Operation.h"
@@ -119,6 +120,8 @@ public:
   /// The most groups a result may have. Smaller in larger models, so that the
   /// whole analysis stays linear.
   virtual size_t maxGroups() const = 0;
+  /// Passes over large weights that an analysis before this one has made.
+  virtual SharedSums sharedSums() { return {}; }
   /// Threads that a transfer function may use.
   virtual unsigned jobs() const = 0;
 

@@ -18,6 +18,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Interfaces/Interfaces.h"
+#include "mpopt/Support/WeightStore.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -125,6 +126,44 @@ static void spread(WeightStats &stats, uint64_t count) {
     *number *= count;
 }
 
+/// Scans what no analysis of the same weights has scanned before.
+static std::vector<WeightStats>
+scanUnknown(ModuleOp module, ArrayRef<WeightRequest> requests, unsigned jobs) {
+  Memo &memo =
+      module.getContext()->getLoadedDialect<mp::MPDialect>()->getWeights().memo;
+  std::vector<WeightStats> stats(requests.size());
+  std::vector<WeightRequest> unknown;
+  std::vector<size_t> places;
+  auto makeKey = [](const WeightRequest &request) {
+    MemoKey key;
+    key.add('S');
+    key.add(request.bytes.data());
+    key.add(request.count);
+    key.add(request.source);
+    key.add(request.target);
+    key.add(request.channel);
+    return key;
+  };
+  for (auto [index, request] : llvm::enumerate(requests)) {
+    if (request.bytes.size() >= Memo::kLeastWeight)
+      if (auto known = memo.find<WeightStats>(makeKey(request))) {
+        stats[index] = *known;
+        continue;
+      }
+    unknown.push_back(request);
+    places.push_back(index);
+  }
+  std::vector<WeightStats> scanned = scanWeights(unknown, jobs);
+  for (auto [index, place] : llvm::enumerate(places)) {
+    stats[place] = scanned[index];
+    if (requests[place].bytes.size() >= Memo::kLeastWeight)
+      memo.keep(makeKey(requests[place]),
+                std::make_shared<const WeightStats>(scanned[index]),
+                sizeof(WeightStats));
+  }
+  return stats;
+}
+
 ConstantUses::ConstantUses(Operation *root) {
   auto module = cast<ModuleOp>(root);
   Type storage = getStorageType(module);
@@ -148,7 +187,7 @@ ConstantUses::ConstantUses(Operation *root) {
   unsigned jobs = 0;
   if (auto attribute = module->getAttrOfType<IntegerAttr>("mp.jobs"))
     jobs = unsigned(attribute.getInt());
-  std::vector<WeightStats> stats = scanWeights(requests, jobs);
+  std::vector<WeightStats> stats = scanUnknown(module, requests, jobs);
   for (auto [index, candidate] : llvm::enumerate(candidates)) {
     candidate.stats = stats[index];
     if (splats[index])
