@@ -23,6 +23,7 @@ check-format:
 
 docs: build
 	@scripts/generate-docs
+	@scripts/generate-output-page build/bin/mpopt ../shared/models/onnx
 
 clean:
 	rm -rf build build-asan

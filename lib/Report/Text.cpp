@@ -32,7 +32,7 @@ using llvm::StringRef;
 using llvm::Twine;
 
 // What is shown of long lists; JSON has everything.
-static constexpr size_t kMaxPlaces = 8;
+static constexpr size_t kMaxPlaces = 8, kMaxNotes = 3;
 static constexpr size_t kMaxCauses = 5;
 static constexpr size_t kMaxNames = 3;
 static constexpr size_t kMaxUnmodelled = 6;
@@ -163,11 +163,12 @@ void TextReport::writeGroup(const FindingGroup &group) {
     os.indent(2);
     style.wrap(first.message, 2);
   }
-  for (const FoldedFinding &fold : places.take_front(kMaxPlaces))
+  size_t most = group.severity == Severity::Note ? kMaxNotes : kMaxPlaces;
+  for (const FoldedFinding &fold : places.take_front(most))
     writePlace(fold, /*withMessage=*/!sameMessage, /*withFixes=*/!sameFixes);
-  if (places.size() > kMaxPlaces) {
+  if (places.size() > most) {
     unsigned rest = 0;
-    for (const FoldedFinding &fold : places.drop_front(kMaxPlaces))
+    for (const FoldedFinding &fold : places.drop_front(most))
       rest += fold.members.size();
     style.dim("  --> ");
     os << "and " << rest << " more (--format json lists all)\n";
