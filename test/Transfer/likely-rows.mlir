@@ -47,3 +47,28 @@ func.func @squares(%x: tensor<256x4xf32> {mp.assume = {lo = -5.0 : f64, hi = 5.0
   %0 = mp.reduce_sum_square %x {axes = array<i64: 1>} : (tensor<256x4xf32>) -> tensor<256xf32>
   return
 }
+
+// -----
+
+// mean(x^2) - mean(x)^2 is the variance, 0.25, where the two as independent
+// numbers would be expected to differ by 0 on average.
+func.func @raw_variance(%x: tensor<8x64xf32> {mp.assume = {lo = -5.0 : f64, hi = 15.0 : f64, mean = 5.0 : f64, std = 0.5 : f64}}) {
+  %0 = mp.mul %x, %x : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  %2 = mp.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  %3 = mp.mul %2, %2 : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+  // expected-remark @below {{mean 0.25 std 0.0441942}}
+  %4 = mp.sub %1, %3 : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+  return
+}
+
+// -----
+
+// Logits of which a varying half is masked: nothing is known of the rest.
+func.func @varying_mask(%keep: tensor<8x16xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.5 : f64}}) {
+  %c = mp.constant dense<1.0e+9> : tensor<f32>
+  %0 = mp.mul %keep, %c : (tensor<8x16xf32>, tensor<f32>) -> tensor<8x16xf32>
+  // expected-remark @below {{[0, 1] mean 0.0625}}
+  %1 = mp.softmax %0 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return
+}
