@@ -7,6 +7,8 @@
 
 #include "NodeLowering.h"
 
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 
 using namespace mlir;
@@ -28,7 +30,18 @@ const Item *NodeLowering::find(StringRef input) const {
       const Item &item = importer.items[node.inputs[index]];
       return item.isNone() ? nullptr : &item;
     }
-  return nullptr;
+  // A member of a collection.
+  auto [whole, position] = input.rsplit('.');
+  size_t index = 0;
+  if (position.empty() || position.getAsInteger(10, index))
+    return nullptr;
+  const Item *collection = find(whole);
+  if (!collection || !collection->isCollection() ||
+      !collection->collection->known ||
+      index >= collection->collection->items.size())
+    return nullptr;
+  const Item &member = collection->collection->items[index];
+  return member.isNone() ? nullptr : &member;
 }
 
 bool NodeLowering::has(StringRef input) const { return find(input); }
@@ -133,6 +146,68 @@ NodeLowering::findNumbers(StringRef input) const {
   return numbers;
 }
 
+/// Appends the numbers of a nested list in row-major order. `dims` are those of
+/// the first member at each depth; false if another one differs.
+static bool flattenArray(const Item &item, size_t depth,
+                         SmallVectorImpl<int64_t> &dims, bool &isFirst,
+                         SmallVectorImpl<const Item *> &numbers) {
+  if (item.isNumber()) {
+    isFirst = false;
+    numbers.push_back(&item);
+    return depth == dims.size();
+  }
+  if (!item.isCollection() || !item.collection->known)
+    return false;
+  int64_t size = item.collection->items.size();
+  if (isFirst && depth == dims.size())
+    dims.push_back(size);
+  if (depth >= dims.size() || dims[depth] != size)
+    return false;
+  return llvm::all_of(item.collection->items, [&](const Item &member) {
+    return flattenArray(member, depth + 1, dims, isFirst, numbers);
+  });
+}
+
+Value NodeLowering::array(StringRef input) {
+  const Item *item = find(input);
+  SmallVector<int64_t> dims;
+  SmallVector<const Item *> numbers;
+  bool isFirst = true;
+  if (!item || !flattenArray(*item, 0, dims, isFirst, numbers))
+    return {};
+  mlir::Type element = opBuilder.getI1Type();
+  for (const Item *number : numbers) {
+    if (number->kind == Item::Kind::Float)
+      element = opBuilder.getF64Type();
+    else if (number->kind == Item::Kind::Int && !isa<FloatType>(element))
+      element = opBuilder.getI64Type();
+  }
+  if (numbers.empty())
+    element = opBuilder.getF64Type();
+  auto type = RankedTensorType::get(dims, element);
+  if (llvm::all_of(numbers,
+                   [](const Item *number) { return number->isStatic(); })) {
+    SmallVector<Attribute> elements;
+    for (const Item *number : numbers)
+      elements.push_back(
+          isa<FloatType>(element)
+              ? Attribute(opBuilder.getFloatAttr(element, number->number()))
+              : opBuilder.getIntegerAttr(element, number->integer));
+    return makeTyped<mp::ConstantOp>({type},
+                                     DenseElementsAttr::get(type, elements))
+        .getResult();
+  }
+  Value one = makeInts({1});
+  SmallVector<Value> members;
+  for (const Item *number : numbers)
+    members.push_back(
+        make<mp::ReshapeOp>(cast(importer.valueOf(*number), element), one,
+                            /*allow_zero=*/false));
+  Value flat =
+      members.size() == 1 ? members.front() : make<mp::ConcatOp>(members, 0);
+  return make<mp::ReshapeOp>(flat, makeInts(dims), /*allow_zero=*/false);
+}
+
 Value NodeLowering::shapeOf(StringRef input) {
   if (std::optional<SmallVector<int64_t>> known = findInts(input))
     return makeInts(*known);
@@ -165,7 +240,7 @@ void NodeLowering::setOutputTensors(unsigned index, ArrayRef<Value> values) {
 
 void NodeLowering::setOutputNumber(unsigned index, Value value) {
   mlir::Type element = getElementType(value);
-  Item::Kind kind = isa<FloatType>(element)      ? Item::Kind::Float
+  Item::Kind kind = isa<FloatType>(element)        ? Item::Kind::Float
                     : element.isSignlessInteger(1) ? Item::Kind::Bool
                                                    : Item::Kind::Int;
   importer.set(node, index, Item::computed(kind, value));
@@ -176,18 +251,31 @@ void NodeLowering::setAlias(unsigned index, StringRef input) {
   importer.set(node, index, item ? *item : Item::none());
 }
 
+Item NodeLowering::viewItem(const Item *base, TensorView view) {
+  Item item;
+  item.kind = Item::Kind::Tensor;
+  item.variable = base && base->isTensor()
+                      ? importer.state.makeView(
+                            base->variable, view.value,
+                            {std::move(view.derive), std::move(view.writeBack)})
+                      : importer.state.makeVariable(view.value);
+  return item;
+}
+
 void NodeLowering::setView(unsigned index, StringRef of, Value value,
                            std::function<Value(Value)> derive,
                            std::function<Value(Value, Value)> writeBack) {
-  const Item *base = find(of);
-  Item item;
-  item.kind = Item::Kind::Tensor;
-  item.variable =
-      base && base->isTensor()
-          ? importer.state.makeView(base->variable, value,
-                                    {std::move(derive), std::move(writeBack)})
-          : importer.state.makeVariable(value);
-  importer.set(node, index, item);
+  importer.set(
+      node, index,
+      viewItem(find(of), {value, std::move(derive), std::move(writeBack)}));
+}
+
+void NodeLowering::setOutputViews(unsigned index, StringRef of,
+                                  ArrayRef<TensorView> views) {
+  std::vector<Item> members;
+  for (const TensorView &view : views)
+    members.push_back(viewItem(find(of), view));
+  importer.set(node, index, Item::list(std::move(members)));
 }
 
 void NodeLowering::write(StringRef input, Value value) {

@@ -18,6 +18,9 @@ public:
 
   llvm::StringRef name() const override { return opName; }
   llvm::StringRef overload() const override { return node.overload; }
+  std::shared_ptr<NodeContext> keep() const override {
+    return std::make_shared<NodeLowering>(*this);
+  }
   unsigned numOutputs() const override { return node.outputs.size(); }
   bool has(llvm::StringRef input) const override;
   mlir::Value tensor(llvm::StringRef input) override;
@@ -32,16 +35,19 @@ public:
   findInts(llvm::StringRef input) const override;
   std::optional<llvm::SmallVector<double>>
   findNumbers(llvm::StringRef input) const override;
+  mlir::Value array(llvm::StringRef input) override;
   mlir::Value shapeOf(llvm::StringRef input) override;
   void setOutput(unsigned index, mlir::Value value) override;
   void setOutputTensors(unsigned index,
                         llvm::ArrayRef<mlir::Value> values) override;
   void setOutputNumber(unsigned index, mlir::Value value) override;
   void setAlias(unsigned index, llvm::StringRef input) override;
-  void setView(unsigned index, llvm::StringRef of, mlir::Value value,
-               std::function<mlir::Value(mlir::Value)> derive,
-               std::function<mlir::Value(mlir::Value, mlir::Value)> writeBack)
-      override;
+  void setView(
+      unsigned index, llvm::StringRef of, mlir::Value value,
+      std::function<mlir::Value(mlir::Value)> derive,
+      std::function<mlir::Value(mlir::Value, mlir::Value)> writeBack) override;
+  void setOutputViews(unsigned index, llvm::StringRef of,
+                      llvm::ArrayRef<TensorView> views) override;
   void write(llvm::StringRef input, mlir::Value value) override;
   llvm::LogicalResult error(const llvm::Twine &reason) override;
 
@@ -55,6 +61,7 @@ protected:
 private:
   /// Null if absent or None.
   const Item *find(llvm::StringRef input) const;
+  Item viewItem(const Item *base, TensorView view);
 
   GraphImporter &importer;
   const Node &node;

@@ -21,13 +21,24 @@
 #include "llvm/ADT/Twine.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace mpopt::torchscript {
 
+/// A view of a tensor: `value` now, `derive(base)` after the base changed,
+/// `writeBack(base, updated)` when the view is written (null: the base is
+/// unknown afterwards).
+struct TensorView {
+  mlir::Value value;
+  std::function<mlir::Value(mlir::Value)> derive;
+  std::function<mlir::Value(mlir::Value, mlir::Value)> writeBack;
+};
+
 /// One `aten::` (or custom) node being lowered. Inputs are asked for by the
 /// name that the op's schema gives them (`dim`, `weight`), so that overloads
 /// share a lowering; an input that the schema lacks or that is None is absent.
+/// `hx.1` is the second member of the list or tuple `hx`.
 class NodeContext {
 public:
   virtual ~NodeContext() = default;
@@ -41,6 +52,9 @@ public:
   /// and its overload (`Scalar`).
   virtual llvm::StringRef name() const = 0;
   virtual llvm::StringRef overload() const = 0;
+
+  /// The same context for what runs after the lowering: functions of a view.
+  virtual std::shared_ptr<NodeContext> keep() const = 0;
   virtual unsigned numOutputs() const = 0;
 
   /// Whether the input is there and not None.
@@ -83,6 +97,10 @@ public:
     return has(input) && !findNumber(input) && !findInts(input) &&
            !findString(input);
   }
+
+  /// A number, or a nested list of numbers, as a tensor of their own dtype
+  /// (i64, f64, i1); null if it is ragged or of unknown length.
+  virtual mlir::Value array(llvm::StringRef input) = 0;
 
   /// An `int[]` as a rank-1 tensor of i64, members computed at run time
   /// included; null if absent or of unknown length.
@@ -144,13 +162,14 @@ public:
   virtual void setOutputNumber(unsigned index, mlir::Value value) = 0;
   /// The output is the input itself: what is done to one is seen in the other.
   virtual void setAlias(unsigned index, llvm::StringRef input) = 0;
-  /// Output `index` is a view of the tensor input `of`: `value` now,
-  /// `derive(base)` after the base changed, `writeBack(base, updated)` when the
-  /// view is written (null: the base is unknown afterwards).
-  virtual void setView(
-      unsigned index, llvm::StringRef of, mlir::Value value,
-      std::function<mlir::Value(mlir::Value)> derive,
-      std::function<mlir::Value(mlir::Value, mlir::Value)> writeBack) = 0;
+  /// Output `index` is a view of the tensor input `of`.
+  virtual void
+  setView(unsigned index, llvm::StringRef of, mlir::Value value,
+          std::function<mlir::Value(mlir::Value)> derive,
+          std::function<mlir::Value(mlir::Value, mlir::Value)> writeBack) = 0;
+  /// A list of views.
+  virtual void setOutputViews(unsigned index, llvm::StringRef of,
+                              llvm::ArrayRef<TensorView> views) = 0;
   /// The tensor input is changed in place. It keeps its dtype.
   virtual void write(llvm::StringRef input, mlir::Value value) = 0;
 
