@@ -9,6 +9,8 @@
 
 #include "OptionValues.h"
 
+#include "mpopt/Import/InputShape.h"
+
 #include "mpopt/Policy/Policy.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -180,7 +182,7 @@ Error Validator::checkJudging() {
                 listWords(kTargets) + "; files come in a later release");
   options.target = line.target;
 
-  options.method = line.method;
+  options.import.method = line.method;
   if (line.assume.getNumOccurrences()) {
     Expected<Interval> assumed = parseInterval("--assume", line.assume);
     if (!assumed)

@@ -41,7 +41,9 @@ void GraphImporter::enter(const Item &object) {
     const Item *enabled = findField(object, "_enabled");
     now.enabled = !enabled || !enabled->isStatic() || enabled->integer;
     const Item *device = findField(object, "device");
-    now.device = device ? device->text : std::string();
+    now.device = device ? device->text : std::string("cuda");
+    if (autocastDevice.empty())
+      autocastDevice = now.device;
     const Item *dtype = findField(object, "fast_dtype");
     mlir::Type type;
     if (dtype && dtype->isStatic())

@@ -93,6 +93,10 @@ static const InputShape *findShape(const ImportOptions &options,
 }
 
 mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
+  const JitValue *traced = nullptr;
+  for (ValueId input : graph.inputs)
+    if (graph.values[input].name == name && graph.values[input].tracedType >= 0)
+      traced = &graph.values[input];
   switch (type.kind) {
   case JitType::Kind::Int:
     return RankedTensorType::get({}, builder.getI64Type());
@@ -105,6 +109,19 @@ mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
     break;
   }
   const InputShape *given = findShape(options, name);
+  if (!given && traced) {
+    if (mlir::Type element =
+            NodeContext::elementTypeOf(context, traced->tracedType)) {
+      std::string dims;
+      for (int64_t size : traced->tracedSizes)
+        dims += (dims.empty() ? "" : "x") + std::to_string(size);
+      sink.warn("input '" + name + "' is taken as " +
+                (dims.empty() ? "a scalar" : dims) +
+                ", as it was traced (--input-shape " + name + "=... for "
+                "another shape)");
+      return RankedTensorType::get(traced->tracedSizes, element);
+    }
+  }
   if (!given) {
     sink.warn("the shape of input '" + name +
               "' is not known (--input-shape " + name + "=...)");
@@ -249,6 +266,8 @@ void GraphImporter::run() {
   }
   Operation *module = *result.module;
   module->setAttr("mp.format", builder.getStringAttr("torchscript"));
+  if (!autocastDevice.empty())
+    module->setAttr("mp.autocast_device", builder.getStringAttr(autocastDevice));
   module->setAttr("mp.nodes", builder.getI64IntegerAttr(result.coverage.ops));
   module->setAttr("mp.parameters",
                   builder.getI64IntegerAttr(result.parameters));

@@ -130,6 +130,7 @@ private:
   std::vector<Item> items; ///< by ValueId
   std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
   std::vector<AutocastState> autocast;
+  std::string autocastDevice; ///< of the first region; empty without any
   mlir::Type defaultFloat; ///< what the parameters are, for open inputs
   std::string currentNode;
   std::string iteration; ///< `#3` in the fourth round of an unrolled loop

@@ -88,8 +88,12 @@ struct Constant {
 using ValueId = uint32_t;
 
 struct JitValue {
-  std::string name; ///< the JIT's debug name, unique in the graph
+  std::string name; ///< the JIT's debug name, unique; an input's own name
   JitType type;
+  /// Of an input: what the module was traced with. `tracedType` is a
+  /// c10::ScalarType, negative if nothing is known.
+  std::vector<int64_t> tracedSizes;
+  int tracedType = -1;
 };
 
 struct SourceLine {

@@ -70,7 +70,8 @@ GraphReader::GraphReader(const jit::Module &module, ConstantReader &constants,
 ValueId GraphReader::idOf(const jit::Value *value) {
   auto [entry, isNew] = ids.try_emplace(value, graph.values.size());
   if (isNew)
-    graph.values.push_back({value->debugName(), convertType(value->type())});
+    graph.values.push_back(
+        {value->debugName(), convertType(value->type()), {}, -1});
   return entry->second;
 }
 

@@ -10,7 +10,9 @@
 #include "GraphReader.h"
 
 #include <torch/csrc/jit/passes/inliner.h>
+#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/serialization/import_read.h>
 #include <torch/version.h>
 
 using namespace mpopt::torchscript;
@@ -51,6 +53,39 @@ static void readMethod(const jit::Module &module, const std::string &name,
   graph.isTraced = isTraced(*source);
   ConstantReader constants(archive, graph);
   GraphReader(module, constants, graph).read(*source);
+  const auto &arguments = method->function().getSchema().arguments();
+  for (size_t index = 0; index < graph.inputs.size(); ++index)
+    graph.values[graph.inputs[index]].name = arguments[index + 1].name();
+}
+
+/// torch.jit.save keeps the shapes of the inputs that a module was traced with:
+/// a dictionary from methods to lists of tensors without data.
+static void
+readTracedInputs(const std::shared_ptr<MappedArchive> &archive, Graph &graph) {
+  try {
+    caffe2::serialize::PyTorchStreamReader reader(archive);
+    if (!reader.hasRecord("traced_inputs.pkl"))
+      return;
+    c10::IValue saved = jit::readArchiveAndTensors(
+        "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt,
+        at::kCPU, reader);
+    auto methods = saved.toGenericDict();
+    auto found = methods.find(graph.method);
+    if (found == methods.end())
+      return;
+    auto inputs = found->value().toListRef();
+    for (size_t index = 0; index < inputs.size() && index < graph.inputs.size();
+         ++index) {
+      if (!inputs[index].isTensor())
+        continue;
+      const at::Tensor &tensor = inputs[index].toTensor();
+      JitValue &value = graph.values[graph.inputs[index]];
+      value.tracedSizes = tensor.sizes().vec();
+      value.tracedType = int(tensor.scalar_type());
+    }
+  } catch (const std::exception &) {
+    // A convenience of the file: the shapes stay open without it.
+  }
 }
 
 bool mpopt::torchscript::readArchive(
@@ -64,6 +99,7 @@ bool mpopt::torchscript::readArchive(
     auto archive = std::make_shared<MappedArchive>(path, std::move(ranges));
     jit::Module module = jit::load(archive, at::kCPU, /*load_debug_files=*/true);
     readMethod(module, method, *archive, graph);
+    readTracedInputs(archive, graph);
     return true;
   } catch (const c10::Error &failure) {
     error = firstLine(failure.what_without_backtrace());
