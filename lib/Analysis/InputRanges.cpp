@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InputRanges.h"
+#include "mpopt/Analysis/InputRanges.h"
+
+#include "mpopt/Analysis/Names.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -19,39 +21,89 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Number of things that `input` counts: rows of the table it picks from, the
-/// depth of a one-hot. The smallest where there are several, since all must
-/// accept it; nothing if it indexes nothing of a known size.
-static std::optional<int64_t> getIndexed(Value input) {
-  std::optional<int64_t> least;
-  auto take = [&](std::optional<int64_t> size) {
-    if (size && *size > 0 && (!least || *size < *least))
-      least = size;
-  };
+namespace {
+/// The smallest thing that an input indexes, since all of them must accept it.
+struct Indexed {
+  int64_t size = 0;
+  /// Whether indices may count from the end.
+  bool negative = false;
+  std::string what;
+
+  void follow(Value input);
+
+private:
+  void take(int64_t size, bool negative, const Twine &what);
+  void takeAxis(Value table, int64_t axis, bool negative);
+};
+} // namespace
+
+void Indexed::take(int64_t newSize, bool isNegative, const Twine &text) {
+  if (newSize <= 0 || (size && newSize >= size))
+    return;
+  size = newSize;
+  negative = isNegative;
+  what = text.str();
+}
+
+void Indexed::takeAxis(Value table, int64_t axis, bool isNegative) {
+  MaybeShape shape = getShape(table);
+  if (!shape)
+    return;
+  std::optional<int64_t> normal = normalizeAxis(axis, shape->size());
+  if (!normal)
+    return;
+  std::string name = getTensorName(table);
+  int64_t count = (*shape)[*normal];
+  take(count, isNegative,
+       "picks one of " + Twine(count) +
+           (*normal == 0 && shape->size() == 2 ? " rows" : " slices") +
+           (name.empty() ? "" : " of " + name));
+}
+
+void Indexed::follow(Value input) {
   for (OpOperand &use : input.getUses()) {
     Operation *user = use.getOwner();
     unsigned operand = use.getOperandNumber();
     if (auto gather = dyn_cast<mp::GatherOp>(user)) {
-      MaybeShape table = getShape(gather.getInput());
-      if (operand == 1 && table)
-        if (std::optional<int64_t> axis =
-                normalizeAxis(gather.getAxis(), table->size()))
-          take((*table)[*axis]);
+      if (operand == 1)
+        takeAxis(gather.getInput(), gather.getAxis(), true);
+    } else if (auto elements = dyn_cast<mp::GatherElementsOp>(user)) {
+      if (operand == 1)
+        takeAxis(elements.getInput(), elements.getAxis(), true);
     } else if (auto embedding = dyn_cast<mp::EmbeddingOp>(user)) {
-      MaybeShape table = getShape(embedding.getTable());
-      if (operand == 1 && table && !table->empty())
-        take(table->front());
+      if (operand == 1)
+        takeAxis(embedding.getTable(), 0, false);
     } else if (auto oneHot = dyn_cast<mp::OneHotOp>(user)) {
-      if (operand == 0)
-        if (std::optional<double> depth = getSplatConstant(oneHot.getDepth()))
-          take(int64_t(*depth));
+      std::optional<double> depth =
+          operand == 0 ? getSplatConstant(oneHot.getDepth()) : std::nullopt;
+      if (depth)
+        take(int64_t(*depth), true,
+             "one-hot of depth " + Twine(int64_t(*depth)));
     } else if (operand == 0 && (isa<mp::CastOp>(user) || isViewLike(user)) &&
                user->getNumResults() == 1 &&
                isa<IntegerType>(getElementType(user->getResult(0)))) {
-      take(getIndexed(user->getResult(0)));
+      follow(user->getResult(0));
     }
   }
-  return least;
+}
+
+IntegerInput mpopt::describeInteger(BlockArgument input) {
+  Indexed indexed;
+  indexed.follow(input);
+  if (indexed.size) {
+    double last = double(indexed.size - 1);
+    return {{indexed.negative ? -double(indexed.size) : 0, last},
+            Interval{0, last},
+            indexed.what};
+  }
+  auto type = cast<IntegerType>(getElementType(input));
+  AbstractValue all = TransferContext::anything(input);
+  Interval range = {all.cell(0).lo, all.cell(0).hi};
+  std::string why = "all of " + getDtypeName(type);
+  // A byte is a pixel; of a wide integer nobody knows what it may count.
+  if (type.getWidth() <= 8)
+    return {range, range, why};
+  return {range, std::nullopt, why};
 }
 
 /// [lo, hi] with the extremes that one expects of that many normal draws.
@@ -72,6 +124,51 @@ static AbstractValue makeInput(BlockArgument input, double lo, double hi,
   return value;
 }
 
+/// An interval per element. An element whose distribution is not declared is
+/// uniform on its own interval.
+static std::optional<AbstractValue>
+elementRanges(BlockArgument input, DictionaryAttr assume, LikelySource source) {
+  auto lo = assume.getAs<DenseFPElementsAttr>("lo_elements");
+  auto hi = assume.getAs<DenseFPElementsAttr>("hi_elements");
+  MaybeShape shape = getShape(input);
+  if (!lo || !hi || lo.getType() != hi.getType() || !shape ||
+      !lo.getElementType().isF64() ||
+      size_t(lo.getType().getRank()) > shape->size())
+    return std::nullopt;
+  auto declaredMean = assume.getAs<FloatAttr>("mean");
+  auto declaredStd = assume.getAs<FloatAttr>("std");
+  std::vector<Cell> cells;
+  bool negInf = false, posInf = false;
+  for (auto [low, high] :
+       llvm::zip(lo.getValues<double>(), hi.getValues<double>())) {
+    bool bounded = std::isfinite(low) && std::isfinite(high);
+    double mean = bounded ? low / 2 + high / 2 : 0;
+    double reach = bounded ? high / 2 - low / 2 : 1;
+    double variance = reach * reach / 3;
+    if (declaredMean && declaredStd) {
+      mean = declaredMean.getValueAsDouble();
+      variance = std::pow(declaredStd.getValueAsDouble(), 2);
+      reach = std::sqrt(3 * variance);
+    }
+    cells.push_back(
+        Cell{low, high, mean, variance, mean - reach, mean + reach});
+    negInf |= low == -INFINITY;
+    posInf |= high == INFINITY;
+  }
+  ArrayRef<int64_t> dims = lo.getType().getShape();
+  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()),
+                      std::move(cells));
+  value.source = source;
+  bool isFloat = isa<FloatType>(getElementType(input));
+  value.negInf = isFloat && negInf;
+  value.posInf = isFloat && posInf;
+  value = value.withRank(shape->size());
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    if ((*shape)[axis] < 0)
+      value = value.merging(axis);
+  return value;
+}
+
 AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
   Type element = getElementType(input);
   auto integer = dyn_cast<IntegerType>(element);
@@ -80,31 +177,30 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
       auto value = assume.getAs<FloatAttr>(key);
       return value ? value.getValueAsDouble() : otherwise;
     };
-    auto source = assume.getAs<StringAttr>("source");
-    AbstractValue value = makeInput(input, number("lo", -10), number("hi", 10),
-                                    number("mean", 0), number("std", 1),
-                                    source && source.getValue() == "default"
-                                        ? LikelySource::Assumption
-                                        : LikelySource::Declared);
+    auto given = assume.getAs<StringAttr>("source");
+    LikelySource source = given && given.getValue() == "default"
+                              ? LikelySource::Assumption
+                              : LikelySource::Declared;
+    if (auto elements = elementRanges(input, assume, source))
+      return *elements;
+    AbstractValue value =
+        makeInput(input, number("lo", -10), number("hi", 10), number("mean", 0),
+                  number("std", 1), source);
     const Cell &cell = value.cell(0);
     value.negInf = !integer && cell.lo == -INFINITY;
     value.posInf = !integer && cell.hi == INFINITY;
     return value;
   }
-  auto uniform = [&](double lo, double hi) {
-    return makeInput(input, lo, hi, lo / 2 + hi / 2,
-                     (hi / 2 - lo / 2) / std::sqrt(3.0),
-                     LikelySource::Assumption);
-  };
   if (isa<FloatType>(element))
     return makeInput(input, -10, 10, 0, 1, LikelySource::Assumption);
   if (!integer)
     return AbstractValue::top(TransferContext::rankOf(input));
-  if (std::optional<int64_t> rows = getIndexed(input))
-    return uniform(0, double(*rows - 1));
-  AbstractValue all = TransferContext::anything(input);
-  // A byte is a pixel; of a wide integer nobody knows what it may count.
-  if (integer.getWidth() <= 8)
-    return uniform(all.cell(0).lo, all.cell(0).hi);
-  return all;
+  IntegerInput described = describeInteger(input);
+  auto [lo, hi] = described.bound;
+  if (!described.expected)
+    return TransferContext::anything(input);
+  auto [least, most] = *described.expected;
+  return makeInput(input, lo, hi, least / 2 + most / 2,
+                   (most / 2 - least / 2) / std::sqrt(3.0),
+                   LikelySource::Assumption);
 }

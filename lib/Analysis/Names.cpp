@@ -56,3 +56,8 @@ std::string mpopt::getOpName(Operation *op) {
   StringRef name = getNodeName(op);
   return (name.empty() ? op->getName().getStringRef() : name).str();
 }
+
+std::string mpopt::getInputName(BlockArgument input) {
+  std::string name = getValueName(input).str();
+  return name.empty() ? "arg" + std::to_string(input.getArgNumber()) : name;
+}

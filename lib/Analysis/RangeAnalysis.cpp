@@ -14,8 +14,7 @@
 
 #include "mpopt/Analysis/RangeAnalysis.h"
 
-#include "InputRanges.h"
-
+#include "mpopt/Analysis/InputRanges.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Interfaces/Interfaces.h"
@@ -40,13 +39,15 @@ struct Entry {
 class RangeAnalysis::Driver : public TransferContext {
 public:
   explicit Driver(Operation *module);
+  Driver(Driver &base, BlockArgument argument, AbstractValue value);
 
   const AbstractValue &of(Value value) override { return get(value).stored; }
   const AbstractValue &preRounding(Value value) override {
     return get(value).pre;
   }
   std::optional<WeightView> weights(Value value) override;
-  const ShapeFacts &shapes() override { return facts; }
+  // Elements of shapes do not depend on what inputs hold.
+  const ShapeFacts &shapes() override { return base ? base->facts : facts; }
   const TargetProfile &target() override { return *profile; }
   size_t maxGroups() const override { return groupLimit; }
   unsigned jobs() const override { return threads; }
@@ -54,8 +55,9 @@ public:
     setValue(argument, std::move(value));
   }
   void walk(Region &region) override;
+  bool computes(Value value) const { return entries.contains(value); }
 
-  std::map<std::string, unsigned> unmodelled;
+  std::vector<Operation *> varied, unknown;
   std::shared_ptr<const TargetProfile> profile;
 
 protected:
@@ -64,15 +66,18 @@ protected:
 private:
   const Entry &get(Value value);
   void visit(Operation *op);
+  bool losesTrack(Operation *op);
   void visitFunction(FunctionOpInterface function);
   Entry summarize(mp::ConstantOp constant);
 
+  /// Where a variation finds what it does not compute itself.
+  Driver *base = nullptr;
   // Entries do not move: transfer functions hold references to several.
   llvm::DenseMap<Value, std::unique_ptr<Entry>> entries;
   ShapeFacts facts;
   size_t groupLimit = 0;
   unsigned threads = 0;
-  /// Ops that were walked; bodies of loops several times.
+  /// The same as `unknown`: bodies of loops are walked several times.
   llvm::DenseSet<Operation *> counted;
 };
 
@@ -123,8 +128,10 @@ static void fitShape(AbstractValue &value, Value of) {
 }
 
 /// Facts say something about single elements, too, and bounds limit what one
-/// expects.
-static void fitCells(AbstractValue &value) {
+/// expects, but for what flushed: a product with an epsilon that is stored as 0
+/// is 0 for sure, and the estimate still says what it would have been.
+static void fitCells(AbstractValue &value, const FloatFormat *format) {
+  double flushed = format ? format->flushAt : 0;
   double limit = std::numeric_limits<double>::infinity();
   if (value.norm)
     limit = value.norm->bound;
@@ -133,7 +140,7 @@ static void fitCells(AbstractValue &value) {
     lo = std::max(lo, 0.0);
     hi = std::min(hi, value.rowSum->hi);
   }
-  double least = std::numeric_limits<double>::max();
+  double smallest = std::numeric_limits<double>::max();
   bool likely = value.hasLikely();
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty()) {
@@ -144,11 +151,11 @@ static void fitCells(AbstractValue &value) {
     cell.lo = std::max(cell.lo, lo);
     cell.hi = std::min(cell.hi, hi);
     if (cell.lo > 0)
-      least = std::min(least, cell.lo);
+      smallest = std::min(smallest, cell.lo);
     else if (cell.hi < 0)
-      least = std::min(least, -cell.hi);
+      smallest = std::min(smallest, -cell.hi);
     else if (cell.lo != 0 || cell.hi != 0)
-      least = 0;
+      smallest = 0;
     if (!likely)
       continue;
     if (std::isnan(cell.mean) || std::isnan(cell.variance) ||
@@ -156,15 +163,17 @@ static void fitCells(AbstractValue &value) {
       value.source = LikelySource::Unknown;
       continue;
     }
-    cell.mean = std::clamp(cell.mean, cell.lo, std::max(cell.lo, cell.hi));
-    cell.likelyLo = std::clamp(cell.likelyLo, cell.lo, cell.mean);
+    bool lost = cell.absMax() <= flushed;
+    double least = lost ? -flushed : cell.lo, most = lost ? flushed : cell.hi;
+    cell.mean = std::clamp(cell.mean, least, std::max(least, most));
+    cell.likelyLo = std::clamp(cell.likelyLo, least, cell.mean);
     cell.likelyHi =
-        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, cell.hi));
+        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, most));
     // Popoviciu: what lies in an interval varies no more than its ends do.
-    double half = (cell.hi - cell.lo) / 2;
+    double half = (most - least) / 2;
     cell.variance = std::clamp(cell.variance, 0.0, half * half);
   }
-  value.minNonZero = std::max(value.minNonZero, least);
+  value.minNonZero = std::max(value.minNonZero, smallest);
   if (value.integral)
     value.minNonZero = std::max(value.minNonZero, 1.0);
 }
@@ -197,16 +206,17 @@ static void useElements(AbstractValue &pre, Value value,
 
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (isa<IntegerType>(getElementType(value)))
-    useElements(pre, value, facts, groupLimit);
+    useElements(pre, value, shapes(), groupLimit);
   fitShape(pre, value);
   pre = pre.limited(groupLimit);
   Type element = getElementType(value);
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
   refineByRelations(value, pre, *this);
-  fitCells(pre);
+  const FloatFormat *format = getFloatFormat(element);
+  fitCells(pre, format);
   std::unique_ptr<Entry> &entry = entries[value];
-  AbstractValue stored = pre.stored(getFloatFormat(element));
+  AbstractValue stored = pre.stored(format);
   if (entry)
     *entry = Entry{std::move(pre), std::move(stored)};
   else
@@ -221,14 +231,16 @@ Entry RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
       view ? summarizeWeights(*view, groupLimit) : anything(value);
   if (isa<IntegerType>(element))
     pre.integral = true;
-  fitCells(pre);
+  fitCells(pre, getFloatFormat(element));
   return Entry{pre, pre.stored(getFloatFormat(element))};
 }
 
 const Entry &RangeAnalysis::Driver::get(Value value) {
+  if (auto known = entries.find(value); known != entries.end())
+    return *known->second;
+  if (base)
+    return base->get(value);
   std::unique_ptr<Entry> &entry = entries[value];
-  if (entry)
-    return *entry;
   if (auto constant = value.getDefiningOp<mp::ConstantOp>())
     entry = std::make_unique<Entry>(summarize(constant));
   else // never computed: a body that nobody walks
@@ -270,12 +282,29 @@ std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {
 // The walk
 //===----------------------------------------------------------------------===//
 
+/// Neither a bound nor an estimate, and it may be NaN.
+static bool isTop(const AbstractValue &value) {
+  if (value.hasLikely() || !value.nan)
+    return false;
+  Cell hull = value.hull();
+  return std::isinf(hull.lo) && std::isinf(hull.hi);
+}
+
+bool RangeAnalysis::Driver::losesTrack(Operation *op) {
+  auto isUnknown = [&](Value value) {
+    return !isa<IntegerType>(getElementType(value)) && isTop(of(value));
+  };
+  return llvm::any_of(op->getResults(), isUnknown) &&
+         llvm::none_of(op->getOperands(), isUnknown);
+}
+
 void RangeAnalysis::Driver::visit(Operation *op) {
   if (auto function = dyn_cast<FunctionOpInterface>(op))
     return visitFunction(function);
   if (isa<mp::ConstantOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return;
-  if (auto elements = dyn_cast<ElementInferenceOpInterface>(op))
+  if (auto elements = dyn_cast<ElementInferenceOpInterface>(op);
+      elements && !base)
     for (OpResult result : op->getResults())
       facts.set(result,
                 elements.inferElementsOf(result.getResultNumber(), facts));
@@ -286,11 +315,11 @@ void RangeAnalysis::Driver::visit(Operation *op) {
     entries.erase(result);
   if (transfer)
     transfer.transfer(*this);
-  else if (counted.insert(op).second)
-    ++unmodelled[op->getName().getStringRef().str()];
   for (Value result : op->getResults())
     if (!transfer || !entries.contains(result))
       setValue(result, anything(result));
+  if ((!transfer || losesTrack(op)) && counted.insert(op).second)
+    unknown.push_back(op);
   current = outer;
 }
 
@@ -334,12 +363,47 @@ RangeAnalysis::Driver::Driver(Operation *module) {
     walk(region);
 }
 
+/// Ops of the function's body that read the argument or what it reaches,
+/// themselves or in a body of theirs.
+static std::vector<Operation *> findReached(BlockArgument argument) {
+  Block *body = argument.getOwner();
+  llvm::DenseSet<Operation *> seen;
+  std::vector<Operation *> reached;
+  SmallVector<Value> work = {argument};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      Operation *op = body->findAncestorOpInBlock(*user);
+      if (!op || !seen.insert(op).second)
+        continue;
+      reached.push_back(op);
+      llvm::append_range(work, op->getResults());
+    }
+  llvm::sort(reached, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  return reached;
+}
+
+RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
+                              AbstractValue value)
+    : profile(base.profile), base(&base), groupLimit(base.groupLimit),
+      threads(base.threads) {
+  setValue(argument, std::move(value));
+  varied = findReached(argument);
+  for (Operation *op : varied)
+    visit(op);
+}
+
 //===----------------------------------------------------------------------===//
 // RangeAnalysis
 //===----------------------------------------------------------------------===//
 
 RangeAnalysis::RangeAnalysis(Operation *module)
     : driver(std::make_unique<Driver>(module)) {}
+RangeAnalysis::RangeAnalysis(const RangeAnalysis &base, BlockArgument argument,
+                             AbstractValue value)
+    : driver(
+          std::make_unique<Driver>(*base.driver, argument, std::move(value))) {}
 RangeAnalysis::RangeAnalysis(RangeAnalysis &&) = default;
 RangeAnalysis::~RangeAnalysis() = default;
 
@@ -349,9 +413,11 @@ const AbstractValue &RangeAnalysis::of(Value value) const {
 const AbstractValue &RangeAnalysis::preRounding(Value value) const {
   return driver->preRounding(value);
 }
-const std::map<std::string, unsigned> &RangeAnalysis::unmodelled() const {
-  return driver->unmodelled;
+ArrayRef<Operation *> RangeAnalysis::varied() const { return driver->varied; }
+bool RangeAnalysis::isVaried(Value value) const {
+  return driver->computes(value);
 }
+ArrayRef<Operation *> RangeAnalysis::unknown() const { return driver->unknown; }
 const TargetProfile &RangeAnalysis::target() const { return *driver->profile; }
 
 bool RangeAnalysis::isInvalidated(

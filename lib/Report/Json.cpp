@@ -105,6 +105,11 @@ static void writeReport(OStream &json, const ModelReport &report,
   json.attribute("precision", report.precision);
   if (!report.policy.empty())
     attribute(json, "policy", report.policy);
+  if (!report.target.empty())
+    json.attributeObject("target", [&] {
+      attribute(json, "name", report.target);
+      attribute(json, "summary", report.targetSummary);
+    });
   json.attributeArray("assumptions", [&] {
     for (const Assumption &assumption : report.assumptions)
       json.object([&] {
@@ -114,6 +119,8 @@ static void writeReport(OStream &json, const ModelReport &report,
         json.attribute("mean", jsonNumber(assumption.mean));
         json.attribute("std", jsonNumber(assumption.std));
         json.attribute("source", assumption.source);
+        if (!assumption.why.empty())
+          attribute(json, "why", assumption.why);
       });
   });
   json.attributeObject("coverage", [&] {
@@ -121,6 +128,10 @@ static void writeReport(OStream &json, const ModelReport &report,
     json.attribute("modelled", report.modelled);
     json.attributeObject("unmodelled", [&] {
       for (const auto &[type, count] : report.unmodelled)
+        json.attribute(jsonText(type), count);
+    });
+    json.attributeObject("unknown_ranges", [&] {
+      for (const auto &[type, count] : report.unknownRanges)
         json.attribute(jsonText(type), count);
     });
   });
@@ -132,9 +143,18 @@ static void writeReport(OStream &json, const ModelReport &report,
     json.attribute("certain", report.certain);
     json.attribute("likely", report.likely);
     json.attribute("possible", report.possible);
-    // Nothing is proved about values before ranges are computed.
-    json.attribute("proved", 0);
+    json.attribute("proved", report.proved);
+    json.attribute("tensors", report.tensors);
   });
+  if (report.safeInputs)
+    json.attributeArray("safe_input", [&] {
+      for (const SafeScale &scale : *report.safeInputs)
+        json.object([&] {
+          attribute(json, "input", scale.input);
+          json.attribute("proved", scale.proved);
+          json.attribute("likely", scale.likely);
+        });
+    });
   if (!report.warnings.empty())
     json.attributeArray("warnings", [&] {
       for (const std::string &warning : report.warnings)

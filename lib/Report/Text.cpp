@@ -25,6 +25,8 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
 
+#include <cmath>
+
 using namespace mpopt;
 using llvm::StringRef;
 using llvm::Twine;
@@ -57,6 +59,27 @@ static std::string getInterval(const Interval &interval) {
   return "[" + getNumber(interval.lo) + ", " + getNumber(interval.hi) + "]";
 }
 
+// `Foo x 2, Bar`, the most frequent first: they are what is worth knowing.
+static std::string
+listTypes(const std::map<std::string, unsigned> &countByType) {
+  std::vector<std::pair<unsigned, StringRef>> types;
+  for (const auto &[type, count] : countByType)
+    types.push_back({count, type});
+  llvm::stable_sort(
+      types, [](const auto &a, const auto &b) { return a.first > b.first; });
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::ArrayRef<std::pair<unsigned, StringRef>> list(types);
+  llvm::interleaveComma(list.take_front(kMaxUnmodelled), os, [&](auto &item) {
+    os << item.second;
+    if (item.first > 1)
+      os << " x " << item.first;
+  });
+  if (list.size() > kMaxUnmodelled)
+    os << " and " << list.size() - kMaxUnmodelled << " more";
+  return text;
+}
+
 static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
   return llvm::equal(lhs.fixes, rhs.fixes, [](const Fix &a, const Fix &b) {
     return a.text == b.text && a.safe == b.safe;
@@ -77,6 +100,7 @@ private:
   void writeGroup(const FindingGroup &group);
   void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
   void writeFixes(const Finding &finding, unsigned indent);
+  void writeSafeInputs(const ModelReport &report);
   void writeSummary(const ModelReport &report);
   void writeCoverage(const ModelReport &report);
   void writeAssumptions(const ModelReport &report);
@@ -95,6 +119,8 @@ void TextReport::write(const ModelReport &report) {
     writeGroup(group);
   }
   os << '\n';
+  if (report.safeInputs)
+    writeSafeInputs(report);
   writeSummary(report);
 }
 
@@ -224,6 +250,58 @@ void TextReport::writeFixes(const Finding &finding, unsigned indent) {
   }
 }
 
+// `up to a scale of 2.55, [-25.5, 25.5]`.
+static std::string describeScale(double scale, const std::string &input) {
+  if (scale == 0)
+    return "at no scale";
+  if (scale == SafeScale::kMost)
+    return "whatever its scale (searched up to " + getNumber(scale) + ")";
+  return "up to a scale of " + getNumber(scale) + ": " + input;
+}
+
+void TextReport::writeSafeInputs(const ModelReport &report) {
+  style.bold("safe input scales");
+  os << ": by what an input's assumed range may be multiplied, the other "
+        "inputs "
+        "as assumed\n";
+  if (report.safeInputs->empty())
+    os << "  there is no float input\n";
+  // The tightest first: they are what breaks.
+  std::vector<const SafeScale *> scales;
+  for (const SafeScale &scale : *report.safeInputs)
+    scales.push_back(&scale);
+  llvm::stable_sort(scales, [](const SafeScale *lhs, const SafeScale *rhs) {
+    return std::pair(lhs->likely, lhs->proved) <
+           std::pair(rhs->likely, rhs->proved);
+  });
+  for (const SafeScale *scale : llvm::ArrayRef(scales).take_front(kMaxPlaces)) {
+    auto assumed = llvm::find_if(report.assumptions, [&](const auto &known) {
+      return known.input == scale->input;
+    });
+    style.dim("  --> ");
+    style.bold(scale->input);
+    os << '\n';
+    double likely = scale->likely, proved = scale->proved;
+    const Interval &bound = assumed->bound;
+    os.indent(6) << "no overflow is likely "
+                 << describeScale(
+                        likely, "mean " + getNumber(assumed->mean * likely) +
+                                    ", std " + getNumber(assumed->std * likely))
+                 << '\n';
+    os.indent(6) << "none is possible "
+                 << describeScale(proved,
+                                  "in " + getInterval({bound.lo * proved,
+                                                       bound.hi * proved}))
+                 << '\n';
+  }
+  if (scales.size() > kMaxPlaces) {
+    style.dim("  --> ");
+    os << "and " << scales.size() - kMaxPlaces
+       << " more (--format json lists all)\n";
+  }
+  os << '\n';
+}
+
 void TextReport::writeCounts(SeverityCounts counts) {
   if (counts.error + counts.warning + counts.note == 0) {
     style.bold("no findings");
@@ -255,40 +333,38 @@ void TextReport::writeSummary(const ModelReport &report) {
   os << "; ";
   writeCoverage(report);
   os << llvm::format("; %.2f s\n", report.seconds);
+  if (report.tensors)
+    os << report.proved << " of " << plural(report.tensors, "float tensor")
+       << " proved to stay in range for all inputs as assumed\n";
+  if (!report.unknownRanges.empty()) {
+    os << "unknown ranges from: ";
+    style.wrap(listTypes(report.unknownRanges), 21);
+  }
   writeAssumptions(report);
 }
 
 void TextReport::writeCoverage(const ModelReport &report) {
   os << report.modelled << " of " << plural(report.ops, "op") << " modelled";
-  if (report.unmodelled.empty())
-    return;
-  // The most frequent first: they are what is worth knowing.
-  std::vector<std::pair<unsigned, StringRef>> types;
-  for (const auto &[type, count] : report.unmodelled)
-    types.push_back({count, type});
-  llvm::stable_sort(
-      types, [](const auto &a, const auto &b) { return a.first > b.first; });
-  os << " (not: ";
-  llvm::ArrayRef<std::pair<unsigned, StringRef>> list(types);
-  llvm::interleaveComma(list.take_front(kMaxUnmodelled), os, [&](auto &item) {
-    os << item.second;
-    if (item.first > 1)
-      os << " x " << item.first;
-  });
-  if (list.size() > kMaxUnmodelled)
-    os << " and " << list.size() - kMaxUnmodelled << " more";
-  os << ')';
+  if (!report.unmodelled.empty())
+    os << " (not: " << listTypes(report.unmodelled) << ')';
 }
 
 void TextReport::writeAssumptions(const ModelReport &report) {
+  if (!report.target.empty()) {
+    os << "target: ";
+    style.wrap(report.target + ": " + report.targetSummary, 8);
+  }
   if (report.assumptions.empty())
     return;
   // Inputs by what is assumed of them: often the same of all.
   std::vector<std::pair<std::string, std::vector<StringRef>>> groups;
   for (const Assumption &assumption : report.assumptions) {
-    std::string what = getInterval(assumption.bound) + ", mean " +
-                       getNumber(assumption.mean) + ", std " +
-                       getNumber(assumption.std);
+    std::string what = getInterval(assumption.bound);
+    if (!assumption.why.empty())
+      what += " (" + assumption.why + ")";
+    else if (!std::isnan(assumption.mean))
+      what += ", mean " + getNumber(assumption.mean) + ", std " +
+              getNumber(assumption.std);
     if (assumption.source == "default")
       what += " (by default)";
     auto group = llvm::find_if(

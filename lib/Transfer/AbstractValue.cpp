@@ -313,6 +313,12 @@ static double storeEnd(const FloatFormat &format, double value) {
                                                  : roundFast(format, value);
 }
 
+/// The estimate is not flushed, either: what is small says by how much, and what
+/// is made of it says whether it was lost.
+static double storeExpected(const FloatFormat &format, double value) {
+  return std::fabs(value) < format.minNormal ? value : storeEnd(format, value);
+}
+
 AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   if (!format)
     return *this;
@@ -325,10 +331,10 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
       cell.lo = storeEnd(*format, cell.lo);
       cell.hi = storeEnd(*format, cell.hi);
     }
-    cell.likelyLo = storeEnd(*format, cell.likelyLo);
-    cell.likelyHi = storeEnd(*format, cell.likelyHi);
+    cell.likelyLo = storeExpected(*format, cell.likelyLo);
+    cell.likelyHi = storeExpected(*format, cell.likelyHi);
     if (cell.variance == 0)
-      cell.mean = storeEnd(*format, cell.mean);
+      cell.mean = storeExpected(*format, cell.mean);
   }
   if (format->hasInf) {
     result.posInf |= up;

@@ -393,12 +393,16 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   double unit = roundoff(own && own->digits < format.digits ? *own : format);
   // Features that are not turned stay.
   double stretch = std::max(1.0, turn) * (1 + 8 * unit);
+  // What products that underflow lose.
+  double tiny = 4 * (own ? std::max(own->minSubnormal, format.minSubnormal)
+                         : format.minSubnormal);
   AbstractValue value = rank > 0 ? x.merging(rank - 1) : x;
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty())
       continue;
     double most =
-        cell.absMax() * std::max(1.0, std::sqrt(2.0) * turn) * (1 + 8 * unit);
+        cell.absMax() * std::max(1.0, std::sqrt(2.0) * turn) * (1 + 8 * unit) +
+        tiny;
     // Angles of all positions: the mean fades, the second moment stays.
     double moment = (cell.variance + cell.mean * cell.mean) * turn * turn;
     double reach = std::max(std::fabs(cell.likelyLo), cell.likelyHi);
@@ -414,7 +418,10 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   value.source = std::max(x.source, LikelySource::Propagated);
   // Turning keeps the length.
   if (x.norm && x.norm->axis + 1 == int64_t(rank))
-    value.norm = NormFact{x.norm->axis, x.norm->bound * stretch, x.norm->count};
+    value.norm = NormFact{x.norm->axis,
+                          x.norm->bound * stretch +
+                              tiny * std::sqrt(double(x.norm->count)),
+                          x.norm->count};
   ctx.result(0, std::move(value));
 }
 

@@ -55,7 +55,7 @@ static Cell byEvidence(const Cell &scale, const Cell &bias, double draws) {
 
 static Cell normalizeCell(const Cell &x, const Cell &mean, const Cell &variance,
                           const Cell &scale, const Cell &bias, double epsilon,
-                          double unit, bool likely, double draws) {
+                          double unit, bool likely, bool fixed, double draws) {
   Interval radicand = bound(variance) + epsilon;
   Interval root = sqrt(radicand);
   Interval factor = (bound(scale) / root).widened(8 * unit);
@@ -76,6 +76,17 @@ static Cell normalizeCell(const Cell &x, const Cell &mean, const Cell &variance,
     return cell;
   }
   double ends[] = {x.likelyLo * slope + shift, x.likelyHi * slope + shift};
+  if (!fixed && slope != 0) {
+    // Gain and variance have extremes of their own, which seldom fall together
+    // with those of x: half way, by factors.
+    double least = std::max(variance.likelyLo, 0.0) + epsilon;
+    double most =
+        std::max(std::fabs(scale.likelyLo), std::fabs(scale.likelyHi));
+    double factor = std::sqrt(most / std::sqrt(least) / std::fabs(slope));
+    if (std::isfinite(factor) && factor > 1)
+      for (double &end : ends)
+        end += (end - (x.mean * slope + shift)) * (factor - 1);
+  }
   double wide = x.variance * slope * slope;
   bool wider = wide >= evidence.variance;
   cell.mean = wider ? x.mean * slope + shift : evidence.mean;
@@ -102,6 +113,8 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
   double draws = ctx.elementsPerGroup(op.getResult(), cells.size());
   double unit = roundoff(format);
   bool negative = false, zero = false;
+  bool fixed = values[2].source == LikelySource::Weight &&
+               values[3].source == LikelySource::Weight;
   // In FP16 an epsilon of 1e-8 is none.
   double stored = format.round(epsilon);
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
@@ -109,7 +122,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
     cells[group] =
         normalizeCell(values[0].cell(at[0]), values[1].cell(at[1]), variance,
                       values[3].cell(at[3]), values[4].cell(at[4]), stored,
-                      unit, x.hasLikely(), draws);
+                      unit, x.hasLikely(), fixed, draws);
     negative |= !variance.empty() && variance.lo + stored < 0;
     zero |= !variance.empty() && variance.lo + stored <= 0 &&
             variance.hi + stored >= 0;

@@ -45,8 +45,8 @@ static Number logProbability(Value input, TransferContext &ctx) {
   result.range.finite = {-most - error, classes == 1 ? error : 0};
   result.range.minNonZero = 0;
   result.range.integral = false;
-  result.range.nan =
-      x.range.nan || x.range.posInf || (x.range.negInf && classes == 1);
+  // A row may be -Inf everywhere.
+  result.range.nan = x.range.nan || x.range.mayBeInf();
   result.range.posInf = false;
   result.range.negInf =
       x.range.mayBeInf() ||
@@ -76,7 +76,7 @@ static bool mayIgnore(Value target, std::optional<int64_t> index,
 /// The loss of each target, and its reduction. `each` is -log p.
 static void classLoss(Operation *op, Number each, Value input, Value target,
                       Value weight, StringRef reduction, bool mayIgnoreAll,
-                      TransferContext &ctx) {
+                      TransferContext &ctx, double smoothing = 0) {
   const FloatFormat &format = *each.format;
   bool distribution = isa<FloatType>(getElementType(target));
   Number loss = each;
@@ -102,7 +102,11 @@ static void classLoss(Operation *op, Number each, Value input, Value target,
   double expected = expectedCountOf(target);
   if (mean) {
     Number sum = meanOf(loss, count, expected);
-    if (weight && !w.isWithin(0, kInfinity)) {
+    // A smoothed part has the weights of all classes, and is divided by those
+    // of the targets.
+    bool cancels =
+        !w.isWithin(0, kInfinity) || (smoothing > 0 && w.range.mayBeZero());
+    if (weight && cancels) {
       // Weights that may cancel: nothing is known of the quotient.
       sum.range = FloatRange::top();
     } else if (weight) {
@@ -110,6 +114,11 @@ static void classLoss(Operation *op, Number each, Value input, Value target,
       Number plain = meanOf(each, count, expected);
       bool inf = sum.range.posInf;
       sum.range = plain.range;
+      if (smoothing > 0) {
+        Interval share =
+            Interval::point(1 - smoothing) + w.bound() / w.bound() * smoothing;
+        sum.range.finite = sum.range.finite * share;
+      }
       sum.range.finite = cells::roundedIn(format, sum.range.finite, 8);
       sum.range.posInf |= inf;
       sum.range.nan |= inf || w.range.mayBeZero() || w.range.mayBeInf();
@@ -138,13 +147,15 @@ static void transferSoftmaxCrossEntropy(mp::SoftmaxCrossEntropyOp op,
 static void transferCrossEntropy(mp::CrossEntropyOp op, TransferContext &ctx) {
   Number loss = -logProbability(op.getInput(), ctx);
   // A smoothed target's loss is a convex combination of its classes' losses.
-  if (op.getLabelSmoothing().convertToDouble() > 0)
+  double smoothing = op.getLabelSmoothing().convertToDouble();
+  if (smoothing > 0)
     loss.range.finite = cells::roundedIn(
         *loss.format, hull(loss.range.finite, 0.0),
         8 + std::min(classesOf(op.getInput()), cells::kUnknownCount));
   classLoss(op, loss, op.getInput(), op.getTarget(), op.getWeight(),
             op.getReduction(),
-            mayIgnore(op.getTarget(), op.getIgnoreIndex(), ctx), ctx);
+            mayIgnore(op.getTarget(), op.getIgnoreIndex(), ctx), ctx,
+            smoothing);
 }
 
 static void transferNllLoss(mp::NllLossOp op, TransferContext &ctx) {

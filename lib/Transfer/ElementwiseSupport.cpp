@@ -119,7 +119,9 @@ static bool contracts(const Unary &unary) {
 
 static bool isApproximated(UnaryFunction function) {
   return function == UnaryFunction::Sigmoid ||
-         function == UnaryFunction::Tanh || function == UnaryFunction::Erf;
+         function == UnaryFunction::Tanh || function == UnaryFunction::Erf ||
+         function == UnaryFunction::Silu ||
+         function == UnaryFunction::QuickGelu;
 }
 
 AbstractValue mpopt::mapUnary(TransferContext &ctx,

@@ -140,6 +140,9 @@ static AbstractValue weighted(AbstractValue value, double weight,
       continue;
     Interval x = bound(cell);
     Interval result = x;
+    // Products and partial sums, whose signs differ.
+    if (weight > 1 && x.maxAbs() * weight * 1.001 >= format.overflowFrom)
+      value.nan = value.posInf = value.negInf = true;
     if (weight > 1) {
       double middle = x.midpoint(), radius = x.radius();
       result = Interval::point(middle) + Interval::symmetric(radius) * weight;

@@ -20,6 +20,7 @@
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Support/Rounding.h"
 #include "mpopt/Transfer/ElementwiseSupport.h"
+#include "mpopt/Transfer/Kernels/HeavyTerms.h"
 #include "mpopt/Transfer/RangeInterface.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -107,8 +108,11 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   lostWeights |= !sums.flags.empty();
   for (double norm : sums.operatorNorm)
     operatorNorm = std::max(operatorNorm, norm);
+  std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
   for (size_t channel = 0; channel < matrices * n; ++channel) {
     ProductSum sum = ProductSum::of(sums, channel, k);
+    if (!heavy.empty())
+      sum.mostReach = heavy[channel];
     if (inputNorm < kInf)
       sum.limit(mulUp(inputNorm, sums.norm[channel]));
     size_t group = first + channel;

@@ -86,12 +86,19 @@ Number Number::clamped(double lo, double hi) const {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// Of the step's kind, rounded as the kernel stores it on the way.
+/// Of the step's kind, rounded as the kernel stores it on the way, or not where
+/// it keeps the step in a wider format or fuses it with the next.
 static Number step(const Number &like, FloatRange range, Likely expected,
                    LikelySource source) {
   Number number;
   number.format = like.format;
   number.range = range.store(*like.format);
+  if (!range.finite.isEmpty()) {
+    number.range.finite = hull(number.range.finite, range.finite);
+    number.range.minNonZero =
+        std::min(number.range.minNonZero, range.minNonZero);
+    number.range.integral &= range.integral;
+  }
   number.expected = expected;
   number.source =
       source == LikelySource::Unknown ? source : LikelySource::Propagated;

@@ -376,11 +376,12 @@ static void transferMaxRoiPool(mp::MaxRoiPoolOp op, TransferContext &ctx) {
   if (input.rank() == 4)
     input = input.keeping({1});
   AbstractValue value = withZero(input, op.getResult(), 2);
-  if (value.nan) {
-    // A comparison that NaN fails leaves the number that it began with.
-    const FloatFormat *format = getFloatFormat(getElementType(op.getInput()));
+  if (value.nan || value.negInf) {
+    // A comparison that NaN fails, and no element is larger than -Inf, leaves
+    // the number that it began with.
+    double least = -ctx.functionFormat(op.getInput()).maxFinite;
     for (Cell &cell : value.mutableCells())
-      cell.lo = std::min(cell.lo, format ? -format->maxFinite : -kInf);
+      cell.lo = std::min(cell.lo, least);
     value.negInf = true;
   }
   ctx.result(0, std::move(value));

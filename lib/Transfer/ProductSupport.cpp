@@ -174,6 +174,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
     sum.mean *= alpha;
     sum.variance *= alpha * alpha;
     sum.tail *= std::fabs(alpha);
+    sum.mostReach *= alpha == 0 ? 1 : std::fabs(alpha);
     ++sum.count;
     integral = false;
   }
@@ -191,6 +192,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
     sum.variance += beta * beta * bias->variance;
     double half = std::fabs(beta) * (bias->likelyHi - bias->likelyLo) / 2;
     spread = std::max(spread, half);
+    sum.mostReach += half;
     integral &= beta == std::trunc(beta);
   }
   if (accumulator) {
@@ -215,6 +217,9 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
   }
   Likely likely =
       likely::sum(sum.mean, std::max(0.0, sum.variance), spread, reach);
+  double mostReach = std::max(sum.mostReach, spread);
+  likely.lo = std::max(likely.lo, likely.mean - mostReach);
+  likely.hi = std::min(likely.hi, likely.mean + mostReach);
   Cell cell{sum.bound.lo, sum.bound.hi};
   setLikely(cell, likely);
   return cell;

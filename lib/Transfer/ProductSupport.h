@@ -53,6 +53,9 @@ struct ProductSum {
   double terms = 0;
   uint64_t count = 0;
   double mean = 0, variance = 0, tail = 0;
+  /// The extremes are no farther from the mean than this, whatever the
+  /// variance.
+  double mostReach = HUGE_VAL;
   /// No product is negative: rounding makes no sum of them so.
   bool nonNegative = false;
 
@@ -78,6 +81,8 @@ public:
 
   /// alpha sum + beta bias; `bias` may be null.
   Cell finish(ProductSum sum, double alpha, const Cell *bias, double beta);
+  /// How many deviations from the mean extremes are expected.
+  double extreme() const { return reach; }
   /// The largest error of a result so far.
   double error() const { return largestError; }
 

@@ -202,9 +202,9 @@ static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
                                  width * width / 255 / 255 / 64,
                                  {width / 255 / 1.5, width / 255}));
   step.nan = input.mayBeNonFinite();
-  step.posInf = input.mayBeInf();
-  if (input.mayBeInf())
-    step.negInf = false;
+  // So may the width of the range.
+  step.posInf =
+      input.mayBeInf() || scale.hi * 255 * 1.001 >= format.overflowFrom;
   step.source =
       input.hasLikely() ? LikelySource::Propagated : LikelySource::Unknown;
   // All elements 0: some kernels take a scale of 1.

@@ -82,8 +82,11 @@ static std::pair<bool, bool> whetherTraining(mp::DropoutOp op,
 static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
   auto [drops, keeps] = whetherTraining(op, ctx);
   AbstractValue value = ctx.operand(0);
-  Interval ratio = Interval::point(op.getRatio().convertToDouble());
-  double expected = ratio.lo;
+  double expected = op.getRatio().convertToDouble();
+  Interval ratio = Interval::point(expected);
+  // A policy stores it in the format of the data.
+  if (const FloatFormat *format = getFloatFormat(getElementType(op.getInput())))
+    ratio = hull(ratio, format->round(expected));
   if (op.getDynamicRatio()) {
     Cell cell = ctx.of(op.getDynamicRatio()).hull();
     // PyTorch and ONNX take ratios in [0, 1].
@@ -124,12 +127,15 @@ static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
   ctx.result(0, std::move(value));
   if (op.getNumResults() < 2)
     return;
-  AbstractValue mask =
-      integers(drops ? 0 : 1, keeps || ratio.lo < 1 ? 1 : 0, op.getMask());
+  // Where nothing is dropped, 1; but older opsets leave it open, and kernels
+  // then write 0.
+  AbstractValue mask = integers(0, keeps || ratio.lo < 1 ? 1 : 0, op.getMask());
   double share = drops ? 1 - expected : 1;
   Cell &cell = mask.mutableCells().front();
   cell.mean = share;
   cell.variance = share * (1 - share);
+  if (!drops)
+    cell.likelyLo = 1;
   ctx.result(1, std::move(mask));
 }
 

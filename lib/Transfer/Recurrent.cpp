@@ -15,12 +15,14 @@
 // bound of what goes into the gate: sum |w| max|x| + sum |r| max|h| + |b|,
 // which unbounded activations (relu) need, too, step by step.
 //
-// The likely tier follows second moments for some steps; it takes weights,
-// inputs and states as independent.
+// The likely tier of a sequence follows the moments of each unit
+// (RecurrentEstimate.h); where weights are not known, second moments for some
+// steps, weights, inputs and states being independent.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "RecurrentEstimate.h"
 #include "RowSupport.h"
 
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
@@ -339,6 +341,56 @@ static AbstractValue makeState(Value result, const Interval &range,
   return value;
 }
 
+/// Moments by unit of what a sequence op computes; empty if not known.
+struct UnitMoments {
+  SmallVector<Moments, 2> hidden, cell;
+};
+
+template <typename OpTy>
+static UnitMoments
+estimateUnits(OpTy op, const Recurrence &cell, unsigned activations,
+              TransferContext &ctx,
+              llvm::function_ref<RecurrentStates(const RecurrentUnits &,
+                                                 ActivationEstimate)>
+                  estimate) {
+  UnitMoments result;
+  unsigned directions = op.getDirection() == "bidirectional" ? 2 : 1;
+  for (unsigned direction = 0; direction < directions; ++direction) {
+    std::optional<RecurrentUnits> units = readRecurrentUnits(
+        ctx, op.getInput(), op.getWeights(), op.getRecurrence(), op.getBias(),
+        cell.gates, cell.steps.value_or(32), direction);
+    SmallVector<Activation, 3> functions =
+        getActivations(op, direction, activations);
+    if (!units || llvm::any_of(functions, [](const Activation &function) {
+          return !function.known;
+        }))
+      return {};
+    RecurrentStates states =
+        estimate(*units, [&](unsigned index, const Likely &x) {
+          return likelyOf(functions[index], x);
+        });
+    result.hidden.push_back(std::move(states.hidden));
+    result.cell.push_back(std::move(states.cell));
+  }
+  return result;
+}
+
+/// Result `index` of a sequence op with its units told apart: every step's
+/// states, or the last ones.
+template <typename OpTy>
+static AbstractValue tellUnits(OpTy op, unsigned index,
+                               const AbstractValue &value,
+                               ArrayRef<Moments> units, TransferContext &ctx) {
+  if (units.empty() || !value.hasLikely())
+    return value;
+  size_t axis = index == 0 ? 1 : 0;
+  if (op.getBatchFirst())
+    ++axis;
+  double groups = double(units.size() * units.front().mean.size());
+  return withUnits(value, units, axis,
+                   ctx.elementsPerGroup(op->getResult(index), groups));
+}
+
 static Interval hullOf(const AbstractValue &value) {
   return hull(bound(value.hull()), 0.0);
 }
@@ -400,10 +452,16 @@ static void transferRNN(mp::RNNOp op, TransferContext &ctx) {
   for (unsigned direction = 0; direction < directions; ++direction)
     transferPlain(cell, getActivations(op, direction, 1)[0], ctx, total,
                   estimate, nan);
-  ctx.result(0, makeState(op->getResult(0), total, estimate, nan));
+  UnitMoments units = estimateUnits(op, cell, 1, ctx, estimateRNN);
+  auto result = [&](unsigned index, const Interval &range) {
+    ctx.result(index,
+               tellUnits(op, index,
+                         makeState(op->getResult(index), range, estimate, nan),
+                         units.hidden, ctx));
+  };
+  result(0, total);
   // Sequences of length 0 keep their state.
-  ctx.result(1, makeState(op->getResult(1), hull(total, hullOf(cell.hidden)),
-                          estimate, nan));
+  result(1, hull(total, hullOf(cell.hidden)));
 }
 
 static void transferRNNCell(mp::RNNCellOp op, TransferContext &ctx) {
@@ -511,13 +569,23 @@ static void transferLSTMSequence(mp::LSTMOp op, TransferContext &ctx) {
   for (unsigned direction = 0; direction < directions; ++direction)
     transferLSTM(cell, initial, getActivations(op, direction, 3), peephole,
                  op.getInputForget(), ctx, states);
-  ctx.result(0, makeState(op->getResult(0), states.hidden, states.likelyHidden,
-                          states.nan));
-  ctx.result(1, makeState(op->getResult(1),
-                          hull(states.hidden, hullOf(cell.hidden)),
-                          states.likelyHidden, states.nan));
-  ctx.result(2, makeState(op->getResult(2), hull(states.cell, hullOf(initial)),
-                          states.likelyCell, states.nan));
+  UnitMoments units = estimateUnits(
+      op, cell, 3, ctx,
+      [&](const RecurrentUnits &units, ActivationEstimate activation) {
+        return estimateLSTM(units, activation, op.getInputForget());
+      });
+  auto result = [&](unsigned index, const Interval &range,
+                    const std::optional<Likely> &likely,
+                    ArrayRef<Moments> moments) {
+    ctx.result(index, tellUnits(op, index,
+                                makeState(op->getResult(index), range, likely,
+                                          states.nan),
+                                moments, ctx));
+  };
+  result(0, states.hidden, states.likelyHidden, units.hidden);
+  result(1, hull(states.hidden, hullOf(cell.hidden)), states.likelyHidden,
+         units.hidden);
+  result(2, hull(states.cell, hullOf(initial)), states.likelyCell, units.cell);
 }
 
 static void transferLSTMCell(mp::LSTMCellOp op, TransferContext &ctx) {
@@ -589,9 +657,19 @@ static void transferGRU(mp::GRUOp op, TransferContext &ctx) {
   for (unsigned direction = 0; direction < directions; ++direction)
     transferGated(cell, getActivations(op, direction, 2), ctx, total, estimate,
                   nan);
-  ctx.result(0, makeState(op->getResult(0), total, estimate, nan));
-  ctx.result(1, makeState(op->getResult(1), hull(total, hullOf(cell.hidden)),
-                          estimate, nan));
+  UnitMoments units = estimateUnits(
+      op, cell, 2, ctx,
+      [&](const RecurrentUnits &units, ActivationEstimate activation) {
+        return estimateGRU(units, activation, op.getLinearBeforeReset());
+      });
+  auto result = [&](unsigned index, const Interval &range) {
+    ctx.result(index,
+               tellUnits(op, index,
+                         makeState(op->getResult(index), range, estimate, nan),
+                         units.hidden, ctx));
+  };
+  result(0, total);
+  result(1, hull(total, hullOf(cell.hidden)));
 }
 
 static void transferGRUCell(mp::GRUCellOp op, TransferContext &ctx) {

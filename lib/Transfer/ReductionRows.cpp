@@ -149,6 +149,22 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
 // Sums
 //===----------------------------------------------------------------------===//
 
+/// The least of so many draws of a sum of positive terms, a gamma variable of
+/// that mean and variance: few squares that decide a sum of squares are all
+/// small now and then. Wilson and Hilferty's cube of a normal one, and where
+/// that is near zero the first term of the distribution's series.
+static double leastOfPositive(double mean, double variance, double draws) {
+  double shape = mean * mean / variance;
+  double count = std::max(draws, 2.0);
+  double root =
+      1 - 1 / (9 * shape) - cells::drawFactor(count) / (3 * std::sqrt(shape));
+  if (root > 0.5)
+    return mean * root * root * root;
+  double least = mean / shape *
+                 std::exp((std::lgamma(shape + 1) - std::log(count)) / shape);
+  return std::min(least, mean);
+}
+
 Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
                      Reducing &state) {
   Interval sum = Interval::point(0), reach = sum, all = Interval::empty();
@@ -156,6 +172,8 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
   // Tails: in quadrature, and the heaviest ones alone (6-norm).
   double squaresUp = 0, squaresDown = 0, sixthUp = 0, sixthDown = 0;
   double each = expected / double(terms.size());
+  bool positive = true;
+  double leastSum = 0;
   for (const Term &term : terms) {
     Interval x = cells::bound(term.cell);
     sum = sum + cells::repeat(x, term.count);
@@ -167,6 +185,8 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
       count += term.count.hi;
     mean += each * term.cell.mean;
     variance += each * term.cell.variance;
+    positive &= term.cell.likelyLo >= 0;
+    leastSum += each * term.cell.likelyLo;
     double up = term.cell.likelyHi - term.cell.mean;
     double down = term.cell.mean - term.cell.likelyLo;
     squaresUp += each * up * up;
@@ -180,12 +200,16 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
     return std::min(std::sqrt(squares),
                     std::max(gauss, std::pow(sixth, 1.0 / 6)));
   };
+  Interval likely = {mean - tail(squaresDown, sixthDown),
+                     mean + tail(squaresUp, sixthUp)};
+  if (positive && mean > 0 && variance > 0)
+    likely.lo = std::min(
+        likely.lo, std::max(leastSum, leastOfPositive(mean, variance, draws)));
   double error = cells::sumError(state.accumulator, count, magnitude);
   if (std::isnan(error))
     error = cells::kInfinity;
   if (all.isEmpty())
     all = Interval::point(0);
-  return cells::make(
-      cells::computedSum(sum, all, error), mean, variance,
-      {mean - tail(squaresDown, sixthDown), mean + tail(squaresUp, sixthUp)});
+  return cells::make(cells::computedSum(sum, all, error), mean, variance,
+                     likely);
 }

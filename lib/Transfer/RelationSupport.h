@@ -58,6 +58,10 @@ void clamp(AbstractValue &value, double lo, double hi);
 /// Keeps the smaller bound.
 void setNorm(AbstractValue &value, int64_t axis, double bound, int64_t count);
 
+/// A sum or difference in which values cancel (Affine.cpp).
+void refineAffine(mlir::Operation *op, AbstractValue &value,
+                  TransferContext &ctx);
+
 /// x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);

@@ -6,13 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 //   x - max(x) <= 0, x - min(x) >= 0
+//   mean(x^2) - mean(x)^2 >= 0
 //   sum(exp(x - max(x))) >= 1
 //   z - log(sum(exp(z))) <= 0
 //   ‖x - mean(x)‖ <= ‖x‖
 //   sum(x^2) <= ‖x‖^2, mean(x^2) <= ‖x‖^2 / n
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
-// Quotients by a norm of the own row are in RowScale.cpp.
+// Quotients by a norm of the own row are in RowScale.cpp, sums in which values
+// cancel in Affine.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -120,6 +122,52 @@ static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
     clamp(value, -rows::kInf, off);
 }
 
+/// The operand of a square; null for other ops.
+static Value getSquared(Operation *op, TransferContext &ctx) {
+  if (isa_and_present<mp::SquareOp>(op) ||
+      (isa_and_present<mp::MulOp>(op) &&
+       peel(op->getOperand(0)) == peel(op->getOperand(1))) ||
+      (isa_and_present<mp::PowOp>(op) &&
+       ctx.of(op->getOperand(1)).constant() == 2.0))
+    return op->getOperand(0);
+  return {};
+}
+
+/// mean(x^2) - mean(x)^2: a variance, but for what the two means and squares
+/// are off.
+static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
+                           TransferContext &ctx) {
+  Rounding error;
+  Operation *square = peel(mean->getOperand(0), &error).getDefiningOp();
+  Operation *outer = peel(op.getRhs(), &error).getDefiningOp();
+  Value x = getSquared(square, ctx), centre = getSquared(outer, ctx);
+  Operation *other = centre ? getReduction(centre, &error) : nullptr;
+  if (!x || !isa_and_present<mp::ReduceMeanOp>(other) ||
+      peel(other->getOperand(0), &error) != peel(x, &error))
+    return;
+  std::optional<Axes> axes = reducedAxes(mean, ctx);
+  std::optional<double> n =
+      axes ? rowLength(mean->getOperand(0), *axes) : std::nullopt;
+  if (!n || reducedAxes(other, ctx) != axes ||
+      getShape(op.getLhs()) != getShape(op.getRhs()) ||
+      getShape(mean->getResult(0)) != getShape(centre) || !getShape(centre))
+    return;
+  getReduction(op.getLhs(), &error);
+  for (Value stored : {square->getResult(0), outer->getResult(0)})
+    error.add(functionError(stored, ctx));
+  for (Operation *reduction : {mean, other}) {
+    error.add(storeError(reduction->getResult(0)));
+    error.add(
+        {(*n + 8) * rows::roundoff(ctx.sumFormat(reduction->getOperand(0))),
+         ctx.sumFormat(reduction->getOperand(0)).minSubnormal});
+  }
+  double most = ctx.of(x).hull().absMax();
+  double off =
+      4 * error.relative * most * most + 4 * error.absolute * (1 + most);
+  if (error.relative < 0.25 && std::isfinite(off))
+    clamp(value, -off, rows::kInf);
+}
+
 static void refineDifference(mp::SubOp op, AbstractValue &value,
                              TransferContext &ctx) {
   if (!getFloatFormat(getElementType(op.getResult())))
@@ -129,6 +177,9 @@ static void refineDifference(mp::SubOp op, AbstractValue &value,
     if (isa_and_present<mp::ReduceMaxOp, mp::ReduceMinOp>(other))
       refineByExtreme(op, other, swapped, value, ctx);
   }
+  Operation *left = getReduction(op.getLhs());
+  if (isa_and_present<mp::ReduceMeanOp>(left))
+    refineVariance(op, left, value, ctx);
   Operation *right = getReduction(op.getRhs());
   if (isa_and_present<mp::ReduceMeanOp>(right))
     refineDeviation(op, right, value, ctx);
@@ -171,14 +222,9 @@ static void refineSquares(Operation *op, AbstractValue &value,
   Value squared = op->getOperand(0), u = squared;
   if (!isa<mp::ReduceSumSquareOp, mp::ReduceL2Op>(op)) {
     Operation *square = peel(squared, &error).getDefiningOp();
-    bool is = isa_and_present<mp::SquareOp>(square) ||
-              (isa_and_present<mp::MulOp>(square) &&
-               peel(square->getOperand(0)) == peel(square->getOperand(1))) ||
-              (isa_and_present<mp::PowOp>(square) &&
-               ctx.of(square->getOperand(1)).constant() == 2.0);
-    if (!is)
+    u = getSquared(square, ctx);
+    if (!u)
       return;
-    u = square->getOperand(0);
     error.add(functionError(square->getResult(0), ctx));
   }
   const AbstractValue &row = ctx.of(u);
@@ -237,7 +283,11 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
   TypeSwitch<Operation *>(op)
       .Case<mp::DivOp, mp::MulOp>(
           [&](auto) { refineQuotient(result, value, ctx); })
-      .Case([&](mp::SubOp sub) { refineDifference(sub, value, ctx); })
+      .Case([&](mp::SubOp sub) {
+        refineDifference(sub, value, ctx);
+        refineAffine(sub, value, ctx);
+      })
+      .Case([&](mp::AddOp add) { refineAffine(add, value, ctx); })
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
         refineSquares(sum, value, ctx);

@@ -8,7 +8,7 @@
 //   u / sqrt(mean(u^2) [+ eps])   |y| <= sqrt(n), ‖y‖ <= sqrt(n)
 //   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1
 //   e / sum(e), e >= 0            0 <= y <= 1, the row sums to 1
-//   u / sum(|u|)                  |y| <= 1
+//   u / sum(|u|), u / max(|u|)    |y| <= 1
 //
 // with a root, a power, a reciprocal or a fused norm, with epsilons and guards
 // that only make the divisor larger. A centred u would allow sqrt(n - 1); the
@@ -249,7 +249,7 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
   return result;
 }
 
-/// sum(e) of values that are not negative, or sum(|u|).
+/// sum(e) or max(e) of values that are not negative, or of |u|.
 static std::optional<RowScale> matchPlainSum(Value value,
                                              TransferContext &ctx) {
   Rounding error;
@@ -257,9 +257,9 @@ static std::optional<RowScale> matchPlainSum(Value value,
   Value inner = peelGuards(value, error, ctx);
   bool guarded = peel(value) != inner;
   Operation *op = getReduction(inner, &error);
-  if (!op || !isa<mp::ReduceSumOp, mp::ReduceL1Op>(op))
+  if (!op || !isa<mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceMaxOp>(op))
     return std::nullopt;
-  if (isa<mp::ReduceSumOp>(op) && !isNotNegative(op->getOperand(0), ctx))
+  if (!isa<mp::ReduceL1Op>(op) && !isNotNegative(op->getOperand(0), ctx))
     return std::nullopt;
   std::optional<Axes> axes = reducedAxes(op, ctx);
   if (!axes)
@@ -269,7 +269,8 @@ static std::optional<RowScale> matchPlainSum(Value value,
   result.axes = *axes;
   result.sum = isa<mp::ReduceSumOp>(op) && !guarded;
   error.add(storeError(op->getResult(0)));
-  // A rounded sum of such terms is no smaller than the largest of them.
+  // A rounded sum of such terms, or their maximum, is no smaller than the
+  // largest of them.
   result.bound =
       (1 + 2 * error.relative) * (1 + error.absolute / least(divisor, ctx));
   return result;
@@ -345,6 +346,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     return;
   const auto &[dividend, scale] = *found;
   double extra = 0, bound = scale.bound;
+  bool ofMagnitudes = false;
   if (scale.deviations) {
     std::optional<double> error = deviationError(dividend, scale, ctx);
     if (!error)
@@ -352,11 +354,16 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     extra = *error;
   } else {
     // Both are made of one value, each with its own rounding.
-    if (!isSameExpression(dividend, scale.of))
-      return;
     Rounding rounding;
     peel(dividend, &rounding);
     peel(scale.of, &rounding);
+    if (!isSameExpression(dividend, scale.of)) {
+      auto abs = peel(scale.of).getDefiningOp<mp::AbsOp>();
+      if (!abs || !isSameExpression(dividend, abs.getInput()))
+        return;
+      peel(abs.getInput(), &rounding);
+      ofMagnitudes = true;
+    }
     bound *= 1 + 2 * rounding.relative;
     extra = rounding.absolute;
   }
@@ -397,7 +404,8 @@ void relations::refineQuotient(Value result, AbstractValue &value,
       setNorm(value, scale.axes.back(), bound + extra * std::sqrt(*n), *last);
     return;
   }
-  if (!scale.sum || scale.axes.size() != 1 || value.rowSum || extra > 0)
+  if (!scale.sum || ofMagnitudes || scale.axes.size() != 1 || value.rowSum ||
+      extra > 0)
     return;
   // sum(e) / s, s being the computed sum.
   double n = double(*last);

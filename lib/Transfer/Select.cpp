@@ -267,10 +267,22 @@ static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
   ctx.result(0, std::move(result));
 }
 
+/// An end that is not given is nothing (Inf stays) or the kernel's largest
+/// number (Inf becomes that), as ONNX Runtime has it.
+static FloatRange clipOpenEnds(FloatRange x, bool hasMin, bool hasMax,
+                               const FloatFormat &format) {
+  if (!hasMax && x.posInf)
+    x = join(x, FloatRange::point(format.maxFinite));
+  if (!hasMin && x.negInf)
+    x = join(x, FloatRange::point(-format.maxFinite));
+  return x;
+}
+
 static void transferClip(mp::ClipOp op, TransferContext &ctx) {
   if (!areReal(op->getOperands()))
     return ctx.unknown();
   bool hasMin = bool(op.getMin()), hasMax = bool(op.getMax());
+  const FloatFormat &format = ctx.functionFormat(op.getInput());
   AbstractValue value = mapGroups(
       ctx, operandsOf(ctx),
       [&](ArrayRef<FloatRange> x) {
@@ -279,7 +291,8 @@ static void transferClip(mp::ClipOp op, TransferContext &ctx) {
           low = x[1];
         if (hasMax)
           high = x[hasMin ? 2 : 1];
-        return range::clip(x[0], low, high);
+        return range::clip(clipOpenEnds(x[0], hasMin, hasMax, format), low,
+                           high);
       },
       [&](ArrayRef<Likely> x) {
         double low = hasMin ? x[1].mean : -INFINITY;

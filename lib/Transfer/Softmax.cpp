@@ -20,7 +20,9 @@
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Transfer/ElementwiseSupport.h"
 #include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Transfer/SoftmaxEstimate.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -184,34 +186,59 @@ bool rows::someFiniteInEveryRow(Value value, TransferContext &ctx,
 // Likely tier
 //===----------------------------------------------------------------------===//
 
-/// An element of a row whose logits are like `row`: e^x over n times the mean
-/// of e^x, which for normal x is e^(mean + variance / 2).
-static Cell likelySoftmax(const Cell &cell, const Cell &row, double n,
-                          bool likely, bool logarithm) {
-  n = std::isfinite(n) ? n : 1;
-  if (!likely)
-    return logarithm ? Cell{0, 0, -std::log(n), 0, -std::log(n) - 1, 0}
-                     : Cell{0, 0, 1 / n, 0, 0, 1};
-  double spread =
-      std::min(row.variance / 2, std::max(0.0, row.likelyHi - row.mean));
-  double rest = std::log(std::max(n - 1, 1e-9)) + row.mean + spread;
+/// An element whose logit is like `cell`, in a row that sums to e^logSum.
+static Cell likelySoftmax(const Cell &cell, const SoftmaxRow &row,
+                          bool logarithm) {
+  // The others' share of that sum: all of it where this one is masked.
+  bool masked = cell.mean + 3 * std::sqrt(cell.variance) < row.logSum - 20;
+  double rest = masked         ? row.logSum
+                : row.live > 1 ? row.logSum + std::log1p(-1 / row.live)
+                               : -HUGE_VAL;
   auto map = [&](double x) { return -std::log1p(std::exp(rest - x)); };
   if (logarithm)
     return {0,
             0,
-            map(cell.mean),
+            std::min(0.0, cell.mean - row.logSum),
             cell.variance,
             map(cell.likelyLo),
             map(cell.likelyHi)};
-  double mean =
-      std::min(1.0, std::exp(cell.mean + spread - row.mean - spread) / n);
-  double ratio = std::expm1(std::min(cell.variance, 50.0));
-  return {0,
-          0,
-          mean,
-          std::min(mean * mean * ratio, mean * (1 - mean)),
-          std::exp(map(cell.likelyLo)),
-          std::exp(map(cell.likelyHi))};
+  Likely value = likely::apply([&](double x) { return std::exp(map(x)); },
+                               getLikely(cell));
+  Cell result{0, 0};
+  setLikely(result, value);
+  return result;
+}
+
+/// Nothing is known of the logits.
+static Cell unknownSoftmax(double n, bool logarithm) {
+  n = std::isfinite(n) ? n : 1;
+  return logarithm ? Cell{0, 0, -std::log(n), 0, -std::log(n) - 1, 0}
+                   : Cell{0, 0, 1 / n, 0, 0, 1};
+}
+
+/// The means of a row add up to 1, and no element varies more than one that is
+/// 0 or 1.
+static void fitMeans(AbstractValue &p, const AbstractValue &rows,
+                     double count) {
+  std::vector<double> sums(rows.groups()), parts(rows.groups());
+  AbstractValue pair[] = {p, rows};
+  forEachGroup(p.dims(), pair, [&](size_t group, ArrayRef<size_t> at) {
+    sums[at[1]] += p.cell(group).mean;
+    ++parts[at[1]];
+  });
+  auto cells = p.mutableCells();
+  forEachGroup(p.dims(), pair, [&](size_t group, ArrayRef<size_t> at) {
+    double sum = sums[at[1]] * count / parts[at[1]];
+    if (!(sum > 0) || !std::isfinite(sum))
+      return;
+    Cell &cell = cells[group];
+    double scale = 1 / sum;
+    cell.mean = std::min(1.0, cell.mean * scale);
+    cell.variance = std::min(cell.variance * std::max(scale, 1.0),
+                             cell.mean * (1 - cell.mean));
+    cell.likelyLo = std::min(cell.likelyLo, cell.mean);
+    cell.likelyHi = std::max(cell.likelyHi, cell.mean);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,12 +253,17 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
   AbstractValue result = x;
   bool masks = x.negInf;
   double relative = rows.relative();
+  std::vector<SoftmaxRow> expected;
+  if (x.hasLikely())
+    expected =
+        estimateSoftmaxRows(x, rows.row(), rows.isCounted() ? rows.count() : 1);
   auto cells = result.mutableCells();
   forEachGroup(
       x.dims(), {x, rows.row()}, [&](size_t group, ArrayRef<size_t> at) {
         Interval log = rows.logarithm(x.cell(group), at[1], masks);
-        Cell cell = likelySoftmax(x.cell(group), rows.row().cell(at[1]),
-                                  rows.count(), x.hasLikely(), logarithm);
+        Cell cell = x.hasLikely() ? likelySoftmax(x.cell(group),
+                                                  expected[at[1]], logarithm)
+                                  : unknownSoftmax(rows.count(), logarithm);
         if (logarithm) {
           // x - max and the logarithm are rounded; their difference again.
           double unit = roundoff(functions);
@@ -252,6 +284,8 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
         }
         cells[group] = cell;
       });
+  if (!logarithm && x.hasLikely() && rows.isCounted())
+    fitMeans(result, rows.row(), rows.count());
   result.nan = x.nan || x.posInf || (x.negInf && !rowsHaveFinite);
   result.posInf = false;
   result.negInf = logarithm && x.negInf;

@@ -7,6 +7,8 @@
 
 #include "mpopt/Transfer/Target.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -35,9 +37,27 @@ public:
     const llvm::json::Object *object = json->getAsObject();
     if (!object || object->getString("schema") != "mpopt-target/1")
       return fail("its \"schema\" is not \"mpopt-target/1\"");
-    profile->text = object->getString("summary").value_or("").str();
-    if (std::optional<double> error = object->getNumber("approximation"))
+    for (const auto &[key, value] : *object)
+      if (!llvm::is_contained({"schema", "summary", "approximation",
+                               "summation", "products", "sums", "functions"},
+                              llvm::StringRef(key)))
+        return fail("unknown key \"" + key.str() + "\"");
+    std::optional<llvm::StringRef> summary = object->getString("summary");
+    if (!summary)
+      return fail("\"summary\", what is assumed, is missing or no text");
+    profile->text = summary->str();
+    if (const llvm::json::Value *value = object->get("approximation")) {
+      std::optional<double> error = value->getAsNumber();
+      if (!error || !(*error >= 0 && *error < 1))
+        return fail("\"approximation\" is no error: a number from 0 to 1");
       profile->approximationError = *error;
+    }
+    if (const llvm::json::Value *value = object->get("summation")) {
+      std::optional<llvm::StringRef> order = value->getAsString();
+      profile->pairwise = order == "pairwise";
+      if (!profile->pairwise && order != "sequential")
+        return fail("\"summation\" is \"sequential\" or \"pairwise\"");
+    }
     for (auto [key, table] : {std::pair("products", &profile->productTable),
                               std::pair("sums", &profile->sumTable),
                               std::pair("functions", &profile->functionTable)})
@@ -56,14 +76,21 @@ private:
                                llvm::StringRef key,
                                TargetProfile::Table &table) {
     const llvm::json::Object *entries = object.getObject(key);
-    if (!entries || !entries->getString("*"))
-      return ("\"" + key + "\" needs an entry \"*\"").str();
+    if (!entries)
+      return ("\"" + key + "\" is missing or no object").str();
+    if (!entries->get("*"))
+      return ("\"" + key + "\" needs an entry \"*\" for all other formats")
+          .str();
     for (const auto &[format, accumulator] : *entries) {
+      if (format != "*" && !FloatFormat::byName(format))
+        return ("\"" + key + "\": '" + format.str() + "' is no float format")
+            .str();
       const FloatFormat *to = nullptr;
       if (std::optional<llvm::StringRef> name = accumulator.getAsString())
         to = FloatFormat::byName(*name);
       if (!to)
-        return ("\"" + key + "\" of '" + format.str() + "' is no float format")
+        return ("\"" + key + "\": what '" + format.str() +
+                "' is computed in is no float format")
             .str();
       table[format.str()] = to;
     }
@@ -88,8 +115,8 @@ TargetProfile::find(llvm::StringRef nameOrFile) {
       return TargetReader(target.name).read(target.text);
   auto file = llvm::MemoryBuffer::getFile(nameOrFile, /*IsText=*/true);
   if (!file)
-    return llvm::createStringError("target '" + nameOrFile +
-                                   "': neither a built-in one nor a file (" +
+    return llvm::createStringError("target '" + nameOrFile + "': neither " +
+                                   llvm::join(names(), ", ") + " nor a file (" +
                                    file.getError().message() + ")");
   return TargetReader(nameOrFile.str()).read((*file)->getBuffer());
 }

@@ -132,12 +132,14 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
     Interval base = ((square(x) + others) * (alpha / size))
                         .widened(unit, format.minSubnormal) +
                     op.getBias().convertToDouble();
-    base = base.widened(unit, std::isfinite(slid) ? slid : 0);
-    Interval power = pow(base, Interval::point(beta)).widened(unit);
-    nan |= base.lo < 0 || power.contains(0.0);
-    inf |= power.contains(0.0);
-    setBound(cell, power.contains(0.0) ? Interval::whole()
-                                       : (x / power).widened(unit));
+    base = std::isfinite(slid) ? base.widened(unit, slid) : Interval::whole();
+    Interval power = base.lo > 0
+                         ? pow(base, Interval::point(beta)).widened(unit)
+                         : Interval::whole();
+    bool vanishes = power.contains(0.0);
+    nan |= vanishes;
+    inf |= vanishes;
+    setBound(cell, vanishes ? Interval::whole() : (x / power).widened(unit));
     // The sum may overflow, which divides by Inf.
     if (size * all.absMax() * all.absMax() >= format.overflowFrom)
       setBound(cell, hull(bound(cell), 0.0));
@@ -210,9 +212,9 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
                std::min(edge, (from.likelyHi - whole.mean) * scale)});
   });
   forget(result);
-  // The radicand may be negative by rounding.
-  result.nan = true;
-  result.posInf = result.negInf = !(least > 0);
+  // The radicand may be negative by rounding or, for kernels without the 1e-9,
+  // zero where x - mean is not.
+  result.nan = result.posInf = result.negInf = true;
   ctx.result(0, std::move(result));
 }
 

@@ -29,12 +29,18 @@ def UnsafeLowPrecisionOp : Rule<"MP101", "unsafe-low-precision-op"> {
   let since = "0.1";
   let observable = "overflow and underflow counts of the op's operands and "
     "result in the dtype; seen when any is above zero";
+  let thresholds = [
+    Threshold<"unsafe-op-error", "0.01",
+      "relative error of a result up to which ranges may prove the op harmless">];
   let summary = "an op that the policy keeps in FP32 computes in 16 bits";
   let what = [{
     The op computes in FP16 or BF16, although the chosen policy (PyTorch's
     autocast lists by default, `--policy` for others) keeps ops of its kind in
     FP32: exp, log, pow, softmax, normalisations, losses, cumulative sums,
-    products and the like.
+    products and the like. Ranges sharpen the list: a note where they prove that
+    the results are finite, not flushed to zero and exact to 1 % (the numbers
+    are in the message); with its reason where they expect an overflow or
+    underflow, as a consequence of the finding that has the details.
   }];
   let why = [{
     These ops are on the list because their results leave the range of FP16
@@ -204,6 +210,41 @@ def LossInLowPrecision : Rule<"MP106", "loss-in-low-precision"> {
   }];
 }
 
+def LowPrecisionAccumulation : Rule<"MP107", "low-precision-accumulation"> {
+  let family = "dtype";
+  let severity = "warning";
+  let since = "0.1";
+  let thresholds = [
+    Threshold<"accumulation-length", "1024",
+      "terms of one FP16 sum from which it is reported; an eighth of it in "
+      "BF16, by the three digits that it has less">];
+  let summary = "a long dot product is added up in 16 bits";
+  let what = [{
+    A matrix product, convolution or attention, or the row sum inside a softmax
+    or normalisation, is longer than the limit and its target adds it up in FP16
+    or BF16 (`--target`: `strict16` does, `gpu-tensorcore` and `ort-cpu` add up
+    in FP32). Sums that the model writes itself are judged by their values
+    (MP304).
+  }];
+  let why = [{
+    From 1024 terms of one size on (128 in BF16) the neighbours of the running
+    sum in FP16 are as far apart as a term is large; from 2048 on (256) a term
+    changes nothing any more. The overflow comes earlier as well: partial sums
+    need not fit because the result does.
+  }];
+  let example = [{
+    ```python
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+    y = x @ w                                 # K = 4096
+    ```
+  }];
+  let instead = [{
+    Accumulate in FP32: the default of tensor-core libraries, where
+    `allow_fp16_reduced_precision_reduction` is off. Where the hardware has
+    16-bit accumulators only, split K into blocks and add these in FP32.
+  }];
+}
+
 def CastChurn : Rule<"MP108", "cast-churn"> {
   let family = "dtype";
   let severity = "note";
@@ -278,7 +319,7 @@ def Overflow : Rule<"MP201", "overflow"> {
   let summary = "a result is past the largest value of its dtype and becomes Inf";
   let what = [{
     The values that an op computes reach a magnitude that its dtype rounds to
-    Inf: 65520 and more in FP16, 3.396e38 in BF16. Certain: every value of the
+    Inf: 65520 and more in FP16, 3.4e38 in BF16 and FP32. Certain: every value of the
     tensor or of one of its channels. Likely: the expected extremes. Possible:
     only the bounds, which hold for every input in the declared ranges. What
     follows from an overflow is listed with it, not as a hazard of its own.
@@ -669,8 +710,9 @@ def Cancellation : Rule<"MP301", "cancellation"> {
       "reported">];
   let summary = "a difference of nearly equal values is mostly rounding error";
   let what = [{
-    `x - mean(x)` of values whose mean is far larger than their spread, or a
-    variance computed as `E[x^2] - E[x]^2` of such values, in 16 bits.
+    `x - mean(x)` of values whose mean is far larger than their spread, a
+    variance computed as `E[x^2] - E[x]^2` of such values, or `(x + c) - c` with
+    a c far larger than x, in 16 bits.
   }];
   let why = [{
     Both operands are rounded to 11 (FP16) or 8 (BF16) digits; where the
@@ -738,6 +780,78 @@ def InexactIntegers : Rule<"MP303", "inexact-integers"> {
   }];
   let instead = [{
     Keep indices as integers and compute angles or encodings in FP32.
+  }];
+}
+
+def LongSum : Rule<"MP304", "long-sum"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "the sum against one in FP32; seen when they differ by the "
+    "threshold";
+  let thresholds = [
+    Threshold<"long-sum-error", "0.1",
+      "bound of the rounding errors of a sum, as a share of it, from which it "
+      "is reported">];
+  let summary = "a 16-bit sum is so long that its error counts";
+  let what = [{
+    A reduction, mean, running sum or average pool whose target adds in FP16 or
+    BF16 (`--target strict16`), or a value that a loop carries in 16 bits and
+    adds to (on every target), has so many terms that the errors of its partial
+    sums amount to 10 % of the result: from about 410 terms in FP16 and 52 in
+    BF16, added one after another. Sums of whole numbers that the dtype holds
+    are exact and not reported.
+  }];
+  let why = [{
+    Each addition rounds the running sum to 11 (FP16) or 8 (BF16) digits; n of
+    them lose up to n/2 units in the last place. A mean over 10,000 FP16 values
+    can be off by a multiple of itself, and a counter stops at 2048.
+  }];
+  let example = [{
+    ```python
+    total = torch.zeros((), dtype=torch.float16)
+    for x in xs:                              # 5000 of them
+        total = total + x
+    ```
+  }];
+  let instead = [{
+    Add in FP32 and round once (`x.sum(dtype=torch.float32)`), carry running
+    sums in FP32, or add blocks and then their sums.
+  }];
+}
+
+def DimensionImbalance : Rule<"MP305", "dimension-imbalance"> {
+  let family = "precision";
+  let severity = "warning";
+  let since = "0.1";
+  let observable = "root mean square by channel; seen when a quarter of the "
+    "channels are smaller than the largest by the ratio";
+  let thresholds = [
+    Threshold<"imbalance-ratio", "10000",
+      "ratio of the largest channel's expected size to that of a quarter of "
+      "the channels">];
+  let summary = "channels of one tensor differ by orders of magnitude";
+  let what = [{
+    A quarter or more of the channels of a 16-bit or 8-bit tensor are expected
+    to be 10,000 times smaller than its largest one. A warning where the small
+    ones are below the dtype's smallest normal number (6.1e-5 in FP16) and lose
+    digits, else a note. Reported where it arises, of an input at the first op
+    that reads it.
+  }];
+  let why = [{
+    One scale cannot serve both: room for the large channels puts the small ones
+    among the subnormal numbers. In a sum or norm over the channels the large
+    ones absorb the small; a per-tensor FP8 or INT8 scale sets them to zero.
+  }];
+  let example = [{
+    ```python
+    features = torch.stack([age, income, timestamp], dim=1)   # 40, 5e4, 1.7e9
+    ```
+  }];
+  let instead = [{
+    Standardise each channel, or move per-channel factors into the weights
+    before and after (as SmoothQuant does); else keep the tensor in FP32 up to
+    the op that brings its channels to one size.
   }];
 }
 

@@ -8,7 +8,7 @@ func.func @generators(%x: tensor<2x?xf32>, %p: tensor<3x10xf32>) {
   // CHECK: mp.random_uniform {{.*}} -> tensor<2x?xf32>
   %1 = mp.random_uniform %s {seed = 3.0 : f64} : (tensor<2xi64>) -> tensor<*xf32>
   // CHECK: mp.random_int {{.*}} -> tensor<2x?xi32>
-  %2 = mp.random_int %s {low = 0 : i64, high = 5 : i64} : (tensor<2xi64>) -> tensor<*xi32>
+  %2 = mp.random_int %s {low = -3 : i64, high = 5 : i64} : (tensor<2xi64>) -> tensor<*xi32>
   // CHECK: mp.bernoulli {{.*}} -> tensor<2x?xf32>
   %3 = mp.bernoulli %x : (tensor<2x?xf32>) -> tensor<*x!mp.unknown>
   // CHECK: mp.bernoulli {{.*}} -> tensor<2x?xi1>

@@ -43,8 +43,8 @@ func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// An integer that picks rows of a table counts them.
-// expected-remark @below {{argument 1: [0, 6] integral}}
+// An integer that picks rows of a table counts them, from either end.
+// expected-remark @below {{argument 1: [-7, 6] integral}}
 func.func @indices(%table: tensor<7x2xf32>, %ids: tensor<?xi64>, %pixels: tensor<2xui8>) -> tensor<?x2xf32> {
   // expected-remark @-1 {{argument 2: [0, 255] integral}}
   %0 = mp.gather %table, %ids : (tensor<7x2xf32>, tensor<?xi64>) -> tensor<?x2xf32>

@@ -5,8 +5,9 @@ func.func @classes(%x: tensor<4x10xf32> {mp.assume = {lo = -5.0 : f64, hi = 5.0 
   // expected-remark @+2 {{#0: [0, 12.3026]}}
   // expected-remark @below {{#1: [-12.3026, 0]}}
   %0, %1 = mp.softmax_cross_entropy %x, %t {reduction = "none"} : (tensor<4x10xf32>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4x10xf32>)
-  // Weighted losses over weights: a mean.
-  // expected-remark @below {{[0, 12.3026]}}
+  // Weighted losses over weights: a mean, but for the smoothed part's weights,
+  // up to four times as large as the targets'.
+  // expected-remark @below {{[0, 15.9934]}}
   %2 = mp.cross_entropy %x, %t weight %w {label_smoothing = 0.1 : f64} : (tensor<4x10xf32>, tensor<4xi64>, tensor<10xf32>) -> tensor<f32>
   // expected-remark @below {{[0, 98.4208]}}
   %3 = mp.cross_entropy %x, %t weight %w {reduction = "sum"} : (tensor<4x10xf32>, tensor<4xi64>, tensor<10xf32>) -> tensor<f32>

@@ -19,6 +19,10 @@ func.func @dropout(%x: tensor<4xf32> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f6
   // Nothing is dropped, and nothing scaled, at inference.
   // expected-remark @below {{[1, 2] likely (declared) [1.32679, 1.67321] mean 1.5 std 0.1}}
   %0 = mp.dropout %x : (tensor<4xf32>) -> tensor<4xf32>
+  // What the mask is then differs by opset and kernel.
+  // expected-remark @+2 {{#0: [1, 2]}}
+  // expected-remark @below {{#1: [0, 1] integral likely (propagated) [1, 1] mean 1 std 0}}
+  %5, %6 = mp.dropout %x : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>)
   // expected-remark @+2 {{#0: [0, 8] likely (propagated) [0, 6.69282] mean 1.5 std 2.60576}}
   // expected-remark @below {{#1: [0, 1] integral likely (propagated) [0, 1] mean 0.25 std 0.433013}}
   %1, %2 = mp.dropout %x {training, ratio = 0.75 : f64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>)

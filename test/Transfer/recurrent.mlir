@@ -4,19 +4,19 @@
 func.func @rnn(%x: tensor<3x1x2xf32>, %unknown: tensor<?x1x2xf32>) -> tensor<3x1x1x2xf32> {
   %w = mp.constant dense<1.0> : tensor<1x2x2xf32>
   %r = mp.constant dense<0.5> : tensor<1x2x2xf32>
-  // expected-remark @below {{#0: [-1, 1]}}
-  // expected-remark @below {{#1: [-1, 1]}}
+  // expected-remark @below {{#0: {1x1x1x2} [-1, 1]}}
+  // expected-remark @below {{#1: {1x1x2} [-1, 1]}}
   %0:2 = mp.rnn %x, %w, %r {hidden_size = 2 : i64, activations = ["Tanh"]} : (tensor<3x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
   // Three steps of 20 each.
-  // expected-remark @below {{#0: [0, 60.0}}
-  // expected-remark @below {{#1: [0, 60.0}}
+  // expected-remark @below {{#0: {1x1x1x2} [0, 60.0}}
+  // expected-remark @below {{#1: {1x1x2} [0, 60.0}}
   %1:2 = mp.rnn %x, %w, %r {hidden_size = 2 : i64, activations = ["Relu"]} : (tensor<3x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
   // No bound without the number of steps, but for a clip.
-  // expected-remark @below {{#0: [0, inf]}}
-  // expected-remark @below {{#1: [0, inf]}}
+  // expected-remark @below {{#0: {1x1x1x2} [0, inf]}}
+  // expected-remark @below {{#1: {1x1x2} [0, inf]}}
   %2:2 = mp.rnn %unknown, %w, %r {hidden_size = 2 : i64, activations = ["Relu"]} : (tensor<?x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<?x1x1x2xf32>, tensor<1x1x2xf32>)
-  // expected-remark @below {{#0: [0, 7.00001]}}
-  // expected-remark @below {{#1: [0, 7.00001]}}
+  // expected-remark @below {{#0: {1x1x1x2} [0, 7.00001]}}
+  // expected-remark @below {{#1: {1x1x2} [0, 7.00001]}}
   %3:2 = mp.rnn %unknown, %w, %r {hidden_size = 2 : i64, activations = ["Relu"], clip = 7.0 : f64} : (tensor<?x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<?x1x1x2xf32>, tensor<1x1x2xf32>)
   return %0#0 : tensor<3x1x1x2xf32>
 }
@@ -27,14 +27,14 @@ func.func @rnn(%x: tensor<3x1x2xf32>, %unknown: tensor<?x1x2xf32>) -> tensor<3x1
 func.func @lstm(%x: tensor<3x1x2xf32>, %small: tensor<?x1x2xf32> {mp.assume = {lo = -0.25 : f64, hi = 0.25 : f64}}) -> tensor<3x1x1x2xf32> {
   %w = mp.constant dense<1.0> : tensor<1x8x2xf32>
   %r = mp.constant dense<0.25> : tensor<1x8x2xf32>
-  // expected-remark @below {{#0: [-0.99505}}
-  // expected-remark @below {{#1: [-0.99505}}
-  // expected-remark @below {{#2: [-3.0000}}
+  // expected-remark @below {{#0: {1x1x1x2} [-0.99505}}
+  // expected-remark @below {{#1: {1x1x2} [-0.99505}}
+  // expected-remark @below {{#2: {1x1x2} [-3.0000}}
   %0:3 = mp.lstm %x, %w, %r {hidden_size = 2 : i64, activations = ["Sigmoid", "Tanh", "Tanh"]} : (tensor<3x1x2xf32>, tensor<1x8x2xf32>, tensor<1x8x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
   // F = sigmoid(1) at most: F G / (1 - F), G = tanh(1).
-  // expected-remark @below {{#2: [-2.070}}
-  // expected-remark @below {{#1: [-0.70}}
-  // expected-remark @below {{#0: [-0.70}}
+  // expected-remark @below {{#2: {1x1x2} [-2.070}}
+  // expected-remark @below {{#1: {1x1x2} [-0.70}}
+  // expected-remark @below {{#0: {1x1x1x2} [-0.70}}
   %1:3 = mp.lstm %small, %w, %r {hidden_size = 2 : i64, activations = ["Sigmoid", "Tanh", "Tanh"]} : (tensor<?x1x2xf32>, tensor<1x8x2xf32>, tensor<1x8x2xf32>) -> (tensor<?x1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
   return %0#0 : tensor<3x1x1x2xf32>
 }
@@ -45,15 +45,15 @@ func.func @lstm(%x: tensor<3x1x2xf32>, %small: tensor<?x1x2xf32> {mp.assume = {l
 func.func @gru(%x: tensor<3x1x2xf32>, %h: tensor<1x1x2xf32> {mp.assume = {lo = -2.0 : f64, hi = 0.5 : f64}}) -> tensor<3x1x1x2xf32> {
   %w = mp.constant dense<1.0> : tensor<1x6x2xf32>
   %r = mp.constant dense<0.5> : tensor<1x6x2xf32>
-  // expected-remark @below {{#0: [-1.00001, 1.00001]}}
-  // expected-remark @below {{#1: [-1.00001, 1.00001]}}
+  // expected-remark @below {{#0: {1x1x1x2} [-1.00001, 1.00001]}}
+  // expected-remark @below {{#1: {1x1x2} [-1.00001, 1.00001]}}
   %0:2 = mp.gru %x, %w, %r {hidden_size = 2 : i64, activations = ["Sigmoid", "Tanh"]} : (tensor<3x1x2xf32>, tensor<1x6x2xf32>, tensor<1x6x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
-  // expected-remark @below {{#0: [-2.00002, 1.00002]}}
-  // expected-remark @below {{#1: [-2.00002, 1.00002]}}
+  // expected-remark @below {{#0: {1x1x1x2} [-2.00002, 1.00002]}}
+  // expected-remark @below {{#1: {1x1x2} [-2.00002, 1.00002]}}
   %1:2 = mp.gru %x, %w, %r initial %h {hidden_size = 2 : i64, activations = ["Sigmoid", "Tanh"]} : (tensor<3x1x2xf32>, tensor<1x6x2xf32>, tensor<1x6x2xf32>, tensor<1x1x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
   // An activation that is no gate bounds nothing.
-  // expected-remark @below {{#0: [-inf, inf]}}
-  // expected-remark @below {{#1: [-inf, inf]}}
+  // expected-remark @below {{#0: {1x1x1x2} [-inf, inf]}}
+  // expected-remark @below {{#1: {1x1x2} [-inf, inf]}}
   %2:2 = mp.gru %x, %w, %r {hidden_size = 2 : i64, activations = ["Relu", "Tanh"]} : (tensor<3x1x2xf32>, tensor<1x6x2xf32>, tensor<1x6x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
   return %0#0 : tensor<3x1x1x2xf32>
 }

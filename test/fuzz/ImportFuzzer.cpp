@@ -16,6 +16,7 @@
 
 #include "mpopt/Import/Import.h"
 #include "mpopt/Report/Finding.h"
+#include "mpopt/Transfer/RangeInterface.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/xxhash.h"
@@ -40,18 +41,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // importer recovers from that, a sanitizer would not.
   if (detectFormat(bytes) == ModelFormat::MlirBytecode)
     return -1;
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::DialectRegistry registry;
+  registerTransferModels(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   ImportResult result = importBytes(bytes, "", {}, context);
   if (bool(result.module) == !result.errors.empty())
     std::abort();
   if (!result.module)
     return 0;
-  std::vector<Finding> findings;
-  Options options = allRules(llvm::xxh3_64bits(bytes));
   // What the importer let through may not be refused later.
-  if (llvm::Error error = runPipeline(options, *result.module, findings,
-                                      [](const RangeAnalysis &) {})) {
-    llvm::errs() << llvm::toString(std::move(error)) << '\n';
+  auto judged = runPipeline(allRules(llvm::xxh3_64bits(bytes)), *result.module,
+                            [](const RangeAnalysis &) {});
+  if (!judged) {
+    llvm::errs() << llvm::toString(judged.takeError()) << '\n';
     std::abort();
   }
   return 0;

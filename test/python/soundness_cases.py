@@ -144,18 +144,20 @@ def reshapes(draw):
     draw.node("Transpose", x)
     draw.node("Reshape", draw.node("Transpose", x, perm=[2, 0, 1]), _ints(draw, 4, 12))
     draw.node("Squeeze", draw.node("Unsqueeze", x, _ints(draw, 1, -1)))
+    draw.node("Squeeze", _channels(draw, (1, draw.integer(2, 9))), _ints(draw, 0))
 
 
 @case
 def repeats(draw):
     x = _channels(draw, (1, 4))
-    draw.node("Expand", x, _ints(draw, 3, 2, 4))
-    draw.node("Tile", x, _ints(draw, 2, 3))
+    draw.node("Expand", x, _ints(draw, draw.integer(2, 9), 2, 4))
+    draw.node("Tile", x, _ints(draw, draw.integer(1, 9), 3))
 
 
 @case
 def parts(draw):
-    x, y = _channels(draw, (2, 6)), _channels(draw, (2, 3))
+    rows = draw.integer(1, 4)
+    x, y = _channels(draw, (rows, 6)), _channels(draw, (rows, 3))
     both = draw.node("Concat", x, y, axis=1)
     draw.node("Split", both, _ints(draw, 4, 5), axis=1, outputs=2)
     draw.node("Slice", both, _ints(draw, 1), _ints(draw, 8), _ints(draw, 1), _ints(draw, 3))
@@ -183,11 +185,14 @@ def picks(draw):
 
 @case
 def made(draw):
-    draw.node("Cast", draw.node("Range", _ints0(draw, 2), _ints0(draw, 20), _ints0(draw, 3)),
+    start, step = draw.integer(-9, 9), draw.integer(1, 4)
+    draw.node("Cast", draw.node("Range", _ints0(draw, start),
+                                _ints0(draw, start + draw.integer(1, 30)), _ints0(draw, step)),
               to=1)
-    draw.node("OneHot", draw.box((3,), 0, 4, dtype=numpy.int64), _ints0(draw, 5),
-              draw.constant(numpy.array([-1, 3], numpy.float32)))
-    draw.node("Cast", draw.node("Shape", draw.box((2, 7))), to=1)
+    depth = draw.integer(2, 9)
+    draw.node("OneHot", draw.box(draw.any_shape(), 0, depth - 1, dtype=numpy.int64),
+              _ints0(draw, depth), draw.weights((2,)))
+    draw.node("Cast", draw.node("Shape", draw.box(draw.any_shape())), to=1)
 
 
 def _ints0(draw, value):

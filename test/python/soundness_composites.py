@@ -118,7 +118,7 @@ def cropped(draw):
 
 @case
 def blocks(draw):
-    x = draw.node("Add", draw.box((1, 8, 2, 2)), draw.weights((8, 1, 1)))
+    x = draw.node("Add", draw.box((draw.integer(1, 3), 8, 2, 2)), draw.weights((8, 1, 1)))
     draw.node("DepthToSpace", x, blocksize=2, mode=draw.choice(["DCR", "CRD"]))
     draw.node("SpaceToDepth", x, blocksize=2)
 
@@ -126,7 +126,7 @@ def blocks(draw):
 @case
 def grids(draw):
     x = draw.node("Add", draw.box((1, 2, 4, 5)), draw.weights((2, 1, 1)))
-    theta = draw.box((1, 2, 3), scale=draw.choice([0.5, 2]))
+    theta = draw.box((1, 2, 3), scale=draw.random.uniform(0.1, 2))
     size = draw.constant(numpy.array([1, 2, 3, 3], numpy.int64))
     grid = draw.node("AffineGrid", theta, size, align_corners=draw.integer(0, 1))
     for mode in ("linear", "nearest", "cubic"):
@@ -141,13 +141,29 @@ def folds(draw):
     windows = 16 if stride == 1 else 4
     image = draw.constant(numpy.array([5, 5], numpy.int64))
     block = draw.constant(numpy.array([2, 2], numpy.int64))
-    draw.node("Col2Im", draw.box((1, 8, windows)), image, block, strides=[stride, stride])
+    for _ in range(2):
+        draw.node("Col2Im", draw.box((1, 8, windows)), image, block, strides=[stride, stride])
 
 
 @case
 def determinant(draw):
-    size = draw.integer(1, 4)
-    draw.node("Det", draw.box((2, size, size)))
+    for size in range(1, 5):
+        draw.node("Det", draw.box((2, size, size)))
+
+
+@case
+def regions(draw):
+    image = draw.node("Add", draw.box((1, 2, draw.integer(6, 9), 7)), draw.weights((2, 1, 1)))
+    corner = draw.random.uniform(0, 3, (3, 2))
+    rois = numpy.concatenate([corner, corner + draw.random.uniform(0.5, 4, (3, 2))], 1)
+    which = draw.constant(numpy.zeros(3, numpy.int64))
+    draw.node("RoiAlign", image, draw.constant(rois), which, output_height=2, output_width=3,
+              mode=draw.choice(["avg", "max"]), sampling_ratio=draw.integer(0, 2),
+              spatial_scale=draw.choice([1.0, 0.5]),
+              coordinate_transformation_mode=draw.choice(["half_pixel", "output_half_pixel"]))
+    numbered = numpy.concatenate([numpy.zeros((3, 1)), numpy.floor(rois)], 1)
+    draw.node("MaxRoiPool", image, draw.constant(numbered), pooled_shape=[2, 2],
+              spatial_scale=draw.choice([1.0, 0.5]))
 
 
 # -- random numbers and signals -----------------------------------------------------------
@@ -155,11 +171,13 @@ def determinant(draw):
 
 @case
 def random_numbers(draw):
-    draw.node("RandomNormal", shape=[40, 50], mean=draw.choice([0.0, 5.0]),
-              scale=draw.choice([1.0, 0.01]))
-    draw.node("RandomUniform", shape=[30], low=-2.0, high=3.0)
-    draw.node("Bernoulli", draw.box((12,), 0, 1))
-    draw.node("Cast", draw.node("Multinomial", draw.box((2, 5), -3, 3), sample_size=4), to=1)
+    size, low = draw.random.uniform(0, 9, 2).astype(float)
+    draw.node("RandomNormal", shape=[40, 50], mean=float(draw.random.uniform(-5, 5)),
+              scale=float(size))
+    draw.node("RandomUniform", shape=[30], low=float(low), high=float(low + size))
+    draw.node("Bernoulli", draw.box(draw.any_shape(), *sorted(draw.random.uniform(0, 1, 2))))
+    scores = draw.box(draw.any_shape(2), -draw.integer(1, 9), 3)
+    draw.node("Cast", draw.node("Multinomial", scores, sample_size=draw.integer(1, 9)), to=1)
 
 
 @case
@@ -195,17 +213,19 @@ def transforms(draw):
 
 @case
 def short_transforms(draw):
-    step = draw.constant(numpy.int64(4))
-    window = draw.node("HannWindow", draw.constant(numpy.int64(8)))
-    draw.node("STFT", draw.box((1, 24, 1)), step, window,
-              draw.constant(numpy.int64(8)))
+    size = draw.choice([8, 16])
+    window = draw.node("HannWindow", draw.constant(numpy.int64(size)))
+    for _ in range(2):
+        step = draw.constant(numpy.int64(draw.integer(2, 6)))
+        draw.node("STFT", draw.box((1, 24, 1)), step, window, draw.constant(numpy.int64(size)))
 
 
 @case
 def mel(draw):
-    values = [draw.constant(numpy.int64(v)) for v in (8, 64, 8000)]
-    draw.node("MelWeightMatrix", *values, draw.constant(numpy.float32(0)),
-              draw.constant(numpy.float32(3800)))
+    values = [draw.constant(numpy.int64(v)) for v in (
+        draw.integer(2, 12), draw.choice([32, 64, 128]), 8000)]
+    draw.node("MelWeightMatrix", *values, draw.constant(numpy.float32(draw.integer(0, 200))),
+              draw.constant(numpy.float32(draw.integer(2000, 3900))))
 
 
 # -- lists -----------------------------------------------------------------------------
@@ -213,23 +233,25 @@ def mel(draw):
 
 @case
 def lists(draw):
-    a, b = draw.box((2, 3)), draw.box((2, 3))
+    shape = draw.any_shape()
+    a, b = draw.box(shape), draw.box(shape)
     both = draw.node("SequenceConstruct", a, b)
-    more = draw.node("SequenceInsert", both, draw.weights((2, 3)))
+    more = draw.node("SequenceInsert", both, draw.weights(shape))
     one = draw.constant(numpy.int64(1))
     draw.node("SequenceAt", both, one)
     draw.node("ConcatFromSequence", draw.node("SequenceErase", more, one), axis=0)
     draw.node("Cast", draw.node("SequenceLength", more), to=1)
-    parts = draw.node("SplitToSequence", draw.box((4, 3)), draw.constant(numpy.int64(2)))
+    parts = draw.node("SplitToSequence", draw.box((4, *draw.any_shape())),
+                      draw.constant(numpy.int64(2)))
     draw.node("SequenceAt", parts, one)
 
 
 # -- quantisation ----------------------------------------------------------------------
 
 
-def _exact(scale):
-    """A policy leaves scales alone, so they must be the same in float16."""
-    return numpy.float32(numpy.float16(scale))
+def _exact(draw, scale):
+    """A policy leaves scales alone, so they must be numbers of its format."""
+    return draw.format.round(numpy.asarray(scale, numpy.float32))
 
 
 @case
@@ -238,10 +260,10 @@ def quantised(draw):
     scale = draw.choice([1e-3, 0.1, 3.0])
     kind = draw.choice([numpy.uint8, numpy.int8])
     if draw.integer(0, 1):
-        scales = draw.constant(_exact(scale))
+        scales = draw.constant(_exact(draw, scale))
         zero = draw.constant(kind(draw.integer(0, 100)))
     else:
-        scales = draw.constant(_exact(draw.random.uniform(0.5, 2, 3) * scale))
+        scales = draw.constant(_exact(draw, draw.random.uniform(0.5, 2, 3) * scale))
         zero = draw.constant(draw.random.integers(0, 100, 3).astype(kind))
     code = draw.node("QuantizeLinear", x, scales, zero, axis=1)
     draw.node("Cast", code, to=1)
@@ -252,15 +274,17 @@ def quantised(draw):
 def quantised_weights(draw):
     weights = draw.constant(draw.random.integers(-128, 128, (6, 5)).astype(numpy.int8))
     axis = draw.integer(0, 1)
-    scales = draw.constant(_exact(draw.random.uniform(0.01, 2, (6, 5)[axis])))
+    scales = draw.constant(_exact(draw, draw.random.uniform(0.01, 2, (6, 5)[axis])))
     draw.node("DequantizeLinear", weights, scales, axis=axis)
 
 
 @case
 def quantised_dynamically(draw):
-    code, scale, zero = draw.node("DynamicQuantizeLinear", draw.box((4, 6)), outputs=3)
-    draw.node("Cast", code, to=1)
-    draw.node("DequantizeLinear", code, scale, zero)
+    for _ in range(2):
+        code, scale, zero = draw.node("DynamicQuantizeLinear", draw.box(draw.any_shape(2)),
+                                      outputs=3)
+        draw.node("Cast", code, to=1)
+        draw.node("DequantizeLinear", code, scale, zero)
 
 
 # -- losses ----------------------------------------------------------------------------

@@ -60,14 +60,15 @@ def vector_norms(draw):
 
 @case
 def local_response(draw):
-    draw.node("LRN", draw.box((1, 6, 5, 2)), size=draw.choice([1, 3, 5]),
+    draw.node("LRN", draw.box((1, 6, draw.integer(1, 5), 2)), size=draw.choice([1, 3, 5]),
               alpha=draw.choice([1e-4, 1.0]), beta=draw.choice([0.5, 0.75, 2.0]),
               bias=draw.choice([1.0, 2.0]))
 
 
 @case
 def mean_variance(draw):
-    draw.node("MeanVarianceNormalization", draw.box((2, 3, 4, 4)))
+    for _ in range(2):
+        draw.node("MeanVarianceNormalization", draw.box((2, 3, draw.integer(1, 4), 4)))
 
 
 @case

@@ -7,7 +7,8 @@
 
 #include "Assumptions.h"
 
-#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Analysis/InputRanges.h"
+#include "mpopt/Analysis/Names.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,10 +36,23 @@ static void setUniform(Assumption &assumption) {
   assumption.std = (hi / 2 - lo / 2) / std::sqrt(3.0);
 }
 
+// What the model itself says of integers.
+static Assumption assumeInteger(BlockArgument input) {
+  IntegerInput described = describeInteger(input);
+  Assumption assumption{getInputName(input), described.bound, NAN, NAN, "model",
+                        described.why};
+  if (described.expected) {
+    Interval declared = std::exchange(assumption.bound, *described.expected);
+    setUniform(assumption);
+    assumption.bound = declared;
+  }
+  return assumption;
+}
+
 static Assumption assume(StringRef name, const InputRange *range,
                          const std::optional<Interval> &assumed) {
-  Assumption assumption{name.str(), kDefaultBound, kDefaultMean, kDefaultStd,
-                        "default"};
+  Assumption assumption{name.str(),  kDefaultBound, kDefaultMean,
+                        kDefaultStd, "default",     ""};
   if (assumed) {
     assumption.bound = *assumed;
     assumption.source = "option";
@@ -58,10 +72,15 @@ static Assumption assume(StringRef name, const InputRange *range,
   return assumption;
 }
 
-static std::string getInputName(BlockArgument input) {
-  std::string name = getValueName(input).str();
-  // mp IR that was written by hand.
-  return name.empty() ? "arg" + std::to_string(input.getArgNumber()) : name;
+// As NumPy has it. An input whose rank is open takes no array.
+static bool broadcastsTo(ArrayRef<int64_t> bounds, const MaybeShape &input) {
+  if (!input || bounds.size() > input->size())
+    return false;
+  ArrayRef<int64_t> dims = ArrayRef(*input).take_back(bounds.size());
+  return llvm::all_of(llvm::zip(bounds, dims), [](auto pair) {
+    auto [bound, dim] = pair;
+    return bound == 1 || dim < 0 || bound == dim;
+  });
 }
 
 llvm::Expected<std::vector<Assumption>>
@@ -75,9 +94,17 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
       auto range = options.inputs.find(name);
       bool named = range != options.inputs.end();
       unused.erase(name);
-      if (named || isa<FloatType>(getElementType(input)))
+      Type type = getElementType(input);
+      if (named && range->second.elements &&
+          !broadcastsTo(range->second.elements->shape, getShape(input)))
+        return llvm::createStringError(
+            "--input: the bounds for '" + name +
+            "' do not broadcast to the input's shape");
+      if (named || isa<FloatType>(type))
         assumptions.push_back(
             assume(name, named ? &range->second : nullptr, options.assumed));
+      else if (isa<IntegerType>(type))
+        assumptions.push_back(assumeInteger(input));
     }
   if (!unused.empty())
     return llvm::createStringError("--input: the model has no input '" +
@@ -85,7 +112,9 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   return assumptions;
 }
 
-void mpopt::setAssumptions(ArrayRef<Assumption> assumptions, ModuleOp module) {
+void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
+                           const std::map<std::string, InputRange> &inputs,
+                           ModuleOp module) {
   auto functions = module.getOps<func::FuncOp>();
   if (functions.empty())
     return;
@@ -94,20 +123,38 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions, ModuleOp module) {
   for (const Assumption &assumption : assumptions)
     byName[assumption.input] = &assumption;
   Builder builder(module.getContext());
+  // All at once: one by one would make as many lists of all.
+  SmallVector<DictionaryAttr> attributes;
+  function.getAllArgAttrs(attributes);
   for (BlockArgument input : function.getArguments()) {
     const Assumption *assumption = byName.lookup(getInputName(input));
-    if (!assumption)
+    // What the model says the analysis knows itself.
+    if (!assumption || assumption->source == "model")
       continue;
-    auto number = [&](StringRef key, double value) {
-      return builder.getNamedAttr(key, builder.getF64FloatAttr(value));
+    SmallVector<NamedAttribute> entries;
+    auto add = [&](StringRef key, Attribute value) {
+      entries.push_back(builder.getNamedAttr(key, value));
     };
-    function.setArgAttr(
-        input.getArgNumber(), "mp.assume",
-        builder.getDictionaryAttr(
-            {number("lo", assumption->bound.lo),
-             number("hi", assumption->bound.hi),
-             number("mean", assumption->mean), number("std", assumption->std),
-             builder.getNamedAttr("source",
-                                  builder.getStringAttr(assumption->source))}));
+    add("lo", builder.getF64FloatAttr(assumption->bound.lo));
+    add("hi", builder.getF64FloatAttr(assumption->bound.hi));
+    add("source", builder.getStringAttr(assumption->source));
+    auto given = inputs.find(assumption->input);
+    bool byElement = given != inputs.end() && given->second.elements;
+    if (!byElement || given->second.mean) {
+      add("mean", builder.getF64FloatAttr(assumption->mean));
+      add("std", builder.getF64FloatAttr(assumption->std));
+    }
+    if (byElement) {
+      const ElementBounds &elements = *given->second.elements;
+      auto type = RankedTensorType::get(elements.shape, builder.getF64Type());
+      add("lo_elements",
+          DenseElementsAttr::get(type, ArrayRef<double>(elements.lo)));
+      add("hi_elements",
+          DenseElementsAttr::get(type, ArrayRef<double>(elements.hi)));
+    }
+    NamedAttrList list(attributes[input.getArgNumber()]);
+    list.set("mp.assume", builder.getDictionaryAttr(entries));
+    attributes[input.getArgNumber()] = list.getDictionary(module.getContext());
   }
+  function.setAllArgAttrs(attributes);
 }

@@ -84,17 +84,24 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     return assumptions.takeError();
   report.assumptions = std::move(*assumptions);
 
-  setAssumptions(report.assumptions, *imported.module);
+  setAssumptions(report.assumptions, options.inputs, *imported.module);
 
-  std::vector<Finding> findings;
   std::string ranges;
-  if (llvm::Error error = runPipeline(
-          options, *imported.module, findings, [&](const RangeAnalysis &known) {
-            llvm::raw_string_ostream os(ranges);
-            dumpRanges(os, *imported.module, imported, known);
-          }))
-    return error;
-  listFindings(std::move(findings), options.minCertainty, report);
+  llvm::Expected<PipelineResult> result =
+      runPipeline(options, *imported.module, [&](const RangeAnalysis &known) {
+        llvm::raw_string_ostream os(ranges);
+        dumpRanges(os, *imported.module, imported, known);
+      });
+  if (!result)
+    return result.takeError();
+  listFindings(std::move(result->findings), options.minCertainty, report);
+  report.proved = result->proved;
+  report.tensors = result->tensors;
+  report.unknownRanges = std::move(result->unknownRanges);
+  report.target = std::move(result->target);
+  report.targetSummary = std::move(result->targetSummary);
+  if (options.safeInput)
+    report.safeInputs = std::move(result->safeScales);
   if (auto precision =
           (*imported.module)->getAttrOfType<StringAttr>("mp.precision"))
     report.precision = precision.str();

@@ -27,8 +27,8 @@ what is judged:
                            autocast-bf16. auto: as-is if the model computes in
                            16 or 8 bits anywhere, otherwise autocast-fp16
   --policy NAME|FILE       table that autocast follows
-  --target NAME            accumulators assumed: gpu-tensorcore (default),
-                           ort-cpu, strict16
+  --target NAME|FILE       accumulators assumed: gpu-tensorcore (default),
+                           ort-cpu, strict16, or a profile of your own
 
 what is assumed:
   --input NAME=LO:HI       every element of that input lies in [LO, HI]
@@ -52,6 +52,8 @@ which findings count:
 what is written:
   --format F               text (default) or json
   -o FILE                  there instead of standard output
+  --safe-input             how far each float input may be scaled before there
+                           is an overflow
   --dump-ranges FILE       every tensor's bounds, as JSON
   --keep-fp32 FILE         the ops to keep in FP32, as JSON
 

@@ -10,8 +10,7 @@
 // savez_compressed does; little-endian bool, integer and float arrays in format
 // versions 1 to 3. Not read: zip64, encrypted members, object arrays.
 //
-// Only minima, maxima and moments are wanted, so the order of elements
-// (`fortran_order`) does not matter.
+// Arrays that are written column by column (`fortran_order`) are read as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,9 +42,9 @@ struct Member {
   StringRef bytes;
 };
 
-struct Moments {
-  double lo = HUGE_VAL, hi = -HUGE_VAL, sum = 0, squares = 0;
-  uint64_t count = 0;
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<double> values; // row-major
 };
 } // namespace
 
@@ -138,9 +137,47 @@ static std::pair<double (*)(const char *), size_t> getReader(StringRef descr) {
                                  : found->second;
 }
 
+// `'shape': (2, 3), ...`; nothing if it is damaged.
+static std::optional<std::vector<int64_t>> readShape(StringRef header) {
+  std::vector<int64_t> shape;
+  StringRef dims =
+      header.split("'shape':").second.split('(').second.split(')').first;
+  llvm::SmallVector<StringRef> parts;
+  dims.split(parts, ',');
+  for (StringRef part : parts) {
+    int64_t dim;
+    if (part.trim().empty())
+      continue; // behind the last comma
+    if (part.trim().getAsInteger(10, dim) || dim < 0)
+      return std::nullopt;
+    shape.push_back(dim);
+  }
+  return shape;
+}
+
+// From column-major to row-major.
+static std::vector<double> reorder(llvm::ArrayRef<double> values,
+                                   llvm::ArrayRef<int64_t> shape) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  std::vector<int64_t> index(shape.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t at = 0;
+    for (size_t axis = shape.size(); axis-- > 0;)
+      at = at * shape[axis] + index[axis];
+    result.push_back(values[at]);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++index[axis] < shape[axis])
+        break;
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
 // Header: magic, version, length, then a Python dict literal; numpy's
 // documentation of numpy.lib.format.
-static Expected<Moments> readArray(StringRef npy, StringRef name) {
+static Expected<Array> readArray(StringRef npy, StringRef name) {
   auto wrong = [&](const Twine &why) {
     return fail("array '" + name + "' " + why);
   };
@@ -160,25 +197,71 @@ static Expected<Moments> readArray(StringRef npy, StringRef name) {
   StringRef data = npy.substr(start + length);
   if (data.empty() || data.size() % size != 0)
     return wrong("is empty or damaged");
-  Moments moments;
+  Array array;
+  array.values.reserve(data.size() / size);
   for (size_t at = 0; at < data.size(); at += size) {
     double value = reader(data.data() + at);
     if (std::isnan(value))
       return wrong("holds NaN");
-    moments.lo = std::min(moments.lo, value);
-    moments.hi = std::max(moments.hi, value);
-    moments.sum += value;
-    moments.squares += value * value;
-    ++moments.count;
+    array.values.push_back(value);
   }
-  return moments;
+  std::optional<std::vector<int64_t>> shape = readShape(header);
+  uint64_t count = 1;
+  // No dim is larger than the data, so the product does not wrap.
+  for (int64_t dim : shape.value_or(std::vector<int64_t>{0}))
+    count = uint64_t(dim) > array.values.size() ? 0 : count * uint64_t(dim);
+  if (count != array.values.size())
+    return wrong("is damaged");
+  array.shape = std::move(*shape);
+  if (header.contains("'fortran_order': True"))
+    array.values = reorder(array.values, array.shape);
+  return array;
+}
+
+static Interval getHull(llvm::ArrayRef<double> values) {
+  auto [lo, hi] = std::minmax_element(values.begin(), values.end());
+  return {*lo, *hi};
+}
+
+static Expected<NpzRange> makeBounds(Array lo, Array hi) {
+  // A number beside an array stands for all of its elements.
+  if (lo.values.size() == 1 && hi.values.size() > 1)
+    lo = Array{hi.shape, std::vector<double>(hi.values.size(), lo.values[0])};
+  if (hi.values.size() == 1 && lo.values.size() > 1)
+    hi = Array{lo.shape, std::vector<double>(lo.values.size(), hi.values[0])};
+  if (lo.shape != hi.shape && lo.values.size() > 1)
+    return fail("'lo' and 'hi' differ in shape");
+  for (size_t i = 0; i < lo.values.size(); ++i) {
+    if (lo.values[i] > hi.values[i])
+      return fail("bounds are empty: 'lo' is above 'hi'");
+    if (lo.values[i] == HUGE_VAL || hi.values[i] == -HUGE_VAL)
+      return fail("bounds hold no finite value");
+  }
+  NpzRange range{{getHull(lo.values).lo, getHull(hi.values).hi}, {}, {}, {}};
+  if (lo.values.size() > 1)
+    range.elements = std::make_shared<ElementBounds>(ElementBounds{
+        std::move(lo.shape), std::move(lo.values), std::move(hi.values)});
+  return range;
+}
+
+static NpzRange makeSample(const Array &sample) {
+  double sum = 0, squares = 0, count = double(sample.values.size());
+  for (double value : sample.values) {
+    sum += value;
+    squares += value * value;
+  }
+  double mean = sum / count;
+  return NpzRange{getHull(sample.values),
+                  {},
+                  mean,
+                  std::sqrt(std::max(0.0, squares / count - mean * mean))};
 }
 
 static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
   Expected<std::map<std::string, Member>> members = readDirectory(zip);
   if (!members)
     return members.takeError();
-  auto read = [&](StringRef name) -> Expected<Moments> {
+  auto read = [&](StringRef name) -> Expected<Array> {
     Expected<std::string> bytes = unpack(members->at(name.str() + ".npy"));
     if (!bytes)
       return bytes.takeError();
@@ -188,25 +271,20 @@ static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
     return members->count(name.str() + ".npy") != 0;
   };
   if (has("lo") && has("hi")) {
-    Expected<Moments> lo = read("lo");
+    Expected<Array> lo = read("lo");
     if (!lo)
       return lo.takeError();
-    Expected<Moments> hi = read("hi");
+    Expected<Array> hi = read("hi");
     if (!hi)
       return hi.takeError();
-    if (lo->lo > hi->hi)
-      return fail("bounds are empty: 'lo' is above 'hi'");
-    return NpzRange{{lo->lo, hi->hi}, std::nullopt, std::nullopt};
+    return makeBounds(std::move(*lo), std::move(*hi));
   }
   if (!has(input))
     return fail("has neither 'lo' and 'hi' nor '" + input + "'");
-  Expected<Moments> sample = read(input);
+  Expected<Array> sample = read(input);
   if (!sample)
     return sample.takeError();
-  double mean = sample->sum / double(sample->count);
-  double variance = sample->squares / double(sample->count) - mean * mean;
-  return NpzRange{
-      {sample->lo, sample->hi}, mean, std::sqrt(std::max(0.0, variance))};
+  return makeSample(*sample);
 }
 
 Expected<NpzRange> mpopt::readNpzRange(StringRef file, StringRef input) {

@@ -13,18 +13,30 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace mpopt {
+
+/// A bound for each element of an input, row-major; `shape` broadcasts to the
+/// input's.
+struct ElementBounds {
+  std::vector<int64_t> shape;
+  std::vector<double> lo, hi;
+};
 
 /// What a file says about one input.
 struct NpzRange {
   Interval bound;
+  /// Where the bounds differ from element to element.
+  std::shared_ptr<const ElementBounds> elements;
   /// Of a sample; absent where the file gives bounds.
   std::optional<double> mean, std;
 };
 
-/// The arrays `lo` and `hi` of an .npz file, or a sample: the array `input`.
+/// The arrays `lo` and `hi` of an .npz file (of equal shape, or one of them a
+/// single number), or a sample: the array `input`, whose hull is the bound.
 /// The error is one line.
 llvm::Expected<NpzRange> readNpzRange(llvm::StringRef file,
                                       llvm::StringRef input);

@@ -7,8 +7,6 @@
 
 #include "OptionValues.h"
 
-#include "Npz.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -91,6 +89,7 @@ Error mpopt::parseInput(StringRef text,
     if (!range)
       return range.takeError();
     input.bound = range->bound;
+    input.elements = range->elements;
     if (range->mean) {
       input.mean = range->mean;
       input.std = range->std;
@@ -129,6 +128,10 @@ Error mpopt::parseThreshold(StringRef text,
   std::optional<double> number = parseNumber(value);
   if (!number)
     return fail("--set: '" + text + "' is not KEY=NUMBER");
+  if (*number < 0)
+    return fail("--set: '" + text + "': no threshold is negative");
+  if (thresholds.count(key.str()))
+    return fail("--set: two values for '" + key + "'");
   thresholds[key.str()] = *number;
   return Error::success();
 }

@@ -12,6 +12,7 @@
 #include "mpopt/Import/InputShape.h"
 
 #include "mpopt/Policy/Policy.h"
+#include "mpopt/Transfer/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -126,8 +127,6 @@ Error Validator::refuseLaterReleases() {
   if (line.probe.getNumOccurrences() || line.probeWith.getNumOccurrences())
     return fail("--probe and --probe-with go with --instrument, which comes in "
                 "a later release");
-  if (line.safeInput)
-    return refuse("--safe-input");
   if (line.precision == "fp8")
     return refuse("--precision fp8");
   for (StringRef format : {"sarif", "github", "markdown", "html"})
@@ -174,12 +173,9 @@ Error Validator::checkJudging() {
     if (Expected<Policy> policy = Policy::load(line.policy); !policy)
       return fail("--policy: " + llvm::toString(policy.takeError()));
 
-  static constexpr StringRef kTargets[] = {"gpu-tensorcore", "ort-cpu",
-                                           "strict16"};
-  if (line.target.getNumOccurrences() &&
-      !llvm::is_contained(kTargets, line.target))
-    return fail("--target: '" + line.target + "' is not " +
-                listWords(kTargets) + "; files come in a later release");
+  if (line.target.getNumOccurrences())
+    if (auto target = TargetProfile::find(line.target); !target)
+      return fail("--target: " + llvm::toString(target.takeError()));
   options.target = line.target;
 
   options.import.method = line.method;
@@ -241,6 +237,7 @@ Error Validator::checkReporting() {
     return fail("-o: the file name is empty");
   options.output = line.output;
   options.rangesFile = line.dumpRanges;
+  options.safeInput = line.safeInput;
   options.keepFile = line.keepFp32;
   if (line.dumpRanges.getNumOccurrences() && options.rangesFile.empty())
     return fail("--dump-ranges: the file name is empty");

@@ -12,6 +12,8 @@
 #ifndef MPOPT_TOOLS_MPOPT_OPTIONS_H
 #define MPOPT_TOOLS_MPOPT_OPTIONS_H
 
+#include "Npz.h"
+
 #include "mpopt/Import/Import.h"
 #include "mpopt/Report/Finding.h"
 #include "mpopt/Report/RuleTable.h"
@@ -32,6 +34,8 @@ enum class OutputFormat { Text, Json };
 struct InputRange {
   std::optional<Interval> bound;
   std::optional<double> mean, std;
+  /// Set where the bound differs from element to element.
+  std::shared_ptr<const ElementBounds> elements;
   /// The bound and moments were read from a sample.
   bool fromData = false;
 };
@@ -61,6 +65,7 @@ struct Options {
   std::string output = "-";
   std::string rangesFile;
   std::string keepFile;
+  bool safeInput = false;
 };
 
 /// The error is one line.

@@ -12,7 +12,11 @@
 #include "Pipeline.h"
 
 #include "passes/rules/Rules.h"
+#include "passes/rules/range/Proved.h"
+#include "passes/rules/range/SafeInput.h"
 #include "passes/transforms/Passes.h"
+
+#include "mpopt/Transfer/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -76,12 +80,56 @@ public:
 private:
   Callback dump;
 };
+
+// What the ranges were worth, if any rule asked for them.
+class SumUp : public PassWrapper<SumUp, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SumUp)
+
+  explicit SumUp(PipelineResult &result) : result(result) {}
+  StringRef getName() const override { return "SumUp"; }
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    auto cached = getCachedAnalysis<RangeAnalysis>();
+    if (!cached)
+      return;
+    const RangeAnalysis &ranges = *cached;
+    Proved count =
+        countProved(getOperation(), ranges, getAnalysis<FindingList>());
+    result.proved = count.proved;
+    result.tensors = count.tensors;
+    for (Operation *op : ranges.unknown())
+      ++result.unknownRanges[getOpRef(op).type];
+    result.target = ranges.target().name();
+    result.targetSummary = ranges.target().summary();
+  }
+
+private:
+  PipelineResult &result;
+};
+
+class FindScales : public PassWrapper<FindScales, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FindScales)
+
+  explicit FindScales(std::vector<SafeScale> &scales) : scales(scales) {}
+  StringRef getName() const override { return "FindScales"; }
+
+  void runOnOperation() override {
+    scales = findSafeScales(getOperation(), getAnalysis<OverflowSites>());
+    markAllAnalysesPreserved();
+  }
+
+private:
+  std::vector<SafeScale> &scales;
+};
 } // namespace
 
-llvm::Error
+llvm::Expected<PipelineResult>
 mpopt::runPipeline(const Options &options, ModuleOp module,
-                   std::vector<Finding> &findings,
                    llvm::function_ref<void(const RangeAnalysis &)> dump) {
+  PipelineResult result;
   setOptions(options, module);
   std::string firstError;
   ScopedDiagnosticHandler handler(
@@ -98,11 +146,14 @@ mpopt::runPipeline(const Options &options, ModuleOp module,
   passes.enableVerifier(false);
   addTransforms(options, passes);
   addRules(options, passes);
-  passes.addPass(createCollectFindings(findings));
+  passes.addPass(std::make_unique<SumUp>(result));
+  passes.addPass(createCollectFindings(result.findings));
   if (!options.rangesFile.empty())
     passes.addPass(std::make_unique<DumpRanges>(dump));
+  if (options.safeInput)
+    passes.addPass(std::make_unique<FindScales>(result.safeScales));
   if (succeeded(passes.run(module)))
-    return llvm::Error::success();
+    return result;
   return llvm::createStringError(firstError.empty() ? "the analysis failed"
                                                     : firstError);
 }

@@ -11,17 +11,31 @@
 #include "Options.h"
 
 #include "mpopt/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/Report.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mpopt {
 
-/// Recognises idioms, applies the precision, runs the selected rules. The
-/// findings of all certainties are appended. With `--dump-ranges`, `dump` is
-/// called with the ranges that the rules saw. The error is one line.
-llvm::Error runPipeline(const Options &options, mlir::ModuleOp module,
-                        std::vector<Finding> &findings,
-                        llvm::function_ref<void(const RangeAnalysis &)> dump);
+/// What the stages leave behind.
+struct PipelineResult {
+  /// Of all certainties.
+  std::vector<Finding> findings;
+  /// With `--safe-input`.
+  std::vector<SafeScale> safeScales;
+
+  // If any rule asked for ranges.
+  unsigned proved = 0, tensors = 0;
+  std::map<std::string, unsigned> unknownRanges;
+  std::string target, targetSummary;
+};
+
+/// Recognises idioms, applies the precision, runs the selected rules. With
+/// `--dump-ranges`, `dump` is called with the ranges that the rules saw. The
+/// error is one line.
+llvm::Expected<PipelineResult>
+runPipeline(const Options &options, mlir::ModuleOp module,
+            llvm::function_ref<void(const RangeAnalysis &)> dump);
 
 } // namespace mpopt
 

@@ -11,6 +11,9 @@
 // What is assumed about an input is the argument attribute `mp.assume`:
 //   {lo = -10.0 : f64, hi = 10.0 : f64, mean = 0.0 : f64, std = 1.0 : f64,
 //    source = "option"}
+// and, where the bounds differ from element to element, `lo_elements` and
+// `hi_elements`, two dense f64 tensors whose shape broadcasts to the input's
+// (`mean` and `std` are then left out unless they are declared).
 // Without it, floats lie in [-10, 10] (mean 0, standard deviation 1), integers
 // in what they index or in their type. The module's `mp.target` names the
 // target profile, `mp.jobs` the number of threads.
@@ -26,9 +29,7 @@
 #include "mlir/IR/Value.h"
 #include "mlir/Pass/AnalysisManager.h"
 
-#include <map>
 #include <memory>
-#include <string>
 
 namespace mpopt {
 
@@ -37,6 +38,11 @@ class TargetProfile;
 class RangeAnalysis {
 public:
   explicit RangeAnalysis(mlir::Operation *module);
+  /// The ranges if `argument`, of a function, were `value` instead. Only what
+  /// the argument reaches is computed again, the rest is read from `base`,
+  /// which must outlive this.
+  RangeAnalysis(const RangeAnalysis &base, mlir::BlockArgument argument,
+                AbstractValue value);
   ~RangeAnalysis();
   RangeAnalysis(RangeAnalysis &&);
 
@@ -47,8 +53,15 @@ public:
   /// an infinitely wide dtype.
   const AbstractValue &preRounding(mlir::Value value) const;
 
-  /// Ops without a transfer function: names and how many there are.
-  const std::map<std::string, unsigned> &unmodelled() const;
+  /// Of a variation: the ops of the function's body that it computed, in
+  /// program order, and whether a value is theirs, or inside one of them.
+  llvm::ArrayRef<mlir::Operation *> varied() const;
+  bool isVaried(mlir::Value value) const;
+
+  /// Ops at which knowledge ends, in program order: nothing is known of a float
+  /// result although something is of the operands, or there is no transfer
+  /// function.
+  llvm::ArrayRef<mlir::Operation *> unknown() const;
   const TargetProfile &target() const;
 
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);

@@ -27,9 +27,20 @@ struct RuleInfo;
 struct Assumption {
   std::string input;
   Interval bound;
+  /// NaN where nothing is expected.
   double mean = 0;
   double std = 0;
   std::string source; ///< `default`, `option`, `model` or `data`.
+  std::string why;    ///< What in the model says so; may be empty.
+};
+
+/// How far an input may be scaled before there is an overflow.
+struct SafeScale {
+  std::string input;
+  /// 0: not at all; `kMost`: there is none up to there.
+  double proved = 0, likely = 0;
+
+  static constexpr double kMost = 1 << 20;
 };
 
 struct ModelReport {
@@ -39,16 +50,24 @@ struct ModelReport {
   uint64_t parameters = 0;
   std::string precision;
   std::string policy; ///< Empty unless the precision follows one.
+  std::string target, targetSummary; ///< Empty unless ranges were computed.
   std::vector<Assumption> assumptions;
+  /// With `--safe-input`.
+  std::optional<std::vector<SafeScale>> safeInputs;
 
   unsigned ops = 0;
   unsigned modelled = 0;
   std::map<std::string, unsigned> unmodelled; ///< `domain::Type` -> nodes.
+  /// Type -> ops at which knowledge of ranges ends.
+  std::map<std::string, unsigned> unknownRanges;
 
   /// Findings of the selected rules that are listed.
   std::vector<Finding> findings;
   /// By certainty, the ones that are not listed included.
   unsigned certain = 0, likely = 0, possible = 0;
+  /// Tensors whose bound stays in their dtype and on which no range rule says
+  /// anything; of how many.
+  unsigned proved = 0, tensors = 0;
 
   /// About the run (weights that are missing), not about the model.
   std::vector<std::string> warnings;

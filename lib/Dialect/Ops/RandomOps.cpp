@@ -51,7 +51,7 @@ LogicalResult RandomUniformOp::inferResultTypes(const ShapeFacts &facts,
 
 LogicalResult RandomIntOp::inferResultTypes(const ShapeFacts &facts,
                                             SmallVectorImpl<Type> &types) {
-  if (getLow() >= getHigh())
+  if (int64_t(getLow()) >= int64_t(getHigh()))
     return emitOpError("has low not below high");
   return inferGenerator(*this, facts, types);
 }

@@ -20,7 +20,8 @@ using llvm::ArrayRef;
 static double scaleFor(double value) {
   if (value == 0)
     return 1;
-  return std::ldexp(1.0, std::min(std::ilogb(value) + 1, 1023));
+  // ilogb of what is not finite is the largest int.
+  return std::ldexp(1.0, std::min(std::ilogb(value), 1022) + 1);
 }
 
 template <typename T> static T roundedUp(double value) {

@@ -66,6 +66,20 @@ static void combine(const DotOperand &weights, const DotOperand &values,
   result.terms = std::min(result.terms, mulUp(sum.hi, hull.maxAbs()));
 }
 
+/// Weights that sum to 1 move what they combine toward its mean only: of the
+/// other side's means their distance from the combination counts.
+static double combinedMean(const DotOperand &weights, const DotOperand &values,
+                           uint64_t different) {
+  if (!weights.sum || weights.sum->lo < 0.5 || weights.sum->hi > 2)
+    return 0;
+  double sum = 0, total = 0;
+  for (uint64_t k = 0; k < different; ++k) {
+    sum += pick(weights.mean, k) * pick(values.mean, k);
+    total += pick(weights.mean, k);
+  }
+  return total > 0 ? sum / total : 0;
+}
+
 DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
                            uint64_t count) {
   DotRange result;
@@ -75,6 +89,8 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
     assert((list.size() == 1 || list.size() == count) && "a range per term");
   uint64_t different = distinct(a, b, count);
   double repeats = double(count / different), sixth = 0;
+  double centreA = combinedMean(b, a, different);
+  double centreB = combinedMean(a, b, different);
   for (uint64_t k = 0; k < different; ++k) {
     Interval left = pick(a.range, k), right = pick(b.range, k);
     result.bound = result.bound + left * right;
@@ -82,12 +98,14 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
     double meanA = pick(a.mean, k), meanB = pick(b.mean, k);
     double varianceA = pick(a.variance, k), varianceB = pick(b.variance, k);
     result.mean += meanA * meanB;
-    result.variance += varianceA * varianceB + varianceA * meanB * meanB +
-                       varianceB * meanA * meanA;
-    // Half the range of the product of [m - h, m + h].
-    double product = std::fabs(meanA) * pick(b.halfRange, k) +
-                     std::fabs(meanB) * pick(a.halfRange, k) +
-                     pick(a.halfRange, k) * pick(b.halfRange, k);
+    double offA = meanA - centreA, offB = meanB - centreB;
+    result.variance += varianceA * varianceB + varianceA * offB * offB +
+                       varianceB * offA * offA;
+    // Half the range of the product of [m - h, m + h], the extremes of either
+    // side seldom meeting: h cos and h' sin.
+    double halfA = pick(a.halfRange, k), halfB = pick(b.halfRange, k);
+    double product =
+        std::hypot(meanA * halfB, meanB * halfA) + halfA * halfB / 2;
     double squared = product * product;
     sixth += squared * squared * squared;
   }

@@ -173,6 +173,22 @@ static Unary roundConstants(const Unary &unary, const FloatFormat &format) {
   return rounded;
 }
 
+/// The function's range as a kernel keeps it. An approximation may pass the
+/// ends by its error; zero is not passed, whatever the sign of the error.
+static Interval getComputedRange(const Unary &unary, const UnaryShape &shape,
+                                 const ComputeError &error) {
+  double beyond = error.absolute;
+  // x / (1 + |x|) by way of 1 / (1 + |x|): two roundings.
+  if (unary.function == F::Softsign)
+    beyond = 2 * error.scale * error.unit();
+  Interval range = shape.range;
+  if (std::isfinite(range.lo) && range.lo < 0)
+    range.lo = addDown(range.lo, mulDown(range.lo, beyond));
+  if (std::isfinite(range.hi) && range.hi > 0)
+    range.hi = addUp(range.hi, mulUp(range.hi, beyond));
+  return range;
+}
+
 /// Of the finite operands, what a kernel makes of those in the domain.
 static Interval computeFinite(const Unary &unary, const UnaryShape &shape,
                               const FloatRange &x, const ComputeError &error) {
@@ -193,12 +209,16 @@ static Interval computeFinite(const Unary &unary, const UnaryShape &shape,
     Interval inside = intersect(part, shape.domain);
     if (inside.isEmpty())
       continue;
+    // x times an approximated sigmoid.
+    if (unary.function == F::Silu || unary.function == F::QuickGelu)
+      applied.absolute =
+          error.absolute == 0 ? 0 : mulUp(error.absolute, inside.maxAbs());
+    Interval range = getComputedRange(unary, shape, applied);
     Interval real = imageInDomain(unary, shape, inside);
     if (error.scale != 0)
       real = hull(real, imageInDomain(rounded, shape, inside));
-    result =
-        hull(result, intersect(applied.widen(real, kernel, inside.maxAbs()),
-                               shape.range));
+    result = hull(
+        result, intersect(applied.widen(real, kernel, inside.maxAbs()), range));
   }
   return result;
 }

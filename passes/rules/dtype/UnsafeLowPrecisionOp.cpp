@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Of a recognised composite one finding, at its result. Losses and statistics
-// have rules of their own.
+// have rules of their own. The list says what is dangerous in general; ranges
+// say what is here: a note where they prove it harmless, a reason where they
+// expect what the list is there to avoid.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/rules/Rules.h"
 #include "passes/rules/dtype/DtypeSupport.h"
+#include "passes/rules/dtype/RangeVerdict.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -91,6 +94,7 @@ namespace {
 struct UnsafeLowPrecisionOp
     : mpopt::impl::UnsafeLowPrecisionOpBase<UnsafeLowPrecisionOp> {
   void check(ModuleOp module) override {
+    collectMembers(module);
     module.walk([&](Operation *op) {
       if (isKeptWide(op) && !isLoss(op) && !isStatistic(op))
         if (Type type = get16BitCompute(op))
@@ -99,9 +103,31 @@ struct UnsafeLowPrecisionOp
   }
 
 private:
+  void collectMembers(ModuleOp module);
+  RangeVerdict getVerdict(Operation *op);
   void judge(Operation *op, Type type);
+
+  /// Of each recognised composite, in program order.
+  llvm::DenseMap<int64_t, SmallVector<Operation *>> members;
 };
 } // namespace
+
+void UnsafeLowPrecisionOp::collectMembers(ModuleOp module) {
+  members.clear();
+  module.walk([&](Operation *op) {
+    if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
+      members[idiom.getId()].push_back(op);
+  });
+}
+
+RangeVerdict UnsafeLowPrecisionOp::getVerdict(Operation *op) {
+  const auto &sites = getAnalysis<OverflowSites>();
+  double tolerance = threshold("unsafe-op-error");
+  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
+    return judgeByRanges(getKind(op), members[idiom.getId()], op, tolerance,
+                         sites);
+  return judgeByRanges(getKind(op), op, op, tolerance, sites);
+}
 
 void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
   auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
@@ -110,12 +136,27 @@ void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
   StringRef kind = getKind(op);
   std::string dtype = getDtypeName(type);
   bool widened = hasWideStatistics(op);
-  report(op, op->getResult(0))
-      .severity(widened ? Severity::Note : Severity::Warning)
+  RangeVerdict verdict = getVerdict(op);
+  bool harmless = verdict.kind == RangeVerdict::Harmless;
+  bool confirmed = verdict.kind == RangeVerdict::Confirmed;
+  std::string why =
+      harmless    ? verdict.why
+      : confirmed ? "and here its ranges confirm the danger: " + verdict.why
+      : widened   ? "safe only where the kernel keeps its sums in f32"
+                  : getHazard(kind, type.isBF16()).str();
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding
+      .severity(harmless || (widened && !confirmed) ? Severity::Note
+                                                    : Severity::Warning)
       .message((idiom ? "decomposed " : "") + Twine(kind) + " computes in " +
-               dtype + ", which " + getPolicyName(op) + " keeps in f32: " +
-               (widened ? "safe only where the kernel keeps its sums in f32"
-                        : getHazard(kind, type.isBF16())))
-      .fix("keep-fp32", /*safe=*/true,
-           "compute it in f32 and cast the result to " + dtype);
+               dtype + ", which " + getPolicyName(op) + " keeps in f32" +
+               (confirmed ? ", " : ": ") + why);
+  addRange(finding, op->getResult(0), getAnalysis<RangeAnalysis>());
+  if (confirmed) {
+    finding.cause(verdict.where, "leaves " + Twine(dtype));
+    finding.follows(verdict.root);
+  }
+  if (!harmless)
+    finding.fix("keep-fp32", /*safe=*/true,
+                "compute it in f32 and cast the result to " + dtype);
 }

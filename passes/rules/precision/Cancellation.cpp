@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two forms whose operands are known to be close: x - mean(x), and the variance
-// as E[x^2] - E[x]^2. 1 - p is MP306's.
+// Three forms whose operands are known to be close: x - mean(x), the variance
+// as E[x^2] - E[x]^2, and (x + c) - c. 1 - p is MP306's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,14 +31,18 @@ struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isAnyOf(op, {"sub"}) &&
-          isLowPrecision(getElementType(op->getResult(0))))
+      if (!isAnyOf(op, {"sub", "add"}) || op->getNumOperands() != 2 ||
+          !isLowPrecision(getElementType(op->getResult(0))))
+        return;
+      if (isAnyOf(op, {"sub"}))
         judge(op, ranges);
+      judgeUndone(op, ranges);
     });
   }
 
 private:
   void judge(Operation *op, const RangeAnalysis &ranges);
+  void judgeUndone(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
 
@@ -50,6 +54,79 @@ static Value getMeanOf(Value value) {
 static Value getSquareOf(Value value) {
   Operation *op = getSource(value);
   return op && isSquare(op) ? peelCasts(op->getOperand(0)) : Value();
+}
+
+/// Whether both are one value, or one number.
+static bool isSame(Value lhs, Value rhs, const RangeAnalysis &ranges) {
+  if (peelCasts(lhs) == peelCasts(rhs))
+    return true;
+  std::optional<double> number = ranges.of(lhs).constant();
+  return number && number == ranges.of(rhs).constant();
+}
+
+/// What a sum was before `taken` is taken off again (`subtracts`) or added
+/// back: the sum or difference that it was added to, and the other operand
+/// there.
+static std::pair<Operation *, Value> findUndone(Value sum, Value taken,
+                                                bool subtracts,
+                                                const RangeAnalysis &ranges) {
+  Operation *op = peelCasts(sum).getDefiningOp();
+  if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2)
+    return {};
+  bool added = isAnyOf(op, {"add"});
+  if (added != subtracts)
+    return {};
+  if (isSame(op->getOperand(1), taken, ranges))
+    return {op, op->getOperand(0)};
+  if (added && isSame(op->getOperand(0), taken, ranges))
+    return {op, op->getOperand(1)};
+  return {};
+}
+
+/// Root mean square.
+static double getSize(const AbstractValue &value) {
+  Cell hull = value.hull();
+  return std::sqrt(hull.mean * hull.mean + hull.variance);
+}
+
+/// (x + c) - c and (x - c) + c: what is left of x after the sum was rounded.
+void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
+  bool subtracts = isAnyOf(op, {"sub"});
+  for (unsigned index : {0u, 1u}) {
+    if (index == 1 && subtracts)
+      break;
+    Value taken = op->getOperand(1 - index);
+    auto [sum, left] =
+        findUndone(op->getOperand(index), taken, subtracts, ranges);
+    if (!sum || ranges.of(left).constant() == 0.0)
+      continue;
+    Value stored = sum->getResult(0);
+    const FloatFormat *format = getFloatFormat(getElementType(stored));
+    const AbstractValue &large = ranges.preRounding(stored);
+    const AbstractValue &small = ranges.of(left);
+    if (!format || !large.hasLikely() || !small.hasLikely())
+      continue;
+    double size = getSize(small), whole = getSize(large);
+    double error = std::ldexp(whole, -int(format->digits)) / size;
+    if (!(error >= threshold("cancellation-error")) ||
+        whole >= format->overflowFrom)
+      continue;
+    FindingBuilder finding = report(op, op->getResult(0));
+    finding.likely()
+        .message(
+            "adding and taking off " + formatNumber(getSize(ranges.of(taken))) +
+            " cancels: values of " + formatNumber(size) +
+            " come back with an error of up to " +
+            formatNumber(std::round(std::min(error, 9.99) * 100)) +
+            " % of them" + (error > 9.99 ? " and more" : "") +
+            ", half of the distance of the sum's neighbours in " + format->name)
+        .cause(left, "typical magnitude " + formatNumber(size))
+        .cause(stored, "rounded at magnitude " + formatNumber(whole));
+    fixByKeeping(finding, getElementType(stored), "the sum and the difference");
+    finding.fix("change-op", /*safe=*/false,
+                "take the two off each other first, or leave both out");
+    return;
+  }
 }
 
 void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {

@@ -37,6 +37,8 @@ private:
 
 /// Distance of neighbours of the format at `magnitude`.
 static double getUlp(const FloatFormat &format, double magnitude) {
+  if (!std::isfinite(magnitude))
+    return magnitude;
   return std::ldexp(1.0, std::ilogb(magnitude) + 1 - int(format.digits));
 }
 

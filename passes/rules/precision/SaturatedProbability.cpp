@@ -23,14 +23,26 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// What reads a probability p: log(p), 1 - p and what becomes of that.
+/// What reads a probability p: log(p), 1 - p and what becomes of that, also
+/// through guards that guard nothing in the dtype (a clip to [1e-8, 0.999999],
+/// an epsilon that is 0 or lost in 1 + eps).
 struct Readers {
+  explicit Readers(const RangeAnalysis &ranges) : ranges(ranges) {}
+
   Operation *log = nullptr;
   Operation *complement = nullptr;
   /// A log or division of the complement.
   Operation *breaks = nullptr;
 
-  void find(Value probability, unsigned depth = 4);
+  void find(Value probability, bool zero, bool one, unsigned depth = 4);
+
+private:
+  bool isNumber(Value value, double number) const {
+    return ranges.of(value).constant() == number;
+  }
+  void findBreak(Value complement, unsigned depth = 4);
+
+  const RangeAnalysis &ranges;
 };
 
 struct SaturatedProbability
@@ -48,30 +60,58 @@ private:
 };
 } // namespace
 
-void Readers::find(Value probability, unsigned depth) {
+static bool isLog(Operation *op) {
+  return isAnyOf(op, {"log", "log2", "log10"});
+}
+
+void Readers::findBreak(Value complement, unsigned depth) {
+  for (OpOperand &use : complement.getUses()) {
+    Operation *user = use.getOwner();
+    if (isLog(user) || isAnyOf(user, {"reciprocal", "rsqrt"}) ||
+        (isAnyOf(user, {"div"}) && use.getOperandNumber() == 1))
+      breaks = user;
+    else if (depth &&
+             (isa<mp::CastOp>(user) || isViewLike(user) ||
+              (isAnyOf(user, {"add"}) && user->getNumOperands() == 2 &&
+               isNumber(user->getOperand(1 - use.getOperandNumber()), 0))))
+      findBreak(user->getResult(0), depth - 1);
+  }
+}
+
+/// `zero`, `one`: whether 0 or 1 would still be that here.
+void Readers::find(Value probability, bool zero, bool one, unsigned depth) {
   for (OpOperand &use : probability.getUses()) {
     Operation *user = use.getOwner();
-    if (isAnyOf(user, {"log", "log2", "log10"}))
+    if (zero && isLog(user))
       log = user;
-    if (isAnyOf(user, {"sub"}) && use.getOperandNumber() == 1 &&
-        getSplatConstant(user->getOperand(0)) == 1.0) {
+    if (one && isAnyOf(user, {"sub"}) && use.getOperandNumber() == 1 &&
+        isNumber(user->getOperand(0), 1)) {
       complement = user;
-      for (OpOperand &next : user->getResult(0).getUses())
-        if (isAnyOf(next.getOwner(),
-                    {"log", "log2", "log10", "reciprocal", "rsqrt"}) ||
-            (isAnyOf(next.getOwner(), {"div"}) && next.getOperandNumber() == 1))
-          breaks = next.getOwner();
+      findBreak(user->getResult(0));
     }
-    if (depth && (isa<mp::CastOp>(user) || isViewLike(user)))
-      find(user->getResult(0), depth - 1);
+    if (depth == 0)
+      continue;
+    if (isa<mp::CastOp>(user) || isViewLike(user)) {
+      find(user->getResult(0), zero, one, depth - 1);
+    } else if (isAnyOf(user, {"add"}) && user->getNumOperands() == 2) {
+      if (isNumber(user->getOperand(1 - use.getOperandNumber()), 0))
+        find(user->getResult(0), zero, one, depth - 1);
+    } else if (isAnyOf(user, {"clip", "max", "min"}) &&
+               use.getOperandNumber() == 0) {
+      // As far as the result still reaches the ends.
+      Cell left = ranges.of(user->getResult(0)).hull();
+      if (!left.empty())
+        find(user->getResult(0), zero && left.lo <= 0, one && left.hi >= 1,
+             depth - 1);
+    }
   }
 }
 
 void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
   Value result = op->getResult(0);
   const FloatFormat *format = getFloatFormat(getElementType(result));
-  Readers readers;
-  readers.find(result);
+  Readers readers(ranges);
+  readers.find(result, /*zero=*/true, /*one=*/true);
   if (!format || (!readers.log && !readers.complement))
     return;
   const AbstractValue &logits = ranges.of(op->getOperand(0));

@@ -74,21 +74,22 @@ static std::optional<Domain> getDomain(Operation *op) {
 /// An end of the expected range that a normal estimate has reached by its tail
 /// alone says little: a thousandth of the values must be outside.
 static bool expectsOutside(const Cell &cell, const Domain &domain,
-                           double flushAt) {
+                           const FloatFormat &format) {
   double lo = cell.likelyLo, hi = cell.likelyHi;
   double spread = 3.1 * std::sqrt(cell.variance);
   lo = std::max(lo, cell.mean - spread);
   hi = std::min(hi, cell.mean + spread);
   // A tail that the bounds cut off just outside is that of a one-sided value
   // with a rounding error, which is not normal.
-  double narrow = std::sqrt(cell.variance) / 10;
+  double narrow =
+      std::sqrt(cell.variance) * std::ldexp(8.0, -int(format.digits));
   if (lo <= cell.lo && domain.lo - cell.lo < narrow)
     lo = std::max(lo, std::nextafter(domain.lo, cell.mean));
   if (hi >= cell.hi && cell.hi - domain.hi < narrow)
     hi = std::min(hi, std::nextafter(domain.hi, cell.mean));
   // Zero itself is judged by where it comes from.
   if (domain.lo == 0)
-    return lo < -flushAt;
+    return lo < -format.flushAt;
   return domain.open ? lo <= domain.lo || hi >= domain.hi
                      : lo < domain.lo || hi > domain.hi;
 }
@@ -116,7 +117,7 @@ static std::optional<Certainty> judgeArgument(Value argument,
       continue;
     if (always && domain.excludes(cell.lo, cell.hi))
       atLeast(Certainty::Certain);
-    else if (read.hasLikely() && expectsOutside(cell, domain, format.flushAt))
+    else if (read.hasLikely() && expectsOutside(cell, domain, format))
       atLeast(Certainty::Likely);
     else
       atLeast(Certainty::Possible);

@@ -31,12 +31,15 @@ struct NarrowingCast : mpopt::impl::NarrowingCastBase<NarrowingCast> {
     for (const OverflowSite &site : sites.sites)
       if (site.form == OverflowForm::Narrowing)
         judge(site, sites.ranges());
-    module.walk([&](mp::CastOp cast) { judgeFlush(cast, sites); });
+    FlushedShares shares(sites.ranges());
+    module.walk<WalkOrder::PreOrder>(
+        [&](mp::CastOp cast) { judgeFlush(cast, sites, shares); });
   }
 
 private:
   void judge(const OverflowSite &site, const RangeAnalysis &ranges);
-  void judgeFlush(mp::CastOp cast, const OverflowSites &sites);
+  void judgeFlush(mp::CastOp cast, const OverflowSites &sites,
+                  FlushedShares &shares);
 };
 } // namespace
 
@@ -54,12 +57,13 @@ void NarrowingCast::judge(const OverflowSite &site,
   fixByWidening(finding, site, ranges, "the tensor and the ops that read it");
 }
 
-void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites) {
+void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites,
+                               FlushedShares &shares) {
   Value value = cast.getResult();
   if (!isa<FloatType>(getElementType(cast.getInput())) || isConstant(value) ||
       sites.find(value))
     return;
-  std::optional<double> share = flushedShare(value, sites.ranges());
+  std::optional<double> share = shares.of(value);
   if (!share || *share < threshold("underflow-share"))
     return;
   FindingBuilder finding = report(cast, value);

@@ -49,9 +49,11 @@ void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
       site.certainty == Certainty::Possible
           ? boundMagnitude(computed)
           : likelyMagnitude(computed).value_or(boundMagnitude(computed));
+  if (!std::isfinite(size))
+    return; // no power of two brings it back
   // A factor that leaves one binade of room.
   int shift = std::ilogb(size / getFloatFormat(type)->maxFinite) + 2;
-  if (std::isfinite(size) && shift <= 16)
+  if (shift <= 16)
     finding.fix("scale", /*safe=*/false,
                 "scale its operand by 2^-" + Twine(shift) +
                     " and what uses the result back; exact as long as nothing "

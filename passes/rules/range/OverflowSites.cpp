@@ -19,15 +19,35 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Transfer/RangeInterface.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mpopt;
 
 OverflowSites::OverflowSites(Operation *module, AnalysisManager &manager)
     : known(manager.getAnalysis<RangeAnalysis>()) {
-  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
-      for (Value result : op->getResults())
+  judgeAll(module);
+}
+
+OverflowSites::OverflowSites(const RangeAnalysis &variation,
+                             const OverflowSites &base)
+    : known(variation), base(&base) {
+  for (Operation *op : variation.varied())
+    judgeAll(op);
+}
+
+void OverflowSites::judgeAll(Operation *root) {
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<mp::ConstantOp>(op))
+      return;
+    if (auto function = dyn_cast<FunctionOpInterface>(op))
+      for (BlockArgument input : function.getArguments())
+        judgeInput(input);
+    for (Value result : op->getResults())
+      if (isa<RangeOpInterface>(op))
         judge(result);
+      else if (isLowPrecision(getElementType(result)))
+        unknown.push_back(result);
   });
 }
 
@@ -38,8 +58,14 @@ bool OverflowSites::isInvalidated(
 }
 
 const OverflowSite *OverflowSites::find(Value value) const {
+  if (base && !known.isVaried(value))
+    return base->find(value);
   auto found = indices.find(value);
   return found == indices.end() ? nullptr : &sites[found->second];
+}
+
+bool mpopt::isJudged(Value value) {
+  return getFloatFormat(getElementType(value)) && !isConstant(value);
 }
 
 /// Nothing if no group reaches the edge.
@@ -80,17 +106,70 @@ Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
   return {};
 }
 
+static Operation *getFirstUser(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers()) {
+    Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
+    if (op && (!first || op->isBeforeInBlock(first)))
+      first = op == user ? user : first;
+  }
+  return first;
+}
+
+Operation *OverflowSite::op() const {
+  Operation *op = value.getDefiningOp();
+  return op ? op : getFirstUser(value);
+}
+
+/// An input is stored in its dtype before anything is computed.
+void OverflowSites::judgeInput(BlockArgument input) {
+  Type type = getElementType(input);
+  const FloatFormat *format = getFloatFormat(type);
+  // What nobody described may be anything.
+  if (!format || !isLowPrecision(type) || !getFirstUser(input))
+    return;
+  const AbstractValue &known = this->known.preRounding(input);
+  if (known.source != LikelySource::Declared)
+    return;
+  std::optional<Certainty> certainty =
+      getCertainty(known, format->overflowFrom, /*always=*/true);
+  if (!certainty)
+    return;
+  indices[input] = sites.size();
+  sites.push_back({input, OverflowForm::General, *certainty, {}});
+}
+
+/// In FP32 a huge bound is mostly that of a quotient whose divisor may be 0,
+/// which is reported (MP206), and what is made of it.
+bool OverflowSites::comesFromDivision(Operation *op,
+                                      const AbstractValue &computed) const {
+  if (isUnbounded(computed))
+    return true;
+  if (isAnyOf(op, {"div", "reciprocal", "rsqrt", "pow"})) {
+    Cell divisor =
+        known.of(op->getOperand(isAnyOf(op, {"div"}) ? 1 : 0)).hull();
+    if (divisor.lo <= 0 && divisor.hi >= 0)
+      return true;
+  }
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    const FloatFormat *format = getFloatFormat(getElementType(operand));
+    return format && !find(operand) &&
+           boundMagnitude(known.preRounding(operand)) >= format->overflowFrom;
+  });
+}
+
 void OverflowSites::judge(Value value) {
   Operation *op = value.getDefiningOp();
-  Type type = getElementType(value);
-  const FloatFormat *format = getFloatFormat(type);
-  if (!format || (!isLowPrecision(type) && !isExponential(op)) ||
-      isConstant(value))
+  if (!isJudged(value))
     return;
+  Type type = getElementType(value);
   const AbstractValue &computed = known.preRounding(value);
-  std::optional<Certainty> certainty =
-      getCertainty(computed, format->overflowFrom, runsAlways(op));
+  std::optional<Certainty> certainty = getCertainty(
+      computed, getFloatFormat(type)->overflowFrom, runsAlways(op));
   if (!certainty)
+    return;
+  if (!isLowPrecision(type) && *certainty == Certainty::Possible &&
+      comesFromDivision(op, computed))
     return;
   // One value in one dtype has one name, however many casts there are.
   if (auto cast = dyn_cast<mp::CastOp>(op))
@@ -120,8 +199,10 @@ void OverflowSites::judge(Value value) {
   if (*certainty == Certainty::Possible && !root && isUnbounded(computed))
     for (Value operand : op->getOperands())
       if (isa<FloatType>(getElementType(operand)) &&
-          isUnbounded(known.preRounding(operand)))
+          isUnbounded(known.preRounding(operand))) {
+        unknown.push_back(value);
         return;
+      }
   OverflowForm form = classifyOverflow(value, known);
   // A mask that is only moved is still one: -Inf there is not an error yet.
   if (const OverflowSite *source = root ? find(root) : nullptr)

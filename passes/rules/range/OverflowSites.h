@@ -36,33 +36,46 @@ struct OverflowSite {
   /// The overflow that this one follows from; null for a root.
   mlir::Value root;
 
-  mlir::Operation *op() const { return value.getDefiningOp(); }
+  /// The op that computes it; of a model's input, the first that reads it.
+  mlir::Operation *op() const;
 };
 
 class OverflowSites {
 public:
   OverflowSites(mlir::Operation *module, mlir::AnalysisManager &manager);
+  /// Those of a variation's ops; `base` has the others.
+  OverflowSites(const RangeAnalysis &variation, const OverflowSites &base);
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
   /// In program order.
   std::vector<OverflowSite> sites;
+  /// Values of which nothing is said since nothing is known.
+  std::vector<mlir::Value> unknown;
 
   const OverflowSite *find(mlir::Value value) const;
   const RangeAnalysis &ranges() const { return known; }
 
 private:
+  void judgeAll(mlir::Operation *op);
   void judge(mlir::Value value);
+  void judgeInput(mlir::BlockArgument input);
   mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
+  bool comesFromDivision(mlir::Operation *op,
+                         const AbstractValue &computed) const;
 
   const RangeAnalysis &known;
+  const OverflowSites *base = nullptr;
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
+
+/// Whether an overflow of `value` is judged: a float, and no constant.
+bool isJudged(mlir::Value value);
 
 /// Which specific form an overflow of `value` has.
 OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
 
-/// Whether the op is an exponential: judged in every float dtype, since its
-/// edge is near the origin in all of them.
+/// Whether the op is an exponential: its edge is near the origin in every
+/// dtype.
 bool isExponential(mlir::Operation *op);
 
 /// Whether the op multiplies a value with itself.

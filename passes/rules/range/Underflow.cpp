@@ -32,6 +32,8 @@ struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
   void check(ModuleOp module) override {
     ranges = &getAnalysis<RangeAnalysis>();
     roots.clear();
+    FlushedShares expected(*ranges);
+    shares = &expected;
     double least = threshold("underflow-share");
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::CastOp, mp::ConstantOp>(op))
@@ -45,6 +47,7 @@ private:
   Value findLostOperand(Operation *op, Value value) const;
 
   const RangeAnalysis *ranges = nullptr;
+  FlushedShares *shares = nullptr;
   /// Reported values, and what each follows from (itself: a root).
   llvm::DenseMap<Value, Value> roots;
 };
@@ -72,7 +75,7 @@ Value Underflow::findLostOperand(Operation *op, Value value) const {
 }
 
 void Underflow::judge(Operation *op, Value value, double least) {
-  if (!isLowPrecision(getElementType(value)) || isConstant(value))
+  if (!isLowPrecision(getElementType(value)))
     return;
   if (Value lost = findLostOperand(op, value)) {
     roots[value] = lost;
@@ -84,15 +87,22 @@ void Underflow::judge(Operation *op, Value value, double least) {
     addRange(finding, value, *ranges);
     return;
   }
-  std::optional<double> share = flushedShare(value, *ranges);
+  std::optional<double> share = shares->of(value);
   if (!share || *share < least)
     return;
   Value root = value;
-  for (Value operand : op->getOperands())
-    if (Value known = roots.lookup(operand)) {
+  for (Value operand : op->getOperands()) {
+    Value known = roots.lookup(operand);
+    // A constant that flushes is MP203's.
+    if (!known && isConstant(operand) &&
+        isa<FloatType>(getElementType(operand)) &&
+        shares->of(operand).value_or(0) >= least)
+      known = operand;
+    if (known) {
       root = known;
       break;
     }
+  }
   roots[value] = root;
   FindingBuilder finding = report(op, value);
   finding.certainty(certaintyOfFlush(value, *ranges))

@@ -34,14 +34,27 @@ bool mpopt::isZeroByRounding(Value value, const RangeAnalysis &ranges) {
   });
 }
 
+/// The largest constant that `op` adds or keeps its other operand above, and
+/// that is 0 as stored: where the estimate ends there, the other operand has
+/// none of its own.
+static double lostGuard(Operation *op, const RangeAnalysis &ranges) {
+  double most = 0;
+  if (isAnyOf(op, {"add", "max", "clip"}))
+    for (Value operand : op->getOperands())
+      if (isConstant(operand) && boundMagnitude(ranges.of(operand)) == 0)
+        most = std::max(most, likelyMagnitude(ranges.of(operand)).value_or(0));
+  return most;
+}
+
 /// Whether the estimate has values of the group stored as 0.
-static bool expectsZero(const Cell &cell, double flushAt, bool exact) {
+static bool expectsZero(const Cell &cell, double flushAt, bool exact,
+                        double guard) {
   if (cell.likelyLo >= -flushAt && cell.likelyHi <= flushAt)
     return true;
   // The smaller end of a one-sided value flushes.
-  if (cell.lo >= 0 && cell.likelyLo > 0 && cell.likelyLo <= flushAt)
+  if (cell.lo >= 0 && cell.likelyLo > guard && cell.likelyLo <= flushAt)
     return true;
-  if (cell.hi <= 0 && cell.likelyHi < 0 && cell.likelyHi >= -flushAt)
+  if (cell.hi <= 0 && cell.likelyHi < -guard && cell.likelyHi >= -flushAt)
     return true;
   return exact && cell.likelyLo <= flushAt && cell.likelyHi >= -flushAt;
 }
@@ -60,6 +73,7 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
   Operation *op = value.getDefiningOp();
   bool always = !op || runsAlways(op);
   bool exact = computed.integral || makesZeros(getSource(value));
+  double guard = 1.01 * lostGuard(getSource(value), ranges);
   std::optional<Certainty> sure;
   for (const Cell &cell : computed.cells()) {
     if (cell.empty() || cell.lo > flushAt || cell.hi < -flushAt)
@@ -67,7 +81,7 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
     Certainty found = Certainty::Possible;
     if (always && cell.lo >= -flushAt && cell.hi <= flushAt)
       found = Certainty::Certain;
-    else if (computed.hasLikely() && expectsZero(cell, flushAt, exact))
+    else if (computed.hasLikely() && expectsZero(cell, flushAt, exact, guard))
       found = Certainty::Likely;
     sure = std::max(sure.value_or(Certainty::Possible), found);
   }

@@ -46,11 +46,12 @@ func.func @edge(%x: tensor<4xf16> {mp.assume = {lo = 0.0 : f64, hi = 65519.0 : f
 
 // -----
 
-// The same magnitudes in BF16 and FP32.
-func.func @wide(%x: tensor<64xbf16> {mp.assume = {lo = -1000.0 : f64, hi = 1000.0 : f64, mean = 0.0 : f64, std = 200.0 : f64, source = "option"}}, %y: tensor<64xf32> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> (tensor<64xbf16>, tensor<64xf32>) {
+// The same magnitudes in BF16, and larger ones in FP32 and FP64.
+func.func @wide(%x: tensor<64xbf16> {mp.assume = {lo = -1000.0 : f64, hi = 1000.0 : f64, mean = 0.0 : f64, std = 200.0 : f64, source = "option"}}, %y: tensor<64xf32> {mp.assume = {lo = -1.0e18 : f64, hi = 1.0e18 : f64, mean = 0.0 : f64, std = 1.0e17 : f64, source = "option"}}, %z: tensor<64xf64> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> (tensor<64xbf16>, tensor<64xf32>) {
   %c = mp.constant dense<300.0> : tensor<bf16>
   %0 = mp.mul %x, %c : (tensor<64xbf16>, tensor<bf16>) -> tensor<64xbf16>
   %1 = mp.mul %y, %y : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %2 = mp.mul %z, %z : (tensor<64xf64>, tensor<64xf64>) -> tensor<64xf64>
   return %0, %1 : tensor<64xbf16>, tensor<64xf32>
 }
 
@@ -63,6 +64,20 @@ func.func @bf16(%x: tensor<64xbf16> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e3
   // expected-note @below {{grows from}}
   %0 = mp.mul %x, %c : (tensor<64xbf16>, tensor<bf16>) -> tensor<64xbf16>
   return %0 : tensor<64xbf16>
+}
+
+// -----
+
+// FP32 has an edge, too. A quotient without a bound is not past it: its divisor is
+// reported.
+// expected-note @below {{input in}}
+func.func @f32(%x: tensor<64xf32> {mp.assume = {lo = -1.0e30 : f64, hi = 1.0e30 : f64, mean = 0.0 : f64, std = 1.0e29 : f64, source = "option"}}) -> (tensor<64xf32>, tensor<64xf32>) {
+  // expected-error @below {{past 3.40282e+38, the largest f32 value [MP201 likely]}}
+  // expected-note @below {{grows from}}
+  %0 = mp.mul %x, %x : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %1 = mp.div %one, %x : (tensor<f32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0, %1 : tensor<64xf32>, tensor<64xf32>
 }
 
 // -----
@@ -92,4 +107,15 @@ func.func @infinite_factor(%x: tensor<4xf16>) -> tensor<4xf16> {
   // expected-error @below {{a factor or addend past the edge takes it past 65504, the largest f16 value [MP201 likely]}}
   %2 = mp.mul %1, %0 : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
   return %2 : tensor<4xf16>
+}
+
+// -----
+
+// An input is stored before it is read.
+// expected-note @below {{input in [0, 300000]}}
+func.func @input(%x: tensor<4xf16> {mp.assume = {lo = 0.0 : f64, hi = 3.0e+5 : f64, mean = 1.0e+5 : f64, std = 5.0e+4 : f64, source = "option"}}) -> tensor<4xf16> {
+  %c = mp.constant dense<1.0e-3> : tensor<f16>
+  // expected-error @below {{past 65504, the largest f16 value [MP201 likely]}}
+  %0 = mp.mul %x, %c : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
 }

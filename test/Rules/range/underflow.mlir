@@ -39,3 +39,34 @@ func.func @factor(%x: tensor<8xf16>, %y: tensor<8xbf16>) -> (tensor<8xf16>, tens
   %3 = mp.mul %y, %2 : (tensor<8xbf16>, tensor<bf16>) -> tensor<8xbf16>
   return %1, %3 : tensor<8xf16>, tensor<8xbf16>
 }
+
+// -----
+
+// Confident logits: most of a softmax is far below what its mean suggests. What
+// is moved is still that, and what is added to it is lost, too.
+func.func @softmax(%x: tensor<64x16xf16> {mp.assume = {lo = -200.0 : f64, hi = 200.0 : f64, mean = 0.0 : f64, std = 40.0 : f64, source = "option"}}, %y: tensor<64x16xf16> {mp.assume = {lo = -20.0 : f64, hi = 20.0 : f64, mean = 0.0 : f64, std = 4.0 : f64, source = "option"}}) -> tensor<16x64xf16> {
+  // expected-warning @below {{MP204 likely}}
+  %0 = mp.softmax %x : (tensor<64x16xf16>) -> tensor<64x16xf16>
+  // expected-warning @below {{MP204 likely}}
+  %1 = mp.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<64x16xf16>) -> tensor<16x64xf16>
+  %e = mp.constant dense<1.0e-10> : tensor<f32>
+  %2 = mp.cast %e : (tensor<f32>) -> tensor<f16>
+  // expected-warning @below {{MP204 likely}}
+  %3 = mp.add %1, %2 : (tensor<16x64xf16>, tensor<f16>) -> tensor<16x64xf16>
+  %4 = mp.softmax %y : (tensor<64x16xf16>) -> tensor<64x16xf16>
+  return %3 : tensor<16x64xf16>
+}
+
+// -----
+
+// The sum of what flushed would have been small itself; a rectifier's zeros and
+// what is zero in FP32, too, are none that were lost.
+func.func @sums(%x: tensor<8x64xf16> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 1.0e-5 : f64, source = "option"}}, %n: tensor<8x64xf16> {mp.assume = {lo = -9.0 : f64, hi = 1.0 : f64, mean = -2.0 : f64, std = 1.0 : f64, source = "option"}}, %m: tensor<8x64xf16> {mp.assume = {lo = -3000.0 : f64, hi = 0.0 : f64, mean = -1000.0 : f64, std = 300.0 : f64, source = "option"}}) -> tensor<8xf16> {
+  // expected-warning @below {{MP204 likely}}
+  %0 = mp.square %x : (tensor<8x64xf16>) -> tensor<8x64xf16>
+  // expected-warning @below {{nearly all of the non-zero values}}
+  %1 = mp.reduce_sum %0 {axes = array<i64: 1>} : (tensor<8x64xf16>) -> tensor<8xf16>
+  %2 = mp.relu %n : (tensor<8x64xf16>) -> tensor<8x64xf16>
+  %3 = mp.mul %2, %2 : (tensor<8x64xf16>, tensor<8x64xf16>) -> tensor<8x64xf16>
+  return %1 : tensor<8xf16>
+}

@@ -135,10 +135,10 @@ TEST(DotOfBoxes, LikelyPart) {
   double mean = sum / samples, variance = squares / samples - mean * mean;
   EXPECT_NEAR(range.mean, mean, 5 * std::sqrt(variance / samples));
   EXPECT_NEAR(range.variance, variance, 0.1 * variance);
+  // Both factors are seldom at their extremes at once.
   double largest = 0;
   for (double m : meanA)
-    largest =
-        std::max(largest, (std::fabs(m) + 2) * (0.7 + 2) - std::fabs(m) * 0.7);
+    largest = std::max(largest, std::hypot(m * 2, 0.7 * 2) + 2 * 2 / 2);
   EXPECT_GE(range.tail, largest);
   EXPECT_LE(range.tail, 2 * largest);
 }

@@ -5,15 +5,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_ANALYSIS_INPUTRANGES_H
-#define MPOPT_LIB_ANALYSIS_INPUTRANGES_H
+#ifndef MPOPT_ANALYSIS_INPUTRANGES_H
+#define MPOPT_ANALYSIS_INPUTRANGES_H
 
+#include "mpopt/Support/Interval.h"
 #include "mpopt/Transfer/AbstractValue.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
 
 namespace mpopt {
+
+/// What an integer input that nobody describes may hold.
+struct IntegerInput {
+  /// Negative indices, which count from the end, included.
+  Interval bound;
+  /// What one expects to be given, uniformly; nothing where the input may count
+  /// anything.
+  std::optional<Interval> expected;
+  /// `picks from the 30522 rows of 'w'`, `all of i64`.
+  std::string why;
+};
+
+/// From what the input indexes, else from its type.
+IntegerInput describeInteger(mlir::BlockArgument input);
 
 /// The value of a function's argument: what `assume` (`mp.assume`, may be null)
 /// says, else what its dtype and its users say.
@@ -22,4 +37,4 @@ AbstractValue inputRange(mlir::BlockArgument input,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_ANALYSIS_INPUTRANGES_H
+#endif // MPOPT_ANALYSIS_INPUTRANGES_H

@@ -1,0 +1,76 @@
+//===- LowPrecisionAccumulation.cpp - MP107: a long dot product in 16 bits
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A fact of shapes and target. Sums that the model writes itself are MP304's,
+// which looks at their values.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/precision/AddedTerms.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_LOWPRECISIONACCUMULATION
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct LowPrecisionAccumulation
+    : mpopt::impl::LowPrecisionAccumulationBase<LowPrecisionAccumulation> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (std::optional<AddedTerms> terms = getInnerTerms(op, ranges.target()))
+        if (isNarrow(*terms->format))
+          judge(op, *terms, ranges);
+    });
+  }
+
+private:
+  void judge(Operation *op, const AddedTerms &terms,
+             const RangeAnalysis &ranges);
+};
+} // namespace
+
+/// Products of whole numbers whose sums the format holds: nothing is rounded.
+static bool isExact(Operation *op, const FloatFormat &format,
+                    const RangeAnalysis &ranges) {
+  const AbstractValue &result = ranges.preRounding(op->getResult(0));
+  return result.integral &&
+         boundMagnitude(result) <= std::ldexp(1.0, int(format.digits));
+}
+
+void LowPrecisionAccumulation::judge(Operation *op, const AddedTerms &terms,
+                                     const RangeAnalysis &ranges) {
+  const FloatFormat &format = *terms.format;
+  // The threshold is FP16's, whose significand has 11 digits.
+  double limit =
+      std::ldexp(threshold("accumulation-length"), int(format.digits) - 11);
+  if (double(terms.count) <= limit || isExact(op, format, ranges))
+    return;
+  double error = double(terms.count) * std::ldexp(0.5, -int(format.digits));
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding.message("adds " + formatNumber(double(terms.count)) + " terms in " +
+                  format.name.str() + " on " + ranges.target().name() +
+                  ", more than " + formatNumber(limit) +
+                  ": added in sequence, the rounding errors amount to up to " +
+                  formatNumber(std::round(error * 100)) +
+                  " % of terms of one sign");
+  finding.fix("keep-fp32", /*safe=*/true,
+              "accumulate in f32: a kernel or library setting that does (no "
+              "reduced-precision reduction), or the op in f32");
+  finding.fix("change-op", /*safe=*/false,
+              "split the sum into blocks of at most " +
+                  formatNumber(std::max(limit, 1.0)) +
+                  " terms and add the partial results in f32");
+}

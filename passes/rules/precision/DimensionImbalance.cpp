@@ -1,0 +1,158 @@
+//===- DimensionImbalance.cpp - MP305: channels of very different size
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Judged by the expected size of each channel, where it arises: not again
+// behind elementwise ops, and not for constants. A quarter of the channels must
+// be small: single dead channels are harmless, and usual in trained networks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Transfer/RangeInterface.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_DIMENSIONIMBALANCE
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Imbalance {
+  int64_t axis;
+  /// Root mean squares.
+  double largest, small;
+  /// How many channels are that small, of how many.
+  size_t few, channels;
+  double ratio() const { return largest / small; }
+};
+
+struct DimensionImbalance
+    : mpopt::impl::DimensionImbalanceBase<DimensionImbalance> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    found.clear();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto function = dyn_cast<FunctionOpInterface>(op))
+        for (BlockArgument argument : function.getArguments())
+          if (std::optional<Imbalance> imbalance = measure(argument, ranges))
+            found[argument] = *imbalance;
+      if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
+        for (Value result : op->getResults())
+          judge(op, result, ranges);
+    });
+  }
+
+private:
+  std::optional<Imbalance> measure(Value value, const RangeAnalysis &ranges);
+  void judge(Operation *op, Value value, const RangeAnalysis &ranges);
+
+  llvm::DenseMap<Value, Imbalance> found;
+};
+} // namespace
+
+static double getSize(const Cell &cell) {
+  return std::sqrt(cell.mean * cell.mean + cell.variance);
+}
+
+std::optional<Imbalance>
+DimensionImbalance::measure(Value value, const RangeAnalysis &ranges) {
+  if (!isLowPrecision(getElementType(value)))
+    return std::nullopt;
+  const AbstractValue &known = ranges.of(value);
+  // A row of numbers has no channels; axis 0 counts examples.
+  if (!known.hasLikely() || known.rank() < 2)
+    return std::nullopt;
+  double least = threshold("imbalance-ratio");
+  for (size_t axis = 1; axis < known.rank(); ++axis) {
+    if (known.dims()[axis] < 2)
+      continue;
+    AbstractValue channels = known.keeping({int64_t(axis)});
+    SmallVector<double> sizes;
+    for (const Cell &cell : channels.cells())
+      if (!cell.empty() && getSize(cell) > 0)
+        sizes.push_back(getSize(cell));
+    if (sizes.size() < 2)
+      continue;
+    llvm::sort(sizes);
+    size_t quarter = (sizes.size() - 1) / 4;
+    Imbalance imbalance{
+        int64_t(axis), sizes.back(), sizes[quarter],
+        size_t(llvm::count_if(
+            sizes, [&](double size) { return sizes.back() >= least * size; })),
+        sizes.size()};
+    if (imbalance.ratio() >= least)
+      return imbalance;
+  }
+  return std::nullopt;
+}
+
+/// Whether the imbalance was there before.
+static bool passesOn(Operation *op) {
+  return isViewLike(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
+         isAnyOf(op,
+                 {"cast", "add",    "sub",         "mul",       "div",
+                  "neg",  "abs",    "clip",        "relu",      "leaky_relu",
+                  "sqrt", "where",  "masked_fill", "expand",    "max",
+                  "min",  "concat", "slice",       "transpose", "dropout",
+                  "pad",  "gather", "split"});
+}
+
+void DimensionImbalance::judge(Operation *op, Value value,
+                               const RangeAnalysis &ranges) {
+  if (isConstant(value))
+    return;
+  std::optional<Imbalance> imbalance = measure(value, ranges);
+  if (!imbalance)
+    return;
+  found[value] = *imbalance;
+  Value before;
+  for (Value operand : op->getOperands())
+    if (found.contains(operand))
+      before = operand;
+  const auto *argument =
+      before && isa<BlockArgument>(before) ? &found[before] : nullptr;
+  // Of an input it is said once, at the first op that reads it.
+  if (before && passesOn(op) && !argument)
+    return;
+  if (argument && *before.getUsers().begin() != op && passesOn(op))
+    return;
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  bool loses = imbalance->small < format.minNormal;
+  FindingBuilder finding = report(op, value);
+  finding.severity(loses ? Severity::Warning : Severity::Note)
+      .likely()
+      .message(
+          formatNumber(double(imbalance->few)) + " of " +
+          formatNumber(double(imbalance->channels)) + " channels (axis " +
+          std::to_string(imbalance->axis) +
+          ") are smaller than the largest by a factor of " +
+          formatNumber(threshold("imbalance-ratio")) +
+          " and more: typical magnitudes " + formatNumber(imbalance->small) +
+          " and " + formatNumber(imbalance->largest) +
+          (loses ? ", the small ones below " + formatNumber(format.minNormal) +
+                       ", where " + format.name.str() + " loses digits"
+                 : ""));
+  addRange(finding, value, ranges);
+  fixByKeeping(finding, getElementType(value),
+               "the tensor up to the op that brings its channels to one size");
+  finding.fix(
+      "scale", /*safe=*/false,
+      "scale each channel to order 1 (standardise the features, or move "
+      "the factors into the next layer's weights)");
+}

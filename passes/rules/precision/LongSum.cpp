@@ -1,0 +1,115 @@
+//===- LongSum.cpp - MP304: a sum too long for its accumulator
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each addition is off by at most u |partial sum| (u: the format's unit
+// roundoff), so a sum of n terms is by u times the sum of the magnitudes of its
+// partial sums (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
+// Their expected size follows from the terms' mean m and standard deviation s:
+// a partial sum of k terms is about sqrt(k^2 m^2 + k s^2).
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/rules/Rules.h"
+#include "passes/rules/precision/AddedTerms.h"
+#include "passes/rules/range/RangeSupport.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_LONGSUM
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct LongSum : mpopt::impl::LongSumBase<LongSum> {
+  void check(ModuleOp module) override {
+    const auto &ranges = getAnalysis<RangeAnalysis>();
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (std::optional<AddedTerms> terms =
+              getWrittenTerms(op, ranges.target()))
+        if (isNarrow(*terms->format) && terms->count > 1)
+          judge(op, *terms, ranges);
+    });
+  }
+
+private:
+  void judge(Operation *op, const AddedTerms &terms,
+             const RangeAnalysis &ranges);
+};
+} // namespace
+
+/// The sum of the magnitudes of the partial sums over that of the sum itself,
+/// for terms of mean `m` and variance `v`.
+static double getGrowth(double n, double m, double v, bool pairwise) {
+  auto partial = [&](double k) { return std::sqrt(k * k * m * m + k * v); };
+  double whole = partial(n), all = 0;
+  if (!(whole > 0))
+    return 0;
+  if (!pairwise) {
+    // The integrals of k |m| and of sqrt(k) s, which bound the root.
+    all = std::fabs(m) * n * n / 2 + std::sqrt(v) * std::pow(n, 1.5) * 2 / 3;
+    return all / whole;
+  }
+  for (double k = 2; k < 2 * n; k *= 2)
+    all += n / std::min(k, n) * partial(std::min(k, n));
+  return all / whole;
+}
+
+/// Whole numbers whose sums the format holds: nothing is rounded.
+static bool isExact(Operation *op, const AddedTerms &terms,
+                    const RangeAnalysis &ranges) {
+  double most = boundMagnitude(ranges.of(terms.summed)) * double(terms.count);
+  return ranges.of(terms.summed).integral && !isAnyOf(op, {"reduce_l2"}) &&
+         most <= std::ldexp(1.0, int(terms.format->digits));
+}
+
+void LongSum::judge(Operation *op, const AddedTerms &terms,
+                    const RangeAnalysis &ranges) {
+  const FloatFormat &format = *terms.format;
+  const AbstractValue &summed = ranges.of(terms.summed);
+  bool estimated = summed.hasLikely() && !terms.nonNegative;
+  double mean = 1, variance = 0;
+  if (estimated) {
+    Cell hull = summed.hull();
+    mean = hull.mean;
+    variance = hull.variance;
+  }
+  bool pairwise = ranges.target().addsPairwise() && runsAlways(op);
+  double n = double(terms.count);
+  double error = getGrowth(n, mean, variance, pairwise) *
+                 std::ldexp(1.0, -int(format.digits));
+  if (!(error >= threshold("long-sum-error")) || isExact(op, terms, ranges))
+    return;
+  FindingBuilder finding = report(op, op->getResult(0));
+  finding
+      .certainty(summed.hasLikely() ? Certainty::Likely : Certainty::Possible)
+      .message("the rounding errors of adding " + formatNumber(n) +
+               " terms in " + format.name.str() +
+               (pairwise ? " pairwise" : " one after another") +
+               " amount to up to " + formatNumber(std::round(error * 100)) +
+               " % of the sum")
+      .cause(terms.summed,
+             std::string("the terms") +
+                 (estimated           ? ": mean " + formatNumber(mean) +
+                                            ", standard deviation " +
+                                            formatNumber(std::sqrt(variance))
+                  : terms.nonNegative ? ", none of them negative once added"
+                                      : ""));
+  addRange(finding, op->getResult(0), ranges);
+  finding.fix("keep-fp32", /*safe=*/true,
+              runsAlways(op) ? "accumulate in f32 and round the result once"
+                             : "carry the sum in f32 through the loop");
+  finding.fix("change-op", /*safe=*/false,
+              "add blocks of " +
+                  formatNumber(std::ldexp(1.0, int(format.digits) / 2)) +
+                  " terms first, then their sums");
+}

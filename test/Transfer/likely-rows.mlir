@@ -1,0 +1,49 @@
+// RUN: mpopt-opt %s --mp-print-ranges="likely" -split-input-file -verify-diagnostics=only-expected
+
+// Biases alone decide: every unit goes where they take it. tanh(1) and
+// tanh(-0.5), then h = n for any update gate, then c = g / (1 - f) and o = 1/2.
+func.func @units(%x: tensor<30x1x2xf32>) {
+  %w = mp.constant dense<0.0> : tensor<1x2x2xf32>
+  %b = mp.constant dense<[[1.0, -0.5, 0.0, 0.0]]> : tensor<1x4xf32>
+  // expected-remark @below {{{1x1x1x2} [0.761594, 0.761594] mean 0.761594 std 0 [-0.462117, -0.462117] mean -0.462117 std 0}}
+  // expected-remark @below {{#1}}
+  %0:2 = mp.rnn %x, %w, %w bias %b {hidden_size = 2 : i64, activations = ["Tanh"]} : (tensor<30x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x4xf32>) -> (tensor<30x1x1x2xf32>, tensor<1x1x2xf32>)
+  %w3 = mp.constant dense<0.0> : tensor<1x3x2xf32>
+  %r3 = mp.constant dense<0.0> : tensor<1x3x1xf32>
+  %b3 = mp.constant dense<[[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]> : tensor<1x6xf32>
+  // expected-remark @below {{#0: [-0.964112, 0.964112] likely (propagated) [0.761501, 0.761501] mean 0.7615}}
+  // expected-remark @below {{#1}}
+  %1:2 = mp.gru %x, %w3, %r3 bias %b3 {hidden_size = 1 : i64, activations = ["Sigmoid", "Tanh"]} : (tensor<30x1x2xf32>, tensor<1x3x2xf32>, tensor<1x3x1xf32>, tensor<1x6xf32>) -> (tensor<30x1x1x1xf32>, tensor<1x1x1xf32>)
+  return
+}
+
+// -----
+
+// One of two logits is masked: the other has all the weight, and what it
+// combines is not averaged.
+func.func @masked(%x: tensor<8x2xf32> {mp.assume = {lo = -3.0 : f64, hi = 3.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %mask = mp.constant dense<[0.0, -1.0e+4]> : tensor<2xf32>
+  %0 = mp.add %x, %mask : (tensor<8x2xf32>, tensor<2xf32>) -> tensor<8x2xf32>
+  // expected-remark @below {{mean 1 std 0 [0, 0] mean 0 std 0}}
+  %1 = mp.softmax %0 : (tensor<8x2xf32>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+// Means of a row sum to 1, and a spread beyond what 16 numbers have makes the
+// largest of them the whole.
+func.func @confident(%x: tensor<64x16xf32> {mp.assume = {lo = -200.0 : f64, hi = 200.0 : f64, mean = 0.0 : f64, std = 40.0 : f64}}) {
+  // expected-remark @below {{mean 0.0625 std 0.242061}}
+  %0 = mp.softmax %x : (tensor<64x16xf32>) -> tensor<64x16xf32>
+  return
+}
+
+// -----
+
+// Four squares are all small in one of 256 rows.
+func.func @squares(%x: tensor<256x4xf32> {mp.assume = {lo = -5.0 : f64, hi = 5.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  // expected-remark @below {{likely (propagated) [0.1}}
+  %0 = mp.reduce_sum_square %x {axes = array<i64: 1>} : (tensor<256x4xf32>) -> tensor<256xf32>
+  return
+}
