@@ -99,9 +99,13 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
   } else {
     return opaque(type);
   }
-  auto constant = mp::ConstantOp::create(builder, origin, type, value);
-  finish(constant);
-  Value result = constant.getResult();
+  auto makeConstant = [&](mlir::Type constantType, Attribute elements) {
+    auto constant =
+        mp::ConstantOp::create(builder, origin, constantType, elements);
+    finish(constant);
+    return constant.getResult();
+  };
+  Value result = makeConstant(type, value);
   if (!llvm::is_sorted(order)) {
     SmallVector<int64_t> inverse(order.size());
     for (auto [position, dim] : llvm::enumerate(order))
@@ -112,7 +116,27 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
     finish(transpose);
     result = transpose.getResult();
   }
-  return result;
+  if (tensor.scales.empty())
+    return result;
+  // The numbers that it means (see Lowering/Quantized.cpp).
+  SmallVector<int64_t> channels;
+  if (tensor.axis >= 0)
+    channels.push_back(tensor.scales.size());
+  auto scaleType = RankedTensorType::get(channels, builder.getF32Type()),
+       zeroType = RankedTensorType::get(channels, element);
+  SmallVector<Attribute> scales, zeros;
+  for (auto [scale, zero] : llvm::zip_equal(tensor.scales, tensor.zeroPoints)) {
+    scales.push_back(builder.getF32FloatAttr(float(scale)));
+    zeros.push_back(builder.getIntegerAttr(element, zero));
+  }
+  Value scale =
+      makeConstant(scaleType, DenseElementsAttr::get(scaleType, scales));
+  Value zero = makeConstant(zeroType, DenseElementsAttr::get(zeroType, zeros));
+  auto dequantize = mp::DequantizeOp::create(
+      builder, origin, getUnknownTensor(context), result, scale, zero,
+      std::max<int64_t>(tensor.axis, 0), 0, TypeAttr());
+  finish(dequantize);
+  return dequantize.getResult();
 }
 
 Item GraphImporter::importConstant(const Constant &constant,

@@ -30,7 +30,8 @@ Registry::Registry() {
 Lowering Registry::find(const Node &node, bool &inPlace) const {
   llvm::StringRef name = node.op;
   inPlace = false;
-  if (!name.consume_front("aten::") && !name.consume_front("quantized::"))
+  // `quantized::linear` is not the `linear` of aten.
+  if (!name.consume_front("aten::") && !name.starts_with("quantized::"))
     return nullptr;
   auto lookUp = [&](llvm::StringRef plain) -> Lowering {
     if (auto exact = lowerings.find((plain + "." + node.overload).str());
