@@ -1,0 +1,78 @@
+//===- Common.cpp - What lowerings of aten ops share ----------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Common.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+std::optional<SmallVector<Value>>
+torchscript::promoteAll(NodeContext &context, ArrayRef<StringRef> inputs,
+                        bool toFloat) {
+  SmallVector<Value> values = context.promote(inputs, toFloat);
+  if (llvm::is_contained(values, Value()))
+    return std::nullopt;
+  return values;
+}
+
+Value torchscript::constantLike(NodeContext &context, double value,
+                                Value like) {
+  Type element = getElementType(like);
+  if (!isa<FloatType, IntegerType>(element))
+    return {};
+  return context.makeScalar(value, element);
+}
+
+Value torchscript::numberLike(NodeContext &context, StringRef name,
+                              Value like) {
+  if (std::optional<double> known = context.findNumber(name))
+    return constantLike(context, *known, like);
+  Type element = getElementType(like);
+  Value value = context.tensor(name);
+  if (!value || isUnknown(element))
+    return {};
+  return context.cast(value, element);
+}
+
+Value torchscript::toDtype(NodeContext &context, Value value, StringRef dtype) {
+  if (!context.has(dtype))
+    return value;
+  Type element = context.findElementType(dtype);
+  return element ? context.cast(value, element) : Value();
+}
+
+std::optional<SmallVector<int64_t>>
+torchscript::spatialInts(const NodeContext &context, StringRef input,
+                         size_t count, int64_t otherwise) {
+  SmallVector<int64_t> all(count, otherwise);
+  if (!context.has(input))
+    return all;
+  std::optional<SmallVector<int64_t>> given = context.findInts(input);
+  if (!given)
+    return std::nullopt;
+  if (given->empty())
+    return all;
+  if (given->size() == 1)
+    return SmallVector<int64_t>(count, given->front());
+  if (given->size() != count)
+    return std::nullopt;
+  return given;
+}
+
+StringRef torchscript::reductionName(const NodeContext &context) {
+  switch (context.getInt("reduction", context.has("reduction") ? -1 : 1)) {
+  case 0:
+    return "none";
+  case 1:
+    return "mean";
+  case 2:
+    return "sum";
+  default:
+    return "";
+  }
+}
