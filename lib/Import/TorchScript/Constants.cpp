@@ -177,6 +177,16 @@ Item GraphImporter::importConstant(const Constant &constant,
       builder.setInsertionPointToStart(&function.getBody().front());
       value = importTensor(graph.tensors[constant.integer], location);
     }
+    // Tracing writes the numbers of a program as tensors. They still count as
+    // numbers in type promotion (c10's is_wrapped_number).
+    const Tensor &tensor = graph.tensors[constant.integer];
+    auto literal = value.getDefiningOp<mp::ConstantOp>();
+    auto elements = literal && tensor.name.empty() && tensor.sizes.empty()
+                        ? dyn_cast<DenseElementsAttr>(literal.getValue())
+                        : DenseElementsAttr();
+    if (elements && elements.getElementType().isF64())
+      return Item::floating(
+          elements.getSplatValue<APFloat>().convertToDouble());
     return tensorItem(value);
   }
   case Kind::List:

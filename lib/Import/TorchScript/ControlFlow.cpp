@@ -277,13 +277,26 @@ void GraphImporter::importIf(const Node &node) {
     }
 }
 
+/// Whether a member of a list is asked for by its place: the body then has no
+/// meaning for a place that is not known.
+static bool readsList(const JitBlock &block, const Graph &graph) {
+  return llvm::any_of(block.nodes, [&](const Node &node) {
+    return (node.op == "aten::__getitem__" && !node.inputs.empty() &&
+            graph.values[node.inputs[0]].type.kind == JitType::Kind::List) ||
+           llvm::any_of(node.blocks, [&](const JitBlock &inner) {
+             return readsList(inner, graph);
+           });
+  });
+}
+
 bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
   const JitBlock &body = node.blocks.front();
   State::Mark mark = state.mark();
   Block *block = builder.getInsertionBlock();
   Operation *before = block->empty() ? nullptr : &block->back();
   ErrorSink::Mark said = sink.mark();
-  Coverage coverage = result.coverage;
+  const Coverage counted = result.coverage;
+  Coverage coverage = counted;
   std::vector<Item> carried;
   for (ValueId id : ArrayRef(node.inputs).drop_front(2))
     carried.push_back(items[id]);
@@ -317,6 +330,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
       block->back().erase();
     state.takeBack(mark);
     sink.rollBack(said);
+    result.coverage = counted;
     return false;
   }
   result.coverage = coverage;
@@ -336,6 +350,8 @@ void GraphImporter::importLoop(const Node &node) {
       set(node, index, Item(items[node.inputs[index + 2]]));
     return;
   }
+  if (limit > 0 && readsList(block, graph) && unrollLoop(node, limit))
+    return;
   std::vector<Item> initial;
   for (ValueId id : ArrayRef(node.inputs).drop_front(2))
     initial.push_back(items[id]);

@@ -175,6 +175,11 @@ bool GraphImporter::importPrim(const Node &node) {
     set(node, 0, tensorItem(value));
     return true;
   }
+  // What nothing reads: the value of a branch that was left before.
+  if (op == "Uninitialized") {
+    set(node, 0, Item());
+    return true;
+  }
   if (op == "Print" || op == "RaiseException" || op == "AddStatValue" ||
       op == "TimePoint" || op == "profile")
     return true;

@@ -247,7 +247,17 @@ bool GraphImporter::importScalar(const Node &node) {
   StringRef op = node.op;
   if (!op.consume_front("aten::") && !op.consume_front("prim::"))
     return false;
-  if (node.outputs.size() != 1 || node.inputs.empty())
+  if (node.outputs.size() != 1)
+    return false;
+  if (op == "is_grad_enabled" || op == "is_autocast_enabled" ||
+      op == "is_autocast_cpu_enabled") {
+    // Gradients are on unless a program says otherwise.
+    bool inRegion = !autocast.empty() && autocast.back().isSet &&
+                    autocast.back().enabled;
+    set(node, 0, Item::boolean(op == "is_grad_enabled" || inRegion));
+    return true;
+  }
+  if (node.inputs.empty())
     return false;
   // Whatever holds a tensor is for the lowerings.
   for (ValueId input : node.inputs)
@@ -255,7 +265,9 @@ bool GraphImporter::importScalar(const Node &node) {
         op != "isinstance")
       return false;
   const JitType &resultType = graph.values[node.outputs[0]].type;
-  if (resultType.kind == JitType::Kind::Tensor)
+  if (resultType.kind == JitType::Kind::Tensor ||
+      (resultType.kind == JitType::Kind::List &&
+       resultType.elements.front().kind == JitType::Kind::Tensor))
     return false;
   Item lhs = items[node.inputs[0]];
   Item rhs = node.inputs.size() > 1 ? items[node.inputs[1]] : Item();
@@ -281,6 +293,41 @@ bool GraphImporter::importScalar(const Node &node) {
   }
   if (op == "type" && lhs.kind == Kind::Device)
     return give(Item::string(lhs.text));
+  // Of `range(start, end, step)`.
+  auto isKnown = [&](unsigned index) {
+    return items[node.inputs[index]].isStatic();
+  };
+  auto known = [&](unsigned index) {
+    return items[node.inputs[index]].integer;
+  };
+  if (op == "__range_length" && node.inputs.size() == 3 && isKnown(0) &&
+      isKnown(1) && isKnown(2)) {
+    int64_t start = known(0), end = known(1), step = known(2);
+    if (step == 0)
+      return give(std::nullopt);
+    bool isEmpty = step > 0 ? start >= end : start <= end;
+    uint64_t span = step > 0 ? uint64_t(end) - uint64_t(start)
+                             : uint64_t(start) - uint64_t(end);
+    uint64_t stride = step > 0 ? uint64_t(step) : -uint64_t(step);
+    return give(Item::integerOf(
+        isEmpty ? 0 : int64_t(span / stride + (span % stride != 0))));
+  }
+  if (op == "__derive_index" && node.inputs.size() == 3 && isKnown(1) &&
+      isKnown(2)) {
+    if (isKnown(0))
+      return give(Item::integerOf(int64_t(
+          uint64_t(known(1)) + uint64_t(known(0)) * uint64_t(known(2)))));
+    if (!lhs.isNumber())
+      return give(std::nullopt);
+    auto keep = [&](Operation *made) { finish(made); };
+    Location location = locationOf(node);
+    Value scaled = makeDynamic("mul", valueOf(lhs),
+                               valueOf(items[node.inputs[2]]), builder,
+                               location, keep);
+    return give(Item::computed(
+        Kind::Int, makeDynamic("add", scaled, valueOf(items[node.inputs[1]]),
+                               builder, location, keep)));
+  }
   if (lhs.isStatic() && node.inputs.size() == 1)
     return give(unary(op, lhs));
   if (lhs.isStatic() && rhs.isStatic() && node.inputs.size() == 2)
