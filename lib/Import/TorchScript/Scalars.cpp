@@ -283,8 +283,38 @@ bool GraphImporter::importScalar(const Node &node) {
                 (lhs.isNone() || isSame(lhs, rhs));
     return give(Item::boolean(same == (op == "__is__")));
   }
-  if (op == "format" || op == "str")
-    return give(Item::string(""));
+  if (op == "format" || op == "str") {
+    // What it says matters to whoever reads it; here, whether it says anything.
+    std::string text = op == "str" ? "{}" : lhs.text;
+    size_t from = 0;
+    for (ValueId id : ArrayRef(node.inputs).drop_front(op == "format")) {
+      size_t at = text.find("{}", from);
+      if (at == std::string::npos)
+        break;
+      const Item &part = items[id];
+      std::string written = part.kind == Kind::String ? part.text
+                            : part.isStatic() && part.kind != Kind::Float
+                                ? std::to_string(part.integer)
+                                : "?";
+      text.replace(at, 2, written);
+      from = at + written.size();
+    }
+    return give(Item::string(text));
+  }
+  if (op == "len" && lhs.kind == Kind::String)
+    return give(Item::integerOf(lhs.text.size()));
+  if ((op == "any" || op == "all") && node.inputs.size() == 1 &&
+      lhs.collection) {
+    // One member may decide; else all must be known.
+    bool decides = op == "any", decided = lhs.collection->known;
+    for (const Item &member : lhs.collection->items) {
+      if (member.isStatic() && (member.number() != 0) == decides)
+        return give(Item::boolean(decides));
+      decided &= member.isStatic();
+    }
+    return give(decided ? std::optional(Item::boolean(!decides))
+                        : std::nullopt);
+  }
   if (op == "device" && lhs.kind == Kind::String) {
     Item device = lhs;
     device.kind = Kind::Device;
