@@ -64,6 +64,11 @@ torchscript::spatialInts(const NodeContext &context, StringRef input,
   return given;
 }
 
+void torchscript::dropDefault(SmallVectorImpl<int64_t> &list, int64_t value) {
+  if (llvm::all_of(list, [&](int64_t entry) { return entry == value; }))
+    list.clear();
+}
+
 StringRef torchscript::reductionName(const NodeContext &context) {
   switch (context.getInt("reduction", context.has("reduction") ? -1 : 1)) {
   case 0:

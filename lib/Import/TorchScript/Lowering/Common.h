@@ -57,6 +57,10 @@ std::optional<llvm::SmallVector<int64_t>>
 spatialInts(const NodeContext &context, llvm::StringRef input, size_t count,
             int64_t otherwise);
 
+/// A list that says the default only becomes empty, as ONNX leaves it out:
+/// equal windows are written alike.
+void dropDefault(llvm::SmallVectorImpl<int64_t> &list, int64_t value);
+
 /// The reduction of a loss (0 none, 1 mean, 2 sum); empty if it is not known.
 llvm::StringRef reductionName(const NodeContext &context);
 

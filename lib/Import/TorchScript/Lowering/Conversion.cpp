@@ -60,6 +60,15 @@ static LogicalResult lowerSame(NodeContext &context) {
   return convert(context, Type());
 }
 
+/// Parts and conjugates of real numbers are the numbers.
+static LogicalResult lowerReal(NodeContext &context) {
+  Value input = context.tensor("self");
+  if (!input || !isa<FloatType, IntegerType>(getElementType(input)))
+    return context.unsupported();
+  context.setAlias(0, "self");
+  return success();
+}
+
 /// What the TorchScript autocast pass inserts: f32 becomes the reduced dtype of
 /// the tensor's device, and back. Which device is not in the file; a region for
 /// CUDA goes first. Source: aten/src/ATen/native/TensorConversions.cpp.
@@ -88,17 +97,16 @@ static LogicalResult lowerToFull(NodeContext &context) {
 
 void mpopt::torchscript::registerConversion(LoweringRegistry &registry) {
   registry.add({"to", "_to_copy", "type_as"}, lowerTo);
-  registry.add({"cpu", "cuda"}, lowerSame);
-  registry.add({"_cast_Byte", "byte"}, lowerCastTo<0>);
-  registry.add({"_cast_Char", "char"}, lowerCastTo<1>);
-  registry.add({"_cast_Short", "short"}, lowerCastTo<2>);
-  registry.add({"_cast_Int", "int"}, lowerCastTo<3>);
-  registry.add({"_cast_Long", "long"}, lowerCastTo<4>);
-  registry.add({"_cast_Half", "half"}, lowerCastTo<5>);
-  registry.add({"_cast_Float", "float"}, lowerCastTo<6>);
-  registry.add({"_cast_Double", "double"}, lowerCastTo<7>);
-  registry.add("bool", lowerCastTo<11>);
-  registry.add("bfloat16", lowerCastTo<15>);
+  registry.add({"cpu", "cuda", "pin_memory", "_pin_memory"}, lowerSame);
+  registry.add({"real", "conj", "_conj", "conj_physical"}, lowerReal);
+  registry.add("_cast_Byte", lowerCastTo<0>);
+  registry.add("_cast_Char", lowerCastTo<1>);
+  registry.add("_cast_Short", lowerCastTo<2>);
+  registry.add("_cast_Int", lowerCastTo<3>);
+  registry.add("_cast_Long", lowerCastTo<4>);
+  registry.add("_cast_Half", lowerCastTo<5>);
+  registry.add("_cast_Float", lowerCastTo<6>);
+  registry.add("_cast_Double", lowerCastTo<7>);
   registry.add("_autocast_to_reduced_precision", lowerToReduced);
   registry.add("_autocast_to_full_precision", lowerToFull);
 }

@@ -86,11 +86,9 @@ static Value makeConvolution(NodeContext &context) {
   auto pads = readPads(context, filter, *count, *dilations);
   if (!pads)
     return {};
-  // PyTorch lists what ONNX leaves out; equal windows are written alike.
-  auto dropDefault = [](SmallVector<int64_t> &list, int64_t value) {
-    if (llvm::all_of(list, [&](int64_t entry) { return entry == value; }))
-      list.clear();
-  };
+  dropDefault(*strides, 1);
+  dropDefault(*dilations, 1);
+  dropDefault(*pads, 0);
   dropDefault(*outputPads, 0);
   bool unbatched = NodeContext::rankOf(input) == int64_t(*count) + 1;
   if (unbatched)

@@ -128,22 +128,27 @@ template <typename LogT> static LogicalResult lowerXLogY(NodeContext &context) {
   return success();
 }
 
-/// self * 2^other; an integer exponent leaves the dtype alone.
+/// self * 2^other. The power is computed in the exponent's dtype; an integer
+/// exponent leaves the input's alone.
 static LogicalResult lowerLdexp(NodeContext &context) {
   Value input = context.tensor("self"), exponent = context.tensor("other");
   if (!input || !exponent || isUnknown(getElementType(input)) ||
       isUnknown(getElementType(exponent)))
     return context.unsupported();
+  Value power;
   if (isIntegral(exponent)) {
     input = context.toFloat(input);
-    exponent = context.cast(exponent, getElementType(input));
+    power =
+        context.make<mp::Exp2Op>(context.cast(exponent, getElementType(input)));
   } else {
     auto operands = promoteAll(context, {"self", "other"}, true);
+    if (!operands)
+      return context.unsupported();
     input = (*operands)[0];
-    exponent = (*operands)[1];
+    power =
+        context.cast(context.make<mp::Exp2Op>(exponent), getElementType(input));
   }
-  context.setOutput(
-      0, context.make<mp::MulOp>(input, context.make<mp::Exp2Op>(exponent)));
+  context.setOutput(0, context.make<mp::MulOp>(input, power));
   return success();
 }
 
@@ -164,12 +169,36 @@ static LogicalResult lowerHeaviside(NodeContext &context) {
   return success();
 }
 
+/// |a| with the sign of b.
+static LogicalResult lowerCopySign(NodeContext &context) {
+  auto operands = promoteAll(context, {"self", "other"}, true);
+  Value zero = operands ? constantLike(context, 0, (*operands)[1]) : Value();
+  if (!zero)
+    return context.unsupported();
+  Value size = context.make<mp::AbsOp>((*operands)[0]);
+  Value negative = context.make<mp::LessOp>((*operands)[1], zero);
+  context.setOutput(0, context.make<mp::WhereOp>(
+                           negative, context.make<mp::NegOp>(size), size));
+  return success();
+}
+
+/// relu(self + alpha * other)
+static LogicalResult lowerAddRelu(NodeContext &context) {
+  auto operands = promoteAll(context, {"self", "other"});
+  if (!operands || (context.has("alpha") && context.findNumber("alpha") != 1))
+    return context.unsupported();
+  context.setOutput(0, context.make<mp::ReluOp>(context.make<mp::AddOp>(
+                           (*operands)[0], (*operands)[1])));
+  return success();
+}
+
 /// |a - b| <= atol + rtol |b|, or equal
 static LogicalResult lowerIsClose(NodeContext &context) {
   Value lhs = context.tensor("self"), rhs = context.tensor("other");
-  if (!lhs || !rhs || getElementType(lhs) != getElementType(rhs) ||
-      isIntegral(lhs))
+  if (!lhs || !rhs || getElementType(lhs) != getElementType(rhs))
     return context.unsupported();
+  lhs = context.toFloat(lhs);
+  rhs = context.toFloat(rhs);
   Value rtol = numberLike(context, "rtol", lhs),
         atol = numberLike(context, "atol", lhs);
   if (!rtol || !atol)
@@ -332,6 +361,8 @@ void mpopt::torchscript::registerElementwiseComposites(
   registry.add("ldexp", lowerLdexp);
   registry.add("heaviside", lowerHeaviside);
   registry.add("isclose", lowerIsClose);
+  registry.add("copysign", lowerCopySign);
+  registry.add("_add_relu", lowerAddRelu);
   registry.add("deg2rad", lowerDegrees<true>);
   registry.add("rad2deg", lowerDegrees<false>);
   registry.add("frac", lowerFrac);

@@ -261,6 +261,64 @@ static LogicalResult lowerInner(NodeContext &context) {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Of square matrices, of vectors of three
+//===----------------------------------------------------------------------===//
+
+static LogicalResult lowerDet(NodeContext &context) {
+  Value input = context.tensor(oneOf(context, "self", "A"));
+  if (!input)
+    return context.unsupported();
+  context.setOutput(0, context.make<mp::DetOp>(input));
+  return success();
+}
+
+/// The sum of the diagonal, of integers in i64.
+static LogicalResult lowerTrace(NodeContext &context) {
+  Value input = context.tensor("self");
+  if (!input)
+    return context.unsupported();
+  if (isIntegral(input))
+    input = context.cast(input, context.builder().getI64Type());
+  MaybeShape shape = getShape(input);
+  if (shape && shape->size() == 2 && (*shape)[0] != (*shape)[1]) {
+    if (llvm::is_contained(*shape, kDynamic))
+      return context.unsupported();
+    int64_t axis = (*shape)[0] < (*shape)[1];
+    input = slice(context, input, axis, 0, (*shape)[1 - axis]);
+  }
+  context.setOutput(
+      0, context.make<mp::EinsumOp>(SmallVector<Value>{input}, "ii->"));
+  return success();
+}
+
+/// a[i+1] b[i+2] - a[i+2] b[i+1]; without a dim the first one of size 3.
+static LogicalResult lowerCross(NodeContext &context) {
+  auto operands = promoteAll(context, {"self", "other"});
+  if (!operands || context.isDynamic("dim"))
+    return context.unsupported();
+  Value lhs = (*operands)[0], rhs = (*operands)[1];
+  std::optional<int64_t> dim = context.findInt("dim");
+  MaybeShape shape = getShape(lhs);
+  if (!shape || getShape(rhs) != shape)
+    return context.unsupported();
+  if (!dim) {
+    auto *found = llvm::find(*shape, 3);
+    if (found == shape->end() ||
+        llvm::is_contained(ArrayRef<int64_t>(shape->begin(), found), kDynamic))
+      return context.unsupported();
+    dim = found - shape->begin();
+  }
+  auto roll = [&](Value value, int64_t places) {
+    return context.make<mp::RollOp>(value, intsAttr(context, {-places}),
+                                    intsAttr(context, {*dim}));
+  };
+  Value left = context.make<mp::MulOp>(roll(lhs, 1), roll(rhs, 2));
+  Value right = context.make<mp::MulOp>(roll(lhs, 2), roll(rhs, 1));
+  context.setOutput(0, context.make<mp::SubOp>(left, right));
+  return success();
+}
+
 void mpopt::torchscript::registerLinear(LoweringRegistry &registry) {
   registry.add("linear", lowerLinear);
   registry.add("bilinear", lowerBilinear);
@@ -275,5 +333,8 @@ void mpopt::torchscript::registerLinear(LoweringRegistry &registry) {
   registry.add("einsum", lowerEinsum);
   registry.add("tensordot", lowerTensordot);
   registry.add("inner", lowerInner);
+  registry.add({"det", "linalg_det"}, lowerDet);
+  registry.add("trace", lowerTrace);
+  registry.add({"cross", "linalg_cross"}, lowerCross);
   registerConvolution(registry);
 }

@@ -51,6 +51,9 @@ static std::optional<Window> readWindow(NodeContext &context) {
     strides = kernel;
   SmallVector<int64_t> once = *pads;
   pads->append(once.begin(), once.end());
+  dropDefault(*strides, 1);
+  dropDefault(*dilations, 1);
+  dropDefault(*pads, 0);
   return Window{*kernel, *strides, *dilations, *pads,
                 context.getBool("ceil_mode")};
 }

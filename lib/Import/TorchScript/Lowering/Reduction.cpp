@@ -195,11 +195,40 @@ static LogicalResult lowerDiff(NodeContext &context) {
   return success();
 }
 
+/// Summed over what broadcasting to the input's shape would repeat.
+static LogicalResult lowerSumToSize(NodeContext &context) {
+  Value input = context.tensor("self");
+  auto size = context.findInts("size");
+  MaybeShape shape = input ? getShape(input) : std::nullopt;
+  if (!shape || !size || size->size() > shape->size())
+    return context.unsupported();
+  size_t added = shape->size() - size->size();
+  SmallVector<int64_t> dropped, kept;
+  for (auto [dim, have] : llvm::enumerate(*shape)) {
+    if (dim < added)
+      dropped.push_back(dim);
+    else if ((*size)[dim - added] == 1 && have != 1)
+      kept.push_back(dim);
+  }
+  if (dropped.empty() && kept.empty()) {
+    context.setAlias(0, "self");
+    return success();
+  }
+  if (!kept.empty())
+    input = reduce<mp::ReduceSumOp>(
+        context, input,
+        {intsAttr(context, kept), context.builder().getBoolAttr(true)});
+  if (!dropped.empty())
+    input = reduce<mp::ReduceSumOp>(
+        context, input,
+        {intsAttr(context, dropped), context.builder().getBoolAttr(false)});
+  context.setOutput(0, input);
+  return success();
+}
+
 void mpopt::torchscript::registerReduction(LoweringRegistry &registry) {
-  for (StringRef name : {"sum", "sum.dim_IntList"})
-    registry.add(name, lowerSum<mp::ReduceSumOp>);
-  for (StringRef name : {"prod", "prod.dim_int"})
-    registry.add(name, lowerSum<mp::ReduceProdOp>);
+  registry.add("sum", lowerSum<mp::ReduceSumOp>);
+  registry.add("prod", lowerSum<mp::ReduceProdOp>);
   registry.add("mean", lowerReduce<mp::ReduceMeanOp>);
   registry.add("amax", lowerReduce<mp::ReduceMaxOp>);
   registry.add("amin", lowerReduce<mp::ReduceMinOp>);
@@ -214,6 +243,7 @@ void mpopt::torchscript::registerReduction(LoweringRegistry &registry) {
   registry.add("var_mean", lowerVariance<mp::VarianceOp, true>);
   registry.add("std_mean", lowerVariance<mp::StdOp, true>);
   registry.add("diff", lowerDiff);
+  registry.add("sum_to_size", lowerSumToSize);
   registerNorms(registry);
   registerSelection(registry);
 }

@@ -130,9 +130,13 @@ static LogicalResult lowerKthValue(NodeContext &context) {
   std::optional<int64_t> dim =
       input ? NodeContext::axisOf(input, context.getInt("dim", -1))
             : std::nullopt;
-  if (!k || *k < 1 || !dim || context.isDynamic("dim") ||
-      NodeContext::rankOf(input).value_or(0) == 0)
+  if (!k || *k < 1 || !dim || context.isDynamic("dim"))
     return context.unsupported();
+  if (NodeContext::rankOf(input) == 0) {
+    context.setOutput(0, input);
+    context.setOutput(1, makeInt(context, 0));
+    return success();
+  }
   auto sort = makeSort(context, input, *dim);
   for (OpResult result : sort->getResults()) {
     Value picked = slice(context, result, *dim, *k - 1, *k);
