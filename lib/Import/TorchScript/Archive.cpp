@@ -38,9 +38,12 @@ static std::string quote(StringRef name) {
   return result + "'";
 }
 
-Error mpopt::torchscript::inspectSource(StringRef source, bool &found) {
+/// Looks at the body of every method that `head` begins. `delegates` is set if
+/// one calls `self.set_weight_bias`, as PyTorch's quantised convolutions do.
+static Error inspectMethods(StringRef source, StringRef head, bool &found,
+                            bool &delegates) {
   size_t at = 0;
-  while ((at = source.find("def __setstate__", at)) != StringRef::npos) {
+  while ((at = source.find(head, at)) != StringRef::npos) {
     found = true;
     size_t begin = source.find('\n', at);
     if (begin == StringRef::npos)
@@ -70,7 +73,12 @@ Error mpopt::torchscript::inspectSource(StringRef source, bool &found) {
       bool packs = callee.starts_with("ops.quantized.") &&
                    (callee.ends_with("_prepack") || callee.ends_with("_unpack"));
       static constexpr StringRef kHarmless[] = {
-          "", "annotate", "unchecked_cast", "int", "float", "bool", "str"};
+          "",      "annotate", "unchecked_cast", "int",
+          "float", "bool",     "str",            "torch.eq"};
+      if (callee == ".set_weight_bias") {
+        delegates = true;
+        continue;
+      }
       if (!packs && !llvm::is_contained(kHarmless, callee))
         return fail("has a __setstate__ method that calls " + quote(callee) +
                     ", which loading it would run");
@@ -82,6 +90,23 @@ Error mpopt::torchscript::inspectSource(StringRef source, bool &found) {
                     "would run");
     at = end;
   }
+  return Error::success();
+}
+
+Error mpopt::torchscript::inspectSource(StringRef source, bool &found) {
+  bool delegates = false, defined = false, again = false;
+  if (Error error =
+          inspectMethods(source, "def __setstate__", found, delegates))
+    return error;
+  if (!delegates)
+    return Error::success();
+  // A class is in one file, so what `self` calls is here, too.
+  if (Error error =
+          inspectMethods(source, "def set_weight_bias", defined, again))
+    return error;
+  if (!defined || again)
+    return fail("has a __setstate__ method that calls 'set_weight_bias', which "
+                "loading it would run");
   return Error::success();
 }
 

@@ -120,6 +120,30 @@ TEST(Source, PackingParametersPasses) {
       "found");
 }
 
+TEST(Source, PackingByAMethodOfItsOwnPasses) {
+  auto source = [](const string &line) {
+    return "class A(Module):\n"
+           "  def __setstate__(self: A, state: Tuple[Tensor, int]) -> "
+           "NoneType:\n"
+           "    _0 = (self).set_weight_bias((state)[0], None, )\n"
+           "    return None\n"
+           "  def set_weight_bias(self: A,\n"
+           "    w: Tensor) -> NoneType:\n"
+           "    if torch.eq(self.padding_mode, \"zeros\"):\n"
+           "      _1 = " +
+           line + "\n    return None\n";
+  };
+  EXPECT_EQ(judgeSource(source("ops.quantized.conv2d_prepack(w, None)")),
+            "found");
+  EXPECT_NE(judgeSource(source("torch.save(w, 'x')")).find("torch.save"),
+            string::npos);
+  EXPECT_NE(judgeSource(source("(self).set_weight_bias(w, )")), "found");
+  EXPECT_NE(judgeSource("class A(Module):\n"
+                        "  def __setstate__(self: A, state: int) -> NoneType:\n"
+                        "    _0 = (self).set_weight_bias(state, )\n"),
+            "found");
+}
+
 TEST(Source, AnythingElseIsRefused) {
   auto body = [](const string &line) {
     return "class A(Module):\n"
