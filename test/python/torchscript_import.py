@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 import subprocess
@@ -98,3 +100,89 @@ def flatten(value) -> list[torch.Tensor]:
     if isinstance(value, (list, tuple)):
         return [leaf for member in value for leaf in flatten(member)]
     return []
+
+
+def observed_values(path: Path, inputs: tuple) -> dict[str, torch.Tensor]:
+    """Every tensor that a traced archive computes outside of branches and loops,
+    under the graph's name for it, as it was when it was made."""
+    module = torch.jit.load(str(path))
+    original = module.inlined_graph
+
+    def tensors_of(node) -> list:
+        """Its tensors; further ones that nothing reads may be undefined."""
+        if node.kind().startswith("prim::"):
+            return []
+        return [
+            value
+            for index, value in enumerate(node.outputs())
+            if str(value.type()) == "Tensor" and (index == 0 or value.uses())
+        ]
+
+    # Copies of a graph number its values anew, in the same order.
+    known = [
+        value.debugName() for node in original.nodes() for value in tensors_of(node)
+    ]
+    graph, parameters = torch._C._jit_pass_lower_graph(original, module._c)
+    graph = graph.copy()
+    nodes = list(graph.nodes())
+    # Copies: what is changed in place later keeps its first value.
+    none = graph.create("prim::Constant", 1)
+    none.output().setType(torch._C.NoneType.get())
+    none.insertBefore(nodes[0])
+    copies = []
+    for node in nodes:
+        last = node
+        for value in tensors_of(node):
+            copy = graph.create("aten::clone", [value, none.output()], 1)
+            copy.insertAfter(last)
+            last = copy
+            copies.append(copy.output())
+    while len(list(graph.outputs())):
+        graph.eraseOutput(0)
+    everything = graph.create("prim::TupleConstruct", copies, 1)
+    everything.insertAfter(list(graph.nodes())[-1])
+    everything.output().setType(
+        torch._C.TupleType([torch._C.TensorType.get() for _ in copies])
+    )
+    graph.registerOutput(everything.output())
+    function = torch._C._create_function_from_graph("observed", graph)
+    with torch.no_grad():
+        values = function(*[value.clone() for value in inputs], *parameters)
+    assert len(known) == len(values)
+    return dict(zip(known, values))
+
+
+def dump_ranges(path: Path, names: list[str], inputs: tuple, folder: Path) -> dict:
+    """What `--dump-ranges` says of the archive as it is."""
+    file = folder / "ranges.json"
+    command = [TOOL.parent / "mpopt", "--check", path, "--precision", "as-is"]
+    command += ["--dump-ranges", file, *shape_options(names, inputs)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    # 1: there are findings.
+    assert ran.returncode in (0, 1), ran.stderr[-2000:]
+    return json.loads(file.read_text())
+
+
+def outside(value: torch.Tensor, bounds: dict) -> str:
+    """Where the value leaves the bounds; empty if it does not."""
+    if value.dtype.is_complex or not value.numel():
+        return ""
+    # Bounds are of the exact results: kernels round, and sum in their own order.
+    relative = 1e-5
+    if value.is_floating_point():
+        relative = max(relative, torch.finfo(value.dtype).eps)
+    value = value.double()
+    if value.isnan().any() and not bounds["nan"]:
+        return "NaN"
+    finite = value[value.isfinite()]
+    if (value == math.inf).any() and not bounds["posinf"]:
+        return "+Inf"
+    if (value == -math.inf).any() and not bounds["neginf"]:
+        return "-Inf"
+    if not finite.numel():
+        return ""
+    low, high = float(bounds["lo"]), float(bounds["hi"])
+    slack = relative * max(abs(finite.min()), abs(finite.max())) + 1e-30
+    if finite.min() < low - slack or finite.max() > high + slack:
+        return f"[{finite.min():g}, {finite.max():g}] is not in [{low:g}, {high:g}]"
+    return ""
