@@ -110,19 +110,15 @@ static LogicalResult lowerPrelu(NodeContext &context) {
   Value input = context.tensor("self"), slope = context.tensor("weight");
   if (!input || !slope)
     return context.unsupported();
-  std::optional<int64_t> rank = NodeContext::rankOf(input),
-                         slopes = getNumElements(getShape(slope));
-  if (context.name() == "prelu" && slopes != 1) {
-    if (!rank || !slopes)
-      return context.unsupported();
-    if (*rank > 2) {
-      SmallVector<int64_t> shape(*rank - 1, 1);
-      shape.front() = *slopes;
-      slope = context.make<mp::ReshapeOp>(slope, context.makeInts(shape),
-                                          /*allow_zero=*/false);
-    }
-  } else if (rank == 0) {
-    slope = context.make<mp::ReshapeOp>(slope, context.makeInts({}), false);
+  std::optional<int64_t> rank = NodeContext::rankOf(input);
+  if (!rank && getNumElements(getShape(slope)) != 1)
+    return context.unsupported();
+  if (rank == 0)
+    slope = reshape(context, slope, ArrayRef<int64_t>());
+  if (rank.value_or(0) > 2 && context.name() == "prelu") {
+    SmallVector<int64_t> shape(*rank - 1, 1);
+    shape.front() = -1;
+    slope = reshape(context, slope, shape);
   }
   context.setOutput(0, context.make<mp::PReluOp>(input, slope));
   return success();

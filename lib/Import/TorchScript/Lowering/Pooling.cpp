@@ -58,13 +58,27 @@ static std::optional<Window> readWindow(NodeContext &context) {
                 context.getBool("ceil_mode")};
 }
 
-/// Number of elements in the last `count` dims.
-static std::optional<int64_t> countPlane(Value input, size_t count) {
-  MaybeShape shape = getShape(input);
-  if (!shape || shape->size() < count)
-    return std::nullopt;
-  Shape plane(shape->end() - count, shape->end());
-  return getNumElements(plane);
+/// Number of elements in the last `count` dims, computed if need be; null if
+/// the rank is not known.
+static Value makePlane(NodeContext &context, Value input, size_t count) {
+  std::optional<int64_t> rank = NodeContext::rankOf(input);
+  if (!rank || *rank < int64_t(count))
+    return {};
+  int64_t known = 1;
+  Value computed;
+  for (int64_t axis = *rank - count; axis < *rank; ++axis) {
+    if (std::optional<int64_t> dim = staticDim(input, axis)) {
+      known *= *dim;
+      continue;
+    }
+    Value dim = dimValue(context, input, axis);
+    computed = computed ? context.make<mp::MulOp>(computed, dim) : dim;
+  }
+  if (!computed)
+    return makeInt(context, known);
+  return known == 1
+             ? computed
+             : context.make<mp::MulOp>(computed, makeInt(context, known));
 }
 
 /// Positions are counted in a channel's plane, in mp.max_pool in the whole
@@ -75,8 +89,9 @@ static LogicalResult lowerMaxPool(NodeContext &context) {
   if (!input || !window)
     return context.unsupported();
   bool indices = context.numOutputs() == 2;
-  std::optional<int64_t> plane = countPlane(input, window->kernel.size());
-  if (indices && !plane.value_or(0))
+  Value plane =
+      indices ? makePlane(context, input, window->kernel.size()) : Value();
+  if (indices && !plane)
     return context.unsupported();
   auto op = context.makeTyped<mp::MaxPoolOp>(
       context.unknownTypes(indices ? 2 : 1), input, window->kernel,
@@ -85,10 +100,7 @@ static LogicalResult lowerMaxPool(NodeContext &context) {
   context.setOutput(0, op.getResult());
   if (indices)
     context.setOutput(
-        1,
-        context.make<mp::ModOp>(
-            op.getIndices(),
-            context.makeScalar(*plane, context.builder().getI64Type()), false));
+        1, context.make<mp::ModOp>(op.getIndices(), plane, /*fmod=*/false));
   return success();
 }
 
