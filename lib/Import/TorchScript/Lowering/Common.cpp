@@ -20,6 +20,46 @@ torchscript::promoteAll(NodeContext &context, ArrayRef<StringRef> inputs,
   return values;
 }
 
+/// Whether the number is neither lost nor infinite in this dtype.
+static bool survives(double number, FloatType element) {
+  APFloat value(number);
+  bool loses = false;
+  value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &loses);
+  if (number == 0 || !APFloat(number).isFinite())
+    return true;
+  return value.isNormal();
+}
+
+Type torchscript::widenForNumbers(NodeContext &context,
+                                  ArrayRef<StringRef> inputs,
+                                  MutableArrayRef<Value> operands) {
+  auto element = dyn_cast<FloatType>(getElementType(operands.front()));
+  if (!element || !isLowPrecision(element))
+    return {};
+  bool fits = llvm::all_of(inputs, [&](StringRef input) {
+    std::optional<double> number =
+        context.isScalar(input) ? context.findNumber(input) : std::nullopt;
+    return !number || survives(*number, element);
+  });
+  if (fits)
+    return {};
+  Type wide = context.builder().getF32Type();
+  for (auto [input, operand] : llvm::zip(inputs, operands)) {
+    std::optional<double> number =
+        context.isScalar(input) ? context.findNumber(input) : std::nullopt;
+    operand = number ? context.makeScalar(*number, wide)
+                     : context.cast(operand, wide);
+  }
+  return element;
+}
+
+Value torchscript::narrowBack(NodeContext &context, Value value, Type element) {
+  if (!element || isIntegral(value))
+    return value;
+  return context.cast(value, element);
+}
+
 Value torchscript::constantLike(NodeContext &context, double value,
                                 Value like) {
   Type element = getElementType(like);

@@ -22,6 +22,18 @@ std::optional<llvm::SmallVector<mlir::Value>>
 promoteAll(NodeContext &context, llvm::ArrayRef<llvm::StringRef> inputs,
            bool toFloat = false);
 
+/// Kernels keep Python numbers in the dtype that they compute in, f32 for
+/// 16-bit tensors. Where a number would overflow or underflow in the operands'
+/// dtype, they and the number become f32: the dtype to go back to, else null.
+/// Numbers that are only rounded are left as they are.
+mlir::Type widenForNumbers(NodeContext &context,
+                           llvm::ArrayRef<llvm::StringRef> inputs,
+                           llvm::MutableArrayRef<mlir::Value> operands);
+
+/// `value` in the dtype that widenForNumbers gave; a bool stays one.
+mlir::Value narrowBack(NodeContext &context, mlir::Value value,
+                       mlir::Type element);
+
 /// A rank-0 constant of the dtype of `like`; null if that is not known or
 /// complex.
 mlir::Value constantLike(NodeContext &context, double value, mlir::Value like);

@@ -108,7 +108,9 @@ static LogicalResult lowerBinary(NodeContext &context) {
   auto operands = promoteAll(context, {"self", "other"}, ToFloat);
   if (!operands)
     return context.unsupported();
-  context.setOutput(0, context.make<OpT>((*operands)[0], (*operands)[1]));
+  Type stored = widenForNumbers(context, {"self", "other"}, *operands);
+  Value result = context.make<OpT>((*operands)[0], (*operands)[1]);
+  context.setOutput(0, narrowBack(context, result, stored));
   return success();
 }
 
@@ -119,6 +121,7 @@ static LogicalResult makeSum(NodeContext &context, StringRef first,
   auto operands = promoteAll(context, {first, second});
   if (!operands)
     return context.unsupported();
+  Type stored = widenForNumbers(context, {first, second}, *operands);
   Value lhs = (*operands)[0], rhs = (*operands)[1];
   if (context.has("alpha") && context.findNumber("alpha") != 1) {
     Value alpha = numberLike(context, "alpha", rhs);
@@ -128,8 +131,9 @@ static LogicalResult makeSum(NodeContext &context, StringRef first,
   }
   bool isBool = getElementType(lhs).isSignlessInteger(1) &&
                 getElementType(rhs).isSignlessInteger(1);
-  context.setOutput(0, isBool ? context.make<mp::LogicalOrOp>(lhs, rhs)
-                              : context.make<OpT>(lhs, rhs));
+  Value result = isBool ? context.make<mp::LogicalOrOp>(lhs, rhs)
+                        : context.make<OpT>(lhs, rhs);
+  context.setOutput(0, narrowBack(context, result, stored));
   return success();
 }
 
@@ -155,12 +159,15 @@ static LogicalResult lowerDiv(NodeContext &context) {
   auto operands = promoteAll(context, {"self", "other"});
   if (!operands)
     return context.unsupported();
+  Type stored = widenForNumbers(context, {"self", "other"}, *operands);
   Value quotient = context.make<mp::DivOp>((*operands)[0], (*operands)[1]);
-  context.setOutput(
-      0, isIntegral(quotient) ? quotient : context.make<mp::TruncOp>(quotient));
+  if (!isIntegral(quotient))
+    quotient = context.make<mp::TruncOp>(quotient);
+  context.setOutput(0, narrowBack(context, quotient, stored));
   return success();
 }
 
+/// The kernels round a number to the tensor's dtype first.
 template <bool CStyle> static LogicalResult lowerMod(NodeContext &context) {
   auto operands = promoteAll(context, {"self", "other"});
   if (!operands)
