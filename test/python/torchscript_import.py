@@ -13,7 +13,12 @@ from pathlib import Path
 
 import torch
 
-TOOL = Path(os.environ.get("MPOPT_BIN", "build/bin")) / "mpopt-import-torchscript"
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = (
+    Path(os.environ.get("MPOPT_BUILD", ROOT / "build"))
+    / "bin"
+    / "mpopt-import-torchscript"
+)
 
 DTYPES = {
     torch.float16: "f16",
@@ -36,7 +41,7 @@ class Imported:
     warnings: str
     #: Ops of the model as the importer counts them.
     ops: int = 0
-    #: Names of ops without a lowering, one for each place.
+    #: Names of ops without a lowering.
     opaque: Counter = field(default_factory=Counter)
     #: (dtype, dims) of each output; a dim that is not known is None.
     outputs: list[tuple[str, list[int | None] | None]] = field(default_factory=list)
@@ -69,15 +74,15 @@ def import_archive(path: Path, names: list[str], inputs: tuple) -> Imported:
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, f"{path.name}: {ran.returncode}\n{ran.stderr[-2000:]}"
     result = Imported(ran.stdout, ran.stderr)
-    nodes = re.search(r"mp\.nodes = (\d+)", ran.stdout)
-    result.ops = int(nodes[1]) if nodes else 0
-    # An op in a loop that was unrolled is there once a round, at one place.
-    places = set()
+    coverage = re.search(
+        r"mp\.coverage = \{modelled = \d+ : i64, ops = (\d+) : i64"
+        r"(?:, unmodelled = \{([^}]*)\})?",
+        ran.stdout,
+    )
+    result.ops = int(coverage[1])
+    for name, count in re.findall(r'"([^"]+)" = (\d+)', coverage[2] or ""):
+        result.opaque[name] = int(count)
     for line in ran.stdout.splitlines():
-        found = re.search(r'mp\.opaque "([^"]+)"', line)
-        if found:
-            place = re.search(r"loc\((#\w+)\)$", line)
-            places.add((found[1], place[1] if place else line))
         if line.lstrip().startswith("return ") or " func.return " in line:
             types = line.split(" : ", 1)[1] if " : " in line else ""
             types = re.sub(r" loc\(.*\)$", "", types)
@@ -85,7 +90,6 @@ def import_archive(path: Path, names: list[str], inputs: tuple) -> Imported:
                 read_type(kind)
                 for kind in re.findall(r"tensor<[^<>]*(?:<[^<>]*>)?>", types)
             ]
-    result.opaque = Counter(name for name, _ in places)
     return result
 
 

@@ -131,14 +131,17 @@ SmallVector<Value> NodeContext::promote(ArrayRef<StringRef> inputs,
                                         bool toFloat) {
   Type withDims, withoutDims, numbers;
   SmallVector<Value> values;
+  bool isOpen = false;
   for (StringRef input : inputs) {
     Value value = tensor(input);
     values.push_back(value);
     if (!value)
       continue;
     Type element = getElementType(value);
-    if (isUnknown(element))
-      return values;
+    if (isUnknown(element)) {
+      isOpen = true;
+      continue;
+    }
     Type *slot = &withDims;
     if (isScalar(input)) {
       slot = &numbers;
@@ -149,14 +152,17 @@ SmallVector<Value> NodeContext::promote(ArrayRef<StringRef> inputs,
     }
     *slot = *slot ? promoteElementTypes(*slot, element) : element;
   }
+  // One dtype that is not known leaves all as they are.
+  if (isOpen)
+    return values;
   Type common = combine(combine(withDims, withoutDims), numbers);
   if (toFloat && isa_and_nonnull<IntegerType>(common))
     common = opBuilder.getF32Type();
   if (!common || isUnknown(common))
     return values;
   for (auto [input, value] : llvm::zip(inputs, values)) {
-    std::optional<double> known = isScalar(input) ? findNumber(input)
-                                                  : std::nullopt;
+    std::optional<double> known =
+        isScalar(input) ? findNumber(input) : std::nullopt;
     if (known && !isComplex(common))
       value = makeScalar(*known, common);
     else if (value)

@@ -177,6 +177,12 @@ void GraphImporter::lower(const Node &node) {
   result.coverage.ops += counted;
   bool inPlace = false;
   if (Lowering lowering = registry.find(node, inPlace)) {
+    // What the type checker calls a tensor is one, known or not.
+    for (ValueId id : node.inputs)
+      if (const JitType &type = graph.values[id].type;
+          items[id].kind == Item::Kind::Unknown &&
+          type.kind == JitType::Kind::Tensor)
+        items[id] = unknownItem(type, locationOf(node));
     // Ops that a lowering made before it gave up are dead; they stay out.
     Operation *before = builder.getInsertionBlock()->empty()
                             ? nullptr

@@ -95,7 +95,8 @@ static LogicalResult lowerSequence(NodeContext &context, const Gates &gates,
                          batchFirst = context.findInt("batch_first");
   Value input = context.tensor("input");
   if (!parameters || !layers || !hasBias || !bidirectional || !batchFirst ||
-      NodeContext::rankOf(input) != 3 || context.overload() != "input")
+      NodeContext::rankOf(input).value_or(3) != 3 ||
+      context.overload() != "input")
     return context.unsupported();
   int64_t directions = *bidirectional ? 2 : 1;
   int64_t perLayer = directions * (*hasBias ? 4 : 2);

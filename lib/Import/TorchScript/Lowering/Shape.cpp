@@ -165,9 +165,13 @@ static LogicalResult lowerSqueeze(NodeContext &context) {
   SmallVector<int64_t> axes;
   if (context.has("dim")) {
     std::optional<SmallVector<int64_t>> dims = context.findInts("dim");
-    if (!dims || !shape)
+    if (!dims)
       return context.unsupported();
-    for (int64_t dim : *dims) {
+    // Programs squeeze dims that are 1; without a rank nothing is lost if one
+    // is not.
+    if (!shape)
+      axes.assign(dims->begin(), dims->end());
+    for (int64_t dim : shape ? *dims : SmallVector<int64_t>()) {
       std::optional<int64_t> axis = NodeContext::axisOf(value, dim);
       if (!axis)
         return context.error("dim " + Twine(dim) + " does not exist");
