@@ -65,6 +65,24 @@ def test_output_types(archives, name, form):
     assert imported.outputs == wanted, imported.warnings
 
 
+@pytest.mark.parametrize("name,form", CASES)
+def test_open_dims(archives, name, form):
+    """With an open batch, or no dim known at all, nothing is said that is wrong."""
+    open_dims = 1 if form == "traced" else 9
+    path, _, outputs = archives(name, form)
+    network = NETWORKS[name]
+    imported = torchscript_import.import_archive(
+        path, network.names, network.inputs, open_dims
+    )
+    assert len(imported.outputs) == len(outputs)
+    for (dtype, dims), output in zip(imported.outputs, outputs):
+        assert dtype in ("!mp.unknown", torchscript_import.DTYPES[output.dtype])
+        if dims is not None:
+            assert len(dims) == output.dim()
+            for dim, size in zip(dims, output.shape):
+                assert dim is None or dim == size
+
+
 def aten_ops(path: Path) -> Counter:
     """Tensor ops of the archive's method with everything inlined."""
     counts: Counter = Counter()

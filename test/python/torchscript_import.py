@@ -47,15 +47,15 @@ class Imported:
     outputs: list[tuple[str, list[int | None] | None]] = field(default_factory=list)
 
 
-def shape_option(name: str, value: torch.Tensor) -> str:
-    dims = "x".join(str(dim) for dim in value.shape)
-    return f"{name}={dims}:{DTYPES[value.dtype]}"
+def shape_option(name: str, value: torch.Tensor, open_dims: int = 0) -> str:
+    dims = ["?" if i < open_dims else str(dim) for i, dim in enumerate(value.shape)]
+    return f"{name}={'x'.join(dims)}:{DTYPES[value.dtype]}"
 
 
-def shape_options(names: list[str], inputs: tuple) -> list[str]:
+def shape_options(names: list[str], inputs: tuple, open_dims: int = 0) -> list[str]:
     options = []
     for name, value in zip(names, inputs):
-        options += ["--input-shape", shape_option(name, value)]
+        options += ["--input-shape", shape_option(name, value, open_dims)]
     return options
 
 
@@ -69,8 +69,11 @@ def read_type(text: str) -> tuple[str, list[int | None] | None]:
     return element, [None if dim == "?" else int(dim) for dim in dims]
 
 
-def import_archive(path: Path, names: list[str], inputs: tuple) -> Imported:
-    command = [TOOL, path, "--text", *shape_options(names, inputs)]
+def import_archive(
+    path: Path, names: list[str], inputs: tuple, open_dims: int = 0
+) -> Imported:
+    """`open_dims` leading dims of every input are left open."""
+    command = [TOOL, path, "--text", *shape_options(names, inputs, open_dims)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, f"{path.name}: {ran.returncode}\n{ran.stderr[-2000:]}"
     result = Imported(ran.stdout, ran.stderr)

@@ -199,11 +199,18 @@ static LogicalResult lowerBroadcastTensors(NodeContext &context) {
       return context.error("shapes do not broadcast");
     common = *both;
   }
-  if (!common || llvm::is_contained(*common, kDynamic))
-    return context.unsupported();
-  Value shape = context.makeInts(*common);
-  for (Value &value : *values)
-    value = expand(context, value, shape);
+  if (common && !llvm::is_contained(*common, kDynamic)) {
+    Value shape = context.makeInts(*common);
+    for (Value &value : *values)
+      value = expand(context, value, shape);
+  } else {
+    // Against the shape of each other one.
+    SmallVector<Value> given = *values;
+    for (Value &value : *values)
+      for (Value other : given)
+        if (other != given[&value - values->begin()])
+          value = expand(context, value, shapeValue(context, other));
+  }
   context.setOutputTensors(0, *values);
   return success();
 }
