@@ -30,7 +30,8 @@ except ImportError:
     torch = None
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-IMPORTER = ROOT / "build" / "bin" / "mpopt-import-torchscript"
+BIN = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin"
+IMPORTER = BIN / "mpopt-import-torchscript"
 CHUNK = 400
 
 # Expressions whose results may stay without a type, by family: what mp has no
