@@ -9,6 +9,7 @@ include(AddMLIR)
 find_package(fmt REQUIRED)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 include(StaticMlir)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 

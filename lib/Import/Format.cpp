@@ -13,6 +13,8 @@
 
 #include "mpopt/Import/Format.h"
 
+#include "mpopt/Support/ZipFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
@@ -27,34 +29,27 @@ static uint64_t readLittle(StringRef bytes, size_t offset, unsigned width) {
   return value;
 }
 
-/// Calls `visit` with each name of a zip's central directory.
-static void forEachZipName(StringRef bytes,
-                           llvm::function_ref<void(StringRef)> visit) {
-  size_t end = bytes.rfind(StringRef("PK\5\6", 4));
-  if (end == StringRef::npos || bytes.size() - end < 22)
-    return;
-  uint64_t entry = readLittle(bytes, end + 16, 4);
-  while (entry + 46 <= bytes.size() &&
-         bytes.substr(entry, 4) == StringRef("PK\1\2", 4)) {
-    uint64_t name = readLittle(bytes, entry + 28, 2);
-    uint64_t extra = readLittle(bytes, entry + 30, 2);
-    uint64_t comment = readLittle(bytes, entry + 32, 2);
-    visit(bytes.substr(entry + 46, name));
-    entry += 46 + name + extra + comment;
-  }
-}
-
 static ModelFormat detectZip(StringRef bytes) {
   bool code = false, pickle = false, exported = false, keras = false,
        numpy = false;
-  forEachZipName(bytes, [&](StringRef name) {
+  llvm::Expected<std::vector<ZipMember>> members = readZipDirectory(bytes);
+  if (!members) {
+    // A PyTorch archive that was cut off: its reader says so.
+    llvm::consumeError(members.takeError());
+    return bytes.take_front(4096).contains("/data.pkl") ||
+                   bytes.take_front(4096).contains("/code/")
+               ? ModelFormat::TorchScript
+               : ModelFormat::Zip;
+  }
+  for (const ZipMember &member : *members) {
+    StringRef name = member.name;
     code |= name.contains("/code/") || name.ends_with("/constants.pkl");
     pickle |= name.ends_with("data.pkl");
     exported |= name.ends_with("archive_format") ||
                 name.ends_with("serialized_exported_program.json");
     keras |= name.ends_with("model.weights.h5");
     numpy |= name.ends_with(".npy");
-  });
+  }
   return exported ? ModelFormat::ExportedProgram
          : code   ? ModelFormat::TorchScript
          : pickle ? ModelFormat::TorchState
@@ -187,10 +182,8 @@ StringRef mpopt::explainFormat(ModelFormat format) {
   case ModelFormat::OnnxText:
   case ModelFormat::Mlir:
   case ModelFormat::MlirBytecode:
-    return "";
   case ModelFormat::TorchScript:
-    return "a TorchScript archive, for which this build has no reader yet: "
-           "export the model with torch.onnx.export";
+    return "";
   case ModelFormat::ExportedProgram:
     return "a program saved by torch.export: load it with torch.export.load "
            "and export it with torch.onnx.export";
@@ -240,7 +233,8 @@ StringRef mpopt::explainFormat(ModelFormat format) {
     return "empty";
   case ModelFormat::Unknown:
     return "in no format that mpopt knows: it reads ONNX (binary, textproto, "
-           "ONNX text syntax) and mp IR (.mlir, .mlirbc)";
+           "ONNX text syntax), TorchScript archives and mp IR (.mlir, "
+           ".mlirbc)";
   }
   return "";
 }

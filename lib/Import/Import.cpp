@@ -9,6 +9,7 @@
 
 #include "MlirReader.h"
 #include "Onnx/OnnxImport.h"
+#include "TorchScript/Helper.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Support/InputFile.h"
@@ -35,6 +36,9 @@ ImportResult mpopt::importBytes(StringRef bytes, StringRef path,
   case ModelFormat::Mlir:
   case ModelFormat::MlirBytecode:
     importMlir(bytes, path, options, context, sink, result);
+    break;
+  case ModelFormat::TorchScript:
+    importTorchScript(bytes, path, options, context, sink, result);
     break;
   default:
     sink.error(ImportCode::NotAModel, "",

@@ -47,6 +47,15 @@ static void attribute(OStream &json, StringRef key,
   });
 }
 
+static void writeLocation(OStream &json,
+                          const std::optional<SourceLine> &location) {
+  if (location)
+    json.attributeObject("location", [&] {
+      attribute(json, "file", location->file);
+      json.attribute("line", location->line);
+    });
+}
+
 static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("rule", finding.rule);
   const RuleInfo *rule = findRule(finding.rule);
@@ -69,6 +78,7 @@ static void writeFinding(OStream &json, const Finding &finding) {
         attribute(json, "tensor", cause.tensor);
         attribute(json, "op", cause.op);
         attribute(json, "why", cause.why);
+        writeLocation(json, cause.location);
       });
   });
   json.attributeArray("fixes", [&] {
@@ -80,11 +90,7 @@ static void writeFinding(OStream &json, const Finding &finding) {
         attribute(json, "text", fix.text);
       });
   });
-  if (finding.location)
-    json.attributeObject("location", [&] {
-      attribute(json, "file", finding.location->file);
-      json.attribute("line", finding.location->line);
-    });
+  writeLocation(json, finding.location);
   if (!finding.root.empty())
     json.attribute("root", finding.root);
   json.attribute("fingerprint", finding.fingerprint);

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SourceText.h"
 #include "TextStyle.h"
 
 #include "mpopt/Report/Fold.h"
@@ -200,6 +201,12 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
   }
   os << '\n';
 
+  if (finding.location)
+    if (std::optional<std::string> line = readSourceLine(*finding.location)) {
+      os.indent(6);
+      style.dim((Twine(finding.location->line) + " | ").str());
+      os << *line << '\n';
+    }
   if (withMessage) {
     os.indent(6);
     style.wrap(finding.message, 6);
@@ -219,7 +226,11 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
     std::string who = cause.tensor.empty() ? cause.op : cause.tensor;
     if (!cause.tensor.empty() && !cause.op.empty() && cause.op != cause.tensor)
       who += " (" + cause.op + ")";
-    style.wrap(who.empty() ? cause.why : who + ": " + cause.why, 8);
+    std::string text = who.empty() ? cause.why : who + ": " + cause.why;
+    if (cause.location)
+      text += " (" + cause.location->file + ":" +
+              std::to_string(cause.location->line) + ")";
+    style.wrap(text, 8);
   }
   if (causes.size() > kMaxCauses)
     os << "      - and " << causes.size() - kMaxCauses << " more\n";

@@ -71,7 +71,8 @@ FindingBuilder &FindingBuilder::message(const Twine &text) {
 FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
   Operation *op = value.getDefiningOp();
   entry().finding.causes.push_back(
-      {getTensorName(value), op ? getOpRef(op).name : "", why.str()});
+      {getTensorName(value), op ? getOpRef(op).name : "", why.str(),
+       op ? getSource(op) : std::nullopt});
   entry().causeLocations.push_back(value.getLoc());
   return *this;
 }
@@ -79,7 +80,8 @@ FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
 FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
   std::string tensor =
       op->getNumResults() ? getTensorName(op->getResult(0)) : "";
-  entry().finding.causes.push_back({tensor, getOpRef(op).name, why.str()});
+  entry().finding.causes.push_back(
+      {tensor, getOpRef(op).name, why.str(), getSource(op)});
   entry().causeLocations.push_back(op->getLoc());
   return *this;
 }

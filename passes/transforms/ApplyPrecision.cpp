@@ -51,7 +51,26 @@ static bool isStorage(Operation *op) {
          op->getName().stripDialect().contains("quantize");
 }
 
+/// Whether the model switches autocast on or off itself.
+static bool hasRegions(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return op->hasAttr("mp.autocast") ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The policy that is meant where none is named.
+static StringRef getDefaultPolicy(ModuleOp module) {
+  auto device = module->getAttrOfType<StringAttr>("mp.autocast_device");
+  return device && device.getValue() == "cpu" ? "pytorch-cpu-2.14"
+                                              : "pytorch-cuda-2.14";
+}
+
 Precision mpopt::resolvePrecision(ModuleOp module) {
+  if (hasRegions(module))
+    return Precision::AsIs;
   WalkResult result = module.walk([](Operation *op) {
     auto isLow = [](Value value) {
       return isLowPrecision(getElementType(value));
@@ -92,8 +111,13 @@ LogicalResult mpopt::applyPrecision(ModuleOp module, Precision precision,
   module->setAttr("mp.precision",
                   StringAttr::get(context, toString(precision)));
   module->setAttr("mp.policy", StringAttr::get(context, policy.getName()));
-  if (precision == Precision::AsIs)
-    return success();
+  if (precision == Precision::AsIs) {
+    if (policy.getKind() != PolicyKind::Autocast || !hasRegions(module))
+      return success();
+    std::unique_ptr<PrecisionStrategy> regions = makeAutocast(
+        categories, Float16Type::get(context), /*everywhere=*/false);
+    return rewritePrecision(module, *regions);
+  }
   bool isBf16 =
       precision == Precision::Bf16 || precision == Precision::AutocastBf16;
   auto lowType = isBf16 ? FloatType(BFloat16Type::get(context))
@@ -116,7 +140,8 @@ struct ApplyPrecision : mpopt::impl::ApplyPrecisionBase<ApplyPrecision> {
       getOperation().emitError("unknown precision '") << mode << "'";
       return signalPassFailure();
     }
-    llvm::Expected<Policy> table = Policy::load(policy);
+    llvm::Expected<Policy> table = Policy::load(
+        policy.empty() ? getDefaultPolicy(getOperation()) : StringRef(policy));
     if (!table) {
       getOperation().emitError(llvm::toString(table.takeError()));
       return signalPassFailure();

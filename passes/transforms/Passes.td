@@ -37,7 +37,9 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::ModuleOp"> {
     `mp.policy` and `mp.low_type` on the module. Idioms should be recognised
     before, since a member is judged as the composite.
 
-    - `as-is` only annotates;
+    - `as-is` only annotates, but for ops in an autocast region of the model's
+      own (`mp.autocast`: the dtype, or `false` where it is switched off), which
+      get what autocast gives them there;
     - `fp16`, `bf16`: every float input, constant and result is stored so;
     - `autocast-fp16`, `autocast-bf16`: what the policy does, PyTorch op by op,
       TensorFlow by painting the graph, a converter by its block list.
@@ -45,8 +47,9 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::ModuleOp"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"auto\"",
       "as-is, fp16, bf16, autocast-fp16, autocast-bf16, or auto">,
-    Option<"policy", "policy", "std::string", "\"pytorch-cuda-2.14\"",
-      "a built-in policy or a file">,
+    Option<"policy", "policy", "std::string", "\"\"",
+      "a built-in policy or a file; PyTorch's for CUDA by default, or for the "
+      "CPU where the model's own autocast regions are for it">,
   ];
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }

@@ -104,39 +104,6 @@ Error mpopt::parseInput(StringRef text,
   return Error::success();
 }
 
-Expected<InputShape> mpopt::parseInputShape(StringRef text) {
-  auto [name, value] = text.rsplit('=');
-  auto wrong = [&](const Twine &why) {
-    return fail("--input-shape: '" + text + "'" + why);
-  };
-  if (name.empty() || value.empty())
-    return wrong(" is not NAME=1x3x224x224[:DTYPE]");
-  auto [dims, dtype] = value.split(':');
-  InputShape shape;
-  shape.input = name.str();
-  if (value.contains(':') && dtype.empty())
-    return wrong(" has an empty dtype");
-  static const std::set<StringRef> kDtypes = {
-      "f64",    "f32",        "f16",  "bf16", "f8E4M3FN", "f8E4M3FNUZ",
-      "f8E5M2", "f8E5M2FNUZ", "i1",   "i8",   "i16",      "i32",
-      "i64",    "ui8",        "ui16", "ui32", "ui64"};
-  if (!dtype.empty() && !kDtypes.contains(dtype))
-    return wrong(": unknown dtype '" + dtype + "' (f32, f16, bf16, i64 ...)");
-  shape.elementType = dtype.str();
-  // `scalar` is the shape without dims.
-  if (dims == "scalar")
-    return shape;
-  llvm::SmallVector<StringRef> parts;
-  dims.split(parts, 'x');
-  for (StringRef part : parts) {
-    int64_t dim = -1;
-    if (part != "?" && (part.getAsInteger(10, dim) || dim < 0))
-      return wrong(": '" + part + "' is not a dimension (a number or ?)");
-    shape.dims.push_back(dim);
-  }
-  return shape;
-}
-
 Error mpopt::parseDim(StringRef text, std::map<std::string, int64_t> &dims) {
   auto [name, value] = text.rsplit('=');
   int64_t size;

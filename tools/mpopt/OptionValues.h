@@ -24,9 +24,6 @@ llvm::Expected<Interval> parseInterval(llvm::StringRef option,
 llvm::Error parseInput(llvm::StringRef text,
                        std::map<std::string, InputRange> &inputs);
 
-/// `NAME=1x3x224x224[:f16]`; a dim may be `?`.
-llvm::Expected<InputShape> parseInputShape(llvm::StringRef text);
-
 /// `NAME=N`.
 llvm::Error parseDim(llvm::StringRef text,
                      std::map<std::string, int64_t> &dims);

@@ -9,6 +9,8 @@
 
 #include "OptionValues.h"
 
+#include "mpopt/Import/InputShape.h"
+
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Transfer/Target.h"
 
@@ -176,7 +178,7 @@ Error Validator::checkJudging() {
       return fail("--target: " + llvm::toString(target.takeError()));
   options.target = line.target;
 
-  options.method = line.method;
+  options.import.method = line.method;
   if (line.assume.getNumOccurrences()) {
     Expected<Interval> assumed = parseInterval("--assume", line.assume);
     if (!assumed)

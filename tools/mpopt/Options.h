@@ -52,7 +52,6 @@ struct Options {
   std::map<std::string, InputRange> inputs;
   std::optional<Interval> assumed; ///< `--assume`.
   ImportOptions import;
-  std::string method;
   unsigned jobs = 0; ///< 0: all.
 
   // Rules.

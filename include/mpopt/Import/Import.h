@@ -13,6 +13,7 @@
 #define MPOPT_IMPORT_IMPORT_H
 
 #include "mpopt/Import/Format.h"
+#include "mpopt/Import/InputShape.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -37,16 +38,10 @@ struct ImportError {
   std::string str() const;
 };
 
-/// A shape, and perhaps a dtype, that the caller gives an input.
-struct InputShape {
-  std::string input;
-  std::vector<int64_t> dims; ///< negative: left open
-  std::string elementType;   ///< as MLIR spells it (`f16`); empty: the model's
-};
-
 struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< symbolic dim -> size
   std::vector<InputShape> inputShapes;
+  std::string method; ///< of a TorchScript module; empty: `forward`
 };
 
 /// Nodes of the model by whether their meaning is known. Nodes made by

@@ -43,12 +43,19 @@ struct OpRef {
   std::string scope;
 };
 
+/// Where the model's own program has it: a Python file, from line 1.
+struct SourceLine {
+  std::string file;
+  unsigned line = 0;
+};
+
 /// One step on the way to the finding: the constant that starts it, an op that
 /// makes it grow.
 struct Cause {
   std::string tensor;
   std::string op;
   std::string why;
+  std::optional<SourceLine> location = {};
 };
 
 /// What to do. `kind` is a word for tools (`keep-fp32`, `change-constant`,
@@ -61,11 +68,6 @@ struct Fix {
   bool safe = false;
   std::string text;
   bool tried = false;
-};
-
-struct SourceLine {
-  std::string file;
-  unsigned line = 0;
 };
 
 struct Finding {

@@ -75,6 +75,12 @@ bool mpopt::isAutocast(Operation *module) {
   return getModuleAttr(module, "mp.precision").starts_with("autocast");
 }
 
+bool mpopt::isUnderAutocast(Operation *op) {
+  if (Attribute region = op->getAttr("mp.autocast"))
+    return isa<TypeAttr>(region);
+  return isAutocast(op->getParentOfType<ModuleOp>());
+}
+
 static StringRef getMnemonic(Operation *op) {
   return isa_and_present<mp::MPDialect>(op->getDialect())
              ? op->getName().stripDialect()

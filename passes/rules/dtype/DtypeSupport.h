@@ -37,6 +37,10 @@ std::string getPolicyName(mlir::Operation *op);
 /// Whether the policy in force is an autocast one.
 bool isAutocast(mlir::Operation *module);
 
+/// Whether autocast governs `op`: a region of the model's own says so, else the
+/// policy in force.
+bool isUnderAutocast(mlir::Operation *op);
+
 /// A loss, on a batch or an element.
 bool isLoss(mlir::Operation *op);
 

@@ -27,8 +27,10 @@ using namespace mpopt;
 namespace {
 struct ManualHalfCast : mpopt::impl::ManualHalfCastBase<ManualHalfCast> {
   void check(ModuleOp module) override {
-    if (isAutocast(module))
-      module.walk([&](mp::CastOp cast) { judge(cast); });
+    module.walk([&](mp::CastOp cast) {
+      if (isUnderAutocast(cast))
+        judge(cast);
+    });
   }
 
 private:

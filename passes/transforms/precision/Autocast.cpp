@@ -34,15 +34,18 @@ using namespace mpopt::mp;
 namespace {
 class Autocast : public PrecisionStrategy {
 public:
-  using PrecisionStrategy::PrecisionStrategy;
+  Autocast(const Categories &categories, FloatType lowType, bool everywhere)
+      : PrecisionStrategy(categories, lowType), everywhere(everywhere) {}
 
   void rewriteOperands(Operation *op) override;
   bool promotesAtJoins() const override { return true; }
 
 private:
   void castEligible(Operation *op, Type elementType);
-  void promoteListed(Operation *op);
+  void promoteListed(Operation *op, FloatType low);
   void promote(Operation *op);
+
+  bool everywhere;
 };
 
 /// How much an operand has to say in type promotion.
@@ -80,8 +83,8 @@ void Autocast::castEligible(Operation *op, Type elementType) {
 
 /// The widest of the low type and f32 among eligible operands. The other 16-bit
 /// type makes PyTorch raise an error; what it would have to become is f32.
-void Autocast::promoteListed(Operation *op) {
-  Type widest = lowType;
+void Autocast::promoteListed(Operation *op, FloatType low) {
+  Type widest = low;
   for (OpOperand &operand : op->getOpOperands())
     if (categories.governs(operand) && isEligible(operand.get()))
       widest = promoteElementTypes(widest, getElementType(operand.get()));
@@ -115,22 +118,31 @@ void Autocast::rewriteOperands(Operation *op) {
   if (!isa<PrecisionOpInterface>(op) || op->getNumRegions() ||
       op->hasTrait<OpTrait::IsTerminator>() || isa<CastOp, OpaqueOp>(op))
     return;
-  std::optional<Category> category = categories.get(op);
+  // A region of the model's own (`mp.autocast`: its dtype, or `false` where it
+  // is switched off) says more than what is asked for the rest.
+  FloatType low = everywhere ? lowType : FloatType();
+  if (Attribute region = op->getAttr("mp.autocast")) {
+    auto type = dyn_cast<TypeAttr>(region);
+    low = type ? dyn_cast<FloatType>(type.getValue()) : FloatType();
+  }
+  std::optional<Category> category =
+      low ? categories.get(op) : std::optional<Category>();
   if (!category)
     return promote(op);
   switch (*category) {
   case Category::Fp32:
     return castEligible(op, Float32Type::get(op->getContext()));
   case Category::Lower:
-    return castEligible(op, lowType);
+    return castEligible(op, low);
   case Category::Promote:
-    return promoteListed(op);
+    return promoteListed(op, low);
   default: // banned: PyTorch raises an error, which a rule reports
     return;
   }
 }
 
 std::unique_ptr<PrecisionStrategy>
-mpopt::makeAutocast(const Categories &categories, FloatType lowType) {
-  return std::make_unique<Autocast>(categories, lowType);
+mpopt::makeAutocast(const Categories &categories, FloatType lowType,
+                    bool everywhere) {
+  return std::make_unique<Autocast>(categories, lowType, everywhere);
 }

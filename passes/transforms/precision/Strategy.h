@@ -51,8 +51,10 @@ protected:
 };
 
 /// PyTorch: each op by its category, the others by type promotion.
+/// Not `everywhere`: only inside the regions that the model has itself.
 std::unique_ptr<PrecisionStrategy> makeAutocast(const Categories &categories,
-                                                mlir::FloatType lowType);
+                                                mlir::FloatType lowType,
+                                                bool everywhere = true);
 
 /// Every float is stored in the low type. `all` takes 64-bit floats too;
 /// otherwise only f32 changes, as with converters of files, and ops of the

@@ -44,3 +44,17 @@ module attributes {mp.precision = "as-is"} {
     return %0 : tensor<4xf16>
   }
 }
+
+// -----
+
+// The model's own region in a module that is judged as it is; none where it is
+// switched off.
+module attributes {mp.precision = "as-is"} {
+  func.func @region(%x: tensor<4xf32>) -> tensor<4xbf16> {
+    // expected-remark @below {{the model casts to bf16 inside autocast, which casts there by itself}}
+    %h = mp.cast %x {mp.autocast = bf16} : (tensor<4xf32>) -> tensor<4xbf16>
+    %o = mp.cast %x {mp.autocast = false} : (tensor<4xf32>) -> tensor<4xbf16>
+    %y = mp.add %h, %o {mp.category = "lower"} : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
+    return %y : tensor<4xbf16>
+  }
+}

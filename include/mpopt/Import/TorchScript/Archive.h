@@ -1,0 +1,46 @@
+//===- Archive.h - Whether an archive may be given to LibTorch --*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An archive is data from strangers. LibTorch's loader runs `__setstate__`
+// methods in its interpreter, resolves the globals of pickles and recurses into
+// what they nest, so all of that is looked at first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_TORCHSCRIPT_ARCHIVE_H
+#define MPOPT_IMPORT_TORCHSCRIPT_ARCHIVE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace mpopt::torchscript {
+
+struct ArchiveFacts {
+  /// [begin, end) bytes of stored records that hold tensors, sorted. Empty if
+  /// loading needs the values (packed parameters of quantised layers).
+  std::vector<std::pair<uint64_t, uint64_t>> weights;
+};
+
+/// What LibTorch may be told about `bytes`. The error says what is wrong or
+/// refused, as a phrase for after "the archive ".
+llvm::Expected<ArchiveFacts> inspectArchive(llvm::StringRef bytes);
+
+/// Walks the opcodes of a pickle without running it: only those that
+/// TorchScript's own reader knows, globals of PyTorch's list, bounded nesting.
+llvm::Error inspectPickle(llvm::StringRef bytes);
+
+/// Whether every `__setstate__` in a file of TorchScript source only unpacks
+/// its state and packs parameters. `found` is set if there is one at all.
+llvm::Error inspectSource(llvm::StringRef source, bool &found);
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_IMPORT_TORCHSCRIPT_ARCHIVE_H

@@ -1,0 +1,36 @@
+//===- Reader.h - A TorchScript archive to a Graph --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Shows no LibTorch header. Only mpopt-import-torchscript links what is behind.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_TORCHSCRIPT_READER_H
+#define MPOPT_IMPORT_TORCHSCRIPT_READER_H
+
+#include "mpopt/Import/TorchScript/Graph.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mpopt::torchscript {
+
+/// Loads the archive `path` without running it and inlines `method`. Records
+/// that hold tensors are at `weights` ([begin, end) bytes, sorted); those are
+/// not copied. False if it cannot be read: `error` says why, in one line.
+/// Precondition: the archive passed `inspectArchive`.
+bool readArchive(const std::string &path, const std::string &method,
+                 const std::vector<std::pair<uint64_t, uint64_t>> &weights,
+                 Graph &graph, std::string &error);
+
+/// The version of LibTorch that is linked (`2.13.0`).
+const char *getTorchVersion();
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_IMPORT_TORCHSCRIPT_READER_H

@@ -1,0 +1,72 @@
+//===- Autocast.cpp - with torch.autocast(...): ---------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A scripted region is an object of a class whose name ends in `autocast`, its
+// fields set by the inlined constructor, between prim::Enter and prim::Exit.
+// Ops inside carry `mp.autocast`: the dtype, or `false` where it is switched
+// off. What autocast then does to them is the precision transform's matter.
+// Older classes: torch.cuda.amp, torch.cpu.amp, torch.autocast_mode (source:
+// torch/csrc/jit/passes/autocast.cpp, isAutocastNode).
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+static const Item *findField(const Item &object, StringRef name) {
+  if (!object.collection)
+    return nullptr;
+  const std::vector<Item> &members = object.collection->items;
+  for (size_t index = 0; index + 1 < members.size(); index += 2)
+    if (members[index].text == name)
+      return &members[index + 1];
+  return nullptr;
+}
+
+void GraphImporter::enter(const Item &object) {
+  AutocastState now = autocast.empty() ? AutocastState() : autocast.back();
+  bool isAutocast = object.kind == Item::Kind::Object &&
+                    StringRef(object.text).ends_with("autocast");
+  if (isAutocast) {
+    now.isSet = true;
+    const Item *enabled = findField(object, "_enabled");
+    now.enabled = !enabled || !enabled->isStatic() || enabled->integer;
+    const Item *device = findField(object, "device");
+    now.device = device ? device->text : std::string("cuda");
+    if (autocastDevice.empty())
+      autocastDevice = now.device;
+    const Item *dtype = findField(object, "fast_dtype");
+    mlir::Type type;
+    if (dtype && dtype->isStatic())
+      type = NodeContext::elementTypeOf(context, dtype->integer);
+    // The default: float16, on a CPU bfloat16.
+    if (!type)
+      type = now.device == "cpu" ? mlir::Type(builder.getBF16Type())
+                                 : mlir::Type(builder.getF16Type());
+    now.dtype = type;
+  }
+  autocast.push_back(now);
+}
+
+void GraphImporter::exit() {
+  if (!autocast.empty())
+    autocast.pop_back();
+}
+
+void GraphImporter::markAutocast(Operation *op) const {
+  if (autocast.empty() || !autocast.back().isSet || isa<mp::ConstantOp>(op))
+    return;
+  const AutocastState &now = autocast.back();
+  op->setAttr("mp.autocast", now.enabled
+                                 ? Attribute(TypeAttr::get(now.dtype))
+                                 : BoolAttr::get(context, false));
+}

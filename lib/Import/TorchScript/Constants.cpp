@@ -1,0 +1,216 @@
+//===- Constants.cpp - Literals, parameters and buffers -------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tensor that lies row-major in the archive is a reference to its bytes. One
+// whose memory is permuted (a transposed weight) is such a reference followed
+// by `mp.transpose`. Quantised tensors are the stored integers followed by
+// `mp.dequantize`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Support/WeightStore.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+/// Weights below this are kept in the IR, where folders can look at them.
+static constexpr int64_t kInlineBytes = 1024;
+
+static int64_t countOf(ArrayRef<int64_t> sizes) {
+  int64_t count = 1;
+  for (int64_t size : sizes)
+    count *= size;
+  return count;
+}
+
+/// The dims in the order in which they lie in memory, outermost first.
+static SmallVector<int64_t> memoryOrder(const Tensor &tensor) {
+  SmallVector<int64_t> order(tensor.sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](int64_t lhs, int64_t rhs) {
+    return tensor.strides[lhs] > tensor.strides[rhs];
+  });
+  return order;
+}
+
+/// MLIR packs booleans, one bit each.
+static DenseElementsAttr makeElements(RankedTensorType type,
+                                      ArrayRef<char> bytes) {
+  if (!type.getElementType().isSignlessInteger(1))
+    return DenseElementsAttr::getFromRawBuffer(type, bytes);
+  SmallVector<bool> values(llvm::map_range(bytes, [](char c) { return c; }));
+  return DenseElementsAttr::get(type, values);
+}
+
+Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
+  mlir::Type element =
+      NodeContext::elementTypeOf(context, tensor.scalarType);
+  auto opaque = [&](mlir::Type type) {
+    return mp::OpaqueOp::create(builder, location, TypeRange(type),
+                                "torch::tensor", ValueRange(), 0)
+        ->getResult(0);
+  };
+  if (!element)
+    return opaque(getUnknownTensor(context));
+  std::string name = tensor.name;
+  Location origin = makeOrigin(context, name.empty() ? "constant" : name,
+                               "Parameter", "", {name}, location);
+  SmallVector<int64_t> order = memoryOrder(tensor);
+  SmallVector<int64_t> sizes;
+  for (int64_t dim : order)
+    sizes.push_back(tensor.sizes[dim]);
+  auto type = RankedTensorType::get(sizes, element);
+  int64_t width = isa<ComplexType>(element)
+                      ? 2 * cast<ComplexType>(element)
+                                .getElementType()
+                                .getIntOrFloatBitWidth()
+                      : element.getIntOrFloatBitWidth();
+  int64_t length = countOf(sizes) * std::max<int64_t>(width / 8, 1);
+  Attribute value;
+  if (!tensor.bytes.empty() || length == 0) {
+    if (int64_t(tensor.bytes.size()) != length)
+      return opaque(type);
+    value = makeElements(type, ArrayRef<char>(tensor.bytes.data(), length));
+  } else if (tensor.fileOffset >= 0) {
+    value = mp::WeightAttr::get(context, builder.getStringAttr(path),
+                                tensor.fileOffset, length);
+    if (length <= kInlineBytes) {
+      mp::MPDialect *dialect = context->getLoadedDialect<mp::MPDialect>();
+      if (auto bytes =
+              dialect->getWeights().bytes(path, tensor.fileOffset, length))
+        value = makeElements(type, *bytes);
+      else
+        llvm::consumeError(bytes.takeError());
+    }
+  } else {
+    return opaque(type);
+  }
+  auto makeConstant = [&](mlir::Type constantType, Attribute elements) {
+    auto constant =
+        mp::ConstantOp::create(builder, origin, constantType, elements);
+    finish(constant);
+    return constant.getResult();
+  };
+  Value result = makeConstant(type, value);
+  if (!llvm::is_sorted(order)) {
+    SmallVector<int64_t> inverse(order.size());
+    for (auto [position, dim] : llvm::enumerate(order))
+      inverse[dim] = position;
+    auto transpose = mp::TransposeOp::create(
+        builder, origin, getUnknownTensor(context), result,
+        builder.getDenseI64ArrayAttr(inverse));
+    finish(transpose);
+    result = transpose.getResult();
+  }
+  if (tensor.scales.empty())
+    return result;
+  // The numbers that it means (see Lowering/Quantized.cpp).
+  SmallVector<int64_t> channels;
+  if (tensor.axis >= 0)
+    channels.push_back(tensor.scales.size());
+  auto scaleType = RankedTensorType::get(channels, builder.getF32Type()),
+       zeroType = RankedTensorType::get(channels, element);
+  SmallVector<Attribute> scales, zeros;
+  for (auto [scale, zero] : llvm::zip_equal(tensor.scales, tensor.zeroPoints)) {
+    scales.push_back(builder.getF32FloatAttr(float(scale)));
+    zeros.push_back(builder.getIntegerAttr(element, zero));
+  }
+  Value scale =
+      makeConstant(scaleType, DenseElementsAttr::get(scaleType, scales));
+  Value zero = makeConstant(zeroType, DenseElementsAttr::get(zeroType, zeros));
+  auto dequantize = mp::DequantizeOp::create(
+      builder, origin, getUnknownTensor(context), result, scale, zero,
+      std::max<int64_t>(tensor.axis, 0), 0, TypeAttr());
+  finish(dequantize);
+  return dequantize.getResult();
+}
+
+Item GraphImporter::importConstant(const Constant &constant,
+                                   Location location) {
+  using Kind = Constant::Kind;
+  std::vector<Item> members;
+  for (const Constant &element : constant.elements)
+    members.push_back(importConstant(element, location));
+  switch (constant.kind) {
+  case Kind::None:
+    return Item::none();
+  case Kind::Bool:
+    return Item::boolean(constant.integer);
+  case Kind::Int:
+    return Item::integerOf(constant.integer);
+  case Kind::Float:
+    return Item::floating(constant.real);
+  case Kind::Complex: {
+    Item item = Item::floating(constant.real);
+    item.kind = Item::Kind::Complex;
+    item.imaginary = constant.imaginary;
+    return item;
+  }
+  case Kind::String:
+    return Item::string(constant.string);
+  case Kind::Device: {
+    Item item = Item::string(constant.string);
+    item.kind = Item::Kind::Device;
+    return item;
+  }
+  case Kind::Tensor: {
+    Value &value = tensorValues[constant.integer];
+    if (!value) {
+      // At the start of the function, so that every block can use it.
+      OpBuilder::InsertionGuard guard(builder);
+      auto function =
+          *result.module->getOps<func::FuncOp>().begin();
+      builder.setInsertionPointToStart(&function.getBody().front());
+      value = importTensor(graph.tensors[constant.integer], location);
+    }
+    // Tracing writes the numbers of a program as tensors. They still count as
+    // numbers in type promotion (c10's is_wrapped_number).
+    const Tensor &tensor = graph.tensors[constant.integer];
+    auto literal = value.getDefiningOp<mp::ConstantOp>();
+    auto elements = literal && tensor.name.empty() && tensor.sizes.empty()
+                        ? dyn_cast<DenseElementsAttr>(literal.getValue())
+                        : DenseElementsAttr();
+    if (elements && elements.getElementType().isF64())
+      return Item::floating(
+          elements.getSplatValue<APFloat>().convertToDouble());
+    return tensorItem(value);
+  }
+  case Kind::List:
+    return Item::list(std::move(members));
+  case Kind::Tuple:
+    return Item::tuple(std::move(members));
+  case Kind::Dict:
+    return Item::collectionOf(Item::Kind::Dict, std::move(members));
+  case Kind::Object: {
+    Item item = Item::collectionOf(Item::Kind::Object, {});
+    item.text = constant.string;
+    return item;
+  }
+  }
+  llvm_unreachable("unknown kind of constant");
+}
+
+Item GraphImporter::attribute(StringRef path, Location location) {
+  if (const Item *known = state.findAttribute(path))
+    return *known;
+  auto saved = graph.attributes.find(path.str());
+  Item item = saved == graph.attributes.end()
+                  ? Item()
+                  : importConstant(saved->second, location);
+  state.setAttribute(path, item);
+  return item;
+}

@@ -1,0 +1,274 @@
+//===- GraphImporter.cpp - A TorchScript graph to an mp module ------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The function: inputs (members of a tuple or a list of known length get one
+// each), body, outputs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+
+#include "mpopt/Analysis/TypeInference.h"
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Import/TorchScript/TorchScriptImport.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+void mpopt::torchscript::importGraph(const Graph &graph, StringRef path,
+                                     const ImportOptions &options,
+                                     MLIRContext &context, ErrorSink &sink,
+                                     ImportResult &result) {
+  context.loadDialect<mp::MPDialect, func::FuncDialect>();
+  GraphImporter(graph, path, options, context, sink, result).run();
+}
+
+/// The float type that most elements of parameters have.
+static mlir::Type commonFloat(const Graph &graph, MLIRContext *context) {
+  llvm::DenseMap<mlir::Type, int64_t> elements;
+  for (const Tensor &tensor : graph.tensors) {
+    mlir::Type type = NodeContext::elementTypeOf(context, tensor.scalarType);
+    if (!isa_and_nonnull<FloatType>(type) || tensor.name.empty())
+      continue;
+    int64_t count = 1;
+    for (int64_t size : tensor.sizes)
+      count *= size;
+    elements[type] += count;
+  }
+  mlir::Type common = Float32Type::get(context);
+  for (auto [type, count] : elements)
+    if (count > elements.lookup(common))
+      common = type;
+  return common;
+}
+
+GraphImporter::GraphImporter(const Graph &graph, StringRef path,
+                             const ImportOptions &options, MLIRContext &context,
+                             ErrorSink &sink, ImportResult &result)
+    : graph(graph), path(path.str()), options(options), context(&context),
+      sink(sink), result(result), builder(&context), items(graph.values.size()),
+      tensorValues(graph.tensors.size()),
+      defaultFloat(commonFloat(graph, &context)) {}
+
+std::string GraphImporter::nameOf(const Node &node, ValueId value) const {
+  std::string name = graph.values[value].name + iteration;
+  return node.scope.empty() ? name : node.scope + "/" + name;
+}
+
+Location GraphImporter::locationOf(const Node &node) const {
+  Location line = UnknownLoc::get(context);
+  if (!node.source.file.empty())
+    line = FileLineColLoc::get(context, node.source.file, node.source.line,
+                               node.source.column);
+  // Results get their names when the node is done: a lowering may make several
+  // ops.
+  std::string name = node.outputs.empty() ? node.scope + "/" + node.op
+                                          : nameOf(node, node.outputs.front());
+  return makeOrigin(context, name, node.op, node.scope, {}, line);
+}
+
+void GraphImporter::finish(Operation *op) {
+  markAutocast(op);
+  if (succeeded(inferTypes(op, facts)))
+    return;
+  // What contradicts is reported once, by the diagnostic.
+}
+
+static const InputShape *findShape(const ImportOptions &options,
+                                   StringRef name) {
+  for (const InputShape &shape : options.inputShapes)
+    if (shape.input == name)
+      return &shape;
+  return nullptr;
+}
+
+mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
+  const JitValue *traced = nullptr;
+  for (ValueId input : graph.inputs)
+    if (graph.values[input].name == name && graph.values[input].tracedType >= 0)
+      traced = &graph.values[input];
+  switch (type.kind) {
+  case JitType::Kind::Int:
+    return RankedTensorType::get({}, builder.getI64Type());
+  case JitType::Kind::Float:
+  case JitType::Kind::Number:
+    return RankedTensorType::get({}, builder.getF64Type());
+  case JitType::Kind::Bool:
+    return RankedTensorType::get({}, builder.getI1Type());
+  default:
+    break;
+  }
+  const InputShape *given = findShape(options, name);
+  if (!given && traced) {
+    if (mlir::Type element =
+            NodeContext::elementTypeOf(context, traced->tracedType)) {
+      std::string dims;
+      for (int64_t size : traced->tracedSizes)
+        dims += (dims.empty() ? "" : "x") + std::to_string(size);
+      sink.warn("input '" + name + "' is taken as " +
+                (dims.empty() ? "a scalar" : dims) +
+                ", as it was traced (--input-shape " + name + "=... for "
+                "another shape)");
+      return RankedTensorType::get(traced->tracedSizes, element);
+    }
+  }
+  if (!given) {
+    sink.warn("the shape of input '" + name +
+              "' is not known (--input-shape " + name + "=...)");
+    return UnrankedTensorType::get(defaultFloat);
+  }
+  mlir::Type element = defaultFloat;
+  if (!given->elementType.empty())
+    element = parseType(given->elementType, context);
+  Shape dims;
+  for (int64_t dim : given->dims)
+    dims.push_back(dim < 0 ? kDynamic : dim);
+  return RankedTensorType::get(dims, element);
+}
+
+void GraphImporter::collectInputNames(const JitType &type, const std::string &name,
+                                      std::vector<std::string> &names) const {
+  if (type.kind == JitType::Kind::Tuple)
+    for (auto [index, element] : llvm::enumerate(type.elements))
+      collectInputNames(element, name + "." + std::to_string(index), names);
+  else
+    names.push_back(name);
+}
+
+Item GraphImporter::importInput(const JitType &type, const std::string &name,
+                                func::FuncOp function) {
+  Location location =
+      makeOrigin(context, name, "Input", "", {name}, UnknownLoc::get(context));
+  auto argument = [&](mlir::Type argumentType) {
+    unsigned index = function.getNumArguments();
+    auto attributes = builder.getDictionaryAttr(
+        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))});
+    (void)function.insertArgument(index, argumentType, attributes, location);
+    result.inputs.push_back(name);
+    return function.getArgument(index);
+  };
+  switch (type.kind) {
+  case JitType::Kind::Tuple: {
+    std::vector<Item> members;
+    for (auto [index, element] : llvm::enumerate(type.elements))
+      members.push_back(importInput(
+          element, name + "." + std::to_string(index), function));
+    return Item::tuple(std::move(members));
+  }
+  case JitType::Kind::Optional:
+    // As the caller leaves it, unless a shape says that it is there.
+    if (!findShape(options, name))
+      return Item::none();
+    return importInput(type.elements.front(), name, function);
+  case JitType::Kind::List: {
+    // As many members as shapes are given for (`xs.0`, `xs.1`).
+    std::vector<Item> members;
+    while (findShape(options, name + "." + std::to_string(members.size())))
+      members.push_back(importInput(type.elements.front(),
+                                    name + "." +
+                                        std::to_string(members.size()),
+                                    function));
+    if (!members.empty())
+      return Item::list(std::move(members));
+    sink.warn("how many members input '" + name +
+              "' has is not known (--input-shape " + name + ".0=...)");
+    return unknownItem(type, location);
+  }
+  case JitType::Kind::Tensor:
+    return tensorItem(argument(inputType(type, name)));
+  case JitType::Kind::Int:
+    return Item::computed(Item::Kind::Int, argument(inputType(type, name)));
+  case JitType::Kind::Float:
+  case JitType::Kind::Number:
+    return Item::computed(Item::Kind::Float, argument(inputType(type, name)));
+  case JitType::Kind::Bool:
+    return Item::computed(Item::Kind::Bool, argument(inputType(type, name)));
+  default:
+    return unknownItem(type, location);
+  }
+}
+
+void GraphImporter::returnItem(const Item &item, const std::string &name,
+                               SmallVectorImpl<Value> &values) {
+  if (item.isCollection()) {
+    for (auto [index, member] : llvm::enumerate(item.collection->items))
+      returnItem(member, name + "." + std::to_string(index), values);
+    return;
+  }
+  Value value = valueOf(item);
+  if (!value)
+    return;
+  values.push_back(value);
+  StringRef own = getValueName(value);
+  result.outputs.push_back(own.empty() ? name : own.str());
+}
+
+void GraphImporter::run() {
+  Location unknown = UnknownLoc::get(context);
+  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      sink.error(currentNode.empty() ? ImportCode::Invalid
+                                     : ImportCode::InferenceFailed,
+                 currentNode, diagnostic.str());
+  });
+  for (const std::string &warning : graph.warnings)
+    sink.warn(warning);
+  result.module = ModuleOp::create(unknown);
+  builder.setInsertionPointToEnd(result.module->getBody());
+  auto function = func::FuncOp::create(builder, unknown, "main",
+                                       builder.getFunctionType({}, {}));
+  builder.setInsertionPointToEnd(function.addEntryBlock());
+
+  std::vector<std::string> known;
+  for (ValueId input : graph.inputs) {
+    const JitValue &value = graph.values[input];
+    collectInputNames(value.type, value.name, known);
+    items[input] = importInput(value.type, value.name, function);
+  }
+  for (const InputShape &shape : options.inputShapes)
+    if (!llvm::is_contained(result.inputs, shape.input))
+      sink.error(ImportCode::InputShapeConflict, shape.input,
+                 "the model has no such input");
+  importNodes(graph.body.nodes);
+
+  SmallVector<mlir::Value> outputs;
+  for (auto [index, id] : llvm::enumerate(graph.body.results)) {
+    bool single = graph.body.results.size() == 1;
+    returnItem(items[id],
+               single ? "output" : "output." + std::to_string(index), outputs);
+  }
+  SmallVector<DictionaryAttr> names;
+  for (const std::string &name : result.outputs)
+    names.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))}));
+  func::ReturnOp::create(builder, unknown, outputs);
+  function.setType(builder.getFunctionType(
+      function.getBody().getArgumentTypes(), ValueRange(outputs).getTypes()));
+  function.setAllResultAttrs(names);
+  result.parameters = graph.parameters;
+
+  currentNode.clear();
+  if (!sink.hasErrors() && failed(verify(*result.module)) && !sink.hasErrors())
+    sink.error(ImportCode::Invalid, "", "the imported module is not valid");
+  if (sink.hasErrors()) {
+    result.module = nullptr;
+    return;
+  }
+  Operation *module = *result.module;
+  module->setAttr("mp.format", builder.getStringAttr("torchscript"));
+  if (!autocastDevice.empty())
+    module->setAttr("mp.autocast_device", builder.getStringAttr(autocastDevice));
+  module->setAttr("mp.nodes", builder.getI64IntegerAttr(result.coverage.ops));
+  module->setAttr("mp.parameters",
+                  builder.getI64IntegerAttr(result.parameters));
+}

@@ -1,0 +1,142 @@
+//===- GraphImporter.h - A TorchScript graph to an mp module ----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of the importer, one file each: GraphImporter.cpp (function, inputs,
+// outputs), NodeImport.cpp (one node), ControlFlow.cpp (if, loop), Prims.cpp
+// (prim:: nodes), Scalars.cpp (Python's arithmetic), Constants.cpp (literals and
+// parameters), Autocast.cpp (autocast regions).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_GRAPHIMPORTER_H
+#define MPOPT_LIB_IMPORT_TORCHSCRIPT_GRAPHIMPORTER_H
+
+#include "Item.h"
+
+#include "mpopt/Import/ErrorSink.h"
+#include "mpopt/Import/TorchScript/Graph.h"
+#include "mpopt/Import/TorchScript/Lowering.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mpopt::torchscript {
+
+class Registry : public LoweringRegistry {
+public:
+  Registry();
+  using LoweringRegistry::add;
+  void add(llvm::StringRef name, Lowering lowering) override {
+    lowerings[name] = lowering;
+  }
+  /// Null if there is none. `inPlace` is set if the op has a trailing `_` that
+  /// was taken off to find it.
+  Lowering find(const Node &node, bool &inPlace) const;
+
+private:
+  llvm::StringMap<Lowering> lowerings;
+};
+
+/// An autocast region that a node is in.
+struct AutocastState {
+  bool isSet = false; ///< whether a region says anything
+  bool enabled = false;
+  mlir::Type dtype;
+  std::string device;
+};
+
+class GraphImporter {
+public:
+  GraphImporter(const Graph &graph, llvm::StringRef path,
+                const ImportOptions &options, mlir::MLIRContext &context,
+                ErrorSink &sink, ImportResult &result);
+
+  void run();
+
+private:
+  friend class NodeLowering;
+
+  // GraphImporter.cpp
+  Item importInput(const JitType &type, const std::string &name,
+                   mlir::func::FuncOp function);
+  mlir::Type inputType(const JitType &type, llvm::StringRef name);
+  /// The names under which a value of this type appears among the inputs.
+  void collectInputNames(const JitType &type, const std::string &name,
+                         std::vector<std::string> &names) const;
+  void returnItem(const Item &item, const std::string &name,
+                  llvm::SmallVectorImpl<mlir::Value> &values);
+  mlir::Location locationOf(const Node &node) const;
+  std::string nameOf(const Node &node, ValueId value) const;
+  void finish(mlir::Operation *op);
+
+  // NodeImport.cpp
+  void importNodes(llvm::ArrayRef<Node> nodes);
+  void importNode(const Node &node);
+  void lower(const Node &node);
+  void makeOpaque(const Node &node);
+  /// Whether the node counts as an op of the model.
+  bool isOp(const Node &node) const;
+  Item &item(ValueId id) { return items[id]; }
+  void set(const Node &node, unsigned index, Item item);
+  /// The tensor, or number as a rank-0 tensor; null for anything else.
+  mlir::Value valueOf(const Item &item);
+  Item tensorItem(mlir::Value value);
+  /// An item of the JIT type of which nothing is known.
+  Item unknownItem(const JitType &type, mlir::Location location);
+  void writeTensor(TensorVariable *variable, mlir::Value value);
+  void nameResult(mlir::Value value, llvm::StringRef name);
+
+  // Constants.cpp
+  Item importConstant(const Constant &constant, mlir::Location location);
+  mlir::Value importTensor(const Tensor &tensor, mlir::Location location);
+  Item attribute(llvm::StringRef path, mlir::Location location);
+
+  // Prims.cpp, Scalars.cpp: whether the node was one of theirs
+  bool importPrim(const Node &node);
+  bool importScalar(const Node &node);
+  bool importContainer(const Node &node);
+  bool importTensorFact(const Node &node);
+
+  // ControlFlow.cpp
+  struct Body;
+  void importIf(const Node &node);
+  void importLoop(const Node &node);
+  bool raises(const JitBlock &block) const;
+  /// Imports a block into a region of its own and takes its changes back.
+  Body importBody(const JitBlock &block, llvm::ArrayRef<Item> arguments,
+                  mlir::TypeRange argumentTypes, mlir::Location location,
+                  llvm::function_ref<void(mlir::Block &, Body &)> prepare = {});
+  bool unrollLoop(const Node &node, int64_t limit);
+
+  // Autocast.cpp
+  void enter(const Item &object);
+  void exit();
+  void markAutocast(mlir::Operation *op) const;
+
+  const Graph &graph;
+  std::string path;
+  const ImportOptions &options;
+  mlir::MLIRContext *context;
+  ErrorSink &sink;
+  ImportResult &result;
+
+  Registry registry;
+  mlir::OpBuilder builder;
+  ShapeFacts facts;
+  State state;
+  std::vector<Item> items; ///< by ValueId
+  std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
+  std::vector<AutocastState> autocast;
+  std::string autocastDevice; ///< of the first region; empty without any
+  mlir::Type defaultFloat; ///< what the parameters are, for open inputs
+  std::string currentNode;
+  std::string iteration; ///< `#3` in the fourth round of an unrolled loop
+  unsigned trial = 0;    ///< above 0 nothing is counted
+};
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_LIB_IMPORT_TORCHSCRIPT_GRAPHIMPORTER_H

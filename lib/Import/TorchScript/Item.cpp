@@ -1,0 +1,162 @@
+//===- Item.cpp - What a JIT value stands for while importing -------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Item.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mpopt::torchscript;
+
+Item Item::floating(double value) {
+  Item item = make(Kind::Float);
+  item.real = value;
+  return item;
+}
+
+Item Item::string(StringRef text) {
+  Item item = make(Kind::String);
+  item.text = text.str();
+  return item;
+}
+
+Item Item::computed(Kind kind, Value value) {
+  Item item = make(kind);
+  item.dynamic = value;
+  return item;
+}
+
+Item Item::collectionOf(Kind kind, std::vector<Item> items) {
+  Item item = make(kind);
+  item.collection = std::make_shared<Collection>();
+  item.collection->items = std::move(items);
+  return item;
+}
+
+bool mpopt::torchscript::isSame(const Item &lhs, const Item &rhs) {
+  if (lhs.kind != rhs.kind || lhs.variable != rhs.variable ||
+      lhs.dynamic != rhs.dynamic || lhs.integer != rhs.integer ||
+      lhs.text != rhs.text || lhs.imaginary != rhs.imaginary ||
+      (lhs.real != rhs.real && !(lhs.real != lhs.real && rhs.real != rhs.real)))
+    return false;
+  if (lhs.collection == rhs.collection)
+    return true;
+  // Lists are equal by identity, tuples by content.
+  return lhs.kind == Item::Kind::Tuple && lhs.collection && rhs.collection &&
+         llvm::equal(lhs.collection->items, rhs.collection->items, isSame);
+}
+
+TensorVariable *State::makeVariable(Value value) {
+  TensorVariable &variable = variables.emplace_back();
+  variable.number = variables.size();
+  variable.value = value;
+  variable.version = ++versions;
+  return &variable;
+}
+
+TensorVariable *State::makeView(TensorVariable *base, Value value,
+                                ViewFunctions view) {
+  TensorVariable *variable = makeVariable(value);
+  variable->base = base;
+  variable->baseVersion = base->version;
+  variable->view = std::move(view);
+  return variable;
+}
+
+void State::record(TensorVariable *variable) {
+  Entry entry;
+  entry.variable = variable;
+  entry.variableBefore = *variable;
+  journal.push_back(std::move(entry));
+}
+
+Value State::read(TensorVariable *variable) {
+  if (!variable->base)
+    return variable->value;
+  Value base = read(variable->base);
+  if (variable->base->version == variable->baseVersion)
+    return variable->value;
+  record(variable);
+  variable->value = variable->view.derive(base);
+  variable->version = ++versions;
+  variable->baseVersion = variable->base->version;
+  return variable->value;
+}
+
+TensorVariable *State::rootOf(TensorVariable *variable) {
+  while (variable->base)
+    variable = variable->base;
+  return variable;
+}
+
+bool State::write(TensorVariable *variable, Value value) {
+  if (variable->base) {
+    if (!variable->view.writeBack)
+      return false;
+    Value base = variable->view.writeBack(read(variable->base), value);
+    if (!base || !write(variable->base, base))
+      return false;
+  }
+  record(variable);
+  variable->value = value;
+  variable->version = ++versions;
+  if (variable->base)
+    variable->baseVersion = variable->base->version;
+  return true;
+}
+
+void State::touch(const std::shared_ptr<Collection> &collection) {
+  Entry entry;
+  entry.collection = collection;
+  entry.collectionBefore = *collection;
+  journal.push_back(std::move(entry));
+}
+
+const Item *State::findAttribute(StringRef path) const {
+  auto found = attributes.find(path);
+  return found == attributes.end() ? nullptr : &found->second;
+}
+
+void State::setAttribute(StringRef path, Item item) {
+  Entry entry;
+  entry.attribute = path.str();
+  if (const Item *before = findAttribute(path))
+    entry.attributeBefore = *before;
+  journal.push_back(std::move(entry));
+  attributes[path.str()] = std::move(item);
+}
+
+State::Changes State::takeBack(Mark mark) {
+  Changes changes;
+  for (const Entry &entry : llvm::drop_begin(journal, mark.changes)) {
+    if (entry.variable) {
+      if (!entry.variable->base && entry.variable->number <= mark.variables)
+        changes.tensors[entry.variable] = entry.variable->value;
+    } else if (entry.collection) {
+      if (entry.collection->number <= mark.collections &&
+          changes.collections
+              .insert({entry.collection.get(), *entry.collection})
+              .second)
+        changes.owners.push_back(entry.collection);
+    } else {
+      auto now = attributes.find(entry.attribute);
+      // An attribute that was read for the first time is no change.
+      if (entry.attributeBefore && !isSame(*entry.attributeBefore, now->second))
+        changes.attributes[now->first] = now->second;
+    }
+  }
+  for (; journal.size() > mark.changes; journal.pop_back()) {
+    Entry &entry = journal.back();
+    if (entry.variable)
+      *entry.variable = std::move(entry.variableBefore);
+    else if (entry.collection)
+      *entry.collection = std::move(entry.collectionBefore);
+    else if (entry.attributeBefore)
+      attributes[entry.attribute] = std::move(*entry.attributeBefore);
+  }
+  return changes;
+}

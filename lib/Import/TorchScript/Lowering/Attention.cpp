@@ -1,0 +1,69 @@
+//===- Attention.cpp - Attention, from aten -------------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dropout of the weights becomes dropout of the result: what it does to its
+// range is the same, and the scores stay where no kernel of PyTorch stores
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+
+#include "Common.h"
+
+#include "mpopt/Dialect/Ops/AttentionOps.h"
+#include "mpopt/Dialect/Ops/RandomOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+Value torchscript::makeAttention(NodeContext &context, Value query, Value key,
+                                 Value value, Value mask, int64_t heads,
+                                 double scale, bool causal) {
+  auto op = context.makeTyped<mp::AttentionOp>(
+      context.unknownTypes(1), query, key, value, mask, /*bias=*/Value(),
+      /*past_key=*/Value(), /*past_value=*/Value(), /*key_lengths=*/Value(),
+      /*sink=*/Value(), heads, heads, APFloat(scale), /*softcap=*/APFloat(0.0),
+      APFloat(-std::numeric_limits<double>::infinity()), causal,
+      /*causal_end=*/false, /*smooth_softmax=*/false, /*cache_buffer=*/false,
+      /*left_window=*/-1, /*right_window=*/-1, /*scores_mode=*/0, TypeAttr());
+  return op.getResult();
+}
+
+static LogicalResult lowerAttention(NodeContext &context) {
+  Value query = context.tensor("query"), key = context.tensor("key"),
+        value = context.tensor("value"),
+        mask = context.tensor(oneOf(context, "attn_mask", "attn_bias"));
+  for (StringRef name : {"dropout_p", "is_causal", "scale", "enable_gqa"})
+    if (!query || !key || !value || context.isDynamic(name))
+      return context.unsupported();
+  // The logarithms of the sums go to the backward pass only.
+  if (context.numOutputs() != 1)
+    return context.unsupported();
+  if (mask && isIntegral(mask))
+    mask = context.cast(mask, context.builder().getI1Type());
+  Value result = makeAttention(context, query, key, value, mask, /*heads=*/0,
+                               context.getNumber("scale", 0),
+                               context.getBool("is_causal"));
+  double ratio = context.getNumber("dropout_p", 0);
+  if (ratio < 0 || ratio > 1)
+    return context.unsupported();
+  if (ratio > 0)
+    result = context.make<mp::DropoutOp>(
+        result, Value(), Value(), context.builder().getF64FloatAttr(ratio),
+        context.builder().getUnitAttr(), IntegerAttr());
+  context.setOutput(0, result);
+  return success();
+}
+
+void mpopt::torchscript::registerAttention(LoweringRegistry &registry) {
+  registry.add("scaled_dot_product_attention", lowerAttention);
+  registerEncoderLayer(registry);
+}

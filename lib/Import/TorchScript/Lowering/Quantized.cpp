@@ -1,0 +1,349 @@
+//===- Quantized.cpp - Quantisation ---------------------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A quantised tensor carries its scale and zero point with it, through views
+// and through ops that know nothing of them. It stands here for the numbers
+// that it means: quantising is mp.fake_quantize, dequantising gives the tensor
+// itself, and a quantised product is the product of these numbers, quantised
+// again. Integer kernels compute the same but for the last rounding.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Support.h"
+
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/QuantizationOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+namespace {
+struct QuantizedRange {
+  int64_t low, high;
+};
+} // namespace
+
+/// Of qint8, quint8 and qint32 (numbers of c10::ScalarType).
+static std::optional<QuantizedRange> findRange(std::optional<int64_t> dtype) {
+  if (dtype == 12)
+    return QuantizedRange{-128, 127};
+  if (dtype == 13)
+    return QuantizedRange{0, 255};
+  if (dtype == 14)
+    return QuantizedRange{-2147483648ll, 2147483647ll};
+  return std::nullopt;
+}
+
+/// A number as a rank-0 tensor, a tensor of one element flattened to that.
+static Value scalarInput(NodeContext &context, StringRef input, Type element) {
+  if (context.isScalar(input))
+    if (std::optional<double> known = context.findNumber(input))
+      return context.makeScalar(*known, element);
+  Value value = context.tensor(input);
+  if (!value)
+    return {};
+  return reshape(context, context.cast(value, element, /*promotion=*/false),
+                 ArrayRef<int64_t>());
+}
+
+static Value fakeQuantize(NodeContext &context, Value value, Value scale,
+                          Value zeroPoint, QuantizedRange range,
+                          IntegerAttr axis = {}) {
+  return context.make<mp::FakeQuantizeOp>(value, scale, zeroPoint, range.low,
+                                          range.high, axis);
+}
+
+//===----------------------------------------------------------------------===//
+// To and from
+//===----------------------------------------------------------------------===//
+
+static LogicalResult lowerQuantizePerTensor(NodeContext &context) {
+  std::optional<QuantizedRange> range = findRange(context.findInt("dtype"));
+  if (!range || !context.has("self"))
+    return context.unsupported();
+  Builder &builder = context.builder();
+  Value scale = scalarInput(context, "scale", builder.getF32Type()),
+        zeroPoint = scalarInput(context, "zero_point", builder.getI32Type());
+  if (!scale || !zeroPoint)
+    return context.unsupported();
+  context.setOutput(0, fakeQuantize(context, context.tensor("self"), scale,
+                                    zeroPoint, *range));
+  return success();
+}
+
+/// The range from the input's own.
+static LogicalResult lowerQuantizeDynamic(NodeContext &context) {
+  auto quantized = context.makeTyped<mp::DynamicQuantizeOp>(
+      context.unknownTypes(3), context.tensor("self"));
+  context.setOutput(0, context.make<mp::DequantizeOp>(
+                           quantized.getValues(), quantized.getScale(),
+                           quantized.getZeroPoint(), 1, 0, TypeAttr()));
+  return success();
+}
+
+static LogicalResult lowerPerChannel(NodeContext &context,
+                                     std::optional<QuantizedRange> range,
+                                     StringRef scales, StringRef zeroPoints) {
+  Value self = context.tensor("self");
+  std::optional<int64_t> axis = context.findInt("axis");
+  axis = axis ? NodeContext::axisOf(self, *axis) : std::nullopt;
+  if (!range || !axis)
+    return context.unsupported();
+  Builder &builder = context.builder();
+  Value scale = context.cast(context.tensor(scales), builder.getF32Type()),
+        zeroPoint =
+            context.cast(context.tensor(zeroPoints), builder.getI32Type());
+  context.setOutput(0, fakeQuantize(context, self, scale, zeroPoint, *range,
+                                    builder.getI64IntegerAttr(*axis)));
+  return success();
+}
+
+static LogicalResult lowerQuantizePerChannel(NodeContext &context) {
+  return lowerPerChannel(context, findRange(context.findInt("dtype")), "scales",
+                         "zero_points");
+}
+
+static std::optional<QuantizedRange> givenRange(NodeContext &context) {
+  std::optional<int64_t> low = context.findInt("quant_min"),
+                         high = context.findInt("quant_max");
+  if (!low || !high || *low >= *high)
+    return std::nullopt;
+  return QuantizedRange{*low, *high};
+}
+
+static LogicalResult lowerFakeQuantize(NodeContext &context) {
+  std::optional<QuantizedRange> range = givenRange(context);
+  Builder &builder = context.builder();
+  Value scale = scalarInput(context, "scale", builder.getF32Type()),
+        zeroPoint = scalarInput(context, "zero_point", builder.getI32Type());
+  if (!range || !scale || !zeroPoint)
+    return context.unsupported();
+  context.setOutput(0, fakeQuantize(context, context.tensor("self"), scale,
+                                    zeroPoint, *range));
+  return success();
+}
+
+static LogicalResult lowerFakeQuantizePerChannel(NodeContext &context) {
+  return lowerPerChannel(context, givenRange(context), "scale", "zero_point");
+}
+
+static LogicalResult lowerDequantize(NodeContext &context) {
+  for (StringRef list : {"tensors", "qtensors"})
+    if (std::optional<SmallVector<Value>> values = context.tensors(list)) {
+      context.setOutputTensors(0, *values);
+      return success();
+    }
+  Value value = context.tensor(context.has("self") ? "self" : "qtensor");
+  if (!value)
+    return context.unsupported();
+  context.setOutput(0, value);
+  return success();
+}
+
+/// The integers that are stored, where the op that made them is at hand.
+static LogicalResult lowerIntRepr(NodeContext &context) {
+  Value self = context.tensor("self");
+  Builder &builder = context.builder();
+  if (auto op = self.getDefiningOp<mp::FakeQuantizeOp>()) {
+    if (op.getQuantMax() > 255 || !op.getZeroPoint())
+      return context.unsupported();
+    Type element =
+        int64_t(op.getQuantMin()) < 0
+            ? Type(builder.getI8Type())
+            : IntegerType::get(context.context(), 8, IntegerType::Unsigned);
+    context.setOutput(
+        0, context.make<mp::QuantizeOp>(
+               op.getInput(), op.getScale(),
+               context.cast(op.getZeroPoint(), element, /*promotion=*/false),
+               op.getAxis().value_or(1), 0, true, TypeAttr()));
+    return success();
+  }
+  if (auto op = self.getDefiningOp<mp::DequantizeOp>()) {
+    context.setOutput(0, op.getInput());
+    return success();
+  }
+  return context.unsupported();
+}
+
+template <bool Scale>
+static LogicalResult lowerParameter(NodeContext &context) {
+  Value self = context.tensor("self"), scale, zeroPoint;
+  if (auto op = self.getDefiningOp<mp::FakeQuantizeOp>()) {
+    scale = op.getScale();
+    zeroPoint = op.getZeroPoint();
+  } else if (auto op = self.getDefiningOp<mp::DequantizeOp>()) {
+    scale = op.getScale();
+    zeroPoint = op.getZeroPoint();
+  }
+  Value value = Scale ? scale : zeroPoint;
+  if (!value || NodeContext::rankOf(value) != 0)
+    return context.unsupported();
+  Type element = Scale ? Type(context.builder().getF64Type())
+                       : Type(context.builder().getI64Type());
+  context.setOutputNumber(0, context.cast(value, element));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Quantised arithmetic
+//===----------------------------------------------------------------------===//
+
+/// Scale and zero point of the result, under whichever names the op has; as
+/// quint8, which these kernels give.
+static LogicalResult giveQuantized(NodeContext &context, Value value) {
+  auto first = [&](ArrayRef<StringRef> names) -> StringRef {
+    for (StringRef name : names)
+      if (context.has(name))
+        return name;
+    return {};
+  };
+  StringRef scaleName = first({"scale", "output_scale", "Y_scale_i"}),
+            zeroName =
+                first({"zero_point", "output_zero_point", "Y_zero_point_i"});
+  // Without them the result's are what the kernel finds; exact but for those.
+  if (scaleName.empty() || zeroName.empty()) {
+    context.setOutput(0, value);
+    return success();
+  }
+  Builder &builder = context.builder();
+  Value scale = scalarInput(context, scaleName, builder.getF32Type()),
+        zeroPoint = scalarInput(context, zeroName, builder.getI32Type());
+  if (!scale || !zeroPoint)
+    return context.unsupported();
+  context.setOutput(0,
+                    fakeQuantize(context, value, scale, zeroPoint, {0, 255}));
+  return success();
+}
+
+static bool endsInRelu(NodeContext &context) {
+  return context.name().ends_with("relu") && context.name() != "relu" &&
+         context.name() != "leaky_relu";
+}
+
+static Value applyRelu(NodeContext &context, Value value) {
+  return endsInRelu(context) ? Value(context.make<mp::ReluOp>(value)) : value;
+}
+
+static LogicalResult lowerLinear(NodeContext &context) {
+  Value weight = context.tensor("W_prepack.0"),
+        bias = context.tensor("W_prepack.1");
+  if (!weight)
+    return context.unsupported();
+  Value product = context.make<mp::LinearOp>(context.tensor("X"), weight, bias);
+  return giveQuantized(context, applyRelu(context, product));
+}
+
+/// Quantises its input by the input's own range.
+static LogicalResult lowerLinearDynamic(NodeContext &context) {
+  Value weight = context.tensor("W_prepack.0"),
+        bias = context.tensor("W_prepack.1");
+  if (!weight)
+    return context.unsupported();
+  auto quantized = context.makeTyped<mp::DynamicQuantizeOp>(
+      context.unknownTypes(3), context.tensor("X"));
+  Value input = context.make<mp::DequantizeOp>(
+      quantized.getValues(), quantized.getScale(), quantized.getZeroPoint(), 1,
+      0, TypeAttr());
+  Value product = context.make<mp::LinearOp>(input, weight, bias);
+  context.setOutput(0, applyRelu(context, product));
+  return success();
+}
+
+static LogicalResult lowerConv(NodeContext &context) {
+  // Weight, bias, stride, padding, output padding, dilation, groups, whether
+  // transposed (see the archive reader).
+  std::string packed =
+      context.has("packed_weight") ? "packed_weight" : "weight";
+  auto member = [&](unsigned index) {
+    return packed + "." + std::to_string(index);
+  };
+  Value weight = context.tensor(member(0)), bias = context.tensor(member(1));
+  std::optional<SmallVector<int64_t>> stride = context.findInts(member(2)),
+                                      padding = context.findInts(member(3)),
+                                      dilation = context.findInts(member(5));
+  std::optional<int64_t> groups = context.findInt(member(6));
+  if (!weight || !stride || !padding || !dilation || !groups ||
+      context.getBool(member(7)))
+    return context.unsupported();
+  SmallVector<int64_t> pads = *padding;
+  pads.append(*padding);
+  Value product = context.make<mp::ConvOp>(
+      context.tensor("qx"), weight, bias, ArrayRef<int64_t>(*stride),
+      ArrayRef<int64_t>(*dilation), ArrayRef<int64_t>(pads), *groups,
+      StringRef("NOTSET"));
+  return giveQuantized(context, applyRelu(context, product));
+}
+
+template <typename OpT> static LogicalResult lowerBinary(NodeContext &context) {
+  Value lhs = context.tensor("qa"),
+        rhs = context.tensor(context.has("qb") ? "qb" : "b");
+  if (!lhs || !rhs || isUnknown(getElementType(lhs)))
+    return context.unsupported();
+  Value value = context.make<OpT>(
+      lhs, context.cast(rhs, getElementType(lhs), /*promotion=*/false));
+  return giveQuantized(context, applyRelu(context, value));
+}
+
+static LogicalResult lowerCat(NodeContext &context) {
+  std::optional<SmallVector<Value>> values = context.tensors("qx");
+  if (!values || values->empty())
+    return context.unsupported();
+  std::optional<int64_t> axis =
+      NodeContext::axisOf(values->front(), context.getInt("dim", 0));
+  if (!axis)
+    return context.unsupported();
+  return giveQuantized(
+      context, applyRelu(context, context.make<mp::ConcatOp>(*values, *axis)));
+}
+
+template <typename OpT>
+static LogicalResult lowerActivation(NodeContext &context) {
+  return giveQuantized(context, context.make<OpT>(context.tensor(
+                                    context.has("input") ? "input" : "qx")));
+}
+
+static LogicalResult lowerLeakyRelu(NodeContext &context) {
+  std::optional<double> slope = context.findNumber("negative_slope");
+  if (!slope)
+    return context.unsupported();
+  return giveQuantized(context, context.make<mp::LeakyReluOp>(
+                                    context.tensor("qx"),
+                                    context.builder().getF64FloatAttr(*slope)));
+}
+
+void torchscript::registerQuantized(LoweringRegistry &registry) {
+  registry.add("quantize_per_tensor", lowerQuantizePerTensor);
+  registry.add("quantize_per_tensor_dynamic", lowerQuantizeDynamic);
+  registry.add("quantize_per_channel", lowerQuantizePerChannel);
+  registry.add("fake_quantize_per_tensor_affine", lowerFakeQuantize);
+  registry.add("fake_quantize_per_channel_affine", lowerFakeQuantizePerChannel);
+  registry.add("dequantize", lowerDequantize);
+  registry.add("int_repr", lowerIntRepr);
+  registry.add("q_scale", lowerParameter<true>);
+  registry.add("q_zero_point", lowerParameter<false>);
+  registry.add({"quantized::linear", "quantized::linear_relu"}, lowerLinear);
+  registry.add({"quantized::linear_dynamic", "quantized::linear_relu_dynamic"},
+               lowerLinearDynamic);
+  registry.add({"quantized::conv1d", "quantized::conv2d", "quantized::conv3d",
+                "quantized::conv1d_relu", "quantized::conv2d_relu",
+                "quantized::conv3d_relu"},
+               lowerConv);
+  registry.add({"quantized::add", "quantized::add_relu",
+                "quantized::add_scalar", "quantized::add_scalar_relu"},
+               lowerBinary<mp::AddOp>);
+  registry.add({"quantized::mul", "quantized::mul_relu",
+                "quantized::mul_scalar", "quantized::mul_scalar_relu"},
+               lowerBinary<mp::MulOp>);
+  registry.add({"quantized::cat", "quantized::cat_relu"}, lowerCat);
+  registry.add("quantized::hardswish", lowerActivation<mp::HardSwishOp>);
+  registry.add("quantized::sigmoid", lowerActivation<mp::SigmoidOp>);
+  registry.add("quantized::leaky_relu", lowerLeakyRelu);
+}

@@ -1,0 +1,371 @@
+//===- Shape.cpp - The same elements under another shape ------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// view, reshape, flatten, squeeze, expand and their kin: all views. Parts of a
+// tensor are in Parts.cpp, other orders in Layout.cpp, several tensors in
+// Joining.cpp, sliding windows in Windows.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Support.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+/// The shape that `size` or `shape` gives, as a step.
+static LogicalResult lowerReshape(NodeContext &context) {
+  StringRef input = context.has("size") ? "size" : "shape";
+  bool copiesZero = true;
+  if (std::optional<SmallVector<int64_t>> known = context.findInts(input))
+    copiesZero = !llvm::is_contained(*known, 0);
+  Value shape = context.shapeOf(input);
+  if (!shape)
+    return context.unsupported();
+  return giveView(context, "self",
+                  shapeStep([=](NodeContext &inner, Value base) {
+                    return inner.make<mp::ReshapeOp>(base, shape, !copiesZero);
+                  }));
+}
+
+static LogicalResult lowerViewDtype(NodeContext &context) {
+  Type element = context.findElementType();
+  Value value = context.tensor("self");
+  Type before = getElementType(value);
+  if (!element || !before.isIntOrFloat() || !element.isIntOrFloat() ||
+      before.getIntOrFloatBitWidth() != element.getIntOrFloatBitWidth())
+    return context.unsupported();
+  auto read = [](NodeContext &inner, Value from, Type as) -> Value {
+    return inner.makeTyped<mp::BitCastOp>({getTensorType(getShape(from), as)},
+                                          from);
+  };
+  return giveView(context, "self",
+                  {[=](NodeContext &inner, Value base) {
+                     return read(inner, base, element);
+                   },
+                   [=](NodeContext &inner, Value, Value updated) {
+                     return read(inner, updated, before);
+                   }});
+}
+
+static LogicalResult lowerReshapeAs(NodeContext &context) {
+  Value shape = shapeValue(context, context.tensor("other"));
+  return giveView(context, "self",
+                  shapeStep([=](NodeContext &inner, Value base) {
+                    return reshape(inner, base, shape);
+                  }));
+}
+
+/// Dims from `first` to `last` in place of the ones that `middle` gives.
+static Value replaceDims(NodeContext &context, Value base, int64_t first,
+                         int64_t last, Value middle) {
+  auto part = [&](int64_t begin, int64_t end) -> Value {
+    return context.make<mp::ShapeOp>(base, begin,
+                                     context.builder().getI64IntegerAttr(end));
+  };
+  int64_t rank = *NodeContext::rankOf(base);
+  SmallVector<Value> parts;
+  if (first > 0)
+    parts.push_back(part(0, first));
+  parts.push_back(middle);
+  if (last + 1 < rank)
+    parts.push_back(part(last + 1, rank));
+  return reshape(context, base, concat(context, parts, 0));
+}
+
+static LogicalResult lowerFlatten(NodeContext &context) {
+  Value value = context.tensor("self");
+  int64_t begin = context.getInt("start_dim", 0),
+          end = context.getInt("end_dim", -1);
+  std::optional<int64_t> rank = NodeContext::rankOf(value);
+  if (!rank) {
+    if (begin == 0 && end == -1)
+      return giveView(context, "self",
+                      shapeStep([](NodeContext &inner, Value base) {
+                        return reshape(inner, base, ArrayRef<int64_t>{-1});
+                      }));
+    return context.unsupported();
+  }
+  std::optional<int64_t> first = NodeContext::axisOf(value, begin),
+                         last = NodeContext::axisOf(value, end);
+  if (!first || !last || *first > *last)
+    return context.error("dims " + Twine(begin) + " to " + Twine(end) +
+                         " do not exist");
+  if (*first == *last && *rank > 0)
+    return giveView(context, "self", sameView());
+  if (*first == 1 && *last == *rank - 1)
+    return giveView(context, "self",
+                    shapeStep([](NodeContext &inner, Value base) {
+                      return inner.make<mp::FlattenOp>(base, 1);
+                    }));
+  MaybeShape shape = getShape(value);
+  return giveView(
+      context, "self",
+      shapeStep([shape, first = *first, last = *last](NodeContext &inner,
+                                                      Value base) {
+        // One dim may be left open; the merged one, or another.
+        Shape dims(shape->begin(), shape->begin() + first);
+        int64_t merged = 1;
+        if (first < int64_t(shape->size()))
+          for (int64_t dim : ArrayRef(*shape).slice(first, last - first + 1))
+            merged = dim == kDynamic || merged < 0 ? -1 : merged * dim;
+        dims.push_back(merged);
+        if (last + 1 < int64_t(shape->size()))
+          dims.append(shape->begin() + last + 1, shape->end());
+        unsigned open = 0;
+        for (int64_t &dim : dims)
+          if (dim < 0) {
+            dim = -1;
+            ++open;
+          }
+        if (open <= 1)
+          return reshape(inner, base, dims);
+        return replaceDims(inner, base, first, last, inner.makeInts({-1}));
+      }));
+}
+
+static LogicalResult lowerRavel(NodeContext &context) {
+  return giveView(context, "self",
+                  shapeStep([](NodeContext &inner, Value base) {
+                    return reshape(inner, base, ArrayRef<int64_t>{-1});
+                  }));
+}
+
+static LogicalResult lowerUnflatten(NodeContext &context) {
+  Value value = context.tensor("self");
+  std::optional<int64_t> dim =
+      NodeContext::axisOf(value, context.getInt("dim", 0));
+  Value sizes = context.shapeOf("sizes");
+  if (!dim || !sizes || !NodeContext::rankOf(value))
+    return context.unsupported();
+  return giveView(context, "self",
+                  shapeStep([=, dim = *dim](NodeContext &inner, Value base) {
+                    return replaceDims(inner, base, dim, dim, sizes);
+                  }));
+}
+
+//===----------------------------------------------------------------------===//
+// Dims of size 1
+//===----------------------------------------------------------------------===//
+
+static LogicalResult lowerSqueeze(NodeContext &context) {
+  Value value = context.tensor("self");
+  MaybeShape shape = getShape(value);
+  SmallVector<int64_t> axes;
+  if (context.has("dim")) {
+    std::optional<SmallVector<int64_t>> dims = context.findInts("dim");
+    if (!dims)
+      return context.unsupported();
+    // Programs squeeze dims that are 1; without a rank nothing is lost if one
+    // is not.
+    if (!shape)
+      axes.assign(dims->begin(), dims->end());
+    for (int64_t dim : shape ? *dims : SmallVector<int64_t>()) {
+      std::optional<int64_t> axis = NodeContext::axisOf(value, dim);
+      if (!axis)
+        return context.error("dim " + Twine(dim) + " does not exist");
+      if (shape->empty())
+        continue;
+      // Whether an open dim goes away is not known.
+      if ((*shape)[*axis] == kDynamic)
+        return context.unsupported();
+      if ((*shape)[*axis] == 1 && !llvm::is_contained(axes, *axis))
+        axes.push_back(*axis);
+    }
+  } else {
+    if (!shape || llvm::is_contained(*shape, kDynamic))
+      return context.unsupported();
+    for (auto [axis, dim] : llvm::enumerate(*shape))
+      if (dim == 1)
+        axes.push_back(axis);
+  }
+  if (axes.empty())
+    return giveView(context, "self", sameView());
+  llvm::sort(axes);
+  return giveView(
+      context, "self", shapeStep([axes](NodeContext &inner, Value base) {
+        return inner.make<mp::SqueezeOp>(
+            base, Value(), inner.builder().getDenseI64ArrayAttr(axes));
+      }));
+}
+
+static LogicalResult lowerUnsqueeze(NodeContext &context) {
+  Value value = context.tensor("self");
+  std::optional<int64_t> dim = context.findInt("dim");
+  if (!dim)
+    return context.unsupported();
+  int64_t axis = *dim;
+  if (std::optional<int64_t> rank = NodeContext::rankOf(value)) {
+    std::optional<int64_t> place = normalizeAxis(axis, *rank + 1);
+    if (!place)
+      return context.error("dim " + Twine(axis) + " does not exist");
+    axis = *place;
+  }
+  return giveView(context, "self",
+                  shapeStep([axis](NodeContext &inner, Value base) {
+                    return unsqueeze(inner, base, axis);
+                  }));
+}
+
+template <int64_t Rank>
+static Value atLeast(NodeContext &context, Value value) {
+  int64_t rank = *NodeContext::rankOf(value);
+  // A list becomes a row, a matrix a volume of depth 1.
+  while (rank < Rank) {
+    value = unsqueeze(context, value, rank == 2 ? 2 : 0);
+    ++rank;
+  }
+  return value;
+}
+
+template <int64_t Rank>
+static LogicalResult lowerAtLeast(NodeContext &context) {
+  if (context.overload() == "Sequence") {
+    std::optional<SmallVector<Value>> values = context.tensors("tensors");
+    if (!values)
+      return context.unsupported();
+    for (Value &value : *values) {
+      if (!value || !NodeContext::rankOf(value))
+        return context.unsupported();
+      value = atLeast<Rank>(context, value);
+    }
+    context.setOutputTensors(0, *values);
+    return success();
+  }
+  if (!NodeContext::rankOf(context.tensor("self")))
+    return context.unsupported();
+  return giveView(context, "self", shapeStep(atLeast<Rank>));
+}
+
+//===----------------------------------------------------------------------===//
+// Broadcasting
+//===----------------------------------------------------------------------===//
+
+static LogicalResult giveExpanded(NodeContext &context, Value shape) {
+  // Several elements of the view are one of the base: PyTorch refuses most
+  // writes.
+  return giveView(context, "self",
+                  {[shape](NodeContext &inner, Value base) {
+                     return expand(inner, base, shape);
+                   },
+                   {}});
+}
+
+static LogicalResult lowerExpand(NodeContext &context) {
+  Value shape = context.shapeOf("size");
+  return shape ? giveExpanded(context, shape) : context.unsupported();
+}
+
+static LogicalResult lowerExpandAs(NodeContext &context) {
+  return giveExpanded(context, shapeValue(context, context.tensor("other")));
+}
+
+//===----------------------------------------------------------------------===//
+// The same tensor, or a copy of it
+//===----------------------------------------------------------------------===//
+
+static LogicalResult lowerAlias(NodeContext &context) {
+  context.setAlias(0, "self");
+  return success();
+}
+
+static LogicalResult lowerClone(NodeContext &context) {
+  context.setOutput(0, context.tensor("self"));
+  return success();
+}
+
+static LogicalResult lowerContiguous(NodeContext &context) {
+  // A copy where the layout was another one, the tensor itself otherwise.
+  Operation *made = context.tensor("self").getDefiningOp();
+  if (isa_and_nonnull<mp::TransposeOp, mp::ExpandOp, mp::SliceOp, mp::GatherOp>(
+          made))
+    return lowerClone(context);
+  return lowerAlias(context);
+}
+
+//===----------------------------------------------------------------------===//
+// Overwriting
+//===----------------------------------------------------------------------===//
+
+static LogicalResult lowerCopy(NodeContext &context) {
+  Value self = context.tensor("self");
+  Value source = context.tensor(context.has("src") ? "src" : "other");
+  if (!source)
+    return context.unsupported();
+  Type element = getElementType(self);
+  if (!isUnknown(element))
+    source = context.cast(source, element, /*promotion=*/false);
+  context.write("self", expandLike(context, source, self));
+  context.setAlias(0, "self");
+  return success();
+}
+
+static LogicalResult lowerFill(NodeContext &context) {
+  Value self = context.tensor("self");
+  Type element = getElementType(self);
+  if (isUnknown(element))
+    return context.unsupported();
+  std::optional<double> number =
+      context.has("value") ? context.findNumber("value") : 0;
+  Value shape = shapeValue(context, self);
+  Value filled = number ? fill(context, shape, *number, element) : Value();
+  if (!filled) {
+    Value value = context.tensor("value");
+    if (!value)
+      return context.unsupported();
+    filled = expand(context, context.cast(value, element, false), shape);
+  }
+  context.setOutput(0, filled);
+  return success();
+}
+
+static LogicalResult lowerSetData(NodeContext &context) {
+  context.write("self", context.tensor("new_data"));
+  return success();
+}
+
+static LogicalResult lowerShapeAsTensor(NodeContext &context) {
+  context.setOutput(0, shapeValue(context, context.tensor("self")));
+  return success();
+}
+
+void torchscript::registerShape(LoweringRegistry &registry) {
+  registry.add({"view", "reshape", "_unsafe_view", "_reshape_alias"},
+               lowerReshape);
+  registry.add("view.dtype", lowerViewDtype);
+  registry.add({"view_as", "reshape_as"}, lowerReshapeAs);
+  registry.add("flatten", lowerFlatten);
+  registry.add("ravel", lowerRavel);
+  registry.add("unflatten", lowerUnflatten);
+  registry.add("squeeze", lowerSqueeze);
+  registry.add("unsqueeze", lowerUnsqueeze);
+  registry.add("atleast_1d", lowerAtLeast<1>);
+  registry.add("atleast_2d", lowerAtLeast<2>);
+  registry.add("atleast_3d", lowerAtLeast<3>);
+  registry.add({"expand", "broadcast_to"}, lowerExpand);
+  registry.add("expand_as", lowerExpandAs);
+  registry.add({"alias", "detach", "data", "resolve_conj", "resolve_neg",
+                "lift_fresh", "lift", "requires_grad_"},
+               lowerAlias);
+  registry.add({"clone", "detach_copy", "lift_fresh_copy"}, lowerClone);
+  registry.add("contiguous", lowerContiguous);
+  registry.add("copy_", lowerCopy);
+  registry.add({"fill", "zero"}, lowerFill);
+  registry.add("set_data", lowerSetData);
+  registry.add("_shape_as_tensor", lowerShapeAsTensor);
+  registerParts(registry);
+  registerLayout(registry);
+  registerJoining(registry);
+  registerWindows(registry);
+}

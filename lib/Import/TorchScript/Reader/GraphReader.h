@@ -1,0 +1,85 @@
+//===- GraphReader.h - JIT graphs to plain data -----------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of the reader; LibTorch's types stay in this folder.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_GRAPHREADER_H
+#define MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_GRAPHREADER_H
+
+#include "MappedArchive.h"
+
+#include "mpopt/Import/TorchScript/Graph.h"
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <unordered_map>
+
+namespace mpopt::torchscript {
+
+JitType convertType(const c10::TypePtr &type);
+
+/// The user's own line and the innermost one of a node.
+void findSource(const torch::jit::Node &node, SourceLine &user,
+                SourceLine &innermost);
+/// The path of the module that a node was inlined from.
+std::string findScope(const torch::jit::Node &node);
+
+/// Values of attributes and constants, tensors by reference to the archive.
+class ConstantReader {
+public:
+  ConstantReader(const MappedArchive &archive, Graph &graph)
+      : archive(archive), graph(graph) {}
+
+  /// `path` names a tensor, and the members of what holds some.
+  Constant read(const c10::IValue &value, const std::string &path,
+                bool isParameter = false);
+
+private:
+  int64_t readTensor(const at::Tensor &tensor, const std::string &path,
+                     bool isParameter);
+
+  const MappedArchive &archive;
+  Graph &graph;
+  std::unordered_map<const void *, int64_t> seen;
+};
+
+/// One inlined graph of a module.
+class GraphReader {
+public:
+  GraphReader(const torch::jit::Module &module, ConstantReader &constants,
+              Graph &graph);
+
+  void read(const torch::jit::Graph &source);
+
+private:
+  /// An object that is known while reading, by its path below the module.
+  struct Object {
+    std::string path;
+    c10::IValue value;
+  };
+
+  ValueId idOf(const torch::jit::Value *value);
+  JitBlock readBlock(const torch::jit::Block &block);
+  Node readNode(const torch::jit::Node &node);
+  void readAttributes(const torch::jit::Node &from, Node &to);
+  /// Whether the node only fetches a submodule, which needs no node of ours.
+  bool fetchesObject(const torch::jit::Node &node);
+  void readGetAttr(const torch::jit::Node &from, Node &to);
+
+  ConstantReader &constants;
+  Graph &graph;
+  Object self;
+  std::unordered_map<const torch::jit::Value *, ValueId> ids;
+  std::unordered_map<const torch::jit::Value *, Object> objects;
+};
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_GRAPHREADER_H

@@ -1,0 +1,110 @@
+//===- Reader.cpp - A TorchScript archive to a Graph ----------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Import/TorchScript/Reader.h"
+
+#include "GraphReader.h"
+
+#include <torch/csrc/jit/passes/inliner.h>
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/serialization/import_read.h>
+#include <torch/version.h>
+
+using namespace mpopt::torchscript;
+namespace jit = torch::jit;
+
+const char *mpopt::torchscript::getTorchVersion() { return TORCH_VERSION; }
+
+/// LibTorch's messages go on with source excerpts and C++ stacks.
+static std::string firstLine(const char *what) {
+  std::string text = what;
+  return text.substr(0, text.find('\n'));
+}
+
+static bool isTraced(const jit::Graph &graph) {
+  for (const jit::Node *node : graph.nodes())
+    if (node->kind() == c10::prim::If || node->kind() == c10::prim::Loop)
+      return false;
+  return true;
+}
+
+static void readMethod(const jit::Module &module, const std::string &name,
+                       const MappedArchive &archive, Graph &graph) {
+  std::optional<jit::Method> method = module.find_method(name);
+  if (!method) {
+    std::string known;
+    for (const jit::Method &other : module.get_methods())
+      if (other.name().rfind("__", 0) != 0)
+        known += (known.empty() ? "" : ", ") + other.name();
+    throw std::runtime_error("the model has no method '" + name + "'" +
+                             (known.empty() ? "" : " (it has " + known + ")"));
+  }
+  graph.method = name;
+  graph.modelClass = module.type()->name() ? module.type()->name()->qualifiedName()
+                                           : std::string();
+  graph.training = module.is_training();
+  std::shared_ptr<jit::Graph> source = method->graph()->copy();
+  jit::Inline(*source);
+  graph.isTraced = isTraced(*source);
+  ConstantReader constants(archive, graph);
+  GraphReader(module, constants, graph).read(*source);
+  const auto &arguments = method->function().getSchema().arguments();
+  for (size_t index = 0; index < graph.inputs.size(); ++index)
+    graph.values[graph.inputs[index]].name = arguments[index + 1].name();
+}
+
+/// torch.jit.save keeps the shapes of the inputs that a module was traced with:
+/// a dictionary from methods to lists of tensors without data.
+static void
+readTracedInputs(const std::shared_ptr<MappedArchive> &archive, Graph &graph) {
+  try {
+    caffe2::serialize::PyTorchStreamReader reader(archive);
+    if (!reader.hasRecord("traced_inputs.pkl"))
+      return;
+    c10::IValue saved = jit::readArchiveAndTensors(
+        "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt,
+        at::kCPU, reader);
+    auto methods = saved.toGenericDict();
+    auto found = methods.find(graph.method);
+    if (found == methods.end())
+      return;
+    auto inputs = found->value().toListRef();
+    for (size_t index = 0; index < inputs.size() && index < graph.inputs.size();
+         ++index) {
+      if (!inputs[index].isTensor())
+        continue;
+      const at::Tensor &tensor = inputs[index].toTensor();
+      JitValue &value = graph.values[graph.inputs[index]];
+      value.tracedSizes = tensor.sizes().vec();
+      value.tracedType = int(tensor.scalar_type());
+    }
+  } catch (const std::exception &) {
+    // A convenience of the file: the shapes stay open without it.
+  }
+}
+
+bool mpopt::torchscript::readArchive(
+    const std::string &path, const std::string &method,
+    const std::vector<std::pair<uint64_t, uint64_t>> &weights, Graph &graph,
+    std::string &error) {
+  try {
+    std::vector<FileRange> ranges;
+    for (auto [begin, end] : weights)
+      ranges.push_back({begin, end});
+    auto archive = std::make_shared<MappedArchive>(path, std::move(ranges));
+    jit::Module module = jit::load(archive, at::kCPU, /*load_debug_files=*/true);
+    readMethod(module, method, *archive, graph);
+    readTracedInputs(archive, graph);
+    return true;
+  } catch (const c10::Error &failure) {
+    error = firstLine(failure.what_without_backtrace());
+  } catch (const std::exception &failure) {
+    error = firstLine(failure.what());
+  }
+  return false;
+}

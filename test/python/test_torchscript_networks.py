@@ -1,0 +1,144 @@
+"""Generated networks as TorchScript archives, scripted and traced.
+
+The importer must model nearly every op of them, and infer for every output the
+dtype and shape that eager PyTorch gives. Where ranges run, values of the sample
+input lie inside of the bounds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not in this environment")
+
+import torch_networks  # noqa: E402
+import torchscript_import  # noqa: E402
+
+if not torchscript_import.TOOL.exists():
+    pytest.skip(
+        "this build has no mpopt-import-torchscript", allow_module_level=True
+    )
+
+NETWORKS = {network.name: network for network in torch_networks.networks()}
+CASES = [(name, form) for name, n in NETWORKS.items() for form in n.forms]
+
+#: Eager PyTorch's outputs are another draw than the archive's.
+RANDOM = {"mlp_training"}
+
+#: Of all ops of all networks.
+MODELLED_SHARE = 0.98
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """What the importer gives for each case, and what eager PyTorch gave."""
+    folder = tmp_path_factory.mktemp("archives")
+    known = {}
+
+    def get(name: str, form: str):
+        if (name, form) not in known:
+            network = NETWORKS[name]
+            path = folder / f"{name}.{form}.pt"
+            module = network.save(form, str(path))
+            torch.manual_seed(torch_networks.SEED)
+            with torch.no_grad():
+                result = module(*[value.clone() for value in network.inputs])
+            imported = torchscript_import.import_archive(
+                path, network.names, network.inputs
+            )
+            known[name, form] = (path, imported, torchscript_import.flatten(result))
+        return known[name, form]
+
+    return get
+
+
+@pytest.mark.parametrize("name,form", CASES)
+def test_output_types(archives, name, form):
+    _, imported, outputs = archives(name, form)
+    wanted = [
+        (torchscript_import.DTYPES[output.dtype], list(output.shape))
+        for output in outputs
+    ]
+    assert imported.outputs == wanted, imported.warnings
+
+
+@pytest.mark.parametrize("name,form", CASES)
+def test_open_dims(archives, name, form):
+    """With an open batch, or no dim known at all, nothing is said that is wrong."""
+    open_dims = 1 if form == "traced" else 9
+    path, _, outputs = archives(name, form)
+    network = NETWORKS[name]
+    imported = torchscript_import.import_archive(
+        path, network.names, network.inputs, open_dims
+    )
+    assert len(imported.outputs) == len(outputs)
+    for (dtype, dims), output in zip(imported.outputs, outputs):
+        assert dtype in ("!mp.unknown", torchscript_import.DTYPES[output.dtype])
+        if dims is not None:
+            assert len(dims) == output.dim()
+            for dim, size in zip(dims, output.shape):
+                assert dim is None or dim == size
+
+
+def aten_ops(path: Path) -> Counter:
+    """Tensor ops of the archive's method with everything inlined."""
+    counts: Counter = Counter()
+
+    def walk(block) -> None:
+        for node in block.nodes():
+            kind = node.kind()
+            gives = [str(value.type()) for value in node.outputs()]
+            if not kind.startswith("prim::") and any("Tensor" in t for t in gives):
+                counts[kind] += 1
+            for inner in node.blocks():
+                walk(inner)
+
+    walk(torch.jit.load(str(path)).inlined_graph)
+    return counts
+
+
+def test_coverage(archives, capsys):
+    occurring: Counter = Counter()
+    missing: Counter = Counter()
+    ops = 0
+    for name, form in CASES:
+        path, imported, _ = archives(name, form)
+        occurring += aten_ops(path)
+        missing += imported.opaque
+        ops += imported.ops
+    lost = sum(missing.values())
+    with capsys.disabled():
+        print(f"\n{len(CASES)} archives, {len(occurring)} kinds of ops:")
+        for kind, count in sorted(occurring.items()):
+            left = missing[kind]
+            print(f"  {kind:45} {count:5}" + (f"  {left} opaque" if left else ""))
+        print(f"{ops - lost} of {ops} ops modelled ({(ops - lost) / ops:.1%})")
+    assert ops > 1000
+    assert (ops - lost) / ops >= MODELLED_SHARE
+
+
+@pytest.mark.parametrize("name,form", CASES)
+def test_values_lie_inside_bounds(archives, tmp_path, name, form):
+    path, _, outputs = archives(name, form)
+    network = NETWORKS[name]
+    ranges = torchscript_import.dump_ranges(
+        path, network.names, network.inputs, tmp_path
+    )
+    # Names in graphs are unique without the module's path before them. What a
+    # write to a view leaves has none.
+    bounds = {key.rsplit("/", 1)[-1]: of for key, of in ranges["tensors"].items()}
+    observed = {}
+    if form == "traced" and "quantized" not in name:
+        observed = torchscript_import.observed_values(path, network.inputs)
+        assert any(key in bounds for key in observed)
+    if name not in RANDOM:
+        for key, value in zip(ranges["outputs"], outputs):
+            observed.setdefault(key.rsplit("/", 1)[-1], value)
+    wrong = []
+    for key, value in observed.items():
+        where = torchscript_import.outside(value, bounds[key]) if key in bounds else ""
+        wrong += [f"{key}: {where}"] if where else []
+    assert not wrong
