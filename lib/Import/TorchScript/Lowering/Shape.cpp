@@ -24,6 +24,21 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::torchscript;
 
+/// Whether `reshape` copies: the dims of its input are not in memory order.
+/// `view` of such a tensor fails in most programs.
+static bool copies(NodeContext &context) {
+  Operation *made = context.tensor("self").getDefiningOp();
+  return isa_and_nonnull<mp::TransposeOp, mp::ExpandOp>(made);
+}
+
+/// A view, or a new tensor where PyTorch copies.
+static LogicalResult giveReshaped(NodeContext &context, ViewStep step) {
+  if (!copies(context))
+    return giveView(context, "self", std::move(step));
+  context.setOutput(0, step.derive(context, context.tensor("self")));
+  return success();
+}
+
 /// The shape that `size` or `shape` gives, as a step.
 static LogicalResult lowerReshape(NodeContext &context) {
   StringRef input = context.has("size") ? "size" : "shape";
@@ -33,10 +48,12 @@ static LogicalResult lowerReshape(NodeContext &context) {
   Value shape = context.shapeOf(input);
   if (!shape)
     return context.unsupported();
-  return giveView(context, "self",
-                  shapeStep([=](NodeContext &inner, Value base) {
-                    return inner.make<mp::ReshapeOp>(base, shape, !copiesZero);
-                  }));
+  ViewStep step = shapeStep([=](NodeContext &inner, Value base) {
+    return inner.make<mp::ReshapeOp>(base, shape, !copiesZero);
+  });
+  if (context.name() == "reshape")
+    return giveReshaped(context, std::move(step));
+  return giveView(context, "self", std::move(step));
 }
 
 static LogicalResult lowerViewDtype(NodeContext &context) {
@@ -91,10 +108,10 @@ static LogicalResult lowerFlatten(NodeContext &context) {
   std::optional<int64_t> rank = NodeContext::rankOf(value);
   if (!rank) {
     if (begin == 0 && end == -1)
-      return giveView(context, "self",
-                      shapeStep([](NodeContext &inner, Value base) {
-                        return reshape(inner, base, ArrayRef<int64_t>{-1});
-                      }));
+      return giveReshaped(context,
+                          shapeStep([](NodeContext &inner, Value base) {
+                            return reshape(inner, base, ArrayRef<int64_t>{-1});
+                          }));
     return context.unsupported();
   }
   std::optional<int64_t> first = NodeContext::axisOf(value, begin),
@@ -105,15 +122,13 @@ static LogicalResult lowerFlatten(NodeContext &context) {
   if (*first == *last && *rank > 0)
     return giveView(context, "self", sameView());
   if (*first == 1 && *last == *rank - 1)
-    return giveView(context, "self",
-                    shapeStep([](NodeContext &inner, Value base) {
-                      return inner.make<mp::FlattenOp>(base, 1);
-                    }));
+    return giveReshaped(context, shapeStep([](NodeContext &inner, Value base) {
+                          return inner.make<mp::FlattenOp>(base, 1);
+                        }));
   MaybeShape shape = getShape(value);
-  return giveView(
-      context, "self",
-      shapeStep([shape, first = *first, last = *last](NodeContext &inner,
-                                                      Value base) {
+  return giveReshaped(
+      context, shapeStep([shape, first = *first,
+                          last = *last](NodeContext &inner, Value base) {
         // One dim may be left open; the merged one, or another.
         Shape dims(shape->begin(), shape->begin() + first);
         int64_t merged = 1;
@@ -136,10 +151,9 @@ static LogicalResult lowerFlatten(NodeContext &context) {
 }
 
 static LogicalResult lowerRavel(NodeContext &context) {
-  return giveView(context, "self",
-                  shapeStep([](NodeContext &inner, Value base) {
-                    return reshape(inner, base, ArrayRef<int64_t>{-1});
-                  }));
+  return giveReshaped(context, shapeStep([](NodeContext &inner, Value base) {
+                        return reshape(inner, base, ArrayRef<int64_t>{-1});
+                      }));
 }
 
 static LogicalResult lowerUnflatten(NodeContext &context) {
