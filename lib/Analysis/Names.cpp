@@ -11,6 +11,8 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -30,6 +32,8 @@ static StringRef getScopeOf(Value value) {
   if (Operation *op = value.getDefiningOp())
     return getScope(op);
   Block *block = cast<BlockArgument>(value).getOwner();
+  if (block->isEntryBlock() && isa<FunctionOpInterface>(block->getParentOp()))
+    return {};
   return block->empty() ? StringRef() : getScope(&block->front());
 }
 

@@ -259,7 +259,7 @@ void GraphImporter::importIf(const Node &node) {
                           next));
       const Item &joined = items[node.outputs[index]];
       if (joined.isTensor())
-        nameResult(joined.variable->value, nameOf(node, node.outputs[index]));
+        nameResult(joined.variable->value, valueName(node.outputs[index]));
     }
   }
   for (TensorVariable *root : roots)
@@ -510,7 +510,7 @@ void GraphImporter::importLoop(const Node &node) {
     set(node, index, Leaves::rebuild(item, state, op->getResults(), from));
     const Item &after = items[node.outputs[index]];
     if (after.isTensor())
-      nameResult(after.variable->value, nameOf(node, node.outputs[index]));
+      nameResult(after.variable->value, valueName(node.outputs[index]));
   }
   for (TensorVariable *root : roots)
     state.write(root, op->getResult(from++));

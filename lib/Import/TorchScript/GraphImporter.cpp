@@ -12,6 +12,7 @@
 
 #include "GraphImporter.h"
 
+#include "mpopt/Analysis/Names.h"
 #include "mpopt/Analysis/TypeInference.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -60,8 +61,13 @@ GraphImporter::GraphImporter(const Graph &graph, StringRef path,
       tensorValues(graph.tensors.size()),
       defaultFloat(commonFloat(graph, &context)) {}
 
-std::string GraphImporter::nameOf(const Node &node, ValueId value) const {
-  std::string name = graph.values[value].name + iteration;
+std::string GraphImporter::valueName(ValueId value) const {
+  return graph.values[value].name + iteration;
+}
+
+std::string GraphImporter::nodeName(const Node &node) const {
+  std::string name =
+      node.outputs.empty() ? node.op : valueName(node.outputs.front());
   return node.scope.empty() ? name : node.scope + "/" + name;
 }
 
@@ -72,9 +78,7 @@ Location GraphImporter::locationOf(const Node &node) const {
                                node.source.column);
   // Results get their names when the node is done: a lowering may make several
   // ops.
-  std::string name = node.outputs.empty() ? node.scope + "/" + node.op
-                                          : nameOf(node, node.outputs.front());
-  return makeOrigin(context, name, node.op, node.scope, {}, line);
+  return makeOrigin(context, nodeName(node), node.op, node.scope, {}, line);
 }
 
 void GraphImporter::finish(Operation *op) {
@@ -209,8 +213,8 @@ void GraphImporter::returnItem(const Item &item, const std::string &name,
   if (!value)
     return;
   values.push_back(value);
-  StringRef own = getValueName(value);
-  result.outputs.push_back(own.empty() ? name : own.str());
+  std::string own = getTensorPath(value);
+  result.outputs.push_back(own.empty() ? name : own);
 }
 
 void GraphImporter::run() {

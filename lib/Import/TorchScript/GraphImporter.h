@@ -69,7 +69,9 @@ private:
   void returnItem(const Item &item, const std::string &name,
                   llvm::SmallVectorImpl<mlir::Value> &values);
   mlir::Location locationOf(const Node &node) const;
-  std::string nameOf(const Node &node, ValueId value) const;
+  /// The JIT's name of a value; its path is the scope in front of that.
+  std::string valueName(ValueId value) const;
+  std::string nodeName(const Node &node) const;
   void finish(mlir::Operation *op);
 
   // NodeImport.cpp

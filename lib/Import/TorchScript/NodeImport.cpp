@@ -159,9 +159,7 @@ void GraphImporter::importNodes(ArrayRef<Node> nodes) {
 }
 
 void GraphImporter::importNode(const Node &node) {
-  std::string outer = std::exchange(
-      currentNode, node.outputs.empty() ? node.scope + "/" + node.op
-                                        : nameOf(node, node.outputs.front()));
+  std::string outer = std::exchange(currentNode, nodeName(node));
   if (node.op == "prim::If")
     importIf(node);
   else if (node.op == "prim::Loop")
@@ -262,7 +260,7 @@ void GraphImporter::makeOpaque(const Node &node) {
       set(node, index, unknownItem(type, location));
       continue;
     }
-    kept[next] = nameOf(node, output);
+    kept[next] = valueName(output);
     names[next] = kept[next];
     Value value = opaque->getResult(next++);
     if (type.kind == JitType::Kind::Tensor) {
