@@ -16,8 +16,8 @@
 namespace mpopt {
 
 /// The line without its indentation, printable and not overlong. Nothing if the
-/// file is not there, is no plain file, or has no such line: a model often comes
-/// from another machine.
+/// file is not there, is no plain file, or has no such line: a model often
+/// comes from another machine.
 std::optional<std::string> readSourceLine(const SourceLine &place);
 
 } // namespace mpopt

@@ -48,7 +48,8 @@ static bool findDirectory(StringRef zip, Directory &directory) {
   size_t end = zip.rfind(StringRef("PK\5\6", 4));
   if (end == StringRef::npos || !has(zip, end, 22))
     return false;
-  directory = {read16le(zip.data() + end + 10), read32le(zip.data() + end + 16)};
+  directory = {read16le(zip.data() + end + 10),
+               read32le(zip.data() + end + 16)};
   if (directory.entries != 0xffff && directory.offset != 0xffffffff)
     return true;
   // The locator of the zip64 record lies just before.

@@ -70,9 +70,9 @@ FindingBuilder &FindingBuilder::message(const Twine &text) {
 
 FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
   Operation *op = value.getDefiningOp();
-  entry().finding.causes.push_back(
-      {getTensorName(value), op ? getOpRef(op).name : "", why.str(),
-       op ? getSource(op) : std::nullopt});
+  entry().finding.causes.push_back({getTensorName(value),
+                                    op ? getOpRef(op).name : "", why.str(),
+                                    op ? getSource(op) : std::nullopt});
   entry().causeLocations.push_back(value.getLoc());
   return *this;
 }

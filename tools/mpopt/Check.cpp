@@ -37,7 +37,8 @@ static llvm::Error checkNames(const Options &options,
     if (!llvm::is_contained(imported.inputs, shape.input))
       return llvm::createStringError("--input-shape: the model has no input '" +
                                      shape.input + "'");
-  if (!options.import.method.empty() && imported.format != ModelFormat::TorchScript)
+  if (!options.import.method.empty() &&
+      imported.format != ModelFormat::TorchScript)
     return llvm::createStringError(
         "--method: only TorchScript models have methods");
   return llvm::Error::success();

@@ -24,9 +24,9 @@ namespace mpopt {
 
 struct ZipMember {
   std::string name;
-  uint16_t method; ///< 0 stored, 8 deflated
-  uint64_t size;   ///< unpacked, as the directory claims
-  uint64_t offset; ///< of its bytes in the archive
+  uint16_t method;       ///< 0 stored, 8 deflated
+  uint64_t size;         ///< unpacked, as the directory claims
+  uint64_t offset;       ///< of its bytes in the archive
   llvm::StringRef bytes; ///< packed
 
   bool isStored() const { return method == 0 && size == bytes.size(); }

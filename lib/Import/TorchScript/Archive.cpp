@@ -55,8 +55,7 @@ static Error inspectMethods(StringRef source, StringRef head, bool &found,
     while (end < source.size()) {
       size_t next = source.find('\n', end);
       StringRef text = source.slice(end, next);
-      if (!text.trim().empty() &&
-          text.size() - text.ltrim().size() <= indent)
+      if (!text.trim().empty() && text.size() - text.ltrim().size() <= indent)
         break;
       end = next == StringRef::npos ? source.size() : next + 1;
     }
@@ -64,17 +63,17 @@ static Error inspectMethods(StringRef source, StringRef head, bool &found,
     for (size_t open = body.find('('); open != StringRef::npos;
          open = body.find('(', open + 1)) {
       StringRef callee = body.take_front(open);
-      callee = callee.take_back(callee.size() -
-                                (callee.find_last_not_of(
-                                     "abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "0123456789_.") +
-                                 1));
-      bool packs = callee.starts_with("ops.quantized.") &&
-                   (callee.ends_with("_prepack") || callee.ends_with("_unpack"));
+      callee = callee.take_back(
+          callee.size() - (callee.find_last_not_of("abcdefghijklmnopqrstuvwxyz"
+                                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                   "0123456789_.") +
+                           1));
+      bool packs =
+          callee.starts_with("ops.quantized.") &&
+          (callee.ends_with("_prepack") || callee.ends_with("_unpack"));
       static constexpr StringRef kHarmless[] = {
-          "",      "annotate", "unchecked_cast", "int",
-          "float", "bool",     "str",            "torch.eq"};
+          "",     "annotate", "unchecked_cast", "int", "float",
+          "bool", "str",      "torch.eq"};
       if (callee == ".set_weight_bias") {
         delegates = true;
         continue;
@@ -119,8 +118,7 @@ static bool isTensorRecord(StringRef name) {
          !leaf.getAsInteger(10, number);
 }
 
-Expected<ArchiveFacts>
-mpopt::torchscript::inspectArchive(StringRef bytes) {
+Expected<ArchiveFacts> mpopt::torchscript::inspectArchive(StringRef bytes) {
   Expected<std::vector<ZipMember>> members = readZipDirectory(bytes);
   if (!members)
     return members.takeError();

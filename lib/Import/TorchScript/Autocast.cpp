@@ -66,7 +66,6 @@ void GraphImporter::markAutocast(Operation *op) const {
   if (autocast.empty() || !autocast.back().isSet || isa<mp::ConstantOp>(op))
     return;
   const AutocastState &now = autocast.back();
-  op->setAttr("mp.autocast", now.enabled
-                                 ? Attribute(TypeAttr::get(now.dtype))
-                                 : BoolAttr::get(context, false));
+  op->setAttr("mp.autocast", now.enabled ? Attribute(TypeAttr::get(now.dtype))
+                                         : BoolAttr::get(context, false));
 }

@@ -57,8 +57,7 @@ static DenseElementsAttr makeElements(RankedTensorType type,
 }
 
 Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
-  mlir::Type element =
-      NodeContext::elementTypeOf(context, tensor.scalarType);
+  mlir::Type element = NodeContext::elementTypeOf(context, tensor.scalarType);
   auto opaque = [&](mlir::Type type) {
     return mp::OpaqueOp::create(builder, location, TypeRange(type),
                                 "torch::tensor", ValueRange(), 0)
@@ -74,11 +73,10 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
   for (int64_t dim : order)
     sizes.push_back(tensor.sizes[dim]);
   auto type = RankedTensorType::get(sizes, element);
-  int64_t width = isa<ComplexType>(element)
-                      ? 2 * cast<ComplexType>(element)
-                                .getElementType()
-                                .getIntOrFloatBitWidth()
-                      : element.getIntOrFloatBitWidth();
+  int64_t width = isa<ComplexType>(element) ? 2 * cast<ComplexType>(element)
+                                                      .getElementType()
+                                                      .getIntOrFloatBitWidth()
+                                            : element.getIntOrFloatBitWidth();
   int64_t length = countOf(sizes) * std::max<int64_t>(width / 8, 1);
   Attribute value;
   if (!tensor.bytes.empty() || length == 0) {
@@ -110,9 +108,9 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
     SmallVector<int64_t> inverse(order.size());
     for (auto [position, dim] : llvm::enumerate(order))
       inverse[dim] = position;
-    auto transpose = mp::TransposeOp::create(
-        builder, origin, getUnknownTensor(context), result,
-        builder.getDenseI64ArrayAttr(inverse));
+    auto transpose =
+        mp::TransposeOp::create(builder, origin, getUnknownTensor(context),
+                                result, builder.getDenseI64ArrayAttr(inverse));
     finish(transpose);
     result = transpose.getResult();
   }
@@ -172,8 +170,7 @@ Item GraphImporter::importConstant(const Constant &constant,
     if (!value) {
       // At the start of the function, so that every block can use it.
       OpBuilder::InsertionGuard guard(builder);
-      auto function =
-          *result.module->getOps<func::FuncOp>().begin();
+      auto function = *result.module->getOps<func::FuncOp>().begin();
       builder.setInsertionPointToStart(&function.getBody().front());
       value = importTensor(graph.tensors[constant.integer], location);
     }

@@ -76,11 +76,11 @@ public:
       return lhs.kind == rhs.kind && lhs.collection && rhs.collection &&
              lhs.collection->known && rhs.collection->known &&
              lhs.collection->items.size() == rhs.collection->items.size() &&
-             llvm::all_of(llvm::zip(lhs.collection->items,
-                                    rhs.collection->items),
-                          [](auto pair) {
-                            return match(std::get<0>(pair), std::get<1>(pair));
-                          });
+             llvm::all_of(
+                 llvm::zip(lhs.collection->items, rhs.collection->items),
+                 [](auto pair) {
+                   return match(std::get<0>(pair), std::get<1>(pair));
+                 });
     return isSame(lhs, rhs);
   }
 
@@ -106,9 +106,10 @@ public:
 };
 } // namespace
 
-GraphImporter::Body GraphImporter::importBody(
-    const JitBlock &block, ArrayRef<Item> arguments, TypeRange argumentTypes,
-    Location location, llvm::function_ref<void(Block &, Body &)> prepare) {
+GraphImporter::Body
+GraphImporter::importBody(const JitBlock &block, ArrayRef<Item> arguments,
+                          TypeRange argumentTypes, Location location,
+                          llvm::function_ref<void(Block &, Body &)> prepare) {
   OpBuilder::InsertionGuard guard(builder);
   Body body;
   Block *inner = builder.createBlock(body.region.get());
@@ -236,8 +237,8 @@ void GraphImporter::importIf(const Node &node) {
   }
   OperationState made(location, mp::IfOp::getOperationName());
   made.addOperands(predicate);
-  made.addTypes(SmallVector<mlir::Type>(leaves[0].size(),
-                                        getUnknownTensor(context)));
+  made.addTypes(
+      SmallVector<mlir::Type>(leaves[0].size(), getUnknownTensor(context)));
   for (int side : {0, 1}) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&bodies[side].block());
@@ -381,8 +382,7 @@ void GraphImporter::importLoop(const Node &node) {
     yielded.clear();
     std::vector<Item> arguments(block.arguments.size());
     Body body = importBody(
-        block, arguments, argumentTypes(), location,
-        [&](Block &inner, Body &) {
+        block, arguments, argumentTypes(), location, [&](Block &inner, Body &) {
           unsigned from = 2;
           ValueRange all = inner.getArguments();
           arguments[0] = Item::computed(Item::Kind::Int, all[0]);
@@ -392,8 +392,8 @@ void GraphImporter::importLoop(const Node &node) {
             state.write(root, all[from++]);
         });
     next = body.frozen.front();
-    regular = body.changes.collections.empty() &&
-              body.changes.attributes.empty();
+    regular =
+        body.changes.collections.empty() && body.changes.attributes.empty();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&body.block());
     for (auto [index, item] : llvm::enumerate(initial)) {
@@ -457,7 +457,8 @@ void GraphImporter::importLoop(const Node &node) {
     for (auto [index, output] : llvm::enumerate(node.outputs))
       set(node, index, unknownItem(graph.values[output].type, location));
     for (auto &[root, value] : last.changes.tensors)
-      state.write(root, valueOf(unknownItem({JitType::Kind::Tensor, {}}, location)));
+      state.write(root,
+                  valueOf(unknownItem({JitType::Kind::Tensor, {}}, location)));
     for (const std::shared_ptr<Collection> &owner : last.changes.owners) {
       state.touch(owner);
       owner->items.clear();
@@ -475,9 +476,8 @@ void GraphImporter::importLoop(const Node &node) {
   body = importOnce();
   for (TensorVariable *root : roots) {
     auto after = body->changes.tensors.find(root);
-    yielded.push_back(after == body->changes.tensors.end()
-                          ? root->value
-                          : after->second);
+    yielded.push_back(after == body->changes.tensors.end() ? root->value
+                                                           : after->second);
   }
   bool endless = start.isStatic() && next.isStatic() && next.integer;
   OperationState made(location, mp::LoopOp::getOperationName());

@@ -121,14 +121,15 @@ mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
         dims += (dims.empty() ? "" : "x") + std::to_string(size);
       sink.warn("input '" + name + "' is taken as " +
                 (dims.empty() ? "a scalar" : dims) +
-                ", as it was traced (--input-shape " + name + "=... for "
+                ", as it was traced (--input-shape " + name +
+                "=... for "
                 "another shape)");
       return RankedTensorType::get(traced->tracedSizes, element);
     }
   }
   if (!given) {
-    sink.warn("the shape of input '" + name +
-              "' is not known (--input-shape " + name + "=...)");
+    sink.warn("the shape of input '" + name + "' is not known (--input-shape " +
+              name + "=...)");
     return UnrankedTensorType::get(defaultFloat);
   }
   mlir::Type element = defaultFloat;
@@ -140,7 +141,8 @@ mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
   return RankedTensorType::get(dims, element);
 }
 
-void GraphImporter::collectInputNames(const JitType &type, const std::string &name,
+void GraphImporter::collectInputNames(const JitType &type,
+                                      const std::string &name,
                                       std::vector<std::string> &names) const {
   if (type.kind == JitType::Kind::Tuple)
     for (auto [index, element] : llvm::enumerate(type.elements))
@@ -165,8 +167,8 @@ Item GraphImporter::importInput(const JitType &type, const std::string &name,
   case JitType::Kind::Tuple: {
     std::vector<Item> members;
     for (auto [index, element] : llvm::enumerate(type.elements))
-      members.push_back(importInput(
-          element, name + "." + std::to_string(index), function));
+      members.push_back(
+          importInput(element, name + "." + std::to_string(index), function));
     return Item::tuple(std::move(members));
   }
   case JitType::Kind::Optional:
@@ -179,8 +181,7 @@ Item GraphImporter::importInput(const JitType &type, const std::string &name,
     std::vector<Item> members;
     while (findShape(options, name + "." + std::to_string(members.size())))
       members.push_back(importInput(type.elements.front(),
-                                    name + "." +
-                                        std::to_string(members.size()),
+                                    name + "." + std::to_string(members.size()),
                                     function));
     if (!members.empty())
       return Item::list(std::move(members));
@@ -248,8 +249,8 @@ void GraphImporter::run() {
   SmallVector<mlir::Value> outputs;
   for (auto [index, id] : llvm::enumerate(graph.body.results)) {
     bool single = graph.body.results.size() == 1;
-    returnItem(items[id],
-               single ? "output" : "output." + std::to_string(index), outputs);
+    returnItem(items[id], single ? "output" : "output." + std::to_string(index),
+               outputs);
   }
   SmallVector<DictionaryAttr> names;
   for (const std::string &name : result.outputs)
@@ -271,7 +272,8 @@ void GraphImporter::run() {
   Operation *module = *result.module;
   module->setAttr("mp.format", builder.getStringAttr("torchscript"));
   if (!autocastDevice.empty())
-    module->setAttr("mp.autocast_device", builder.getStringAttr(autocastDevice));
+    module->setAttr("mp.autocast_device",
+                    builder.getStringAttr(autocastDevice));
   module->setAttr("mp.nodes", builder.getI64IntegerAttr(result.coverage.ops));
   module->setAttr("mp.parameters",
                   builder.getI64IntegerAttr(result.parameters));

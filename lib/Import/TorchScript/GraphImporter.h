@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The parts of the importer, one file each: GraphImporter.cpp (function, inputs,
-// outputs), NodeImport.cpp (one node), ControlFlow.cpp (if, loop), Prims.cpp
-// (prim:: nodes), Scalars.cpp (Python's arithmetic), Constants.cpp (literals and
-// parameters), Autocast.cpp (autocast regions).
+// The parts of the importer, one file each: GraphImporter.cpp (function,
+// inputs, outputs), NodeImport.cpp (one node), ControlFlow.cpp (if, loop),
+// Prims.cpp (prim:: nodes), Scalars.cpp (Python's arithmetic), Constants.cpp
+// (literals and parameters), Autocast.cpp (autocast regions).
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,11 +129,11 @@ private:
   mlir::OpBuilder builder;
   ShapeFacts facts;
   State state;
-  std::vector<Item> items; ///< by ValueId
+  std::vector<Item> items;               ///< by ValueId
   std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
   std::vector<AutocastState> autocast;
   std::string autocastDevice; ///< of the first region; empty without any
-  mlir::Type defaultFloat; ///< what the parameters are, for open inputs
+  mlir::Type defaultFloat;    ///< what the parameters are, for open inputs
   std::string currentNode;
   std::string iteration; ///< `#3` in the fourth round of an unrolled loop
   unsigned trial = 0;    ///< above 0 nothing is counted

@@ -73,10 +73,10 @@ static void reportFailure(StringRef messages, int status, StringRef how,
                "the TorchScript reader did not survive this archive" +
                    (how.empty() ? Twine() : " (" + how + ")"));
   else
-    sink.error(ImportCode::HelperFailed, "",
-               "the TorchScript reader failed: " +
-                   (lines.empty() ? StringRef("it said nothing")
-                                  : lines.back()));
+    sink.error(
+        ImportCode::HelperFailed, "",
+        "the TorchScript reader failed: " +
+            (lines.empty() ? StringRef("it said nothing") : lines.back()));
 }
 
 void mpopt::importTorchScript(StringRef bytes, StringRef path,
@@ -112,7 +112,8 @@ void mpopt::importTorchScript(StringRef bytes, StringRef path,
   if (!options.method.empty())
     arguments.insert(arguments.end(), {"--method", options.method});
   for (const InputShape &shape : options.inputShapes)
-    arguments.insert(arguments.end(), {"--input-shape", printInputShape(shape)});
+    arguments.insert(arguments.end(),
+                     {"--input-shape", printInputShape(shape)});
   arguments.insert(arguments.end(), {"--", archive});
   SmallVector<StringRef> line(arguments.begin(), arguments.end());
   std::string how;

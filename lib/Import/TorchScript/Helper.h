@@ -15,9 +15,8 @@ namespace mpopt {
 /// Has mpopt-import-torchscript, beside the running executable, read the
 /// archive `bytes`, which came from `path` (empty: from no file).
 void importTorchScript(llvm::StringRef bytes, llvm::StringRef path,
-                       const ImportOptions &options,
-                       mlir::MLIRContext &context, ErrorSink &sink,
-                       ImportResult &result);
+                       const ImportOptions &options, mlir::MLIRContext &context,
+                       ErrorSink &sink, ImportResult &result);
 
 } // namespace mpopt
 

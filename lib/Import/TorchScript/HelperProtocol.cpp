@@ -26,8 +26,8 @@ void mpopt::torchscript::recordResult(ImportResult &result) {
   module->setAttr(
       kCoverage,
       builder.getDictionaryAttr(
-          {builder.getNamedAttr("modelled", builder.getI64IntegerAttr(
-                                                result.coverage.modelled)),
+          {builder.getNamedAttr(
+               "modelled", builder.getI64IntegerAttr(result.coverage.modelled)),
            builder.getNamedAttr("ops",
                                 builder.getI64IntegerAttr(result.coverage.ops)),
            builder.getNamedAttr("unmodelled",

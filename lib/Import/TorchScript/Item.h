@@ -102,9 +102,7 @@ struct Item {
   }
   /// Whether it is a number whose value is known.
   bool isStatic() const { return isNumber() && !dynamic; }
-  double number() const {
-    return kind == Kind::Float ? real : double(integer);
-  }
+  double number() const { return kind == Kind::Float ? real : double(integer); }
 
   static Item none() { return make(Kind::None); }
   static Item boolean(bool value) { return make(Kind::Bool, value); }

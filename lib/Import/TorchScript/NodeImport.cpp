@@ -34,18 +34,17 @@ Value GraphImporter::valueOf(const Item &item) {
   case Item::Kind::Float: {
     if (item.dynamic)
       return item.dynamic;
-    mlir::Type element = item.kind == Item::Kind::Float
-                             ? mlir::Type(builder.getF64Type())
-                         : item.kind == Item::Kind::Int
-                             ? mlir::Type(builder.getI64Type())
-                             : mlir::Type(builder.getI1Type());
+    mlir::Type element =
+        item.kind == Item::Kind::Float ? mlir::Type(builder.getF64Type())
+        : item.kind == Item::Kind::Int ? mlir::Type(builder.getI64Type())
+                                       : mlir::Type(builder.getI1Type());
     auto type = RankedTensorType::get({}, element);
     Attribute value = isa<FloatType>(element)
                           ? Attribute(builder.getFloatAttr(element, item.real))
                           : builder.getIntegerAttr(element, item.integer);
-    auto constant = mp::ConstantOp::create(builder, UnknownLoc::get(context),
-                                           type,
-                                           DenseElementsAttr::get(type, value));
+    auto constant =
+        mp::ConstantOp::create(builder, UnknownLoc::get(context), type,
+                               DenseElementsAttr::get(type, value));
     finish(constant);
     return constant.getResult();
   }
@@ -90,10 +89,9 @@ Item GraphImporter::unknownItem(const JitType &type, Location location) {
   }
   case JitType::Kind::List:
   case JitType::Kind::Dict: {
-    Item item = Item::collectionOf(type.kind == JitType::Kind::List
-                                       ? Item::Kind::List
-                                       : Item::Kind::Dict,
-                                   {});
+    Item item = Item::collectionOf(
+        type.kind == JitType::Kind::List ? Item::Kind::List : Item::Kind::Dict,
+        {});
     item.collection->known = false;
     return item;
   }
@@ -124,9 +122,9 @@ void GraphImporter::writeTensor(TensorVariable *variable, Value value) {
   // The write reached the base in a way that has no counterpart.
   TensorVariable *root = State::rootOf(variable);
   Value before = root->value;
-  auto opaque =
-      mp::OpaqueOp::create(builder, value.getLoc(), TypeRange(before.getType()),
-                           "torch::write_to_view", ValueRange{before, value}, 0);
+  auto opaque = mp::OpaqueOp::create(
+      builder, value.getLoc(), TypeRange(before.getType()),
+      "torch::write_to_view", ValueRange{before, value}, 0);
   sink.warn("'" + currentNode +
             "' writes to a view in a way that is not followed");
   state.write(root, opaque->getResult(0));
@@ -146,10 +144,9 @@ bool GraphImporter::isOp(const Node &node) const {
            (type.kind == JitType::Kind::List && !type.elements.empty() &&
             type.elements.front().kind == JitType::Kind::Tensor);
   };
-  return llvm::any_of(node.outputs,
-                      [&](ValueId id) {
-                        return holdsTensor(graph.values[id].type);
-                      }) ||
+  return llvm::any_of(
+             node.outputs,
+             [&](ValueId id) { return holdsTensor(graph.values[id].type); }) ||
          llvm::is_contained(node.writes, true);
 }
 
@@ -268,7 +265,7 @@ void GraphImporter::makeOpaque(const Node &node) {
     } else {
       Item::Kind kind = type.kind == JitType::Kind::Int    ? Item::Kind::Int
                         : type.kind == JitType::Kind::Bool ? Item::Kind::Bool
-                                                        : Item::Kind::Float;
+                                                           : Item::Kind::Float;
       set(node, index, Item::computed(kind, value));
     }
   }

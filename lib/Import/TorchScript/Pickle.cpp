@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The opcodes are those of torch/csrc/jit/serialization/unpickler.cpp; their
-// meaning is Python's pickletools. Of every value only what it holds is kept, to
-// find how deep values nest: LibTorch reads and frees them by recursion. A list
-// can grow after it was put into another one, so the depth is known at the end.
+// meaning is Python's pickletools. Of every value only what it holds is kept,
+// to find how deep values nest: LibTorch reads and frees them by recursion. A
+// list can grow after it was put into another one, so the depth is known at the
+// end.
 //
 //===----------------------------------------------------------------------===//
 

@@ -51,7 +51,9 @@ bool GraphImporter::importPrim(const Node &node) {
   StringRef op = node.op;
   if (!op.consume_front("prim::"))
     return false;
-  auto input = [&](unsigned index) -> Item & { return items[node.inputs[index]]; };
+  auto input = [&](unsigned index) -> Item & {
+    return items[node.inputs[index]];
+  };
   auto inputs = [&] {
     std::vector<Item> all;
     for (ValueId id : node.inputs)
@@ -60,7 +62,8 @@ bool GraphImporter::importPrim(const Node &node) {
   };
   auto unknown = [&] {
     for (auto [index, output] : llvm::enumerate(node.outputs))
-      set(node, index, unknownItem(graph.values[output].type, locationOf(node)));
+      set(node, index,
+          unknownItem(graph.values[output].type, locationOf(node)));
     return true;
   };
   if (op == "Constant") {
@@ -217,7 +220,8 @@ bool GraphImporter::importContainer(const Node &node) {
   };
   auto unknown = [&] {
     for (auto [index, output] : llvm::enumerate(node.outputs))
-      set(node, index, unknownItem(graph.values[output].type, locationOf(node)));
+      set(node, index,
+          unknownItem(graph.values[output].type, locationOf(node)));
     return true;
   };
   auto forget = [&] {
@@ -229,8 +233,7 @@ bool GraphImporter::importContainer(const Node &node) {
   if (op == "len") {
     if (!collection.known)
       return unknown();
-    set(node, 0,
-        Item::integerOf(collection.items.size() / (isDict ? 2 : 1)));
+    set(node, 0, Item::integerOf(collection.items.size() / (isDict ? 2 : 1)));
     return true;
   }
   if (isDict) {
@@ -342,7 +345,8 @@ bool GraphImporter::importContainer(const Node &node) {
     if (!collection.known)
       return unknown();
     int64_t size = collection.items.size();
-    auto bound = [&](unsigned index, int64_t otherwise) -> std::optional<int64_t> {
+    auto bound = [&](unsigned index,
+                     int64_t otherwise) -> std::optional<int64_t> {
       if (node.inputs.size() <= index || input(index).isNone())
         return otherwise;
       if (!input(index).isStatic())
@@ -351,9 +355,8 @@ bool GraphImporter::importContainer(const Node &node) {
       return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
     };
     std::optional<int64_t> begin = bound(1, 0), end = bound(2, size);
-    int64_t step = node.inputs.size() > 3 && input(3).isStatic()
-                       ? input(3).integer
-                       : 1;
+    int64_t step =
+        node.inputs.size() > 3 && input(3).isStatic() ? input(3).integer : 1;
     if (!begin || !end || step <= 0)
       return unknown();
     std::vector<Item> members;
@@ -397,11 +400,11 @@ bool GraphImporter::importContainer(const Node &node) {
     bool found = llvm::any_of(collection.items, [&](const Item &member) {
       return isSame(member, input(1));
     });
-    bool decided = collection.known &&
-                   (found || llvm::all_of(collection.items, [](const Item &member) {
-                      return member.isStatic() ||
-                             member.kind == Item::Kind::String;
-                    }));
+    bool decided =
+        collection.known &&
+        (found || llvm::all_of(collection.items, [](const Item &member) {
+           return member.isStatic() || member.kind == Item::Kind::String;
+         }));
     if (!decided)
       return unknown();
     set(node, 0, Item::boolean(found));

@@ -163,7 +163,7 @@ static std::optional<Item> binary(StringRef op, const Item &lhs,
   bool bothBool = lhs.kind == Kind::Bool && rhs.kind == Kind::Bool;
   if (bothBool && (op == "__and__" || op == "__or__" || op == "__xor__")) {
     bool a = lhs.integer, b = rhs.integer;
-    return Item::boolean(op == "__and__" ? a && b
+    return Item::boolean(op == "__and__"  ? a && b
                          : op == "__or__" ? a || b
                                           : a != b);
   }
@@ -252,8 +252,8 @@ bool GraphImporter::importScalar(const Node &node) {
   if (op == "is_grad_enabled" || op == "is_autocast_enabled" ||
       op == "is_autocast_cpu_enabled") {
     // Gradients are on unless a program says otherwise.
-    bool inRegion = !autocast.empty() && autocast.back().isSet &&
-                    autocast.back().enabled;
+    bool inRegion =
+        !autocast.empty() && autocast.back().isSet && autocast.back().enabled;
     set(node, 0, Item::boolean(op == "is_grad_enabled" || inRegion));
     return true;
   }
@@ -272,15 +272,14 @@ bool GraphImporter::importScalar(const Node &node) {
   Item lhs = items[node.inputs[0]];
   Item rhs = node.inputs.size() > 1 ? items[node.inputs[1]] : Item();
   auto give = [&](std::optional<Item> item) {
-    set(node, 0,
-        item ? *item : unknownItem(resultType, locationOf(node)));
+    set(node, 0, item ? *item : unknownItem(resultType, locationOf(node)));
     return true;
   };
   if (op == "__is__" || op == "__isnot__") {
     if (lhs.kind == Kind::Unknown || rhs.kind == Kind::Unknown)
       return give(std::nullopt);
-    bool same = lhs.isNone() == rhs.isNone() &&
-                (lhs.isNone() || isSame(lhs, rhs));
+    bool same =
+        lhs.isNone() == rhs.isNone() && (lhs.isNone() || isSame(lhs, rhs));
     return give(Item::boolean(same == (op == "__is__")));
   }
   if (op == "format" || op == "str") {
@@ -351,9 +350,9 @@ bool GraphImporter::importScalar(const Node &node) {
       return give(std::nullopt);
     auto keep = [&](Operation *made) { finish(made); };
     Location location = locationOf(node);
-    Value scaled = makeDynamic("mul", valueOf(lhs),
-                               valueOf(items[node.inputs[2]]), builder,
-                               location, keep);
+    Value scaled =
+        makeDynamic("mul", valueOf(lhs), valueOf(items[node.inputs[2]]),
+                    builder, location, keep);
     return give(Item::computed(
         Kind::Int, makeDynamic("add", scaled, valueOf(items[node.inputs[1]]),
                                builder, location, keep)));
@@ -396,9 +395,8 @@ bool GraphImporter::importScalar(const Node &node) {
   if (op == "Int" || op == "Float" || op == "Bool" || op == "ScalarImplicit") {
     mlir::Type element = op == "Int"     ? mlir::Type(builder.getI64Type())
                          : op == "Float" ? mlir::Type(builder.getF64Type())
-                         : op == "Bool"
-                             ? mlir::Type(builder.getI1Type())
-                             : getElementType(lhs.dynamic);
+                         : op == "Bool"  ? mlir::Type(builder.getI1Type())
+                                         : getElementType(lhs.dynamic);
     auto made = mp::CastOp::create(
         builder, location, RankedTensorType::get({}, element), lhs.dynamic,
         mp::CastOrigin::Model, false, StringAttr());
@@ -420,11 +418,11 @@ bool GraphImporter::importScalar(const Node &node) {
   }
   if (!result)
     return give(std::nullopt);
-  Item item = Item::computed(
-      resultType.kind == JitType::Kind::Bool    ? Kind::Bool
-      : resultType.kind == JitType::Kind::Float ? Kind::Float
-                                             : Kind::Int,
-      result);
+  Item item =
+      Item::computed(resultType.kind == JitType::Kind::Bool    ? Kind::Bool
+                     : resultType.kind == JitType::Kind::Float ? Kind::Float
+                                                               : Kind::Int,
+                     result);
   // Known after all: a product with 0, or an element that inference followed.
   if (item.kind != Kind::Float)
     if (auto known = facts.constants(result); known && known->size() == 1) {

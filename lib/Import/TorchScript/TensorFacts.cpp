@@ -62,14 +62,13 @@ bool GraphImporter::importTensorFact(const Node &node) {
         return Item::integerOf((*shape)[*axis]);
       dim = *axis;
     }
-    auto sizes = mp::ShapeOp::create(builder, location,
-                                     getUnknownTensor(context), value, 0,
-                                     IntegerAttr());
+    auto sizes = mp::ShapeOp::create(
+        builder, location, getUnknownTensor(context), value, 0, IntegerAttr());
     finish(sizes);
     Value index = valueOf(Item::integerOf(dim));
-    auto picked = mp::GatherOp::create(builder, location,
-                                       getUnknownTensor(context),
-                                       sizes.getResult(), index, 0);
+    auto picked =
+        mp::GatherOp::create(builder, location, getUnknownTensor(context),
+                             sizes.getResult(), index, 0);
     finish(picked);
     return Item::computed(Kind::Int, picked.getResult());
   };
@@ -101,8 +100,8 @@ bool GraphImporter::importTensorFact(const Node &node) {
     Value value = tensor();
     if (std::optional<int64_t> count = getNumElements(getShape(value)))
       return giveKnown(count);
-    auto size = mp::SizeOp::create(builder, location, getUnknownTensor(context),
-                                   value);
+    auto size =
+        mp::SizeOp::create(builder, location, getUnknownTensor(context), value);
     finish(size);
     return give(Item::computed(Kind::Int, size.getResult()));
   }
@@ -142,17 +141,16 @@ bool GraphImporter::importTensorFact(const Node &node) {
       op == "is_nonzero") {
     Value value = tensor();
     mlir::Type element = getElementType(value);
-    Kind kind = op == "Bool" || op == "is_nonzero"         ? Kind::Bool
-                : op == "Int" || op == "IntImplicit"       ? Kind::Int
-                : op == "Float" || op == "FloatImplicit"   ? Kind::Float
-                : isa<FloatType>(element)                  ? Kind::Float
-                : element.isSignlessInteger(1)             ? Kind::Bool
-                                                           : Kind::Int;
+    Kind kind = op == "Bool" || op == "is_nonzero"       ? Kind::Bool
+                : op == "Int" || op == "IntImplicit"     ? Kind::Int
+                : op == "Float" || op == "FloatImplicit" ? Kind::Float
+                : isa<FloatType>(element)                ? Kind::Float
+                : element.isSignlessInteger(1)           ? Kind::Bool
+                                                         : Kind::Int;
     if (auto known = facts.constants(value);
         known && known->size() == 1 && kind != Kind::Float)
-      return giveKnown(kind == Kind::Bool ? known->front() != 0
-                                          : known->front(),
-                       kind);
+      return giveKnown(
+          kind == Kind::Bool ? known->front() != 0 : known->front(), kind);
     mlir::Type wanted = kind == Kind::Float  ? mlir::Type(builder.getF64Type())
                         : kind == Kind::Bool ? mlir::Type(builder.getI1Type())
                                              : mlir::Type(builder.getI64Type());

@@ -27,7 +27,8 @@ void addRange(FindingBuilder &finding, mlir::Value value,
 
 /// Where the magnitude of `value` comes from: the operand of the largest
 /// magnitude is followed back to the constant or input where growth begins; of
-/// many steps the first, the last and the three largest. `likely`: by the estimate, else by the bounds.
+/// many steps the first, the last and the three largest. `likely`: by the
+/// estimate, else by the bounds.
 void addGrowth(FindingBuilder &finding, mlir::Value value,
                const RangeAnalysis &ranges, bool likely);
 

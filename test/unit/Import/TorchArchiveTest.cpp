@@ -30,18 +30,27 @@ TEST(Pickle, PlainValuesPass) {
   EXPECT_EQ(judge("\x80\x02N."), "");
   EXPECT_EQ(judge("\x80\x02]q"s + '\0' + "(K\x01K\x02" + "e."), "");
   EXPECT_EQ(judge("\x80\x02}(X\x01" + string(3, '\0') + "aK\x01" + "u."), "");
-  EXPECT_EQ(judge("\x80\x02" "ctorch._utils\n_rebuild_tensor_v2\nq" +
+  EXPECT_EQ(judge("\x80\x02"
+                  "ctorch._utils\n_rebuild_tensor_v2\nq" +
                   string(1, '\0') + ")R."),
             "");
 }
 
 TEST(Pickle, UnknownGlobalsAreRefused) {
-  EXPECT_NE(judge("\x80\x02" "cos\nsystem\n.").find("'os.system'"),
+  EXPECT_NE(judge("\x80\x02"
+                  "cos\nsystem\n.")
+                .find("'os.system'"),
             string::npos);
-  EXPECT_NE(judge("\x80\x02" "cbuiltins\neval\n."), "");
+  EXPECT_NE(judge("\x80\x02"
+                  "cbuiltins\neval\n."),
+            "");
   // A name that only looks like one of ours.
-  EXPECT_NE(judge("\x80\x02" "ctorch\nload\n."), "");
-  EXPECT_NE(judge("\x80\x02" "ctorch.jit._pickle\nos\n."), "");
+  EXPECT_NE(judge("\x80\x02"
+                  "ctorch\nload\n."),
+            "");
+  EXPECT_NE(judge("\x80\x02"
+                  "ctorch.jit._pickle\nos\n."),
+            "");
 }
 
 TEST(Pickle, UnknownOpcodesAreRefused) {
@@ -53,9 +62,15 @@ TEST(Pickle, UnknownOpcodesAreRefused) {
 TEST(Pickle, DamagedOnesAreRefused) {
   EXPECT_NE(judge(""), "");
   EXPECT_NE(judge("\x80\x02"), "");
-  EXPECT_NE(judge("\x80\x02X\xff\xff\xff\xff" "a."), "");
-  EXPECT_NE(judge("\x80\x02" "R."), "");
-  EXPECT_NE(judge("\x80\x02" "e."), "");
+  EXPECT_NE(judge("\x80\x02X\xff\xff\xff\xff"
+                  "a."),
+            "");
+  EXPECT_NE(judge("\x80\x02"
+                  "R."),
+            "");
+  EXPECT_NE(judge("\x80\x02"
+                  "e."),
+            "");
   EXPECT_NE(judge("\x80\x02(a."), "");
   EXPECT_NE(judge("\x80\x02h\x05."), "");
   EXPECT_NE(judge(string("\x80\x02j") + string(4, '\xff') + "."), "");
@@ -97,7 +112,9 @@ TEST(Pickle, NestingThroughTheMemoIsSeen) {
 }
 
 TEST(Pickle, CirclesAreRefused) {
-  EXPECT_NE(judge("\x80\x02]q\x01h\x01" "a.").find("holds itself"),
+  EXPECT_NE(judge("\x80\x02]q\x01h\x01"
+                  "a.")
+                .find("holds itself"),
             string::npos);
 }
 

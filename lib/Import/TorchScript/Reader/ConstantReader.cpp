@@ -21,10 +21,14 @@ static bool unpackConv(const c10::IValue &value,
                        std::vector<c10::IValue> &members) {
   auto packed = value.toCustomClass<ConvPackedParamsBase<Dims>>();
   auto [weight, bias] = packed->unpack();
-  members = {weight, bias,
-             packed->stride().vec(),         packed->padding().vec(),
-             packed->output_padding().vec(), packed->dilation().vec(),
-             packed->groups(),               packed->transpose()};
+  members = {weight,
+             bias,
+             packed->stride().vec(),
+             packed->padding().vec(),
+             packed->output_padding().vec(),
+             packed->dilation().vec(),
+             packed->groups(),
+             packed->transpose()};
   return true;
 }
 
@@ -50,7 +54,8 @@ Constant ConstantReader::read(const c10::IValue &value, const std::string &path,
   Constant result;
   auto add = [&](const c10::IValue &element) {
     std::string name =
-        path.empty() ? path : path + "." + std::to_string(result.elements.size());
+        path.empty() ? path
+                     : path + "." + std::to_string(result.elements.size());
     result.elements.push_back(read(element, name));
   };
   if (value.isNone())
@@ -102,8 +107,7 @@ Constant ConstantReader::read(const c10::IValue &value, const std::string &path,
       return result;
     }
     result.kind = Constant::Kind::Object;
-    result.string =
-        path.empty() ? value.type()->repr_str() : path;
+    result.string = path.empty() ? value.type()->repr_str() : path;
   } else {
     result.kind = Constant::Kind::Object;
     result.string = value.tagKind();
@@ -165,9 +169,9 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   } else if (tensor.numel() && !tensor.is_meta()) {
     // What the reader left out of memory is still in the file.
     if (offset >= 0)
-      tensor = at::from_blob(const_cast<char *>(archive.bytes() + offset),
-                             tensor.sizes(), tensor.strides(),
-                             tensor.scalar_type());
+      tensor =
+          at::from_blob(const_cast<char *>(archive.bytes() + offset),
+                        tensor.sizes(), tensor.strides(), tensor.scalar_type());
     result.bytes = copyElements(tensor);
   }
   result.strides = tensor.strides().vec();

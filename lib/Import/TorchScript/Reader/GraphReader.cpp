@@ -40,8 +40,9 @@ JitType mpopt::torchscript::convertType(const c10::TypePtr &type) {
   case c10::TypeKind::NoneType:
     return {Kind::None, {}};
   case c10::TypeKind::OptionalType:
-    return {Kind::Optional,
-            {convertType(type->castRaw<c10::OptionalType>()->getElementType())}};
+    return {
+        Kind::Optional,
+        {convertType(type->castRaw<c10::OptionalType>()->getElementType())}};
   case c10::TypeKind::ListType:
     return {Kind::List,
             {convertType(type->castRaw<c10::ListType>()->getElementType())}};
@@ -193,8 +194,8 @@ Node GraphReader::readNode(const jit::Node &node) {
     readAttributes(node, result);
   }
   if (node.kind() == c10::prim::CreateObject)
-    result.attributes["class"] = {Constant::Kind::String, 0, 0, 0,
-                                  node.output()->type()->repr_str(), {}};
+    result.attributes["class"] = {
+        Constant::Kind::String, 0, 0, 0, node.output()->type()->repr_str(), {}};
   for (const jit::Value *output : node.outputs())
     result.outputs.push_back(idOf(output));
   for (const jit::Block *block : node.blocks())

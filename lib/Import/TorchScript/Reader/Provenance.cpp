@@ -21,11 +21,11 @@ using namespace mpopt::torchscript;
 
 /// Lines inside PyTorch itself say what was called, not who called it.
 static bool isTorchFile(const std::string &file) {
-  for (const char *part : {"/torch/nn/", "\\torch\\nn\\", "/torch/jit/",
-                           "\\torch\\jit\\", "/torch/functional.py",
-                           "\\torch\\functional.py", "/torch/_tensor.py",
-                           "/torch/amp/", "/torch/overrides.py",
-                           "/torch/_jit_internal.py", "__torch__/"})
+  for (const char *part :
+       {"/torch/nn/", "\\torch\\nn\\", "/torch/jit/", "\\torch\\jit\\",
+        "/torch/functional.py", "\\torch\\functional.py", "/torch/_tensor.py",
+        "/torch/amp/", "/torch/overrides.py", "/torch/_jit_internal.py",
+        "__torch__/"})
     if (file.find(part) != std::string::npos)
       return true;
   return false;

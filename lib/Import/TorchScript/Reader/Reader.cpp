@@ -9,8 +9,8 @@
 
 #include "GraphReader.h"
 
-#include <torch/csrc/jit/passes/inliner.h>
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 #include <torch/version.h>
@@ -45,8 +45,9 @@ static void readMethod(const jit::Module &module, const std::string &name,
                              (known.empty() ? "" : " (it has " + known + ")"));
   }
   graph.method = name;
-  graph.modelClass = module.type()->name() ? module.type()->name()->qualifiedName()
-                                           : std::string();
+  graph.modelClass = module.type()->name()
+                         ? module.type()->name()->qualifiedName()
+                         : std::string();
   graph.training = module.is_training();
   std::shared_ptr<jit::Graph> source = method->graph()->copy();
   jit::Inline(*source);
@@ -60,8 +61,8 @@ static void readMethod(const jit::Module &module, const std::string &name,
 
 /// torch.jit.save keeps the shapes of the inputs that a module was traced with:
 /// a dictionary from methods to lists of tensors without data.
-static void
-readTracedInputs(const std::shared_ptr<MappedArchive> &archive, Graph &graph) {
+static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
+                             Graph &graph) {
   try {
     caffe2::serialize::PyTorchStreamReader reader(archive);
     if (!reader.hasRecord("traced_inputs.pkl"))
@@ -97,7 +98,8 @@ bool mpopt::torchscript::readArchive(
     for (auto [begin, end] : weights)
       ranges.push_back({begin, end});
     auto archive = std::make_shared<MappedArchive>(path, std::move(ranges));
-    jit::Module module = jit::load(archive, at::kCPU, /*load_debug_files=*/true);
+    jit::Module module =
+        jit::load(archive, at::kCPU, /*load_debug_files=*/true);
     readMethod(module, method, *archive, graph);
     readTracedInputs(archive, graph);
     return true;
