@@ -168,7 +168,7 @@ AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
   bool known = true;
   for (int64_t size : sizes) {
     known &= size >= 0;
-    total += size;
+    total += std::max<int64_t>(size, 0); // an open dim is the least number
   }
   size_t outside = countGroups(dims);
   bool keep = known && total > 0 && outside * total <= limit;

@@ -120,15 +120,25 @@ TEST(Text, ShowsFoldsFixesAndCounts) {
   EXPECT_THAT(text, Not(HasSubstr("\033")));
 }
 
-TEST(Text, CapsLongLists) {
+static std::string listAlphabet(Severity severity) {
   ModelReport report;
   for (char letter = 'a'; letter <= 'z'; ++letter)
-    report.findings.push_back(
-        makeFinding(std::string(1, letter), Severity::Note));
-  std::string text = getText(report);
+    report.findings.push_back(makeFinding(std::string(1, letter), severity));
+  return getText(report);
+}
+
+TEST(Text, CapsLongLists) {
+  std::string text = listAlphabet(Severity::Warning);
   EXPECT_THAT(text, HasSubstr("--> h (Add"));
   EXPECT_THAT(text, Not(HasSubstr("--> i (Add")));
   EXPECT_THAT(text, HasSubstr("and 18 more (--format json lists all)"));
+}
+
+TEST(Text, CapsNotesSooner) {
+  std::string text = listAlphabet(Severity::Note);
+  EXPECT_THAT(text, HasSubstr("--> c (Add"));
+  EXPECT_THAT(text, Not(HasSubstr("--> d (Add")));
+  EXPECT_THAT(text, HasSubstr("and 23 more (--format json lists all)"));
 }
 
 TEST(Text, SaysWhatIsCommonOnce) {
