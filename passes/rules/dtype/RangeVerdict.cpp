@@ -194,7 +194,9 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   if (danger.kind == RangeVerdict::Confirmed)
     return danger;
   Value value = result->getResult(0);
-  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  if (!format)
+    return {}; // a norm of what an unknown op gives
   if (isNeverZero(kind))
     if (std::optional<double> share = FlushedShares(ranges).of(value);
         share && *share >= 0.5)
@@ -203,7 +205,7 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   if (!isSafe(kind, members, ranges))
     return {};
   double units = getUnits(kind, members, ranges);
-  double error = units * std::ldexp(1.0, -int(format.digits));
+  double error = units * std::ldexp(1.0, -int(format->digits));
   if (!(error <= tolerance))
     return {};
   Value input = members.front()->getOperand(0);

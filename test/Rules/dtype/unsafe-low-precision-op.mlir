@@ -122,3 +122,16 @@ module attributes {mp.policy = "pytorch-cuda", mp.thresholds = {"unsafe-op-error
     return
   }
 }
+
+// -----
+
+// Nothing is known of what the norm gives, not even its dtype: ranges say
+// nothing about it.
+module attributes {mp.precision = "as-is", mp.policy = "pytorch-cuda-2.14"} {
+  func.func @unknown(%x: tensor<4x8xf32>, %s: tensor<8xf16>) {
+    %0 = mp.opaque "com.acme::Mystery"(%x) : (tensor<4x8xf32>) -> tensor<*x!mp.unknown>
+    // expected-remark @below {{layer_norm computes in f16, which pytorch-cuda-2.14 keeps in f32: safe only where the kernel keeps its sums in f32 [MP101 certain]}}
+    %1 = mp.layer_norm %0 scale %s {mp.category = "fp32"} : (tensor<*x!mp.unknown>, tensor<8xf16>) -> tensor<*x!mp.unknown>
+    return
+  }
+}
