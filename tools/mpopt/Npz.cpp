@@ -8,7 +8,7 @@
 // An .npz file is a zip archive of .npy files (numpy.lib.format). Read: members
 // that are stored, as numpy.savez writes them, and deflated ones, as
 // savez_compressed does; little-endian bool, integer and float arrays in format
-// versions 1 to 3. Not read: zip64, encrypted members, object arrays.
+// versions 1 to 3. Not read: encrypted members, object arrays.
 //
 // Arrays that are written column by column (`fortran_order`) are read as well.
 //
@@ -17,6 +17,7 @@
 #include "Npz.h"
 
 #include "mpopt/Support/InputFile.h"
+#include "mpopt/Support/ZipFile.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
@@ -25,7 +26,6 @@
 
 #include <cmath>
 #include <map>
-#include <zlib.h>
 
 using namespace mpopt;
 using llvm::Error;
@@ -36,12 +36,6 @@ using llvm::support::endian::read16le;
 using llvm::support::endian::read32le;
 
 namespace {
-struct Member {
-  uint16_t method;
-  uint32_t packed, size;
-  StringRef bytes;
-};
-
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> values; // row-major
@@ -52,62 +46,17 @@ static Error fail(const Twine &text) {
   return llvm::createStringError(text.str());
 }
 
-// Signatures and offsets: PKWARE's APPNOTE.TXT, 4.3.7, 4.3.12 and 4.3.16.
-static Expected<std::map<std::string, Member>> readDirectory(StringRef zip) {
-  auto damaged = [] { return fail("is not an .npz archive"); };
-  size_t end = zip.rfind(StringRef("PK\5\6", 4));
-  if (end == StringRef::npos || zip.size() - end < 22)
-    return damaged();
-  unsigned entries = read16le(zip.data() + end + 10);
-  size_t at = read32le(zip.data() + end + 16);
-  std::map<std::string, Member> members;
-  for (unsigned i = 0; i < entries; ++i) {
-    if (at > zip.size() || zip.size() - at < 46 ||
-        !zip.substr(at).starts_with(StringRef("PK\1\2", 4)))
-      return damaged();
-    const char *entry = zip.data() + at;
-    Member member{
-        read16le(entry + 10), read32le(entry + 20), read32le(entry + 24), {}};
-    size_t name = read16le(entry + 28);
-    size_t local = read32le(entry + 42);
-    if (zip.size() - at - 46 < name || local > zip.size() ||
-        zip.size() - local < 30)
-      return damaged();
-    const char *header = zip.data() + local;
-    size_t data = local + 30 + read16le(header + 26) + read16le(header + 28);
-    if (data > zip.size() || zip.size() - data < member.packed)
-      return damaged();
-    member.bytes = zip.substr(data, member.packed);
-    members[std::string(entry + 46, name)] = member;
-    at += 46 + name + read16le(entry + 30) + read16le(entry + 32);
+// The members by name.
+static Expected<std::map<std::string, ZipMember>> readMembers(StringRef zip) {
+  Expected<std::vector<ZipMember>> directory = readZipDirectory(zip);
+  if (!directory) {
+    llvm::consumeError(directory.takeError());
+    return fail("is not an .npz archive");
   }
+  std::map<std::string, ZipMember> members;
+  for (ZipMember &member : *directory)
+    members[member.name] = std::move(member);
   return members;
-}
-
-static Expected<std::string> unpack(const Member &member) {
-  if (member.method == 0)
-    return member.bytes.str();
-  if (member.method != 8)
-    return fail("has a member in a compression that is not read");
-  // Deflate packs at most 1032 to 1: a larger claim is a damaged header.
-  if (member.size / 1032 > member.packed)
-    return fail("is damaged");
-  std::string out(member.size, '\0');
-  z_stream stream = {};
-  // A negative window size means no zlib header, as in zip files.
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-    return fail("cannot be unpacked");
-  stream.next_in =
-      reinterpret_cast<Bytef *>(const_cast<char *>(member.bytes.data()));
-  stream.avail_in = member.bytes.size();
-  stream.next_out = reinterpret_cast<Bytef *>(out.data());
-  stream.avail_out = out.size();
-  int status = inflate(&stream, Z_FINISH);
-  bool whole = status == Z_STREAM_END && stream.avail_out == 0;
-  inflateEnd(&stream);
-  if (!whole)
-    return fail("is damaged");
-  return out;
 }
 
 template <typename T> static double readAs(const char *bytes) {
@@ -293,11 +242,12 @@ static NpzRange makeSample(const Array &sample) {
 }
 
 static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
-  Expected<std::map<std::string, Member>> members = readDirectory(zip);
+  Expected<std::map<std::string, ZipMember>> members = readMembers(zip);
   if (!members)
     return members.takeError();
   auto read = [&](StringRef name) -> Expected<Array> {
-    Expected<std::string> bytes = unpack(members->at(name.str() + ".npy"));
+    Expected<std::string> bytes =
+        unpackZipMember(members->at(name.str() + ".npy"));
     if (!bytes)
       return bytes.takeError();
     return readArray(*bytes, name);
