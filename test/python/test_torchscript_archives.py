@@ -109,7 +109,9 @@ class TestArchive:
 
     def test_source_lines(self):
         done = run("--emit-mlir", FOLDER / "tchrs-foo3-loop.pt")
-        assert b"create_jit_models.py\":48:" in done.stdout
+        # The loop, the condition in it, and what the condition guards.
+        for place in (b"47:9", b"48:13", b"48:28"):
+            assert b"create_jit_models.py\":" + place in done.stdout
 
 
 def rewritten(path, tmp_path, change, compression=zipfile.ZIP_STORED):
@@ -213,3 +215,42 @@ def test_other_files_of_pytorch(tmp_path):
     path = tmp_path / "model.pt"
     path.write_bytes(state_dict())
     refused(run("--check", path), "no graph")
+
+
+SOURCE = """import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return torch.exp(y)
+"""
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_findings_show_the_users_line(tmp_path, monkeypatch, traced):
+    torch = pytest.importorskip("torch")
+    (tmp_path / "usersnet.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    import importlib
+    import sys
+    sys.modules.pop("usersnet", None)
+    net = importlib.import_module("usersnet").Net()
+    module = torch.jit.trace(net, torch.ones(2, 8)) if traced else torch.jit.script(net)
+    path = tmp_path / "net.pt"
+    torch.jit.save(module, str(path))
+    options = ["--precision", "fp16", "--fail-on", "never", "--input-shape", "x=2x8",
+               "--input", "x=-1000:1000"]
+    report = json.loads(run("--check", path, "--format", "json", *options).stdout)
+    [finding] = [f for f in report["findings"] if f["rule"] == "MP207"]
+    exp = SOURCE.splitlines().index("        return torch.exp(y)") + 1
+    assert finding["location"]["line"] == exp
+    assert finding["location"]["file"].endswith("usersnet.py")
+    assert {cause["location"]["line"] for cause in finding["cause"]
+            if cause["op"]} == {exp}
+    text = run("--check", path, *options).stdout.decode()
+    assert f"{exp} | return torch.exp(y)" in text

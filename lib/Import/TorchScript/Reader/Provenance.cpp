@@ -41,7 +41,7 @@ static SourceLine convert(torch::jit::SourceRange range) {
   SourceLine result;
   if (auto place = range.file_line_col()) {
     result.file = std::get<0>(*place);
-    result.line = int(std::get<1>(*place)) + 1;
+    result.line = int(std::get<1>(*place)); // counted from 1, columns from 0
     result.column = int(std::get<2>(*place)) + 1;
   }
   return result;
