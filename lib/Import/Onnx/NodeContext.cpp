@@ -11,8 +11,6 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
-#include "mpopt/Dialect/Ops/CoreOps.h"
-
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::onnx_import;
@@ -45,24 +43,4 @@ NodeContext::attrOrInput(StringRef name, unsigned index) const {
   if (std::optional<int64_t> single = findInt(name))
     return SmallVector<int64_t>{*single};
   return constantInts(index);
-}
-
-Value NodeContext::makeScalar(double value, Type elementType) {
-  auto type = RankedTensorType::get({}, elementType);
-  Attribute element;
-  if (isa<FloatType>(elementType))
-    element = opBuilder.getFloatAttr(elementType, value);
-  else
-    element = opBuilder.getIntegerAttr(elementType, int64_t(value));
-  return makeTyped<mp::ConstantOp>({type},
-                                   DenseElementsAttr::get(type, element))
-      .getResult();
-}
-
-Value NodeContext::makeInts(ArrayRef<int64_t> values) {
-  auto type =
-      RankedTensorType::get({int64_t(values.size())}, opBuilder.getI64Type());
-  return makeTyped<mp::ConstantOp>({type},
-                                   DenseIntElementsAttr::get(type, values))
-      .getResult();
 }

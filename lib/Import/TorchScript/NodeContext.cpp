@@ -81,26 +81,6 @@ Type NodeContext::findElementType(StringRef input) const {
   return dtype ? elementTypeOf(context(), *dtype) : Type();
 }
 
-Value NodeContext::makeScalar(double value, Type elementType) {
-  auto type = RankedTensorType::get({}, elementType);
-  Attribute element;
-  if (isa<FloatType>(elementType))
-    element = opBuilder.getFloatAttr(elementType, value);
-  else
-    element = opBuilder.getIntegerAttr(elementType, int64_t(value));
-  return makeTyped<mp::ConstantOp>({type},
-                                   DenseElementsAttr::get(type, element))
-      .getResult();
-}
-
-Value NodeContext::makeInts(ArrayRef<int64_t> values) {
-  auto type =
-      RankedTensorType::get({int64_t(values.size())}, opBuilder.getI64Type());
-  return makeTyped<mp::ConstantOp>({type},
-                                   DenseIntElementsAttr::get(type, values))
-      .getResult();
-}
-
 Value NodeContext::cast(Value value, Type elementType, bool promotion) {
   if (getElementType(value) == elementType)
     return value;

@@ -13,10 +13,8 @@
 #ifndef MPOPT_IMPORT_ONNX_LOWERING_H
 #define MPOPT_IMPORT_ONNX_LOWERING_H
 
-#include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/ShapeFacts.h"
+#include "mpopt/Import/OpMaker.h"
 
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/Region.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
@@ -27,15 +25,8 @@ namespace mpopt::onnx_import {
 
 /// One node being lowered. Operands and attributes are read here, ops are made
 /// here, and every output that the node has is set before the lowering returns.
-class NodeContext {
+class NodeContext : public OpMaker {
 public:
-  virtual ~NodeContext() = default;
-
-  mlir::OpBuilder &builder() { return opBuilder; }
-  mlir::Location loc() const { return location; }
-  mlir::MLIRContext *context() const { return opBuilder.getContext(); }
-  const ShapeFacts &facts() const { return shapeFacts; }
-
   /// `Gemm`, `com.microsoft`, the version of that domain the model imports.
   virtual llvm::StringRef type() const = 0;
   virtual llvm::StringRef domain() const = 0;
@@ -107,33 +98,6 @@ public:
   /// attribute such as Cast's `to`); null if there is none.
   virtual mlir::Type elementTypeOf(int64_t dtype) const = 0;
 
-  /// Makes an op with one result, with inferred type. Arguments are those of
-  /// the op's builder after the result type.
-  template <typename OpT, typename... Args> mlir::Value make(Args &&...args) {
-    return makeTyped<OpT>({getUnknownTensor(context())},
-                          std::forward<Args>(args)...)
-        ->getResult(0);
-  }
-
-  /// The same with the given result types, which inference refines: for several
-  /// results, or where the dtype is not in the operands (mp.cast).
-  template <typename OpT, typename... Args>
-  OpT makeTyped(mlir::TypeRange types, Args &&...args) {
-    auto op =
-        OpT::create(opBuilder, location, types, std::forward<Args>(args)...);
-    finish(op);
-    return op;
-  }
-
-  /// `count` results of unknown type, for makeTyped.
-  llvm::SmallVector<mlir::Type> unknownTypes(unsigned count) const {
-    return llvm::SmallVector<mlir::Type>(count, getUnknownTensor(context()));
-  }
-
-  /// A rank-0 or given-shape constant of `elementType`.
-  mlir::Value makeScalar(double value, mlir::Type elementType);
-  mlir::Value makeInts(llvm::ArrayRef<int64_t> values);
-
   /// Imports the graph attribute `name` into `region`. Its block gets one
   /// argument of each type and ends in `mp.yield` of the graph's outputs. Outer
   /// values are captured by use.
@@ -153,16 +117,7 @@ public:
   virtual llvm::LogicalResult error(const llvm::Twine &reason) = 0;
 
 protected:
-  NodeContext(mlir::OpBuilder &opBuilder, mlir::Location location,
-              ShapeFacts &shapeFacts)
-      : opBuilder(opBuilder), location(location), shapeFacts(shapeFacts) {}
-
-  /// Infers the types of a new op.
-  virtual void finish(mlir::Operation *op) = 0;
-
-  mlir::OpBuilder &opBuilder;
-  mlir::Location location;
-  ShapeFacts &shapeFacts;
+  using OpMaker::OpMaker;
 };
 
 using Lowering = llvm::LogicalResult (*)(NodeContext &);

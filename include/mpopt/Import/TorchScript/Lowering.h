@@ -13,10 +13,8 @@
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_LOWERING_H
 #define MPOPT_IMPORT_TORCHSCRIPT_LOWERING_H
 
-#include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/ShapeFacts.h"
+#include "mpopt/Import/OpMaker.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 
@@ -39,15 +37,8 @@ struct TensorView {
 /// name that the op's schema gives them (`dim`, `weight`), so that overloads
 /// share a lowering; an input that the schema lacks or that is None is absent.
 /// `hx.1` is the second member of the list or tuple `hx`.
-class NodeContext {
+class NodeContext : public OpMaker {
 public:
-  virtual ~NodeContext() = default;
-
-  mlir::OpBuilder &builder() { return opBuilder; }
-  mlir::Location loc() const { return location; }
-  mlir::MLIRContext *context() const { return opBuilder.getContext(); }
-  const ShapeFacts &facts() const { return shapeFacts; }
-
   /// The op without namespace and without the `_` of an in-place form (`add`),
   /// and its overload (`Scalar`).
   virtual llvm::StringRef name() const = 0;
@@ -111,29 +102,6 @@ public:
   /// The one that the input `dtype` names; null if absent.
   mlir::Type findElementType(llvm::StringRef input = "dtype") const;
 
-  /// Makes an op with one result, with inferred type. Arguments are those of
-  /// the op's builder after the result type.
-  template <typename OpT, typename... Args> mlir::Value make(Args &&...args) {
-    return makeTyped<OpT>({getUnknownTensor(context())},
-                          std::forward<Args>(args)...)
-        ->getResult(0);
-  }
-  /// The same with the given result types, which inference refines: for several
-  /// results, or where the dtype is not in the operands (mp.cast).
-  template <typename OpT, typename... Args>
-  OpT makeTyped(mlir::TypeRange types, Args &&...args) {
-    auto op =
-        OpT::create(opBuilder, location, types, std::forward<Args>(args)...);
-    finish(op);
-    return op;
-  }
-  llvm::SmallVector<mlir::Type> unknownTypes(unsigned count) const {
-    return llvm::SmallVector<mlir::Type>(count, getUnknownTensor(context()));
-  }
-
-  /// A rank-0 constant.
-  mlir::Value makeScalar(double value, mlir::Type elementType);
-  mlir::Value makeInts(llvm::ArrayRef<int64_t> values);
   /// `value` as `elementType`; itself if it has that type. `promotion` marks a
   /// cast that type promotion does, not the user.
   mlir::Value cast(mlir::Value value, mlir::Type elementType,
@@ -180,16 +148,7 @@ public:
   virtual llvm::LogicalResult error(const llvm::Twine &reason) = 0;
 
 protected:
-  NodeContext(mlir::OpBuilder &opBuilder, mlir::Location location,
-              ShapeFacts &shapeFacts)
-      : opBuilder(opBuilder), location(location), shapeFacts(shapeFacts) {}
-
-  /// Infers the types of a new op.
-  virtual void finish(mlir::Operation *op) = 0;
-
-  mlir::OpBuilder &opBuilder;
-  mlir::Location location;
-  ShapeFacts &shapeFacts;
+  using OpMaker::OpMaker;
 };
 
 using Lowering = llvm::LogicalResult (*)(NodeContext &);

@@ -7,8 +7,6 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
-#include "Bodies.h"
-
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Dialect/TypeJoin.h"
@@ -36,7 +34,7 @@ static LogicalResult importInto(NodeContext &ctx, Operation *op, StringRef name,
 }
 
 static LogicalResult finishOutputs(NodeContext &ctx, Operation *op) {
-  inferAgain(ctx, op);
+  ctx.finish(op); // with its bodies
   for (OpResult result : op->getResults())
     ctx.setOutput(result.getResultNumber(), result);
   return success();

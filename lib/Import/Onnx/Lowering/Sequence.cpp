@@ -7,7 +7,6 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
-#include "Bodies.h"
 #include "Inputs.h"
 
 #include "mpopt/Dialect/Ops/SequenceOps.h"
@@ -77,7 +76,7 @@ static LogicalResult lowerMap(NodeContext &ctx) {
     op->erase();
     return failure();
   }
-  inferAgain(ctx, op);
+  ctx.finish(op); // with its bodies
   for (OpResult result : op->getResults())
     ctx.setOutput(result.getResultNumber(), result);
   return success();

@@ -22,14 +22,6 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::torchscript;
 
-template <typename OpT> static LogicalResult lowerPlain(NodeContext &context) {
-  Value input = context.tensor("self");
-  if (!input)
-    return context.unsupported();
-  context.setOutput(0, context.make<OpT>(input));
-  return success();
-}
-
 /// An op with one number that the model gives, or `otherwise`.
 template <typename OpT>
 static LogicalResult makeWithNumber(NodeContext &context, StringRef name,
@@ -252,11 +244,11 @@ static LogicalResult lowerSafeSoftmax(NodeContext &context) {
 }
 
 void mpopt::torchscript::registerActivation(LoweringRegistry &registry) {
-  registry.add("relu", lowerPlain<mp::ReluOp>);
-  registry.add("relu6", lowerPlain<mp::Relu6Op>);
-  registry.add("hardswish", lowerPlain<mp::HardSwishOp>);
-  registry.add("log_sigmoid", lowerPlain<mp::LogSigmoidOp>);
-  registry.add("mish", lowerPlain<mp::MishOp>);
+  registry.add("relu", lowerUnary<mp::ReluOp>);
+  registry.add("relu6", lowerUnary<mp::Relu6Op>);
+  registry.add("hardswish", lowerUnary<mp::HardSwishOp>);
+  registry.add("log_sigmoid", lowerUnary<mp::LogSigmoidOp>);
+  registry.add("mish", lowerUnary<mp::MishOp>);
   registry.add("hardtanh", lowerHardTanh);
   registry.add("leaky_relu", lowerLeakyRelu);
   registry.add("hardsigmoid", lowerHardSigmoid);

@@ -34,6 +34,15 @@ mlir::Type widenForNumbers(NodeContext &context,
 mlir::Value narrowBack(NodeContext &context, mlir::Value value,
                        mlir::Type element);
 
+/// One operand, `self`; the result is what the op infers from it.
+template <typename OpT> llvm::LogicalResult lowerUnary(NodeContext &context) {
+  mlir::Value input = context.tensor("self");
+  if (!input)
+    return context.unsupported();
+  context.setOutput(0, context.make<OpT>(input));
+  return llvm::success();
+}
+
 /// A rank-0 constant of the dtype of `like`; null if that is not known or
 /// complex.
 mlir::Value constantLike(NodeContext &context, double value, mlir::Value like);

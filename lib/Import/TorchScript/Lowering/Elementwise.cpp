@@ -24,15 +24,6 @@ using namespace mpopt::torchscript;
 // One operand
 //===----------------------------------------------------------------------===//
 
-/// The result has the operand's dtype.
-template <typename OpT> static LogicalResult lowerUnary(NodeContext &context) {
-  Value input = context.tensor("self");
-  if (!input)
-    return context.unsupported();
-  context.setOutput(0, context.make<OpT>(input));
-  return success();
-}
-
 /// Integers become floats first.
 template <typename OpT> static LogicalResult lowerFloat(NodeContext &context) {
   Value input = context.tensor("self");
