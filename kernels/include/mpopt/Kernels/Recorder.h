@@ -1,0 +1,107 @@
+//===- Recorder.h - Collects the records of a process in a file --*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain C, exported by libmpopt_record.so, which the op libraries of all
+// runtimes and the Python package share: so one process has one recorder a
+// ledger and writes one file for it. Every function may be called from any
+// thread.
+//
+// A recorder never stops the model: where its file cannot be written it says so
+// once on stderr and goes on in memory.
+//
+// Environment, read when a recorder is opened:
+//   MPOPT_RECORD         path pattern of the file (default "mpopt-%p.mprec");
+//                        %p process id, %h host name, %l the ledger's first 8
+//                        hex digits, %% a percent sign
+//   MPOPT_PROBE_PERIOD   record every n-th call of a probe (default 1)
+//   MPOPT_PROBE_DISABLE  set and not "0": start disabled
+//   MPOPT_FLUSH_MS       milliseconds between writes of the file (default 250)
+//   MPOPT_THREADS        threads for large tensors (default: all)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_RECORDER_H
+#define MPOPT_KERNELS_RECORDER_H
+
+#include "mpopt/Kernels/Statistics.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mpopt_recorder mpopt_recorder;
+
+typedef struct mpopt_recorder_status {
+  uint64_t probes;  // that were seen
+  uint64_t calls;   // recorded
+  uint64_t skipped; // by period or while disabled
+  uint64_t flushes; // writes of the file
+  uint64_t bytes;   // of the file
+  int32_t error;    // errno of the first failed write, 0 if none
+  int32_t enabled;
+  uint32_t period;
+  uint32_t reserved;
+  char path[1024]; // of the file; empty if there is none
+} mpopt_recorder_status;
+
+/// The process's recorder for a ledger, made at the first call and shared
+/// afterwards (close it as often). `pattern` null: MPOPT_RECORD. `ledger` is
+/// the SHA-256 of the ledger file's bytes, null: zeros. `runtime` names who
+/// records
+/// ("onnxruntime 1.31.1"), null: empty. The first caller's pattern and runtime
+/// count. Null only without memory.
+mpopt_recorder *mpopt_recorder_open(const char *pattern,
+                                    const uint8_t ledger[32],
+                                    const char *runtime);
+
+/// From now on calls belong to this step; without it a probe's step is the
+/// number of its earlier calls, skipped ones included.
+void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step);
+void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled);
+/// Record the steps that are multiples of `period` (0 counts as 1).
+void mpopt_recorder_set_period(mpopt_recorder *recorder, uint32_t period);
+
+/// One call of a probe: counts it, and records the tensor if it is its turn.
+void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t probe,
+                            uint32_t kind, const mpopt_tensor *tensor,
+                            const mpopt_parallel *parallel);
+
+/// Adds a record made elsewhere (a device, another recorder). `channels` has
+/// record->channels entries or is null. False if it is malformed.
+int mpopt_recorder_merge(mpopt_recorder *recorder, const mpopt_record *record,
+                         const mpopt_channel_range *channels);
+
+/// A copy of a probe's record as it is now; false if the probe was not seen.
+/// `channels` null, or room for `room` entries.
+int mpopt_recorder_read(mpopt_recorder *recorder, uint32_t probe, uint32_t kind,
+                        mpopt_record *record, mpopt_channel_range *channels,
+                        uint32_t room);
+
+/// Called before each flush, so that a device's slab can be merged in.
+/// `collect` null removes it.
+void mpopt_recorder_on_flush(mpopt_recorder *recorder,
+                             void (*collect)(void *data), void *data);
+
+/// Writes what changed. 0 or an errno. Happens by itself every MPOPT_FLUSH_MS
+/// while probes run, at once when a probe first sees NaN or Inf, and at exit.
+int mpopt_recorder_flush(mpopt_recorder *recorder);
+
+/// Gives one mpopt_recorder_open back; the last one flushes and ends the file.
+int mpopt_recorder_close(mpopt_recorder *recorder);
+
+void mpopt_recorder_get_status(mpopt_recorder *recorder,
+                               mpopt_recorder_status *status);
+
+/// The open recorders, at most `room` of them; returns how many there are.
+size_t mpopt_recorder_all(mpopt_recorder **recorders, size_t room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // MPOPT_KERNELS_RECORDER_H

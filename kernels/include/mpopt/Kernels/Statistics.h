@@ -1,0 +1,67 @@
+//===- Statistics.h - Statistics of one tensor on the CPU --------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain C. One pass over a tensor in memory. The result does not depend on the
+// number of threads or on the instruction set, sums included.
+//
+// Sums: the elements in logical (row-major) order are cut into blocks of 4096.
+// In a block, element i is added to the double accumulator i mod 16, the
+// sixteen are folded pairwise (l with l+8, l+4, l+2, l+1), and the block's sum
+// goes into the record's exact accumulator. So a sum is off by at most 260 *
+// 2^-53 times the sum of the magnitudes; squares are formed in double.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_STATISTICS_H
+#define MPOPT_KERNELS_STATISTICS_H
+
+#include "mpopt/Kernels/Record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// A tensor in memory; any alignment.
+typedef struct mpopt_tensor {
+  const void *data;
+  uint32_t dtype; // mpopt_dtype
+  uint32_t rank;
+  const int64_t *dims;
+  const int64_t *strides; // in elements; null: contiguous, row-major
+  int32_t channel_axis;   // ranges per index of this axis; -1: none
+  uint32_t reserved;
+} mpopt_tensor;
+
+/// Runs task(data, i) for every i in [0, count) and returns when all are done.
+typedef void (*mpopt_parallel_for)(void *pool, size_t count,
+                                   void (*task)(void *data, size_t index),
+                                   void *data);
+
+/// Null fields: the library's own threads, as many as MPOPT_THREADS or the
+/// processor has.
+typedef struct mpopt_parallel {
+  mpopt_parallel_for run;
+  void *pool;
+  uint32_t threads;
+} mpopt_parallel;
+
+/// Adds one call's tensor at `step` to `record` (mpopt_record_init first).
+/// `channels` has room for record->channels entries, or is null. False if the
+/// tensor is malformed (negative extents, null data with elements).
+int mpopt_record_observe(mpopt_record *record, mpopt_channel_range *channels,
+                         const mpopt_tensor *tensor, uint64_t step,
+                         const mpopt_parallel *parallel);
+
+/// "avx2" or "portable"; MPOPT_ISA=portable forces the latter.
+const char *mpopt_statistics_isa(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // MPOPT_KERNELS_STATISTICS_H
