@@ -7,12 +7,9 @@
 
 #include "mpopt/Analysis/InputRanges.h"
 
+#include "mpopt/Analysis/IndexSpace.h"
 #include "mpopt/Analysis/Names.h"
 
-#include "mpopt/Dialect/ConstantSupport.h"
-#include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/IndexingOps.h"
-#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Transfer/TransferContext.h"
 
@@ -21,81 +18,10 @@
 using namespace mlir;
 using namespace mpopt;
 
-namespace {
-/// The smallest thing that an input indexes, since all of them must accept it.
-struct Indexed {
-  int64_t size = 0;
-  /// Whether indices may count from the end.
-  bool negative = false;
-  std::string what;
-
-  void follow(Value input);
-
-private:
-  void take(int64_t size, bool negative, const Twine &what);
-  void takeAxis(Value table, int64_t axis, bool negative);
-};
-} // namespace
-
-void Indexed::take(int64_t newSize, bool isNegative, const Twine &text) {
-  if (newSize <= 0 || (size && newSize >= size))
-    return;
-  size = newSize;
-  negative = isNegative;
-  what = text.str();
-}
-
-void Indexed::takeAxis(Value table, int64_t axis, bool isNegative) {
-  MaybeShape shape = getShape(table);
-  if (!shape)
-    return;
-  std::optional<int64_t> normal = normalizeAxis(axis, shape->size());
-  if (!normal)
-    return;
-  std::string name = getTensorName(table);
-  int64_t count = (*shape)[*normal];
-  take(count, isNegative,
-       "picks one of " + Twine(count) +
-           (*normal == 0 && shape->size() == 2 ? " rows" : " slices") +
-           (name.empty() ? "" : " of " + name));
-}
-
-void Indexed::follow(Value input) {
-  for (OpOperand &use : input.getUses()) {
-    Operation *user = use.getOwner();
-    unsigned operand = use.getOperandNumber();
-    if (auto gather = dyn_cast<mp::GatherOp>(user)) {
-      if (operand == 1)
-        takeAxis(gather.getInput(), gather.getAxis(), true);
-    } else if (auto elements = dyn_cast<mp::GatherElementsOp>(user)) {
-      if (operand == 1)
-        takeAxis(elements.getInput(), elements.getAxis(), true);
-    } else if (auto embedding = dyn_cast<mp::EmbeddingOp>(user)) {
-      if (operand == 1)
-        takeAxis(embedding.getTable(), 0, false);
-    } else if (auto oneHot = dyn_cast<mp::OneHotOp>(user)) {
-      std::optional<double> depth =
-          operand == 0 ? getSplatConstant(oneHot.getDepth()) : std::nullopt;
-      if (depth)
-        take(int64_t(*depth), true,
-             "one-hot of depth " + Twine(int64_t(*depth)));
-    } else if (operand == 0 && (isa<mp::CastOp>(user) || isViewLike(user)) &&
-               user->getNumResults() == 1 &&
-               isa<IntegerType>(getElementType(user->getResult(0)))) {
-      follow(user->getResult(0));
-    }
-  }
-}
-
 IntegerInput mpopt::describeInteger(BlockArgument input) {
-  Indexed indexed;
-  indexed.follow(input);
-  if (indexed.size) {
-    double last = double(indexed.size - 1);
-    return {{indexed.negative ? -double(indexed.size) : 0, last},
-            Interval{0, last},
-            indexed.what};
-  }
+  if (std::optional<IndexSpace> space = findIndexSpace(input))
+    return {space->allowed, Interval{0, double(space->size - 1)},
+            std::move(space->what)};
   auto type = cast<IntegerType>(getElementType(input));
   AbstractValue all = TransferContext::anything(input);
   Interval range = {all.cell(0).lo, all.cell(0).hi};

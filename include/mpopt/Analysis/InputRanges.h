@@ -23,7 +23,7 @@ struct IntegerInput {
   /// What one expects to be given, uniformly; nothing where the input may count
   /// anything.
   std::optional<Interval> expected;
-  /// `picks from the 30522 rows of 'w'`, `all of i64`.
+  /// `picks one of 30522 rows of w`, `is one of 10 classes`, `all of i64`.
   std::string why;
 };
 
