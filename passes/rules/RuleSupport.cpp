@@ -26,7 +26,10 @@ OpRef mpopt::getOpRef(Operation *op) {
   StringRef type = getNodeType(op);
   if (type.empty())
     type = op->getName().getStringRef();
-  return {getOpName(op), type.str(), getScope(op).str()};
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  StringRef kind =
+      idiom ? idiom.getKind().getValue() : op->getName().stripDialect();
+  return {getOpName(op), type.str(), getScope(op).str(), kind.str()};
 }
 
 std::optional<SourceLine> mpopt::getSource(Operation *op) {
