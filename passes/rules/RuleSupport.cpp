@@ -9,6 +9,7 @@
 
 #include "mpopt/Analysis/Fingerprint.h"
 #include "mpopt/Analysis/Names.h"
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
