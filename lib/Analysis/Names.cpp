@@ -61,6 +61,11 @@ std::string mpopt::getOpName(Operation *op) {
   return (name.empty() ? op->getName().getStringRef() : name).str();
 }
 
+std::string mpopt::getOpType(Operation *op) {
+  StringRef type = getNodeType(op);
+  return (type.empty() ? op->getName().getStringRef() : type).str();
+}
+
 std::string mpopt::getInputName(BlockArgument input) {
   std::string name = getValueName(input).str();
   return name.empty() ? "arg" + std::to_string(input.getArgNumber()) : name;

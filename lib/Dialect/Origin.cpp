@@ -40,6 +40,24 @@ Location mpopt::withValues(Location location, ArrayRef<StringRef> values) {
                     cast<FusedLoc>(location).getLocations().front());
 }
 
+// A NameLoc around the file's line. TorchScript's and ONNX's names alone never
+// make one.
+Location mpopt::withModule(Location source, StringRef module) {
+  return module.empty()
+             ? source
+             : NameLoc::get(StringAttr::get(source.getContext(), module),
+                            source);
+}
+
+static StringRef getModule(Operation *op) {
+  if (!getOrigin(op->getLoc()))
+    return {};
+  for (Location part : cast<FusedLoc>(op->getLoc()).getLocations())
+    if (auto name = dyn_cast<NameLoc>(part))
+      return name.getName();
+  return {};
+}
+
 StringRef mpopt::getNodeName(Operation *op) {
   mp::OriginAttr origin = getOrigin(op->getLoc());
   return origin ? origin.getNode().getValue() : StringRef();
@@ -53,6 +71,13 @@ StringRef mpopt::getNodeType(Operation *op) {
 StringRef mpopt::getScope(Operation *op) {
   mp::OriginAttr origin = getOrigin(op->getLoc());
   return origin ? origin.getScope().getValue() : StringRef();
+}
+
+std::string mpopt::getScopeText(Operation *op) {
+  StringRef scope = getScope(op), module = getModule(op);
+  if (scope.empty() || module.empty())
+    return (scope.empty() ? module : scope).str();
+  return (scope + "/" + module).str();
 }
 
 StringRef mpopt::getValueName(Value value) {

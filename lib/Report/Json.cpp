@@ -66,7 +66,6 @@ static void writeFinding(OStream &json, const Finding &finding) {
     attribute(json, "name", finding.op.name);
     attribute(json, "type", finding.op.type);
     attribute(json, "scope", finding.op.scope);
-    attribute(json, "kind", finding.op.kind);
   });
   attribute(json, "tensor", finding.tensor);
   json.attribute("dtype", finding.dtype);
@@ -97,8 +96,25 @@ static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("fingerprint", finding.fingerprint);
 }
 
-static void writeReport(OStream &json, const ModelReport &report,
-                        StringRef version) {
+void mpopt::writeAssumptions(OStream &json,
+                             llvm::ArrayRef<Assumption> assumptions) {
+  json.attributeArray("assumptions", [&] {
+    for (const Assumption &assumption : assumptions)
+      json.object([&] {
+        attribute(json, "input", assumption.input);
+        json.attribute("lo", jsonNumber(assumption.bound.lo));
+        json.attribute("hi", jsonNumber(assumption.bound.hi));
+        json.attribute("mean", jsonNumber(assumption.mean));
+        json.attribute("std", jsonNumber(assumption.std));
+        json.attribute("source", assumption.source);
+        if (!assumption.why.empty())
+          attribute(json, "why", assumption.why);
+      });
+  });
+}
+
+void mpopt::writeReportFields(OStream &json, const ModelReport &report,
+                              StringRef version) {
   json.attribute("schema", "mpopt-report/1");
   json.attributeObject("tool", [&] {
     json.attribute("name", "mpopt");
@@ -118,19 +134,7 @@ static void writeReport(OStream &json, const ModelReport &report,
       attribute(json, "name", report.target);
       attribute(json, "summary", report.targetSummary);
     });
-  json.attributeArray("assumptions", [&] {
-    for (const Assumption &assumption : report.assumptions)
-      json.object([&] {
-        attribute(json, "input", assumption.input);
-        json.attribute("lo", jsonNumber(assumption.bound.lo));
-        json.attribute("hi", jsonNumber(assumption.bound.hi));
-        json.attribute("mean", jsonNumber(assumption.mean));
-        json.attribute("std", jsonNumber(assumption.std));
-        json.attribute("source", assumption.source);
-        if (!assumption.why.empty())
-          attribute(json, "why", assumption.why);
-      });
-  });
+  writeAssumptions(json, report.assumptions);
   json.attributeObject("coverage", [&] {
     json.attribute("ops", report.ops);
     json.attribute("modelled", report.modelled);
@@ -190,13 +194,13 @@ void mpopt::writeJson(llvm::raw_ostream &os,
                       StringRef version) {
   OStream json(os, /*IndentSize=*/2);
   if (!several) {
-    json.object([&] { writeReport(json, reports.front(), version); });
+    json.object([&] { writeReportFields(json, reports.front(), version); });
   } else {
     json.object([&] {
       json.attribute("schema", "mpopt-reports/1");
       json.attributeArray("reports", [&] {
         for (const ModelReport &report : reports)
-          json.object([&] { writeReport(json, report, version); });
+          json.object([&] { writeReportFields(json, report, version); });
       });
     });
   }

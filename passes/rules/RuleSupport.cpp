@@ -9,7 +9,6 @@
 
 #include "mpopt/Analysis/Fingerprint.h"
 #include "mpopt/Analysis/Names.h"
-#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
@@ -24,13 +23,7 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 OpRef mpopt::getOpRef(Operation *op) {
-  StringRef type = getNodeType(op);
-  if (type.empty())
-    type = op->getName().getStringRef();
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  StringRef kind =
-      idiom ? idiom.getKind().getValue() : op->getName().stripDialect();
-  return {getOpName(op), type.str(), getScope(op).str(), kind.str()};
+  return {getOpName(op), getOpType(op), getScopeText(op)};
 }
 
 std::optional<SourceLine> mpopt::getSource(Operation *op) {

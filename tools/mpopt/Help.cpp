@@ -18,6 +18,9 @@ void mpopt::printHelp(llvm::raw_ostream &os) {
 
 usage:
   mpopt --check MODEL... [options]   judge models (ONNX, or mp IR; - is stdin)
+  mpopt --instrument MODEL -o OUT    the model with probes, and the ledger
+                                     OUT.probes.json (takes the options below)
+  mpopt --strip OUT -o MODEL         the original, byte for byte
   mpopt --emit-mlir MODEL            the imported mp IR
   mpopt --list-rules                 all rules and their settings
   mpopt --explain RULE               what a rule finds, why, what to do
@@ -58,6 +61,13 @@ what is written:
   --keep-fp32 FILE         the ops to keep in FP32, as JSON, or for converters:
                            *.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime),
                            *.occ.json (onnxconverter-common)
+
+what is probed:
+  --probe WHICH            findings (default: what findings are about, and what
+                           is not proved finite), all, or a regular expression
+                           on names of tensors and ops
+  --probe-with HOW         op (default: a custom op) or outputs (standard ops,
+                           whose results become outputs)
 
   --jobs N                 threads (default: all)
   --version, --help

@@ -7,6 +7,7 @@
 
 #include "Check.h"
 #include "EmitMlir.h"
+#include "Instrument.h"
 #include "Options.h"
 #include "Output.h"
 #include "Signals.h"
@@ -48,6 +49,10 @@ static int run(const Options &options) {
     return emitMlir(options);
   case Action::Check:
     return check(options);
+  case Action::Instrument:
+    return instrument(options);
+  case Action::Strip:
+    return strip(options);
   }
   llvm_unreachable("unknown action");
 }

@@ -76,6 +76,7 @@ private:
   Error checkJudging();
   Error checkRules();
   Error checkReporting();
+  Error checkProbing();
 
   const CommandLine &line;
   Options options;
@@ -96,6 +97,8 @@ Error Validator::checkAction() {
     options.action = action;
   };
   take(line.check, "--check", Action::Check);
+  take(line.instrument, "--instrument", Action::Instrument);
+  take(line.strip, "--strip", Action::Strip);
   take(line.emitMlir, "--emit-mlir", Action::EmitMlir);
   take(line.listRules, "--list-rules", Action::ListRules);
   take(line.explain.getNumOccurrences() > 0, "--explain", Action::Explain);
@@ -116,17 +119,10 @@ Error Validator::refuseLaterReleases() {
   auto refuse = [](const Twine &what) {
     return fail(what + " comes in a later release");
   };
-  if (line.instrument)
-    return refuse("--instrument");
-  if (line.strip)
-    return refuse("--strip");
   if (line.confirm.getNumOccurrences())
     return refuse("--confirm");
   if (line.ledger.getNumOccurrences())
     return fail("--ledger goes with --confirm, which comes in a later release");
-  if (line.probe.getNumOccurrences() || line.probeWith.getNumOccurrences())
-    return fail("--probe and --probe-with go with --instrument, which comes in "
-                "a later release");
   if (line.precision == "fp8")
     return refuse("--precision fp8");
   for (StringRef format : {"sarif", "github", "markdown", "html"})
@@ -135,10 +131,24 @@ Error Validator::refuseLaterReleases() {
   return Error::success();
 }
 
+static StringRef getActionName(Action action) {
+  switch (action) {
+  case Action::Instrument:
+    return "--instrument";
+  case Action::Strip:
+    return "--strip";
+  case Action::EmitMlir:
+    return "--emit-mlir";
+  default:
+    return "--check";
+  }
+}
+
 Error Validator::checkModels() {
   options.models.assign(line.models.begin(), line.models.end());
   bool needsModel =
-      options.action == Action::Check || options.action == Action::EmitMlir;
+      options.action == Action::Check || options.action == Action::Instrument ||
+      options.action == Action::Strip || options.action == Action::EmitMlir;
   if (!needsModel) {
     if (!options.models.empty())
       return fail("'" + options.models.front() +
@@ -151,8 +161,8 @@ Error Validator::checkModels() {
     return fail("standard input can be read only once");
   if (options.models.size() == 1)
     return Error::success();
-  if (options.action == Action::EmitMlir)
-    return fail("--emit-mlir takes one model");
+  if (options.action != Action::Check)
+    return fail(getActionName(options.action) + " takes one model");
   if (!line.dumpRanges.empty())
     return fail("--dump-ranges takes one model");
   if (!line.keepFp32.empty())
@@ -253,6 +263,34 @@ Error Validator::checkReporting() {
   return Error::success();
 }
 
+Error Validator::checkProbing() {
+  bool instruments = options.action == Action::Instrument;
+  if (!instruments &&
+      (line.probe.getNumOccurrences() || line.probeWith.getNumOccurrences()))
+    return fail("--probe and --probe-with go with --instrument");
+  if (instruments || options.action == Action::Strip)
+    if (options.output == "-")
+      return fail(getActionName(options.action) + " needs -o OUT");
+  if (!instruments)
+    return Error::success();
+  if (options.models.front() == "-")
+    return fail("--instrument needs a file, not standard input");
+  if (line.probe.getNumOccurrences()) {
+    Expected<ProbeSelection> probes = ProbeSelection::parse(line.probe);
+    if (!probes)
+      return fail("--probe: " + llvm::toString(probes.takeError()));
+    options.probes = std::move(*probes);
+  }
+  if (line.probeWith.getNumOccurrences()) {
+    if (line.probeWith != "op" && line.probeWith != "outputs")
+      return fail("--probe-with: '" + line.probeWith +
+                  "' is not op or outputs");
+    if (line.probeWith == "outputs")
+      options.probeWith = ProbeWith::Outputs;
+  }
+  return Error::success();
+}
+
 Expected<Options> Validator::run() {
   if (line.help || line.helpShort || line.version) {
     options.action = line.version ? Action::Version : Action::Help;
@@ -261,7 +299,8 @@ Expected<Options> Validator::run() {
   // What comes later is said first, whatever else is wrong.
   for (auto step : {&Validator::refuseLaterReleases, &Validator::checkAction,
                     &Validator::checkModels, &Validator::checkJudging,
-                    &Validator::checkRules, &Validator::checkReporting})
+                    &Validator::checkRules, &Validator::checkReporting,
+                    &Validator::checkProbing})
     if (Error error = (this->*step)())
       return error;
   return std::move(options);

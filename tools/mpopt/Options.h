@@ -15,6 +15,8 @@
 #include "Npz.h"
 
 #include "mpopt/Import/Import.h"
+#include "mpopt/Instrument/Onnx.h"
+#include "mpopt/Instrument/Plan.h"
 #include "mpopt/Report/Finding.h"
 #include "mpopt/Report/RuleTable.h"
 
@@ -27,7 +29,16 @@
 
 namespace mpopt {
 
-enum class Action { Check, EmitMlir, Explain, ListRules, Version, Help };
+enum class Action {
+  Check,
+  Instrument,
+  Strip,
+  EmitMlir,
+  Explain,
+  ListRules,
+  Version,
+  Help
+};
 enum class OutputFormat { Text, Json };
 
 /// What `--input` says about one input.
@@ -66,6 +77,10 @@ struct Options {
   std::string rangesFile;
   std::string keepFile;
   bool safeInput = false;
+
+  // Probing.
+  ProbeSelection probes;
+  ProbeWith probeWith = ProbeWith::Op;
 };
 
 /// The error is one line.

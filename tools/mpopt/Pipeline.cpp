@@ -63,21 +63,21 @@ static void addRule(const RuleInfo &rule, OpPassManager &passes) {
 
 namespace {
 // By hand, since a callback is no option of a textual pipeline.
-class DumpRanges : public PassWrapper<DumpRanges, OperationPass<ModuleOp>> {
+class ObserveRanges
+    : public PassWrapper<ObserveRanges, OperationPass<ModuleOp>> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DumpRanges)
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ObserveRanges)
 
-  using Callback = llvm::function_ref<void(const RangeAnalysis &)>;
-  explicit DumpRanges(Callback dump) : dump(dump) {}
-  StringRef getName() const override { return "DumpRanges"; }
+  explicit ObserveRanges(RangeObserver observe) : observe(observe) {}
+  StringRef getName() const override { return "ObserveRanges"; }
 
   void runOnOperation() override {
-    dump(getAnalysis<RangeAnalysis>());
+    observe(getAnalysis<RangeAnalysis>());
     markAllAnalysesPreserved();
   }
 
 private:
-  Callback dump;
+  RangeObserver observe;
 };
 
 // What the ranges were worth, if any rule asked for them.
@@ -150,9 +150,9 @@ describePlan(ModuleOp module, const KeepPlan &plan,
   return list;
 }
 
-llvm::Expected<PipelineResult>
-mpopt::runPipeline(const Options &options, ModuleOp module,
-                   llvm::function_ref<void(const RangeAnalysis &)> dump) {
+llvm::Expected<PipelineResult> mpopt::runPipeline(const Options &options,
+                                                  ModuleOp module,
+                                                  RangeObserver observe) {
   PipelineResult result;
   std::vector<FindingList::Entry> entries;
   setOptions(options, module);
@@ -175,8 +175,8 @@ mpopt::runPipeline(const Options &options, ModuleOp module,
     addRule(*rule, passes);
   passes.addPass(std::make_unique<SumUp>(result));
   passes.addPass(createCollectFindings(entries));
-  if (!options.rangesFile.empty())
-    passes.addPass(std::make_unique<DumpRanges>(dump));
+  if (observe)
+    passes.addPass(std::make_unique<ObserveRanges>(observe));
   if (options.safeInput)
     passes.addPass(std::make_unique<FindScales>(result.safeScales));
   auto fail = [&] {

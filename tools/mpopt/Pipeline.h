@@ -40,13 +40,14 @@ struct PipelineResult {
   std::string target, targetSummary;
 };
 
+using RangeObserver = llvm::function_ref<void(const RangeAnalysis &)>;
+
 /// Recognises idioms, applies the precision, runs the selected rules, and tries
-/// the fixes of the findings that are listed. With
-/// `--dump-ranges`, `dump` is called with the ranges that the rules saw. The
-/// error is one line.
-llvm::Expected<PipelineResult>
-runPipeline(const Options &options, mlir::ModuleOp module,
-            llvm::function_ref<void(const RangeAnalysis &)> dump);
+/// the fixes of the findings that are listed. `observe`, unless it is null, is
+/// called with the ranges that the rules saw. The error is one line.
+llvm::Expected<PipelineResult> runPipeline(const Options &options,
+                                           mlir::ModuleOp module,
+                                           RangeObserver observe);
 
 } // namespace mpopt
 

@@ -30,6 +30,9 @@ std::string getTensorName(mlir::Value value);
 /// The op's node in the model; its mp name if it has none.
 std::string getOpName(mlir::Operation *op);
 
+/// The node's type in the model's words; the mp op if it comes from none.
+std::string getOpType(mlir::Operation *op);
+
 /// An input of the model; mp IR that was written by hand names none.
 std::string getInputName(mlir::BlockArgument input);
 

@@ -18,6 +18,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+
 namespace mpopt {
 
 /// A location for an op made from `node` of type `type` inside `scope`.
@@ -32,10 +34,19 @@ mlir::Location makeOrigin(mlir::MLIRContext *context, llvm::StringRef node,
 mlir::Location withValues(mlir::Location location,
                           llvm::ArrayRef<llvm::StringRef> values);
 
-/// Empty strings where the op has no origin.
+/// The path of the Python module that an exporter says the node comes from
+/// (`encoder.layer.3.attention`), as a source location to be kept beside the
+/// file location: names of values do not have it.
+mlir::Location withModule(mlir::Location source, llvm::StringRef module);
+
+/// Empty strings where the op has no origin. The scope is the path of the body
+/// that holds the op.
 llvm::StringRef getNodeName(mlir::Operation *op);
 llvm::StringRef getNodeType(mlir::Operation *op);
 llvm::StringRef getScope(mlir::Operation *op);
+
+/// What reports call the scope: the body's path, then the Python module's.
+std::string getScopeText(mlir::Operation *op);
 
 /// The model's name of a value; empty if the model does not have it. Block
 /// arguments of a function take theirs from the argument attribute `mp.name`,

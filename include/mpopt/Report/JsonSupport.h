@@ -8,15 +8,27 @@
 #ifndef MPOPT_REPORT_JSONSUPPORT_H
 #define MPOPT_REPORT_JSONSUPPORT_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/JSON.h"
 
 namespace mpopt {
+
+struct Assumption;
+struct ModelReport;
 
 /// A number; infinities as the strings `inf` and `-inf`, NaN as null.
 llvm::json::Value jsonNumber(double value);
 
 /// Text as valid UTF-8: bytes that are none are replaced.
 std::string jsonText(llvm::StringRef text);
+
+/// The attribute `assumptions` of a report or ledger.
+void writeAssumptions(llvm::json::OStream &json,
+                      llvm::ArrayRef<Assumption> assumptions);
+
+/// The attributes of an `mpopt-report/1` object.
+void writeReportFields(llvm::json::OStream &json, const ModelReport &report,
+                       llvm::StringRef version);
 
 } // namespace mpopt
 

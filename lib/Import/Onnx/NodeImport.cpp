@@ -31,12 +31,9 @@ NodeInfo ModelImporter::describe(const onnx::NodeProto &node, unsigned index,
             Location(scope.frame->location)};
   if (node.name().empty())
     result.unnamed.insert(name);
-  std::string path = scope.path, module = readModulePath(node);
-  if (!module.empty())
-    path += (path.empty() ? "" : "/") + module;
-  Location location =
-      makeOrigin(context, name, qualifiedType(domain, node.op_type()), path, {},
-                 readSource(context, node));
+  Location location = makeOrigin(
+      context, name, qualifiedType(domain, node.op_type()), scope.path, {},
+      withModule(readSource(context, node), readModulePath(node)));
   return {node, std::move(name), domain, opset, location};
 }
 

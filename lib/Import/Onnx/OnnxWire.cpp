@@ -13,6 +13,8 @@
 
 #include "OnnxWire.h"
 
+#include "mpopt/Support/ProtoWire.h"
+
 using namespace mpopt;
 using namespace mpopt::onnx_import;
 
@@ -65,15 +67,6 @@ Message childOf(Message parent, uint64_t field) {
   return Message::Other;
 }
 
-struct Field {
-  uint64_t number, wire;
-  uint64_t begin;   ///< of the tag
-  uint64_t tagEnd;  ///< where a length-delimited field's length begins
-  uint64_t payload; ///< of a length-delimited field's bytes
-  uint64_t end;
-  uint64_t varint = 0;
-};
-
 /// What the first walk learnt about a message.
 struct Measure {
   uint64_t length;           ///< after the cut
@@ -82,19 +75,6 @@ struct Measure {
   std::optional<size_t> cut; ///< of a tensor: which cut
   uint64_t cutField = 0;     ///< where the field that goes begins
 };
-
-unsigned varintSize(uint64_t value) {
-  unsigned size = 1;
-  for (; value >= 0x80; value >>= 7)
-    ++size;
-  return size;
-}
-
-void appendVarint(std::string &out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    out += char(value | 0x80);
-  out += char(value);
-}
 
 /// A serialised `external_data` field that refers to a cut.
 std::string makeReference(size_t cut) {
@@ -122,15 +102,8 @@ public:
   std::vector<Measure> measures;
 
 private:
-  bool readVarint(uint64_t &position, uint64_t end, uint64_t &value) const;
-  bool readField(uint64_t position, uint64_t end, Field &field);
+  bool readField(uint64_t position, uint64_t end, WireField &field);
   bool measureTensor(uint64_t begin, uint64_t end, size_t self);
-  bool fail(uint64_t position, const llvm::Twine &what) {
-    sink.error(ImportCode::Malformed, "",
-               "not a valid ONNX file: " + what + " at byte " +
-                   llvm::Twine(position));
-    return false;
-  }
 
   llvm::StringRef model;
   uint64_t threshold;
@@ -140,66 +113,25 @@ private:
 
 } // namespace
 
-bool Walker::readVarint(uint64_t &position, uint64_t end,
-                        uint64_t &value) const {
-  value = 0;
-  for (unsigned shift = 0; shift < 64 && position < end; shift += 7) {
-    uint8_t byte = model[position++];
-    value |= uint64_t(byte & 0x7f) << shift;
-    if (byte < 0x80)
-      return true;
+bool Walker::readField(uint64_t position, uint64_t end, WireField &field) {
+  llvm::Expected<WireField> read = readWireField(model, position, end);
+  if (read) {
+    field = *read;
+    return true;
   }
+  sink.error(ImportCode::Malformed, "",
+             "not a valid ONNX file: " + llvm::toString(read.takeError()));
   return false;
-}
-
-bool Walker::readField(uint64_t position, uint64_t end, Field &field) {
-  field.begin = position;
-  uint64_t tag;
-  if (!readVarint(position, end, tag))
-    return fail(field.begin, "a field's tag is cut off");
-  field.tagEnd = position;
-  field.number = tag >> 3;
-  field.wire = tag & 7;
-  if (field.number == 0)
-    return fail(field.begin, "field number 0");
-  uint64_t length = 0;
-  switch (field.wire) {
-  case 0:
-    if (!readVarint(position, end, field.varint))
-      return fail(field.begin, "a number is cut off");
-    break;
-  case 1:
-    length = 8;
-    break;
-  case 2:
-    if (!readVarint(position, end, length))
-      return fail(field.begin, "a length is cut off");
-    break;
-  case 5:
-    length = 4;
-    break;
-  default:
-    return fail(field.begin, "wire type " + llvm::Twine(field.wire) +
-                                 ", which ONNX does "
-                                 "not use,");
-  }
-  if (length > end - position)
-    return fail(field.begin, "a field of " + llvm::Twine(length) +
-                                 " bytes where only " +
-                                 llvm::Twine(end - position) + " are left");
-  field.payload = position;
-  field.end = position + length;
-  return true;
 }
 
 bool Walker::measureTensor(uint64_t begin, uint64_t end, size_t self) {
   // Packed fields may be split over several occurrences, whose bytes do not lie
   // together: then nothing is cut.
-  std::optional<Field> payload;
+  std::optional<WireField> payload;
   unsigned payloads = 0;
   bool external = false;
   for (uint64_t position = begin; position < end;) {
-    Field field;
+    WireField field;
     if (!readField(position, end, field))
       return false;
     if (field.number == 4 || field.number == 9 || field.number == 10) {
@@ -240,7 +172,7 @@ bool Walker::measure(uint64_t begin, uint64_t end, Message kind,
       return false;
   } else {
     for (uint64_t position = begin; position < end;) {
-      Field field;
+      WireField field;
       if (!readField(position, end, field))
         return false;
       Message child = childOf(kind, field.number);
@@ -274,7 +206,7 @@ void Walker::write(uint64_t begin, uint64_t end, Message kind,
     return;
   }
   for (uint64_t position = begin; position < end;) {
-    Field field;
+    WireField field;
     readField(position, end, field);
     position = field.end;
     if (measure.cut && field.begin == measure.cutField) {

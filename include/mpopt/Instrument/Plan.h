@@ -1,0 +1,110 @@
+//===- Plan.h - Which tensors are looked at ---------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_INSTRUMENT_PLAN_H
+#define MPOPT_INSTRUMENT_PLAN_H
+
+#include "mpopt/Report/Finding.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+/// A tensor of the model and what the analysis says about it: plain data, free
+/// of IR.
+struct TensorFacts {
+  std::string name;
+  /// What computes it; without a name for an input of the model.
+  OpRef op;
+  /// As judged, after the precision was applied.
+  std::string dtype;
+  /// In the file; empty where the precision made the tensor.
+  std::string fileDtype;
+  /// Nothing if the rank is not known; -1 for a dim that is not.
+  std::optional<std::vector<int64_t>> shape;
+  bool isInput = false, isFloat = false, isConstant = false;
+  /// Its op only moves elements: a NaN in it was there before.
+  bool isMoved = false;
+
+  /// Every finite value, before it is rounded to the dtype.
+  Interval bound;
+  /// May the stored value be one.
+  bool nan = true, posInf = true, negInf = true;
+  double minNonZero = 0;
+  std::optional<Interval> likely;
+
+  /// The tensors that its op reads, by index, nearest ones that have a name.
+  llvm::SmallVector<unsigned, 4> operands;
+  std::optional<SourceLine> location;
+
+  bool mayBeNonFinite() const { return nan || posInf || negInf; }
+};
+
+/// Why a tensor has a probe.
+enum class ProbeRole {
+  Input,    ///< of the model: says whether the assumptions held
+  Finding,  ///< a finding is about it
+  Sentinel, ///< not proved finite: the first of these that is not names the op
+  Chosen    ///< `--probe all` or a pattern
+};
+
+llvm::StringRef toString(ProbeRole role);
+std::optional<ProbeRole> parseProbeRole(llvm::StringRef text);
+
+struct Probe {
+  int64_t id;
+  ProbeRole role;
+  TensorFacts tensor;
+  /// Of the findings it decides.
+  std::vector<std::string> fingerprints;
+  /// The nearest probes that its op depends on, at most 16.
+  std::vector<int64_t> from;
+  /// Ops on one way from those to it, the op of this tensor last, at most 8.
+  std::vector<std::string> via;
+};
+
+/// A tensor that has findings and no probe.
+struct Unprobed {
+  std::string tensor;
+  std::string why;
+};
+
+struct ProbePlan {
+  std::vector<Probe> probes;
+  std::vector<Unprobed> unprobed;
+};
+
+/// `findings`, `all`, or a pattern on names of tensors and ops.
+struct ProbeSelection {
+  enum class Kind { Findings, All, Pattern } kind = Kind::Findings;
+  std::string pattern;
+
+  static llvm::Expected<ProbeSelection> parse(llvm::StringRef text);
+};
+
+/// Why no probe can be put on a tensor; empty if one can.
+using Placeable = llvm::function_ref<std::string(llvm::StringRef tensor)>;
+
+/// Inputs always have a probe. `tensors` are in program order. Ids count from 0
+/// in that order. The error tells that a pattern matches nothing.
+llvm::Expected<ProbePlan> makePlan(llvm::ArrayRef<TensorFacts> tensors,
+                                   llvm::ArrayRef<Finding> findings,
+                                   const ProbeSelection &selection,
+                                   Placeable placeable);
+
+} // namespace mpopt
+
+#endif // MPOPT_INSTRUMENT_PLAN_H

@@ -1,0 +1,31 @@
+//===- Tensors.h - What the analysis says of each tensor --------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_INSTRUMENT_TENSORS_H
+#define MPOPT_INSTRUMENT_TENSORS_H
+
+#include "mpopt/Instrument/Plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mpopt {
+
+class RangeAnalysis;
+
+/// The dtype of every tensor by its name, before a precision is applied.
+llvm::StringMap<std::string> collectDtypes(mlir::ModuleOp module);
+
+/// Every tensor of the module that the model has a name for, in program order;
+/// of values that share a name the first.
+std::vector<TensorFacts>
+collectTensors(mlir::ModuleOp module, const RangeAnalysis &ranges,
+               const llvm::StringMap<std::string> &fileDtypes);
+
+} // namespace mpopt
+
+#endif // MPOPT_INSTRUMENT_TENSORS_H

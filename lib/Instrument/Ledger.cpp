@@ -1,0 +1,101 @@
+//===- Ledger.cpp - What each probe is there for --------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Instrument/Ledger.h"
+
+#include "mpopt/Report/JsonSupport.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::json::OStream;
+
+static void writeInterval(OStream &json, StringRef key,
+                          const Interval &interval) {
+  json.attributeObject(key, [&] {
+    json.attribute("lo", jsonNumber(interval.lo));
+    json.attribute("hi", jsonNumber(interval.hi));
+  });
+}
+
+static void writeTensor(OStream &json, const TensorFacts &tensor) {
+  json.attribute("tensor", jsonText(tensor.name));
+  if (!tensor.op.name.empty())
+    json.attributeObject("op", [&] {
+      json.attribute("name", jsonText(tensor.op.name));
+      json.attribute("type", jsonText(tensor.op.type));
+      json.attribute("scope", jsonText(tensor.op.scope));
+    });
+  json.attribute("dtype", tensor.dtype);
+  if (!tensor.fileDtype.empty())
+    json.attribute("file_dtype", tensor.fileDtype);
+  if (tensor.shape)
+    json.attributeArray("shape", [&] {
+      for (int64_t dim : *tensor.shape)
+        json.value(dim);
+    });
+  else
+    json.attribute("shape", nullptr);
+  writeInterval(json, "bound", tensor.bound);
+  json.attribute("nan", tensor.nan);
+  json.attribute("posinf", tensor.posInf);
+  json.attribute("neginf", tensor.negInf);
+  json.attribute("min_nonzero", jsonNumber(tensor.minNonZero));
+  if (tensor.likely)
+    writeInterval(json, "likely", *tensor.likely);
+  if (tensor.location)
+    json.attributeObject("location", [&] {
+      json.attribute("file", jsonText(tensor.location->file));
+      json.attribute("line", tensor.location->line);
+    });
+}
+
+static void writeProbe(OStream &json, const Probe &probe) {
+  json.attribute("id", probe.id);
+  json.attribute("role", toString(probe.role));
+  writeTensor(json, probe.tensor);
+  json.attributeArray("fingerprints", [&] {
+    for (const std::string &print : probe.fingerprints)
+      json.value(print);
+  });
+  json.attributeArray("from", [&] {
+    for (int64_t id : probe.from)
+      json.value(id);
+  });
+  json.attributeArray("via", [&] {
+    for (const std::string &op : probe.via)
+      json.value(jsonText(op));
+  });
+}
+
+std::string mpopt::writeLedger(const Ledger &ledger, StringRef version) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OStream json(os, /*IndentSize=*/1);
+  json.object([&] {
+    json.attribute("schema", "mpopt-probes/1");
+    json.attribute("model_sha256", ledger.modelSha256);
+    json.attribute("precision", ledger.report.precision);
+    json.attribute("probe_with", ledger.probeWith);
+    writeAssumptions(json, ledger.report.assumptions);
+    json.attributeArray("probes", [&] {
+      for (const Probe &probe : ledger.plan.probes)
+        json.object([&] { writeProbe(json, probe); });
+    });
+    json.attributeArray("unprobed", [&] {
+      for (const Unprobed &tensor : ledger.plan.unprobed)
+        json.object([&] {
+          json.attribute("tensor", jsonText(tensor.tensor));
+          json.attribute("why", jsonText(tensor.why));
+        });
+    });
+    json.attributeObject(
+        "report", [&] { writeReportFields(json, ledger.report, version); });
+  });
+  json.flush();
+  os << '\n';
+  return text;
+}

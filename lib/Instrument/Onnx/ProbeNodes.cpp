@@ -1,0 +1,101 @@
+//===- ProbeNodes.cpp - Nodes mpopt::Probe --------------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A probe has no output: nothing downstream is renamed, and no runtime can tell
+// its consumers apart from those of the original. The model carries a function
+// of the same name, which runs where no op library is registered; its body
+// reads its input, since ONNX Runtime accepts 8-bit floats only then.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProbeNodes.h"
+
+#include "GraphMap.h"
+
+#include "onnx/onnx_pb.h"
+
+using namespace mpopt;
+using namespace mpopt::onnx_instrument;
+using llvm::StringRef;
+
+static void addNode(onnx::GraphProto &graph, const ProbeNode &probe,
+                    StringRef ledgerHash) {
+  onnx::NodeProto &node = *graph.add_node();
+  node.add_input(probe.value);
+  node.set_name("mpopt.probe." + std::to_string(probe.id));
+  node.set_op_type("Probe");
+  node.set_domain(kDomain.str());
+  onnx::AttributeProto &id = *node.add_attribute();
+  id.set_name("id");
+  id.set_type(onnx::AttributeProto::INT);
+  id.set_i(probe.id);
+  onnx::AttributeProto &ledger = *node.add_attribute();
+  ledger.set_name("ledger");
+  ledger.set_type(onnx::AttributeProto::STRING);
+  ledger.set_s(ledgerHash.str());
+}
+
+std::string onnx_instrument::encodeProbes(llvm::ArrayRef<ProbeNode> nodes,
+                                          StringRef ledgerHash) {
+  onnx::GraphProto graph;
+  for (const ProbeNode &probe : nodes)
+    addNode(graph, probe, ledgerHash);
+  return graph.SerializeAsString();
+}
+
+static void addFallback(onnx::ModelProto &model, int64_t opset) {
+  onnx::FunctionProto &function = *model.add_functions();
+  function.set_domain(kDomain.str());
+  function.set_name("Probe");
+  function.add_input("x");
+  function.add_attribute("id");
+  function.add_attribute("ledger");
+  onnx::NodeProto &node = *function.add_node();
+  node.set_op_type("Identity");
+  node.add_input("x");
+  node.add_output("unused");
+  onnx::OperatorSetIdProto &import = *function.add_opset_import();
+  import.set_domain("");
+  import.set_version(opset);
+}
+
+static void addFacts(onnx::ModelProto &model, const TailFacts &facts) {
+  if (facts.irVersion)
+    model.set_ir_version(facts.irVersion);
+  onnx::StringStringEntryProto &undo = *model.add_metadata_props();
+  undo.set_key(kUndoKey.str());
+  undo.set_value(facts.undo);
+  onnx::StringStringEntryProto &ledger = *model.add_metadata_props();
+  ledger.set_key("mpopt.ledger_sha256");
+  ledger.set_value(facts.ledgerHash);
+}
+
+std::string onnx_instrument::encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
+                                          const TailFacts &facts) {
+  onnx::ModelProto model;
+  for (const ProbeNode &probe : nodes)
+    addNode(*model.mutable_graph(), probe, facts.ledgerHash);
+  addFallback(model, facts.opset);
+  onnx::OperatorSetIdProto &import = *model.add_opset_import();
+  import.set_domain(kDomain.str());
+  import.set_version(1);
+  addFacts(model, facts);
+  return model.SerializeAsString();
+}
+
+// In StatisticNodes.cpp.
+namespace mpopt::onnx_instrument {
+void addStatistics(onnx::GraphProto &graph, llvm::ArrayRef<ProbeNode> nodes);
+}
+
+std::string onnx_instrument::encodeOutputTail(llvm::ArrayRef<ProbeNode> nodes,
+                                              const TailFacts &facts) {
+  onnx::ModelProto model;
+  addStatistics(*model.mutable_graph(), nodes);
+  addFacts(model, facts);
+  return model.SerializeAsString();
+}

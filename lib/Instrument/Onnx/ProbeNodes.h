@@ -1,0 +1,50 @@
+//===- ProbeNodes.h - Serialised nodes that look at tensors -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_INSTRUMENT_ONNX_PROBENODES_H
+#define MPOPT_LIB_INSTRUMENT_ONNX_PROBENODES_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mpopt::onnx_instrument {
+
+struct ProbeNode {
+  std::string value; ///< name in its graph
+  int64_t id;
+  bool isDouble = false; ///< FP64 in the file
+};
+
+/// What the tail of a model says beside its nodes.
+struct TailFacts {
+  int64_t irVersion; ///< 0: as it is
+  int64_t opset;
+  std::string undo;
+  std::string ledgerHash;
+};
+
+/// A part of a GraphProto with one probe each.
+std::string encodeProbes(llvm::ArrayRef<ProbeNode> nodes,
+                         llvm::StringRef ledgerHash);
+
+/// A part of a ModelProto with probes of the main graph and the function that
+/// stands in for the op where no library is registered.
+std::string encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
+                         const TailFacts &facts);
+
+/// The same with statistics as outputs `mpopt.probe.ID.counts` and
+/// `mpopt.probe.ID.values` (docs/probes.md), by ops of opset 10.
+std::string encodeOutputTail(llvm::ArrayRef<ProbeNode> nodes,
+                             const TailFacts &facts);
+
+} // namespace mpopt::onnx_instrument
+
+#endif // MPOPT_LIB_INSTRUMENT_ONNX_PROBENODES_H

@@ -1,0 +1,219 @@
+//===- StatisticNodes.cpp - Statistics of a tensor by standard ops --------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For runtimes that take no custom op. Two outputs for each probe:
+//
+//   mpopt.probe.ID.counts  int64[13]: elements, NaN, +Inf, -Inf, zero, and for
+//                          FP16, BF16, E4M3 and E5M2 the finite elements that
+//                          would become infinite (past the largest value, in
+//                          E4M3) and those that would become 0
+//   mpopt.probe.ID.values  float[4] (double[4] of an FP64 tensor): least and
+//                          greatest finite element, greatest magnitude, least
+//                          magnitude but 0; inf, -inf, 0, inf where there is
+//                          none
+//
+// Ops of opset 10, whose forms are the same in all later ones. Each reduction
+// gets its neutral element, since a maximum over no elements is an error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProbeNodes.h"
+
+#include "onnx/onnx_pb.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+using namespace mpopt::onnx_instrument;
+using llvm::StringRef;
+
+namespace {
+
+/// Magnitudes from which a format overflows, and up to which it flushes; the
+/// same numbers as in the record's header.
+struct Edges {
+  double overflow;
+  bool strict; ///< the edge itself is still finite
+  double flush;
+};
+const Edges kEdges[] = {
+    {65520.0, false, std::ldexp(1.0, -25)},                 // FP16
+    {std::ldexp(511.0, 119), false, std::ldexp(1.0, -134)}, // BF16
+    {464.0, true, std::ldexp(1.0, -10)},                    // E4M3
+    {61440.0, false, std::ldexp(1.0, -17)},                 // E5M2
+};
+
+class Writer {
+public:
+  Writer(onnx::GraphProto &graph, const ProbeNode &probe,
+         std::set<std::string> &constants)
+      : graph(graph), prefix("mpopt.probe." + std::to_string(probe.id)),
+        isDouble(probe.isDouble), constants(constants) {}
+
+  void run(const std::string &value);
+
+private:
+  std::string add(const char *type, std::vector<std::string> inputs,
+                  std::string output = "");
+  onnx::NodeProto &last() { return *graph.mutable_node(graph.node_size() - 1); }
+  void setInt(const char *name, int64_t value);
+  std::string number(double value);
+  std::string int64s(std::vector<int64_t> values);
+  std::string cast(const std::string &value, int type);
+  std::string count(const std::string &flags);
+  std::string reduce(const char *type, const std::string &value,
+                     const std::string &neutral);
+  void declare(const std::string &name, int type, int64_t size);
+
+  onnx::GraphProto &graph;
+  std::string prefix;
+  bool isDouble;
+  std::set<std::string> &constants;
+  unsigned values = 0;
+};
+
+} // namespace
+
+std::string Writer::add(const char *type, std::vector<std::string> inputs,
+                        std::string output) {
+  onnx::NodeProto &node = *graph.add_node();
+  if (output.empty())
+    output = prefix + "." + std::to_string(values++);
+  node.set_op_type(type);
+  node.set_name(output);
+  for (std::string &input : inputs)
+    node.add_input(std::move(input));
+  node.add_output(output);
+  return output;
+}
+
+void Writer::setInt(const char *name, int64_t value) {
+  onnx::AttributeProto &attribute = *last().add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+/// A vector of one element, shared by all probes.
+std::string Writer::number(double value) {
+  std::string name =
+      std::string("mpopt.") + (isDouble ? "double." : "float.") +
+      std::to_string(value) + "." +
+      std::to_string(std::isfinite(value) && value != 0 ? std::ilogb(value)
+                                                        : 0);
+  if (constants.insert(name).second) {
+    onnx::TensorProto &tensor = *graph.add_initializer();
+    tensor.set_name(name);
+    tensor.add_dims(1);
+    if (isDouble) {
+      tensor.set_data_type(onnx::TensorProto::DOUBLE);
+      tensor.add_double_data(value);
+    } else {
+      tensor.set_data_type(onnx::TensorProto::FLOAT);
+      tensor.add_float_data(float(value));
+    }
+  }
+  return name;
+}
+
+std::string Writer::int64s(std::vector<int64_t> values) {
+  std::string name = "mpopt.int64";
+  for (int64_t value : values)
+    name += "." + std::to_string(value);
+  if (constants.insert(name).second) {
+    onnx::TensorProto &tensor = *graph.add_initializer();
+    tensor.set_name(name);
+    tensor.add_dims(int64_t(values.size()));
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    for (int64_t value : values)
+      tensor.add_int64_data(value);
+  }
+  return name;
+}
+
+std::string Writer::cast(const std::string &value, int type) {
+  std::string result = add("Cast", {value});
+  setInt("to", type);
+  return result;
+}
+
+std::string Writer::reduce(const char *type, const std::string &value,
+                           const std::string &neutral) {
+  std::string padded = add("Concat", {value, neutral});
+  setInt("axis", 0);
+  std::string result = add(type, {padded});
+  setInt("keepdims", 1);
+  return result;
+}
+
+std::string Writer::count(const std::string &flags) {
+  return reduce("ReduceSum", cast(flags, onnx::TensorProto::INT64),
+                int64s({0}));
+}
+
+void Writer::declare(const std::string &name, int type, int64_t size) {
+  onnx::ValueInfoProto &output = *graph.add_output();
+  output.set_name(name);
+  auto &tensor = *output.mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(type);
+  tensor.mutable_shape()->add_dim()->set_dim_value(size);
+}
+
+void Writer::run(const std::string &value) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  int type = isDouble ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT;
+  std::string x = add("Reshape", {cast(value, type), int64s({-1})});
+  std::string nan = add("IsNaN", {x});
+  std::string posInf = add("IsInf", {x});
+  setInt("detect_negative", 0);
+  std::string negInf = add("IsInf", {x});
+  setInt("detect_positive", 0);
+  std::string bad = add("Or", {add("Or", {nan, posInf}), negInf});
+  std::string magnitude = add("Abs", {add("Where", {bad, number(0), x})});
+  std::string nonZero = add("Greater", {magnitude, number(0)});
+
+  std::string elements = add("Reshape", {add("Size", {x}), int64s({1})});
+  std::string counted =
+      add("Sub", {add("Sub", {elements, count(nonZero)}), count(bad)});
+  std::vector<std::string> counts = {elements, count(nan), count(posInf),
+                                     count(negInf), counted};
+  for (const Edges &edges : kEdges) {
+    std::string edge = number(edges.overflow);
+    std::string over = edges.strict
+                           ? add("Greater", {magnitude, edge})
+                           : add("Not", {add("Less", {magnitude, edge})});
+    counts.push_back(count(over));
+    std::string small =
+        add("Not", {add("Greater", {magnitude, number(edges.flush)})});
+    counts.push_back(count(add("And", {nonZero, small})));
+  }
+  std::vector<std::string> extremes = {
+      reduce("ReduceMin", add("Where", {bad, number(kInf), x}), number(kInf)),
+      reduce("ReduceMax", add("Where", {bad, number(-kInf), x}), number(-kInf)),
+      reduce("ReduceMax", magnitude, number(0)),
+      reduce("ReduceMin", add("Where", {nonZero, magnitude, number(kInf)}),
+             number(kInf))};
+
+  std::string names[] = {prefix + ".counts", prefix + ".values"};
+  add("Concat", counts, names[0]);
+  setInt("axis", 0);
+  add("Concat", extremes, names[1]);
+  setInt("axis", 0);
+  declare(names[0], onnx::TensorProto::INT64, int64_t(counts.size()));
+  declare(names[1], type, int64_t(extremes.size()));
+}
+
+namespace mpopt::onnx_instrument {
+
+void addStatistics(onnx::GraphProto &graph, llvm::ArrayRef<ProbeNode> nodes) {
+  std::set<std::string> constants;
+  for (const ProbeNode &probe : nodes)
+    Writer(graph, probe, constants).run(probe.value);
+}
+
+} // namespace mpopt::onnx_instrument

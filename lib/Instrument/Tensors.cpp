@@ -1,0 +1,162 @@
+//===- Tensors.cpp - What the analysis says of each tensor ----------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Instrument/Tensors.h"
+
+#include "mpopt/Analysis/Names.h"
+#include "mpopt/Analysis/RangeAnalysis.h"
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+class Collector {
+public:
+  Collector(const RangeAnalysis &ranges,
+            const llvm::StringMap<std::string> &fileDtypes)
+      : ranges(ranges), fileDtypes(fileDtypes) {}
+
+  void addArgument(BlockArgument argument);
+  void addResults(Operation *op);
+
+  std::vector<TensorFacts> tensors;
+
+private:
+  using Indices = llvm::SmallVector<unsigned, 4>;
+
+  void add(Value value, Operation *op, Indices operands);
+  Indices gather(ValueRange values) const;
+
+  const RangeAnalysis &ranges;
+  const llvm::StringMap<std::string> &fileDtypes;
+  llvm::StringSet<> names;
+  /// Of each value: its tensor, or those that it was made from.
+  llvm::DenseMap<Value, Indices> sources;
+};
+} // namespace
+
+Collector::Indices Collector::gather(ValueRange values) const {
+  Indices found;
+  for (Value value : values)
+    if (auto it = sources.find(value); it != sources.end())
+      for (unsigned index : it->second)
+        if (!llvm::is_contained(found, index))
+          found.push_back(index);
+  return found;
+}
+
+void Collector::add(Value value, Operation *op, Indices operands) {
+  std::string name = getTensorPath(value);
+  if (!isa<TensorType>(value.getType()) || name.empty() ||
+      !names.insert(name).second) {
+    sources[value] = std::move(operands);
+    return;
+  }
+  TensorFacts facts;
+  facts.name = std::move(name);
+  if (op)
+    facts.op = {getOpName(op), getOpType(op), getScopeText(op)};
+  Type element = getElementType(value);
+  facts.dtype = getDtypeName(element);
+  facts.fileDtype = fileDtypes.lookup(facts.name);
+  if (MaybeShape shape = getShape(value)) {
+    facts.shape.emplace();
+    for (int64_t dim : *shape)
+      facts.shape->push_back(dim < 0 ? -1 : dim);
+  }
+  facts.isFloat = isa<FloatType>(element);
+  facts.isConstant = isa_and_nonnull<mp::ConstantOp>(op);
+  facts.isMoved = op && isViewLike(op);
+
+  // Bounds as computed, flags as stored: as in --dump-ranges.
+  const AbstractValue &computed = ranges.preRounding(value);
+  const AbstractValue &stored = ranges.of(value);
+  Cell hull = computed.hull();
+  facts.bound = hull.empty() ? Interval{0, 0} : Interval{hull.lo, hull.hi};
+  facts.nan = stored.nan;
+  facts.posInf = stored.posInf;
+  facts.negInf = stored.negInf;
+  facts.minNonZero = stored.minNonZero;
+  if (computed.hasLikely() && !hull.empty())
+    facts.likely = Interval{hull.likelyLo, hull.likelyHi};
+  facts.operands = std::move(operands);
+  if (op)
+    if (FileLineColLoc line = getSourceLine(op->getLoc()))
+      facts.location = SourceLine{line.getFilename().str(), line.getLine()};
+  sources[value] = {unsigned(tensors.size())};
+  tensors.push_back(std::move(facts));
+}
+
+void Collector::addArgument(BlockArgument argument) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  bool isInput = isa_and_nonnull<FunctionOpInterface>(parent);
+  // What a body gets comes from any operand of its op, or from its own results.
+  add(argument, isInput ? nullptr : parent,
+      isInput ? Indices() : gather(parent->getOperands()));
+  if (isInput && !tensors.empty() &&
+      sources[argument] == Indices{unsigned(tensors.size() - 1)})
+    tensors.back().isInput = true;
+}
+
+void Collector::addResults(Operation *op) {
+  Indices operands = gather(op->getOperands());
+  // A result of control flow is what its bodies end with.
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (unsigned index : gather(block.getTerminator()->getOperands()))
+        if (!llvm::is_contained(operands, index))
+          operands.push_back(index);
+  for (Value result : op->getResults())
+    add(result, op, operands);
+}
+
+llvm::StringMap<std::string> mpopt::collectDtypes(ModuleOp module) {
+  llvm::StringMap<std::string> dtypes;
+  auto add = [&](Value value) {
+    if (!isa<TensorType>(value.getType()))
+      return;
+    if (std::string name = getTensorPath(value); !name.empty())
+      dtypes.try_emplace(name, getDtypeName(getElementType(value)));
+  };
+  module.walk([&](Operation *op) {
+    llvm::for_each(op->getResults(), add);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::for_each(block.getArguments(), add);
+  });
+  return dtypes;
+}
+
+// Bodies before the results of their op, so that each tensor comes after those
+// it depends on.
+static void visit(Operation *op, Collector &collector) {
+  for (Region &region : op->getRegions())
+    for (Block &block : region) {
+      for (BlockArgument argument : block.getArguments())
+        collector.addArgument(argument);
+      for (Operation &inner : block)
+        visit(&inner, collector);
+    }
+  collector.addResults(op);
+}
+
+std::vector<TensorFacts>
+mpopt::collectTensors(ModuleOp module, const RangeAnalysis &ranges,
+                      const llvm::StringMap<std::string> &fileDtypes) {
+  Collector collector(ranges, fileDtypes);
+  for (Operation &function : *module.getBody())
+    visit(&function, collector);
+  return std::move(collector.tensors);
+}

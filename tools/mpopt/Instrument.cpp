@@ -1,0 +1,147 @@
+//===- Instrument.cpp - mpopt --instrument and --strip
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Instrument.h"
+
+#include "Check.h"
+#include "Judge.h"
+#include "Output.h"
+
+#include "mpopt/Instrument/Ledger.h"
+#include "mpopt/Instrument/Onnx.h"
+#include "mpopt/Instrument/Tensors.h"
+#include "mpopt/Support/InputFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::StringRef;
+using llvm::Twine;
+
+static int fail(const Twine &text) {
+  printError(text);
+  return kFault;
+}
+
+static int fail(StringRef path, Error error) {
+  return fail(path + ": " + llvm::toString(std::move(error)));
+}
+
+// External weights are found from the folder of the model that names them.
+static Error checkFolder(StringRef model, StringRef output) {
+  StringRef from = llvm::sys::path::parent_path(model);
+  StringRef to = llvm::sys::path::parent_path(output);
+  auto folder = [](StringRef path) { return path.empty() ? "." : path; };
+  bool same = false;
+  if (!llvm::sys::fs::equivalent(folder(from), folder(to), same) && same)
+    return Error::success();
+  return llvm::createStringError("its weights lie in files beside it, so '" +
+                                 output +
+                                 "' must be in the same folder to find them");
+}
+
+static void sumUp(const Options &options, const ProbePlan &plan,
+                  StringRef ledgerFile) {
+  unsigned byRole[4] = {};
+  for (const Probe &probe : plan.probes)
+    ++byRole[unsigned(probe.role)];
+  llvm::raw_ostream &os = llvm::outs();
+  os << options.output << ": " << plan.probes.size() << " probes";
+  const char *separator = " (";
+  for (ProbeRole role : {ProbeRole::Input, ProbeRole::Finding,
+                         ProbeRole::Sentinel, ProbeRole::Chosen})
+    if (unsigned count = byRole[unsigned(role)]) {
+      os << separator << count << ' ' << toString(role);
+      separator = ", ";
+    }
+  os << (plan.probes.empty() ? "" : ")") << "; ledger " << ledgerFile << '\n';
+  for (const Unprobed &tensor : plan.unprobed)
+    llvm::errs() << "mpopt: warning: no probe on '" << tensor.tensor
+                 << "': " << tensor.why << '\n';
+}
+
+int mpopt::instrument(const Options &options) {
+  StringRef path = options.models.front();
+  std::vector<TensorFacts> tensors;
+  llvm::StringMap<std::string> fileDtypes;
+  JudgeHooks hooks;
+  auto imported = [&](const ImportResult &result) {
+    fileDtypes = collectDtypes(*result.module);
+  };
+  auto judged = [&](const ImportResult &result, const RangeAnalysis &ranges) {
+    tensors = collectTensors(*result.module, ranges, fileDtypes);
+  };
+  hooks.imported = imported;
+  hooks.judged = judged;
+  std::optional<ModelReport> report = judgeModel(options, path, hooks);
+  if (!report)
+    return kFault;
+  printWarnings(*report);
+  if (report->format != "onnx")
+    return fail(path + ": --instrument takes ONNX models, and this is " +
+                report->format);
+
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
+      readInputFile(path);
+  if (!file)
+    return fail(path, file.takeError());
+  StringRef model = (*file)->getBuffer();
+  llvm::Expected<OnnxInstrumenter> instrumenter =
+      OnnxInstrumenter::open(model, options.probeWith);
+  if (!instrumenter)
+    return fail(path, instrumenter.takeError());
+  if (instrumenter->hasExternalData())
+    if (Error error = checkFolder(path, options.output))
+      return fail(path, std::move(error));
+
+  llvm::Expected<ProbePlan> plan =
+      makePlan(tensors, report->findings, options.probes,
+               [&](StringRef tensor) { return instrumenter->whyNot(tensor); });
+  if (!plan)
+    return fail("--probe: " + llvm::toString(plan.takeError()));
+
+  Ledger ledger{sha256(model),
+                options.probeWith == ProbeWith::Op ? "op" : "outputs",
+                std::move(*plan), std::move(*report)};
+  std::string text = writeLedger(ledger, MPOPT_VERSION);
+  if (Error error = instrumenter->prepare(ledger.plan.probes, sha256(text)))
+    return fail(path, std::move(error));
+
+  // The ledger first: a model whose ledger could not be written is of no use.
+  std::string ledgerFile = options.output + ".probes.json";
+  if (Error error =
+          writeOutput(ledgerFile, [&](llvm::raw_ostream &os) { os << text; }))
+    return fail(llvm::toString(std::move(error)));
+  if (Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
+        instrumenter->write(os);
+      })) {
+    (void)llvm::sys::fs::remove(ledgerFile);
+    return fail(llvm::toString(std::move(error)));
+  }
+  sumUp(options, ledger.plan, ledgerFile);
+  return kClean;
+}
+
+int mpopt::strip(const Options &options) {
+  StringRef path = options.models.front();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
+      readInputFile(path);
+  if (!file)
+    return fail("cannot read '" + path +
+                "': " + llvm::toString(file.takeError()));
+  StringRef model = (*file)->getBuffer();
+  llvm::Expected<Undo> undo = findOnnxProbes(model);
+  if (!undo)
+    return fail(path, undo.takeError());
+  Error error = revert(model, *undo, [&](StringRef original) {
+    return writeOutput(options.output,
+                       [&](llvm::raw_ostream &os) { os << original; });
+  });
+  return error ? fail(path, std::move(error)) : kClean;
+}
