@@ -71,7 +71,9 @@ int mpopt::instrument(const Options &options) {
   std::vector<TensorFacts> tensors;
   llvm::StringMap<std::string> fileDtypes;
   JudgeHooks hooks;
+  ModelFormat format = ModelFormat::Unknown;
   auto imported = [&](const ImportResult &result) {
+    format = result.format;
     fileDtypes = collectDtypes(*result.module);
   };
   auto judged = [&](const ImportResult &result, const RangeAnalysis &ranges) {
@@ -83,9 +85,9 @@ int mpopt::instrument(const Options &options) {
   if (!report)
     return kFault;
   printWarnings(*report);
-  if (report->format != "onnx")
-    return fail(path + ": --instrument takes ONNX models, and this is " +
-                report->format);
+  if (format != ModelFormat::Onnx)
+    return fail(path + ": --instrument takes binary ONNX files, and this is " +
+                (report->format == "onnx" ? "ONNX as text" : report->format));
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);
