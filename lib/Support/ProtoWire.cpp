@@ -24,9 +24,8 @@ static bool readVarint(llvm::StringRef file, uint64_t &position, uint64_t end,
   return false;
 }
 
-llvm::Expected<WireField> mpopt::readWireField(llvm::StringRef file,
-                                               uint64_t position,
-                                               uint64_t end) {
+llvm::Expected<WireField>
+mpopt::readWireField(llvm::StringRef file, uint64_t position, uint64_t end) {
   WireField field;
   field.begin = position;
   auto fail = [&](const Twine &what) {
