@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CellSupport.h"
 #include "Families.h"
 #include "ShapeSupport.h"
 
@@ -12,6 +13,9 @@
 #include "mpopt/Transfer/RangeInterface.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace mpopt;
@@ -99,25 +103,110 @@ static void transferGatherND(mp::GatherNDOp op, TransferContext &ctx) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// "none", "max" and "min" leave an element of either operand. Sums and
-/// products of duplicates have no bound worth having without their number.
-template <typename OpTy>
-static void transferScatter(OpTy op, TransferContext &ctx) {
-  if (op.getReduction() == "add" || op.getReduction() == "mul")
-    return ctx.unknown();
-  const AbstractValue &input = ctx.operand(0);
-  AbstractValue updates = smeared(ctx.operand(2), input.rank());
-  ctx.result(0, input.join(updates));
+/// How many updates an element of the result may get, at most; nothing if that
+/// is not known.
+static std::optional<double> mostUpdates(mp::ScatterElementsOp op,
+                                         TransferContext &ctx) {
+  size_t rank = ctx.rankOf(op.getIndices());
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  std::optional<int64_t> dim =
+      axis ? ctx.dimOf(op.getIndices(), *axis) : std::nullopt;
+  if (!dim)
+    return std::nullopt;
+  return double(*dim);
 }
 
-static void transferMaskedFill(mp::MaskedFillOp op, TransferContext &ctx) {
-  size_t rank = ctx.rankOf(op.getResult());
-  AbstractValue input = ctx.operand(0).withRank(rank);
-  AbstractValue filled = smeared(ctx.operand(2), rank);
-  if (input.rank() != rank)
-    input = smeared(input, rank);
-  AbstractValue value = input.join(filled);
-  ctx.result(0, std::move(value));
+static std::optional<double> mostUpdates(mp::ScatterNDOp op,
+                                         TransferContext &ctx) {
+  MaybeShape shape = getShape(op.getIndices());
+  if (!shape || shape->empty())
+    return std::nullopt;
+  std::optional<int64_t> tuples =
+      getNumElements(Shape(ArrayRef(*shape).drop_back()));
+  if (!tuples)
+    return std::nullopt;
+  // Places that are known are counted. Negative ones count from the end.
+  int64_t size = shape->back();
+  auto known = ctx.shapes().constants(op.getIndices());
+  if (!known || size <= 0 || int64_t(known->size()) != *tuples * size ||
+      llvm::any_of(*known, [](int64_t index) { return index < 0; }))
+    return double(*tuples);
+  std::map<std::vector<int64_t>, int64_t> counts;
+  int64_t most = 0;
+  for (size_t at = 0; at < known->size(); at += size)
+    most =
+        std::max(most, ++counts[std::vector<int64_t>(
+                           known->begin() + at, known->begin() + at + size)]);
+  return double(most);
+}
+
+/// Up to `most` updates are added to an element, in any order, each sum rounded
+/// to the element's dtype: kernels add in place.
+static AbstractValue addUpdates(AbstractValue value,
+                                const AbstractValue &updates, double most,
+                                double expected, const FloatFormat *own) {
+  const FloatFormat &format = own ? *own : FloatFormat::f64();
+  Cell update = updates.hull();
+  Interval added = cells::bound(update);
+  added =
+      added.isEmpty() ? Interval::point(0) : cells::repeat(added, {0.0, most});
+  bool integral = value.integral && updates.integral;
+  bool posInf = value.posInf || updates.posInf,
+       negInf = value.negInf || updates.negInf;
+  bool nan = value.nan || updates.nan || (posInf && negInf);
+  double reach =
+      std::max(update.likelyHi - update.mean, update.mean - update.likelyLo);
+  Interval likelySum = {
+      std::min(0.0, expected * update.mean - std::sqrt(expected) * reach),
+      std::max(0.0, expected * update.mean + std::sqrt(expected) * reach)};
+  for (Cell &cell : value.mutableCells()) {
+    Interval x = cells::bound(cell);
+    if (x.isEmpty())
+      x = Interval::point(0);
+    double magnitude = x.maxAbs() + added.maxAbs();
+    double error = cells::sumError(format, most + 1, magnitude);
+    Interval sum = cells::computedSum(x + added, hull(x, added), error);
+    posInf |= own && sum.hi >= format.overflowFrom;
+    negInf |= own && sum.lo <= -format.overflowFrom;
+    cell =
+        cells::make(sum, cell.mean + expected * update.mean,
+                    cell.variance + expected * (update.variance +
+                                                update.mean * update.mean),
+                    hull(cells::likely(cell), cells::likely(cell) + likelySum));
+  }
+  bool known = value.hasLikely() && updates.hasLikely();
+  value.source = known ? LikelySource::Propagated : LikelySource::Unknown;
+  value.posInf = posInf;
+  value.negInf = negInf;
+  value.nan = nan || (posInf && negInf);
+  value.minNonZero = 0;
+  value.integral = integral;
+  value.norm.reset();
+  value.rowSum.reset();
+  return value;
+}
+
+/// "none", "max" and "min" leave an element of either operand.
+template <typename OpTy>
+static void transferScatter(OpTy op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  if (op.getReduction() == "add") {
+    std::optional<double> most = mostUpdates(op, ctx);
+    Type element = getElementType(op.getResult());
+    if (!most || !isa<FloatType, IntegerType>(element))
+      return ctx.unknown();
+    double share = ctx.elementsPerGroup(op.getUpdates(), 1) /
+                   std::max(1.0, ctx.elementsPerGroup(op.getResult(), 1));
+    ctx.result(0, addUpdates(input, ctx.operand(2), *most,
+                             std::clamp(share, 0.0, *most),
+                             getFloatFormat(element)));
+    return;
+  }
+  // Products of duplicates have no bound worth having.
+  if (op.getReduction() == "mul")
+    return ctx.unknown();
+  AbstractValue updates = smeared(ctx.operand(2), input.rank());
+  ctx.result(0, input.join(updates));
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,7 +265,6 @@ void mpopt::attachIndexingTransfers(MLIRContext *context) {
   attachTransfer<transferScatter<mp::ScatterElementsOp>, mp::ScatterElementsOp>(
       context);
   attachTransfer<transferScatter<mp::ScatterNDOp>, mp::ScatterNDOp>(context);
-  attachTransfer<transferMaskedFill, mp::MaskedFillOp>(context);
   attachTransfer<transferCompress, mp::CompressOp>(context);
   attachTransfer<transferNonZero, mp::NonZeroOp>(context);
   attachTransfer<transferUnique, mp::UniqueOp>(context);

@@ -219,6 +219,11 @@ public:
   bool overflows(double state) const {
     return !(magnitude(state) < format.overflowFrom);
   }
+  bool isOver(double magnitude) const {
+    return !(magnitude < format.overflowFrom);
+  }
+  /// Of a sum, relative to its magnitudes.
+  double relativeError() const { return error; }
 
 private:
   double magnitude(double state) const {
@@ -410,16 +415,54 @@ static int64_t likelySteps(const Recurrence &cell) {
 // Plain recurrence
 //===----------------------------------------------------------------------===//
 
+/// As many steps are followed one by one.
+static constexpr int64_t kUnrolled = 64;
+
+/// With the weights of each unit, if they are known.
+static std::optional<PlainBounds> boundPlain(const Recurrence &cell,
+                                             const RecurrentUnits &units,
+                                             const Activation &activation,
+                                             const GateInput &gate,
+                                             const ComputeError &error) {
+  if (!activation.known || cell.steps.value_or(kUnrolled + 1) > kUnrolled)
+    return std::nullopt;
+  size_t rank = cell.input.rank();
+  AbstractValue features =
+      rank > 0 ? cell.input.keeping({int64_t(rank) - 1}) : cell.input;
+  if (features.groups() != 1 && features.groups() != units.inputs)
+    features = features.merged();
+  SmallVector<Interval> inputs;
+  for (const Cell &x : features.cells())
+    inputs.push_back(x.empty() ? Interval::point(0) : bound(x));
+  double store = storeUnit(cell);
+  return boundPlainUnits(
+      units, inputs, hullOf(cell.hidden), *cell.steps, gate.relativeError(),
+      [&](const Interval &sum) {
+        Interval x = sum;
+        if (cell.clip > 0)
+          x = {std::clamp(x.lo, -cell.clip, cell.clip),
+               std::clamp(x.hi, -cell.clip, cell.clip)};
+        return imageOf(activation, x, error).widened(store, 1e-300);
+      });
+}
+
 static void transferPlain(const Recurrence &cell, const Activation &activation,
+                          const std::optional<RecurrentUnits> &units,
                           TransferContext &ctx, Interval &total,
                           std::optional<Likely> &estimate, bool &nan) {
   GateInput gate(cell, ctx);
   ComputeError error = functionError(ctx, cell.weights);
+  std::optional<PlainBounds> byUnit;
+  if (units)
+    byUnit = boundPlain(cell, *units, activation, gate, error);
   // What no state can exceed, if there is such a bound.
   Interval closed = imageOf(activation, gate.bound(kInf), error);
   Interval state = hullOf(cell.hidden), reached = Interval::empty();
-  constexpr int64_t kUnrolled = 64;
-  if (closed.isBounded() || cell.steps.value_or(kUnrolled + 1) > kUnrolled) {
+  if (byUnit) {
+    reached = intersect(byUnit->state, closed);
+    nan |= gate.isOver(byUnit->magnitude);
+  } else if (closed.isBounded() ||
+             cell.steps.value_or(kUnrolled + 1) > kUnrolled) {
     reached = closed;
     Interval either = hull(closed, state);
     reached = imageOf(activation, gate.bound(either.maxAbs()), error);
@@ -450,8 +493,11 @@ static void transferRNN(mp::RNNOp op, TransferContext &ctx) {
   std::optional<Likely> estimate;
   bool nan = cell.nonFinite;
   for (unsigned direction = 0; direction < directions; ++direction)
-    transferPlain(cell, getActivations(op, direction, 1)[0], ctx, total,
-                  estimate, nan);
+    transferPlain(cell, getActivations(op, direction, 1)[0],
+                  readRecurrentUnits(ctx, op.getInput(), op.getWeights(),
+                                     op.getRecurrence(), op.getBias(), 1,
+                                     cell.steps.value_or(1), direction),
+                  ctx, total, estimate, nan);
   UnitMoments units = estimateUnits(op, cell, 1, ctx, estimateRNN);
   auto result = [&](unsigned index, const Interval &range) {
     ctx.result(index,
@@ -469,8 +515,8 @@ static void transferRNNCell(mp::RNNCellOp op, TransferContext &ctx) {
   Interval total = Interval::empty();
   std::optional<Likely> estimate;
   bool nan = cell.nonFinite;
-  transferPlain(cell, getActivation(op.getActivation(), {}, {}), ctx, total,
-                estimate, nan);
+  transferPlain(cell, getActivation(op.getActivation(), {}, {}), std::nullopt,
+                ctx, total, estimate, nan);
   ctx.result(0, makeState(op->getResult(0), total, estimate, nan));
 }
 

@@ -7,6 +7,8 @@
 
 #include "RecurrentEstimate.h"
 
+#include "ConstantLayout.h"
+
 #include "RowSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,11 +35,12 @@ static constexpr double kReach = 4;
 /// Row `direction` of a constant whose first axis counts directions.
 static bool readDirection(TransferContext &ctx, Value value, unsigned direction,
                           int64_t size, std::vector<double> &to) {
-  std::optional<WeightView> view = ctx.weights(value);
-  if (!view || view->size() < (direction + 1) * size)
+  std::optional<std::vector<double>> all =
+      readLaidOut(ctx, value, 4 * kMostWeights);
+  if (!all || int64_t(all->size()) < (direction + 1) * size)
     return false;
-  to.resize(size);
-  view->read(direction * size, to);
+  to.assign(all->begin() + direction * size,
+            all->begin() + (direction + 1) * size);
   return llvm::all_of(to, [](double x) { return std::isfinite(x); });
 }
 

@@ -49,6 +49,21 @@ readRecurrentUnits(TransferContext &ctx, mlir::Value input, mlir::Value weights,
                    mlir::Value recurrence, mlir::Value bias, int64_t gates,
                    int64_t steps, unsigned direction);
 
+/// What a state h = f(W x + R h + b) can be after some of `steps` steps.
+struct PlainBounds {
+  Interval state;
+  /// The largest sum of magnitudes that an activation takes.
+  double magnitude = 0;
+};
+
+/// Unit by unit, the states of a step all in the intervals of the one before.
+/// `error` is the relative one of the sums, `image` that of an activation.
+/// Nothing where that takes too long.
+std::optional<PlainBounds>
+boundPlainUnits(const RecurrentUnits &units, llvm::ArrayRef<Interval> inputs,
+                const Interval &initial, int64_t steps, double error,
+                llvm::function_ref<Interval(const Interval &)> image);
+
 /// The `index`-th activation of a direction.
 using ActivationEstimate =
     llvm::function_ref<Likely(unsigned index, const Likely &)>;

@@ -14,6 +14,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Transfer/ElementwiseSupport.h"
 #include "mpopt/Transfer/Math/Binary.h"
 #include "mpopt/Transfer/Math/Integer.h"
@@ -214,6 +215,39 @@ static void findGuards(Value condition, bool taken, Value branch,
     guards.push_back(Guard{taken ? holds : negate(holds), rhs, !taken});
 }
 
+namespace {
+/// What a branch cannot be where it is taken.
+struct Excluded {
+  bool nan = false, posInf = false, negInf = false;
+
+  FloatRange operator()(FloatRange x) const {
+    x.nan &= !nan;
+    x.posInf &= !posInf;
+    x.negInf &= !negInf;
+    return x;
+  }
+};
+} // namespace
+
+/// `where(is_nan(x), 0, x)` and the like.
+static Excluded findExcluded(Value condition, bool taken, Value branch,
+                             TransferContext &ctx) {
+  Operation *op = condition.getDefiningOp();
+  for (; op && isa<mp::LogicalNotOp, mp::IdentityOp>(op);
+       op = op->getOperand(0).getDefiningOp())
+    taken ^= isa<mp::LogicalNotOp>(op);
+  if (!op || !isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op) ||
+      !ctx.isSameValue(op->getOperand(0), branch))
+    return {};
+  if (isa<mp::IsFiniteOp>(op))
+    return {taken, taken, taken};
+  if (isa<mp::IsNanOp>(op))
+    return {!taken, false, false};
+  auto inf = cast<mp::IsInfOp>(op);
+  return {taken, !taken && inf.getDetectPositive(),
+          !taken && inf.getDetectNegative()};
+}
+
 /// A branch with the values for which it is taken.
 static FloatRange refineBranch(const FloatRange &x, const Guard &guard,
                                const FloatRange &bound) {
@@ -227,14 +261,18 @@ static FloatRange refineBranch(const FloatRange &x, const Guard &guard,
   return refined;
 }
 
-static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
-  if (!isReal(op.getLhs()) || !isReal(op.getRhs()))
+/// `lhs` where the condition holds, `rhs` elsewhere.
+static void transferChoice(Value condition, Value lhs, Value rhs,
+                           TransferContext &ctx) {
+  if (!isReal(lhs) || !isReal(rhs))
     return ctx.unknown();
-  SmallVector<AbstractValue, 5> values = {ctx.operand(0), ctx.operand(1),
-                                          ctx.operand(2)};
+  SmallVector<AbstractValue, 5> values = {ctx.of(condition), ctx.of(lhs),
+                                          ctx.of(rhs)};
   SmallVector<Guard, 2> left, right;
-  findGuards(op.getCondition(), true, op.getLhs(), ctx, left);
-  findGuards(op.getCondition(), false, op.getRhs(), ctx, right);
+  findGuards(condition, true, lhs, ctx, left);
+  findGuards(condition, false, rhs, ctx, right);
+  Excluded notLeft = findExcluded(condition, true, lhs, ctx),
+           notRight = findExcluded(condition, false, rhs, ctx);
   size_t leftAt = values.size(), rightAt = leftAt + left.size();
   for (const auto &guards : {left, right})
     for (const Guard &guard : guards)
@@ -244,7 +282,7 @@ static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
       [&](ArrayRef<FloatRange> x) {
         Truth truth =
             range::compare(Comparison::NotEqual, x[0], FloatRange::point(0));
-        FloatRange a = x[1], b = x[2];
+        FloatRange a = notLeft(x[1]), b = notRight(x[2]);
         for (auto [guard, bound] :
              llvm::zip(left, x.slice(leftAt, left.size())))
           a = refineBranch(a, guard, bound);
@@ -275,6 +313,14 @@ static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
       result.source = LikelySource::Propagated;
   }
   ctx.result(0, std::move(result));
+}
+
+static void transferWhere(mp::WhereOp op, TransferContext &ctx) {
+  transferChoice(op.getCondition(), op.getLhs(), op.getRhs(), ctx);
+}
+
+static void transferMaskedFill(mp::MaskedFillOp op, TransferContext &ctx) {
+  transferChoice(op.getMask(), op.getValue(), op.getInput(), ctx);
 }
 
 /// An end that is not given is nothing (Inf stays) or the kernel's largest
@@ -461,6 +507,7 @@ void mpopt::attachSelectTransfers(MLIRContext *context) {
   attachTransfer<transferPredicate, mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(
       context);
   attachTransfer<transferWhere, mp::WhereOp>(context);
+  attachTransfer<transferMaskedFill, mp::MaskedFillOp>(context);
   attachTransfer<transferClip, mp::ClipOp>(context);
   attachTransfer<transferAddcmul, mp::AddcmulOp, mp::AddcdivOp>(context);
   attachTransfer<transferLerp, mp::LerpOp>(context);

@@ -73,3 +73,21 @@ func.func @cells(%x: tensor<1x2xf32>, %h: tensor<1x2xf32> {mp.assume = {lo = -1.
   %2 = mp.gru_cell %x, %h, %w3, %w3 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<1x2xf32>
   return %0 : tensor<1x2xf32>
 }
+
+// -----
+
+// Unit by unit: relu keeps the states at or above 0, so the second unit never
+// grows, nor does the first, which it feeds. The weights are found behind the
+// changes of their layout.
+func.func @units(%x: tensor<8x1x1xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64}}) -> tensor<8x1x1x2xf32> {
+  %first = mp.constant dense<[[1.0]]> : tensor<1x1xf32>
+  %second = mp.constant dense<[[-1.0], [5.0]]> : tensor<2x1xf32>
+  %cut = mp.slice %second {axes = array<i64: 0>, starts = array<i64: 0>, ends = array<i64: 1>} : (tensor<2x1xf32>) -> tensor<1x1xf32>
+  %both = mp.concat %first, %cut {axis = 0 : i64} : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %w = mp.unsqueeze %both {axes = array<i64: 0>} : (tensor<2x1xf32>) -> tensor<1x2x1xf32>
+  %r = mp.constant dense<[[[-1.0, 4.0], [0.0, -4.0]]]> : tensor<1x2x2xf32>
+  // expected-remark @below {{#0: {1x1x1x2} [0, 1.00001] [0, 1.00001]}}
+  // expected-remark @below {{#1: {1x1x2} [0, 1.00001] [0, 1.00001]}}
+  %0:2 = mp.rnn %x, %w, %r {hidden_size = 2 : i64, activations = ["Relu"]} : (tensor<8x1x1xf32>, tensor<1x2x1xf32>, tensor<1x2x2xf32>) -> (tensor<8x1x1x2xf32>, tensor<1x1x2xf32>)
+  return %0#0 : tensor<8x1x1x2xf32>
+}
