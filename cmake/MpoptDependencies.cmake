@@ -1,5 +1,9 @@
 # Everything mpopt links, found once. See docs/building.md for the reasons.
 
+# Statically, as MLIR: the tool is one file that runs where none of it is installed.
+set(ZLIB_USE_STATIC_LIBS ON)
+set(Protobuf_USE_STATIC_LIBS ON)
+
 find_package(MLIR 22.1 REQUIRED CONFIG)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)

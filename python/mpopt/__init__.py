@@ -1,0 +1,45 @@
+"""mpopt: where a model overflows, underflows or turns NaN in 16- and 8-bit floats.
+
+    import mpopt
+
+    report = mpopt.check("model.onnx", precision="fp16")
+    for finding in report.findings:
+        print(finding.rule, finding.tensor, finding.message)
+
+    probed = mpopt.instrument("model.onnx", "probed.onnx")
+    session = mpopt.probe_session(probed.path)
+    session.run(None, feed)
+    print(mpopt.confirm(session.recorder.path, probed.ledger).first_bad)
+
+Models are paths, `onnx.ModelProto`s, TorchScript modules, or `torch.nn.Module`s with
+example inputs. PyTorch and ONNX Runtime are only imported by what needs them.
+"""
+
+from mpopt._command import Error, Normal
+from mpopt._version import __version__
+from mpopt.checking import check, explain, list_rules
+from mpopt.confirming import confirm
+from mpopt.instrumenting import Instrumented, Probe, instrument, strip
+from mpopt.report import (
+    Assumption,
+    Cause,
+    Confirmation,
+    Finding,
+    Fix,
+    Interval,
+    Location,
+    Observed,
+    Op,
+    Report,
+)
+from mpopt.sessions import op_library, probe_session
+
+__all__ = [
+    "Assumption", "Cause", "Confirmation", "Error", "Finding", "Fix", "Instrumented", "Interval",
+    "Location", "Normal", "Observed", "Op", "Probe", "Report", "__version__", "check", "confirm",
+    "explain", "instrument", "list_rules", "op_library", "probe_session", "strip",
+]
+
+from mpopt import _torch_hook
+
+_torch_hook.install()

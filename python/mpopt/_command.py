@@ -1,0 +1,176 @@
+"""From keyword arguments to a command line, and running it."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+
+from mpopt import _files
+
+PathLike = str | os.PathLike
+
+
+class Error(RuntimeError):
+    """mpopt refused the model or an option; the text is its one line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Normal:
+    """The likely distribution of an input, which says nothing of its bounds."""
+
+    mean: float
+    std: float
+
+
+def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "") -> str:
+    """Standard output of the tool; `Error` at an exit status that is not accepted. Its
+    text does not name `model`, which may be a temporary file. Warnings are in the
+    reports."""
+    done = subprocess.run([_files.binary(), *arguments], capture_output=True, text=True,
+                          env=environment(), check=False)
+    if done.returncode not in accepted:
+        lines = [line.removeprefix("mpopt: error: ").removeprefix(f"{model}: ")
+                 for line in done.stderr.splitlines() if line.startswith("mpopt: error: ")]
+        raise Error("; ".join(lines) or done.stderr.strip()
+                    or f"mpopt ended with status {done.returncode}")
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """With the libraries of the PyTorch that this Python has, for the TorchScript
+    reader."""
+    from mpopt import _torch_hook
+
+    variables = dict(os.environ)
+    if folder := _torch_hook.library_folder():
+        known = variables.get("LD_LIBRARY_PATH")
+        variables["LD_LIBRARY_PATH"] = f"{folder}:{known}" if known else str(folder)
+    return variables
+
+
+def _number(value) -> str:
+    return repr(float(value))
+
+
+def _input_options(name: str, value, folder: pathlib.Path) -> list[str]:
+    if isinstance(value, Normal):
+        return ["--input", f"{name}~{_number(value.mean)},{_number(value.std)}"]
+    if isinstance(value, str | os.PathLike):
+        return ["--input", f"{name}=@{os.fspath(value)}"]
+    if isinstance(value, Sequence) and any(isinstance(part, Normal) for part in value):
+        return [word for part in value for word in _input_options(name, part, folder)]
+    if isinstance(value, Sequence) and len(value) == 2 and all(
+            isinstance(end, int | float) for end in value):
+        return ["--input", f"{name}={_number(value[0])}:{_number(value[1])}"]
+    import numpy
+
+    file = folder / f"input{len(list(folder.iterdir()))}.npz"
+    if isinstance(value, Sequence) and len(value) == 2:
+        numpy.savez(file, lo=numpy.asarray(value[0]), hi=numpy.asarray(value[1]))
+    else:
+        # A tensor of PyTorch, on whatever device, and arrays.
+        array = value.detach().cpu().numpy() if hasattr(value, "detach") else numpy.asarray(value)
+        numpy.savez(file, **{name: array})
+    return ["--input", f"{name}=@{file}"]
+
+
+def _shape_option(name: str, value) -> list[str]:
+    shape, dtype = value, None
+    if len(value) == 2 and isinstance(value[1], str):
+        shape, dtype = value
+    text = "x".join("?" if dim is None or dim == -1 else str(int(dim)) for dim in shape)
+    return ["--input-shape", f"{name}={text}" + (f":{dtype}" if dtype else "")]
+
+
+def judging_options(folder: pathlib.Path, *, precision: str, policy: PathLike | None,
+                    target: PathLike | None, inputs: Mapping | None,
+                    assume: tuple[float, float] | None, dims: Mapping[str, int] | None,
+                    input_shapes: Mapping | None, method: str | None,
+                    select: Sequence[str] | str | None, ignore: Sequence[str] | str | None,
+                    thresholds: Mapping[str, float] | None, jobs: int | None) -> list[str]:
+    """What `check` and `instrument` share. Arrays go through files in `folder`."""
+    options = ["--precision", precision, "--fail-on", "never"]
+    for flag, value in (("--policy", policy), ("--target", target), ("--method", method)):
+        if value is not None:
+            options += [flag, os.fspath(value)]
+    for name, value in (inputs or {}).items():
+        options += _input_options(name, value, folder)
+    if assume is not None:
+        options += ["--assume", f"{_number(assume[0])}:{_number(assume[1])}"]
+    for name, size in (dims or {}).items():
+        options += ["--dim", f"{name}={int(size)}"]
+    for name, value in (input_shapes or {}).items():
+        options += _shape_option(name, value)
+    for flag, rules in (("--select", select), ("--ignore", ignore)):
+        if rules:
+            options += [flag, rules if isinstance(rules, str) else ",".join(rules)]
+    for key, value in (thresholds or {}).items():
+        options += ["--set", f"{key}={_number(value)}"]
+    if jobs is not None:
+        options += ["--jobs", str(int(jobs))]
+    return options
+
+
+class ModelFile:
+    """A model as a file, for as long as the `with` block lasts.
+
+    `model`: a path, the bytes or `onnx.ModelProto` of an ONNX model, a
+    `torch.jit.ScriptModule`, or a `torch.nn.Module`, which is traced with
+    `example_inputs` (a tuple), or scripted without."""
+
+    def __init__(self, model, example_inputs=None):
+        self._model, self._examples = model, example_inputs
+        self._folder = None
+
+    def __enter__(self) -> "ModelFile":
+        self._folder = tempfile.TemporaryDirectory(prefix="mpopt-")
+        self.folder = pathlib.Path(self._folder.name)
+        self.path = self._save()
+        (self.folder / "arrays").mkdir()
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    @property
+    def arrays(self) -> pathlib.Path:
+        return self.folder / "arrays"
+
+    def _save(self) -> str:
+        model = self._model
+        if isinstance(model, str | os.PathLike):
+            return os.fspath(model)
+        if hasattr(model, "SerializeToString"):
+            model = model.SerializeToString()
+        if isinstance(model, bytes):
+            file = self.folder / "model.onnx"
+            file.write_bytes(model)
+            return str(file)
+        if hasattr(model, "state_dict"):
+            return self._save_module(model)
+        raise TypeError(f"a path, an ONNX model or a PyTorch module, not {type(model).__name__}")
+
+    def _save_module(self, module) -> str:
+        import torch
+
+        if not isinstance(module, torch.jit.ScriptModule):
+            examples = self._examples
+            if examples is not None and not isinstance(examples, tuple):
+                examples = (examples,)
+            try:
+                with warnings.catch_warnings():
+                    # TorchScript is what mpopt reads; that PyTorch prefers other
+                    # forms does not help the caller.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    module = (torch.jit.script(module) if examples is None
+                              else torch.jit.trace(module, examples))
+            except Exception as error:
+                what = "scripted: pass example_inputs" if examples is None else "traced"
+                raise Error(f"the module cannot be {what} "
+                            f"({str(error).strip().splitlines()[0]})") from error
+        file = self.folder / "model.pt"
+        module.save(str(file))
+        return str(file)

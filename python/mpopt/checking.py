@@ -1,0 +1,52 @@
+"""Verdicts without a run."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from mpopt import _command
+from mpopt._command import ModelFile, PathLike
+from mpopt.report import Report
+
+
+def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
+          assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
+          input_shapes: Mapping | None = None, example_inputs=None, method: str | None = None,
+          policy: PathLike | None = None, target: PathLike | None = None,
+          select: Sequence[str] | str | None = None, ignore: Sequence[str] | str | None = None,
+          thresholds: Mapping[str, float] | None = None, min_certainty: str = "likely",
+          safe_input: bool = False, jobs: int | None = None) -> Report:
+    """Judges a model: `mpopt --check`.
+
+    model          a path; an `onnx.ModelProto` or its bytes; a TorchScript module; a
+                   `torch.nn.Module`, traced with `example_inputs` or else scripted
+    precision      `auto`, `as-is`, `fp16`, `bf16`, `autocast-fp16`, `autocast-bf16`
+    inputs         name -> (lo, hi) with numbers or arrays, `Normal(mean, std)`, a list of
+                   both, a sample (array or tensor), or the path of an .npz file
+    assume         (lo, hi) of float inputs that nothing else describes
+    dims           symbolic dimension -> size
+    input_shapes   name -> shape, or (shape, dtype); None is an open dimension
+    select, ignore rules by id, prefix or name
+    thresholds     key -> number (`list_rules()` has the keys)
+    min_certainty  which findings are listed: `certain`, `likely` or `possible`
+
+    Raises `mpopt.Error` if the model or an option is at fault."""
+    with ModelFile(model, example_inputs) as file:
+        options = _command.judging_options(
+            file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
+            assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
+            ignore=ignore, thresholds=thresholds, jobs=jobs)
+        options += ["--min-certainty", min_certainty, "--format", "json"]
+        if safe_input:
+            options.append("--safe-input")
+        output = _command.run(["--check", file.path, *options], model=file.path)
+        return Report.of(json.loads(output))
+
+
+def list_rules() -> list[dict]:
+    """All rules with their thresholds, as `--list-rules --format json` gives them."""
+    return json.loads(_command.run(["--list-rules", "--format", "json"]))["rules"]
+
+
+def explain(rule: str) -> dict:
+    """A rule's page, by id or name."""
+    return json.loads(_command.run(["--explain", rule, "--format", "json"]))

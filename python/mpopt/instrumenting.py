@@ -1,0 +1,86 @@
+"""Models with probes."""
+
+import dataclasses
+import json
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mpopt import _command
+from mpopt._command import ModelFile, PathLike
+from mpopt.report import Interval, Report
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """One probe of a ledger. `role`: `input`, `finding`, `sentinel` or `chosen`."""
+
+    id: int
+    role: str
+    tensor: str
+    dtype: str
+    bound: Interval
+    likely: Interval | None
+    fingerprints: tuple[str, ...]
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: dict) -> "Probe":
+        return cls(raw["id"], raw["role"], raw["tensor"], raw["dtype"],
+                   Interval.of(raw["bound"]), Interval.of(raw.get("likely")),
+                   tuple(raw["fingerprints"]), raw)
+
+
+@dataclasses.dataclass(frozen=True)
+class Instrumented:
+    """A probed model, its ledger, and the verdict that the probes are to prove."""
+
+    path: pathlib.Path
+    ledger: pathlib.Path
+    probes: tuple[Probe, ...]
+    #: Tensors that have a finding and no probe, and why.
+    unprobed: dict[str, str]
+    report: Report
+
+    @classmethod
+    def read(cls, path: PathLike) -> "Instrumented":
+        """Of a model that was written before; the ledger lies beside it."""
+        path = pathlib.Path(path)
+        ledger = pathlib.Path(f"{path}.probes.json")
+        raw = json.loads(ledger.read_text())
+        return cls(path, ledger, tuple(Probe.of(probe) for probe in raw["probes"]),
+                   {entry["tensor"]: entry["why"] for entry in raw["unprobed"]},
+                   Report.of(raw["report"]))
+
+
+def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: str = "op",
+               precision: str = "auto", inputs: Mapping | None = None,
+               assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
+               input_shapes: Mapping | None = None, example_inputs=None,
+               method: str | None = None, policy: PathLike | None = None,
+               target: PathLike | None = None, select: Sequence[str] | str | None = None,
+               ignore: Sequence[str] | str | None = None,
+               thresholds: Mapping[str, float] | None = None,
+               jobs: int | None = None) -> Instrumented:
+    """Writes `output`, the model with probes, and `output.probes.json`, the ledger:
+    `mpopt --instrument`.
+
+    probe       `findings`, `all`, or a regular expression on names of tensors and ops
+    probe_with  `op` (a custom op), or `outputs` (standard ops, further outputs)
+
+    The other arguments are those of `check`."""
+    with ModelFile(model, example_inputs) as file:
+        options = _command.judging_options(
+            file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
+            assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
+            ignore=ignore, thresholds=thresholds, jobs=jobs)
+        _command.run(["--instrument", file.path, "-o", os.fspath(output), "--probe", probe,
+                      "--probe-with", probe_with, *options], model=file.path)
+    return Instrumented.read(output)
+
+
+def strip(probed: PathLike, output: PathLike) -> pathlib.Path:
+    """Writes the original of a probed model, byte for byte."""
+    _command.run(["--strip", os.fspath(probed), "-o", os.fspath(output)])
+    return pathlib.Path(output)

@@ -1,0 +1,173 @@
+"""The recorder that all op libraries of a process share (Kernels/Recorder.h)."""
+
+import ctypes
+import hashlib
+import pathlib
+from collections.abc import Mapping
+
+from mpopt import _files
+from mpopt._command import Error, PathLike
+
+NEVER = 2**64 - 1
+FORMATS = ("f16", "bf16", "e4m3", "e5m2", "f32")
+_BINS, _LIMBS, _DIMS = 280, 34, 8
+_U32, _U64, _F64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_double
+
+
+class _Edge(ctypes.Structure):
+    _fields_ = [("beyond_max", _U64), ("not_finite", _U64), ("rounds_to_zero", _U64)]
+
+
+class _ExactSum(ctypes.Structure):
+    _fields_ = [("limb", _U64 * _LIMBS), ("lost", _U64)]
+
+
+class Record(ctypes.Structure):
+    """`mpopt_record` (Kernels/Record.h), version 1."""
+
+    _fields_ = [
+        *((name, _U32) for name in ("version", "bytes", "probe", "kind", "dtype", "flags",
+                                    "channels", "rank")),
+        ("dim_min", ctypes.c_int64 * _DIMS), ("dim_max", ctypes.c_int64 * _DIMS),
+        *((name, _U64) for name in ("calls", "skipped", "count", "nan", "pos_inf", "neg_inf",
+                                    "zero")),
+        *((name, _F64) for name in ("min", "max", "absmax", "min_nonzero")),
+        *((name, _U64) for name in ("first_step", "last_step", "first_nan_step",
+                                    "first_inf_step", "absmax_step", "min_nonzero_step")),
+        ("first_overflow_step", _U64 * len(FORMATS)), ("first_flush_step", _U64 * len(FORMATS)),
+        ("histogram", _U64 * _BINS), ("edge", _Edge * len(FORMATS)),
+        ("sum", _ExactSum), ("sum_squares", _ExactSum),
+    ]
+
+
+class _Status(ctypes.Structure):
+    _fields_ = [("probes", _U64), ("calls", _U64), ("skipped", _U64), ("flushes", _U64),
+                ("bytes", _U64), ("error", ctypes.c_int32), ("enabled", ctypes.c_int32),
+                ("period", _U32), ("reserved", _U32), ("path", ctypes.c_char * 1024)]
+
+
+def _load() -> ctypes.CDLL:
+    file = _files.find("lib", "libmpopt_record.so")
+    if file is None:
+        raise Error("this mpopt was built without the recorder library")
+    library = ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
+    recorder, record = ctypes.c_void_p, ctypes.POINTER(Record)
+    for name, result, arguments in (
+            ("open", recorder, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p]),
+            ("set_step", None, [recorder, _U64]), ("enable", None, [recorder, ctypes.c_int]),
+            ("set_period", None, [recorder, _U32]), ("flush", ctypes.c_int, [recorder]),
+            ("close", ctypes.c_int, [recorder]),
+            ("merge", ctypes.c_int, [recorder, record, ctypes.c_void_p]),
+            ("read", ctypes.c_int, [recorder, _U32, _U32, record, ctypes.c_void_p, _U32]),
+            ("get_status", None, [recorder, ctypes.POINTER(_Status)])):
+        function = getattr(library, f"mpopt_recorder_{name}")
+        function.restype, function.argtypes = result, arguments
+    library.mpopt_record_init.argtypes = [record, _U32, _U32]
+    library.mpopt_record_init.restype = None
+    return library
+
+
+_library = None
+
+
+def library() -> ctypes.CDLL:
+    """libmpopt_record.so, loaded once and before any op library that needs it."""
+    global _library
+    if _library is None:
+        _library = _load()
+    return _library
+
+
+def ledger_hash(ledger: PathLike) -> bytes:
+    """What ties records to a ledger: the SHA-256 of its bytes."""
+    return hashlib.sha256(pathlib.Path(ledger).read_bytes()).digest()
+
+
+class Recorder:
+    """The process's recorder for one ledger; several objects share it. Also a context
+    manager that closes it.
+
+    record  path pattern of the file: %p is the process id, %h the host, %l the ledger's
+            first hex digits. Default: the variable MPOPT_RECORD, else `mpopt-%p.mprec`.
+            The first one opened for a ledger decides."""
+
+    def __init__(self, ledger: PathLike | bytes, record: PathLike | None = None,
+                 runtime: str = "python"):
+        digest = ledger if isinstance(ledger, bytes) else ledger_hash(ledger)
+        pattern = None if record is None else str(record).encode()
+        self._handle = library().mpopt_recorder_open(pattern, digest, runtime.encode())
+        if not self._handle:
+            raise MemoryError
+
+    def _call(self, name: str, *arguments):
+        if not self._handle:
+            raise ValueError("the recorder is closed")
+        return getattr(library(), f"mpopt_recorder_{name}")(self._handle, *arguments)
+
+    def set_step(self, step: int) -> None:
+        """From now on calls belong to this step."""
+        self._call("set_step", step)
+
+    def enable(self, enabled: bool = True) -> None:
+        """Whether probes record; off, they cost a call."""
+        self._call("enable", int(enabled))
+
+    def set_period(self, period: int) -> None:
+        """Record the steps that are multiples of `period`."""
+        self._call("set_period", period)
+
+    def flush(self) -> None:
+        """Writes the file; `OSError` if that fails."""
+        if code := self._call("flush"):
+            raise OSError(code, f"cannot write {self.path}")
+
+    def read(self, probe: int, kind: int = 0) -> Record | None:
+        """What a probe has seen so far; None if it was never called."""
+        record = Record()
+        if not self._call("read", probe, kind, ctypes.byref(record), None, 0):
+            return None
+        return record
+
+    def merge(self, record: Record) -> None:
+        """Adds a record that was made elsewhere."""
+        if not self._call("merge", ctypes.byref(record), None):
+            raise ValueError("a malformed record")
+
+    @property
+    def status(self) -> Mapping[str, int]:
+        """`probes`, `calls`, `skipped`, `flushes`, `bytes` and `error` (an errno)."""
+        status = _Status()
+        self._call("get_status", ctypes.byref(status))
+        return {name: getattr(status, name)
+                for name in ("probes", "calls", "skipped", "flushes", "bytes", "error")}
+
+    @property
+    def path(self) -> str:
+        """Of the file; empty before the first probe has run."""
+        if not self._handle:
+            return self._last_path
+        status = _Status()
+        self._call("get_status", ctypes.byref(status))
+        return status.path.decode()
+
+    def close(self) -> None:
+        """Ends the file, once all that opened the recorder have."""
+        if self._handle:
+            self._last_path = self.path
+            library().mpopt_recorder_close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> "Recorder":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def new_record(probe: int, kind: int = 0) -> Record:
+    """An empty record, to be filled in and merged."""
+    record = Record()
+    library().mpopt_record_init(ctypes.byref(record), probe, kind)
+    if record.bytes != ctypes.sizeof(Record):
+        raise Error("libmpopt_record.so is of another version than this package")
+    return record

@@ -1,0 +1,224 @@
+"""Typed forms of the JSON that the tool writes (docs/json.md).
+
+Every object keeps the JSON it was made from as `raw`; keys that a newer tool adds are
+there."""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any
+
+
+def _number(value) -> float:
+    """`inf` and `-inf` are strings in JSON, NaN is null."""
+    return math.nan if value is None else float(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """[lo, hi]; ends may be infinite."""
+
+    lo: float
+    hi: float
+
+    @classmethod
+    def of(cls, raw: dict | None) -> "Interval | None":
+        return None if raw is None else cls(_number(raw["lo"]), _number(raw["hi"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Location:
+    """A line of the model's own program."""
+
+    file: str
+    line: int
+
+    @classmethod
+    def of(cls, raw: dict | None) -> "Location | None":
+        return None if raw is None else cls(raw["file"], raw["line"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Op:
+    """A node in the model's words; `scope` is the path of graph, function and branch."""
+
+    name: str
+    type: str
+    scope: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """A step on the way to a finding."""
+
+    tensor: str
+    op: str
+    why: str
+    location: Location | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Fix:
+    """What to do; `safe`: it was tried, and the finding is gone without another."""
+
+    kind: str
+    safe: bool
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What probes saw of a tensor, over all steps. Extremes are over finite values."""
+
+    count: int
+    nan: int
+    posinf: int
+    neginf: int
+    zero: int
+    min: float
+    max: float
+    absmax: float
+    min_nonzero: float
+    overflow: dict[str, int]
+    underflow: dict[str, int]
+    bits_to_overflow: float | None
+    bits_to_flush: float | None
+    first_step: int | None
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False, default_factory=dict)
+
+    @classmethod
+    def of(cls, raw: dict | None) -> "Observed | None":
+        if raw is None:
+            return None
+        numbers = {key: _number(raw[key]) for key in ("min", "max", "absmax", "min_nonzero")}
+        margins = {key: None if raw.get(key) is None else float(raw[key])
+                   for key in ("bits_to_overflow", "bits_to_flush")}
+        return cls(**{key: raw[key] for key in ("count", "nan", "posinf", "neginf", "zero")},
+                   **numbers, overflow=raw["overflow"], underflow=raw["underflow"], **margins,
+                   first_step=raw.get("first_step"), raw=raw)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What a rule says. `status` and `observed` are set by `confirm` only: `confirmed`,
+    `refuted`, `not-exercised` or `not-observable`."""
+
+    rule: str
+    name: str
+    severity: str
+    certainty: str
+    op: Op
+    tensor: str
+    dtype: str
+    message: str
+    fingerprint: str
+    bound: Interval | None
+    likely: Interval | None
+    cause: tuple[Cause, ...]
+    fixes: tuple[Fix, ...]
+    location: Location | None
+    root: str | None
+    status: str | None
+    observed: Observed | None
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: dict) -> "Finding":
+        causes = tuple(Cause(step["tensor"], step["op"], step["why"],
+                             Location.of(step.get("location"))) for step in raw["cause"])
+        fixes = tuple(Fix(fix["kind"], fix["safe"], fix["text"]) for fix in raw["fixes"])
+        op = raw["op"]
+        return cls(
+            **{key: raw[key] for key in ("rule", "name", "severity", "certainty", "tensor",
+                                         "dtype", "message", "fingerprint")},
+            op=Op(op["name"], op["type"], op["scope"]), bound=Interval.of(raw.get("bound")),
+            likely=Interval.of(raw.get("likely")), cause=causes, fixes=fixes,
+            location=Location.of(raw.get("location")), root=raw.get("root"),
+            status=raw.get("status"), observed=Observed.of(raw.get("observed")), raw=raw)
+
+    def __str__(self) -> str:
+        return f"{self.severity}[{self.rule}] {self.op.name}: {self.message}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Assumption:
+    """What was taken for granted about an input."""
+
+    input: str
+    bound: Interval
+    mean: float
+    std: float
+    source: str
+
+    @classmethod
+    def of(cls, raw: dict) -> "Assumption":
+        return cls(raw["input"], Interval(_number(raw["lo"]), _number(raw["hi"])),
+                   _number(raw["mean"]), _number(raw["std"]), raw["source"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The verdict on one model."""
+
+    path: str
+    format: str
+    precision: str
+    assumptions: tuple[Assumption, ...]
+    findings: tuple[Finding, ...]
+    summary: dict[str, int]
+    coverage: dict[str, Any]
+    safe_input: tuple[dict[str, Any], ...]
+    warnings: tuple[str, ...]
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def _fields(cls, raw: dict) -> dict[str, Any]:
+        return {
+            "path": raw["model"]["path"], "format": raw["model"]["format"],
+            "precision": raw["precision"],
+            "assumptions": tuple(Assumption.of(entry) for entry in raw["assumptions"]),
+            "findings": tuple(Finding.of(entry) for entry in raw["findings"]),
+            "summary": raw["summary"], "coverage": raw["coverage"],
+            "safe_input": tuple(raw.get("safe_input", ())),
+            "warnings": tuple(raw.get("warnings", ())), "raw": raw}
+
+    @classmethod
+    def of(cls, raw: dict) -> "Report":
+        return cls(**cls._fields(raw))
+
+    @property
+    def ok(self) -> bool:
+        """No error and no warning is listed."""
+        return not any(finding.severity != "note" for finding in self.findings)
+
+    @property
+    def roots(self) -> tuple[Finding, ...]:
+        """Findings that do not follow from another."""
+        return tuple(finding for finding in self.findings if finding.root is None)
+
+    def by_rule(self, *rules: str) -> tuple[Finding, ...]:
+        """Findings of rules by id or prefix (`MP2`)."""
+        return tuple(finding for finding in self.findings if finding.rule.startswith(rules))
+
+
+@dataclasses.dataclass(frozen=True)
+class Confirmation(Report):
+    """A report joined with what probes saw.
+
+    `first_bad`: the op at which NaN or infinity began, with its step and the chain that
+    led to it. `outside_assumptions`: inputs that were not as assumed. `exceeded`: bounds
+    that were broken although all assumptions held, which is a bug in mpopt."""
+
+    first_bad: dict[str, Any] | None = None
+    outside_assumptions: tuple[Any, ...] = ()
+    exceeded: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, raw: dict) -> "Confirmation":
+        return cls(**cls._fields(raw), first_bad=raw.get("first_bad"),
+                   outside_assumptions=tuple(raw.get("outside_assumptions", ())),
+                   exceeded=tuple(raw.get("exceeded", ())))
+
+    def by_status(self, status: str) -> Iterable[Finding]:
+        """Findings that are `confirmed`, `refuted`, `not-exercised` or `not-observable`."""
+        return tuple(finding for finding in self.findings if finding.status == status)
