@@ -239,13 +239,13 @@ def test_wheel(tmp_path):
     code = textwrap.dedent(f"""
         import mpopt
         report = mpopt.check("{tmp_path}/m.onnx", precision="fp16", min_certainty="possible")
-        print(mpopt.__version__, len(report.by_rule("MP201")),
+        print(mpopt.__version__, len(report.by_rule("MP201")) > 0,
               len(mpopt.instrument("{tmp_path}/m.onnx", "{tmp_path}/p.onnx").probes) > 0)""")
     bare = {key: value for key, value in os.environ.items()
             if not key.startswith(("MPOPT", "PYTHON", "LD_"))}
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, env=bare,
                           cwd=tmp_path, check=False)
-    assert done.stdout.split() == ["0.1.0", "1", "True"], done.stderr
+    assert done.stdout.split() == ["0.1.0", "True", "True"], done.stderr
     tool = subprocess.run([tmp_path / "venv" / "bin" / "mpopt", "--version"],
                           capture_output=True, text=True, env=bare, check=False)
     assert tool.stdout == "mpopt 0.1.0\n"
