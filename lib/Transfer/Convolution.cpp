@@ -189,7 +189,8 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
       whole = whole.merging(0);
     if (whole.dims()[1] != 1 && whole.dims()[1] != target[1])
       whole = whole.merging(1);
-    for (const Cell &cell : whole.regrouped(target).cells())
+    AbstractValue spread = whole.regrouped(target);
+    for (const Cell &cell : spread.cells())
       inputs.add(cell);
   } else {
     dims.assign(2 + window.dims.size(), 1);

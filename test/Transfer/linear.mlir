@@ -101,3 +101,16 @@ module attributes {mp.target = "strict16"} {
     return %0 : tensor<1x1xf16>
   }
 }
+
+// -----
+
+// Rows that differ, columns that do not: each element of a small map is told
+// apart.
+func.func @conv_rows(%x: tensor<1x1x4x4xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64}}) -> tensor<1x1x2x2xf32> {
+  %scale = mp.constant dense<[[[[1.0], [2.0], [3.0], [100.0]]]]> : tensor<1x1x4x1xf32>
+  %0 = mp.mul %x, %scale : (tensor<1x1x4x4xf32>, tensor<1x1x4x1xf32>) -> tensor<1x1x4x4xf32>
+  %w = mp.constant dense<1.0> : tensor<1x1x3x3xf32>
+  // expected-remark @below {{{1x1x2x2} [-18, 18] [-18, 18] [-315, 315] [-315, 315]}}
+  %1 = mp.conv %0, %w : (tensor<1x1x4x4xf32>, tensor<1x1x3x3xf32>) -> tensor<1x1x2x2xf32>
+  return %1 : tensor<1x1x2x2xf32>
+}

@@ -108,7 +108,9 @@ public:
   llvm::ArrayRef<int64_t> dims() const { return groupDims; }
   size_t rank() const { return groupDims.size(); }
   size_t groups() const { return cells_->size(); }
-  llvm::ArrayRef<Cell> cells() const { return *cells_; }
+  llvm::ArrayRef<Cell> cells() const & { return *cells_; }
+  /// They would not outlive the value, as in `for (... : f().cells())`.
+  llvm::ArrayRef<Cell> cells() const && = delete;
   const Cell &cell(size_t group) const { return (*cells_)[group]; }
   /// The cells are shared between copies of a value; this makes them its own.
   llvm::MutableArrayRef<Cell> mutableCells();
