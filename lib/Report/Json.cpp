@@ -66,6 +66,7 @@ static void writeFinding(OStream &json, const Finding &finding) {
     attribute(json, "name", finding.op.name);
     attribute(json, "type", finding.op.type);
     attribute(json, "scope", finding.op.scope);
+    attribute(json, "kind", finding.op.kind);
   });
   attribute(json, "tensor", finding.tensor);
   json.attribute("dtype", finding.dtype);

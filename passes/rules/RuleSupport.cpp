@@ -9,6 +9,7 @@
 
 #include "mpopt/Analysis/Fingerprint.h"
 #include "mpopt/Analysis/Names.h"
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
@@ -23,7 +24,10 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 OpRef mpopt::getOpRef(Operation *op) {
-  return {getOpName(op), getOpType(op), getScopeText(op)};
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  StringRef kind =
+      idiom ? idiom.getKind().getValue() : op->getName().stripDialect();
+  return {getOpName(op), getOpType(op), getScopeText(op), kind.str()};
 }
 
 std::optional<SourceLine> mpopt::getSource(Operation *op) {

@@ -72,18 +72,30 @@ static void writeNames(OStream &json, StringRef key,
   });
 }
 
+/// What the main function returns, in the order of the model's outputs.
+static ValueRange getOutputs(ModuleOp module, const ImportResult &imported) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (functions.empty() || (*functions.begin()).empty())
+    return {};
+  Block &body = (*functions.begin()).getBody().back();
+  ValueRange outputs = body.getTerminator()->getOperands();
+  return outputs.size() == imported.outputs.size() ? outputs : ValueRange();
+}
+
 void mpopt::dumpRanges(llvm::raw_ostream &os, ModuleOp module,
                        const ImportResult &imported,
                        const RangeAnalysis &ranges) {
   OStream json(os, /*IndentSize=*/1);
   llvm::StringSet<> written;
-  auto write = [&](Value value) {
-    std::string name = jsonText(getTensorPath(value));
+  ValueRange outputs = getOutputs(module, imported);
+  auto writeAs = [&](StringRef path, Value value) {
+    std::string name = jsonText(path);
     if (!isa<TensorType>(value.getType()) || name.empty() ||
         !written.insert(name).second)
       return;
     json.attributeObject(name, [&] { writeTensor(json, value, ranges); });
   };
+  auto write = [&](Value value) { writeAs(getTensorPath(value), value); };
   json.object([&] {
     json.attribute("schema", "mpopt-ranges/1");
     writeNames(json, "inputs", imported.inputs);
@@ -95,6 +107,9 @@ void mpopt::dumpRanges(llvm::raw_ostream &os, ModuleOp module,
           for (Block &block : region)
             llvm::for_each(block.getArguments(), write);
       });
+      // Of a tensor that has no name of its own, or a path besides.
+      for (auto [name, value] : llvm::zip(imported.outputs, outputs))
+        writeAs(name, value);
     });
   });
   json.flush();

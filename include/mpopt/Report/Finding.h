@@ -41,6 +41,9 @@ struct OpRef {
   std::string type;
   /// Path of graph, function and branch; empty for the main graph.
   std::string scope;
+  /// The mp op, or the composite that it is a part of (`layer_norm`): the same
+  /// from whatever format the model comes.
+  std::string kind = {};
 };
 
 /// Where the model's own program has it: a Python file, from line 1.
