@@ -97,7 +97,7 @@ typedef struct mpopt_edge {
 #define MPOPT_SUM_LIMBS 34
 typedef struct mpopt_exact_sum {
   uint64_t limb[MPOPT_SUM_LIMBS];
-  uint64_t lost; // addends that were not finite, left out
+  uint64_t lost; // addends that were not finite (FP64 overflowed), left out
 } mpopt_exact_sum;
 
 /// Over the finite values of one channel; min > max if there were none.
@@ -106,10 +106,10 @@ typedef struct mpopt_channel_range {
 } mpopt_channel_range;
 
 enum mpopt_record_flags {
-  /// Calls differed in dtype; `dtype` is the first one's. Statistics are of the
-  /// values all the same.
+  /// Calls differed in dtype; `dtype` is the one with the smallest number.
+  /// Statistics are of the values all the same.
   MPOPT_MIXED_DTYPE = 1,
-  /// Calls differed in rank; `dim_min`, `dim_max` are of the first rank.
+  /// Calls differed in rank; `rank` and the dims are of the smallest one.
   MPOPT_MIXED_RANK = 2,
   /// Calls differed in the number of channels, or there were too many: none are
   /// kept.

@@ -35,7 +35,7 @@
 #define MPOPT_MAX_PROBES (1u << 20)
 
 /// Numbers are in the byte order of the machine; `endian` tells a reader of the
-/// other one. Checksums are FNV-1a over 64-bit words (mpopt_checksum).
+/// other one. Checksums: mpopt_checksum.
 struct mpopt_file_header {
   char magic[8];
   uint32_t endian;
@@ -61,9 +61,16 @@ struct mpopt_extent {
 
 struct mpopt_copy {
   uint64_t sequence; // 0: never written
-  uint64_t checksum; // of the sequence and the rest of the copy
+  uint64_t checksum; // of the rest of the copy, seeded with the sequence
 };
 
+/// Of one copy with room for so many channels.
+constexpr uint64_t mpopt_copy_bytes(uint32_t channels) {
+  return sizeof(mpopt_copy) + sizeof(mpopt_record) +
+         uint64_t(channels) * sizeof(mpopt_channel_range);
+}
+
+/// After FNV-1a, on 64-bit words, the last one filled with zeros.
 extern "C" uint64_t mpopt_checksum(uint64_t seed, const void *data,
                                    size_t bytes);
 

@@ -12,8 +12,10 @@
 // Sums: the elements in logical (row-major) order are cut into blocks of 4096.
 // In a block, element i is added to the double accumulator i mod 16, the
 // sixteen are folded pairwise (l with l+8, l+4, l+2, l+1), and the block's sum
-// goes into the record's exact accumulator. So a sum is off by at most 260 *
-// 2^-53 times the sum of the magnitudes; squares are formed in double.
+// goes into the record's exact accumulator. So a sum is off by at most 2^-44
+// times the sum of the magnitudes; squares are formed in double. The 16-bit
+// dtypes are summed in FP32 over 32 elements of a lane before that
+// (lib/Sums.h): 2^-19. FP8 sums are exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,8 +53,9 @@ typedef struct mpopt_parallel {
 } mpopt_parallel;
 
 /// Adds one call's tensor at `step` to `record` (mpopt_record_init first).
-/// `channels` has room for record->channels entries, or is null. False if the
-/// tensor is malformed (negative extents, null data with elements).
+/// `channels` is null or has room for the extent of the channel axis, at first
+/// filled with (+Inf, -Inf). False if the tensor is malformed (negative
+/// extents, elements without data).
 int mpopt_record_observe(mpopt_record *record, mpopt_channel_range *channels,
                          const mpopt_tensor *tensor, uint64_t step,
                          const mpopt_parallel *parallel);

@@ -1,0 +1,207 @@
+//===- Avx2Fields.h - Counting exponent fields with AVX2 ---------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensor values crowd in few exponents. A window of fifteen fields is counted
+// 32 bytes at a time: a table look-up turns each byte into a bit of its own,
+// and carry-save adders sum the bits of sixteen vectors before anything is
+// added up (the positional population count of W. Mula, N. Kurz, D. Lemire,
+// "Faster population counts using AVX2 instructions"). What is outside the
+// window takes the sixteenth place and is looked at one by one.
+//
+// Included by one unit, after Avx2.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_LIB_AVX2FIELDS_H
+#define MPOPT_KERNELS_LIB_AVX2FIELDS_H
+
+namespace {
+
+constexpr int kWindow = 15;
+/// Bytes that one round of adders takes; a block is a multiple of it.
+constexpr size_t kRound = 16 * 32;
+static_assert(kBlock % kRound == 0);
+
+/// Of all bytes of a counter of bytes.
+inline uint64_t sumBytes(__m256i bytes) {
+  __m256i sums = _mm256_sad_epu8(bytes, _mm256_setzero_si256());
+  return uint64_t(_mm256_extract_epi64(sums, 0)) +
+         uint64_t(_mm256_extract_epi64(sums, 1)) +
+         uint64_t(_mm256_extract_epi64(sums, 2)) +
+         uint64_t(_mm256_extract_epi64(sums, 3));
+}
+
+inline void addBits(__m256i &high, __m256i &low, __m256i a, __m256i b) {
+  __m256i either = _mm256_xor_si256(low, a);
+  high = _mm256_or_si256(_mm256_and_si256(low, a), _mm256_and_si256(either, b));
+  low = _mm256_xor_si256(either, b);
+}
+
+/// How often each of the eight bits was set in the bytes given to it.
+class BitCounter {
+public:
+  // Written out, so that it is compiled for AVX2 as what is around it.
+  BitCounter() {}
+
+  /// Sixteen vectors: at(i) gives the i-th one.
+  template <class At> void add(At at) {
+    __m256i twosA, twosB, foursA, foursB, eightsA, eightsB, sixteens;
+    addBits(twosA, ones, at(0), at(1));
+    addBits(twosB, ones, at(2), at(3));
+    addBits(foursA, twos, twosA, twosB);
+    addBits(twosA, ones, at(4), at(5));
+    addBits(twosB, ones, at(6), at(7));
+    addBits(foursB, twos, twosA, twosB);
+    addBits(eightsA, fours, foursA, foursB);
+    addBits(twosA, ones, at(8), at(9));
+    addBits(twosB, ones, at(10), at(11));
+    addBits(foursA, twos, twosA, twosB);
+    addBits(twosA, ones, at(12), at(13));
+    addBits(twosB, ones, at(14), at(15));
+    addBits(foursB, twos, twosA, twosB);
+    addBits(eightsB, fours, foursA, foursB);
+    addBits(sixteens, eights, eightsA, eightsB);
+    for (int bit = 0; bit < 8; ++bit) {
+      __m256i mask = _mm256_set1_epi8(char(1 << bit));
+      __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(sixteens, mask), mask);
+      rounds[bit] = _mm256_sub_epi8(rounds[bit], set);
+    }
+  }
+
+  void totals(uint32_t *total) const {
+    for (int bit = 0; bit < 8; ++bit)
+      total[bit] = uint32_t(16 * sumBytes(rounds[bit]) +
+                            8 * count(eights, bit) + 4 * count(fours, bit) +
+                            2 * count(twos, bit) + count(ones, bit));
+  }
+
+private:
+  static uint64_t count(__m256i bits, int bit) {
+    // The bit moves to its byte's top, where the mask is taken from; what comes
+    // over from the neighbouring byte lands below.
+    __m256i top = _mm256_sll_epi32(bits, _mm_cvtsi32_si128(7 - bit));
+    return uint64_t(__builtin_popcount(unsigned(_mm256_movemask_epi8(top))));
+  }
+
+  __m256i ones = _mm256_setzero_si256(), twos = ones, fours = ones,
+          eights = ones;
+  __m256i rounds[8] = {ones, ones, ones, ones, ones, ones, ones, ones};
+};
+
+struct FieldCounts {
+  /// Fields window, window + 1 ...; the last one has all others, zeros too.
+  uint32_t place[kWindow + 1];
+  uint32_t zeros;
+};
+
+/// `count` is a multiple of kRound.
+inline FieldCounts countFields(const uint8_t *fields, size_t count,
+                               int window) {
+  const __m256i first = _mm256_set1_epi8(char(window));
+  const __m256i last = _mm256_set1_epi8(kWindow);
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256i lowBits =
+      _mm256_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0, //
+                       1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
+  const __m256i highBits =
+      _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128, //
+                       0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128);
+  BitCounter low, high;
+  __m256i zeros = zero;
+  for (size_t at = 0; at < count; at += kRound) {
+    __m256i places[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      __m256i field = _mm256_load_si256(
+          reinterpret_cast<const __m256i *>(fields + at + 32 * i));
+      zeros = _mm256_sub_epi8(zeros, _mm256_cmpeq_epi8(field, zero));
+      places[i] = _mm256_min_epu8(_mm256_sub_epi8(field, first), last);
+    }
+    low.add([&](int i) { return _mm256_shuffle_epi8(lowBits, places[i]); });
+    high.add([&](int i) { return _mm256_shuffle_epi8(highBits, places[i]); });
+  }
+  FieldCounts counts;
+  low.totals(counts.place);
+  high.totals(counts.place + 8);
+  counts.zeros = uint32_t(sumBytes(zeros));
+  return counts;
+}
+
+/// Calls found(i) for each field that is neither zero, nor `top`, nor in the
+/// window.
+template <class Found>
+inline void forOutliers(const uint8_t *fields, size_t count, int window,
+                        uint8_t top, Found found) {
+  const __m256i first = _mm256_set1_epi8(char(window));
+  const __m256i last = _mm256_set1_epi8(kWindow - 1);
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256i tops = _mm256_set1_epi8(char(top));
+  for (size_t at = 0; at < count; at += 32) {
+    __m256i field =
+        _mm256_load_si256(reinterpret_cast<const __m256i *>(fields + at));
+    __m256i place = _mm256_sub_epi8(field, first);
+    __m256i known = _mm256_cmpeq_epi8(_mm256_min_epu8(place, last), place);
+    known = _mm256_or_si256(known, _mm256_cmpeq_epi8(field, zero));
+    known = _mm256_or_si256(known, _mm256_cmpeq_epi8(field, tops));
+    uint32_t rest = ~uint32_t(_mm256_movemask_epi8(known));
+    for (; rest; rest &= rest - 1)
+      found(at + size_t(__builtin_ctz(rest)));
+  }
+}
+
+/// Calls found(i) for each field with that value.
+template <class Found>
+inline void forField(const uint8_t *fields, size_t count, uint8_t value,
+                     Found found) {
+  const __m256i wanted = _mm256_set1_epi8(char(value));
+  for (size_t at = 0; at < count; at += 32) {
+    __m256i field =
+        _mm256_load_si256(reinterpret_cast<const __m256i *>(fields + at));
+    uint32_t hits =
+        uint32_t(_mm256_movemask_epi8(_mm256_cmpeq_epi8(field, wanted)));
+    for (; hits; hits &= hits - 1)
+      found(at + size_t(__builtin_ctz(hits)));
+  }
+}
+
+/// The table of all fields of a block, for when no window is known.
+inline void countAllFields(const uint8_t *fields, size_t count,
+                           uint32_t *table) {
+  uint32_t copies[3][256] = {};
+  for (size_t at = 0; at < count; at += 8) {
+    uint64_t eight;
+    __builtin_memcpy(&eight, fields + at, 8);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j)
+      ++(j % 4 ? copies[j % 4 - 1] : table)[eight >> (8 * j) & 0xFF];
+  }
+  for (int field = 0; field < 256; ++field)
+    table[field] += copies[0][field] + copies[1][field] + copies[2][field];
+}
+
+/// The first field of the window that holds most, -1 if an eighth is outside
+/// even of that one.
+inline int bestWindow(const uint32_t *table, size_t count, uint8_t top) {
+  uint32_t inside = 0, best = 0;
+  int window = 1;
+  for (int field = 1; field < top; ++field) {
+    inside += table[field];
+    if (field > kWindow)
+      inside -= table[field - kWindow];
+    if (inside > best && field >= kWindow) {
+      best = inside;
+      window = field - kWindow + 1;
+    }
+  }
+  uint32_t outside = uint32_t(count) - best - table[0] - table[top];
+  return outside * 8 <= count ? window : -1;
+}
+
+} // namespace
+
+#endif // MPOPT_KERNELS_LIB_AVX2FIELDS_H

@@ -1,0 +1,96 @@
+//===- ExactSum.cpp - A sum of doubles without rounding
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every double is an integer multiple of 2^-1074 below 2^2098, and 34 limbs
+// hold 2176 bits: room for 2^77 addends. Integer addition does not care for
+// order, hence neither does a record for the order of threads, steps or ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Kernels/Record.h"
+
+#include <cmath>
+#include <cstring>
+
+static void addAt(uint64_t *limb, int at, uint64_t low, uint64_t high) {
+  unsigned carry = __builtin_add_overflow(limb[at], low, &limb[at]);
+  // Never overflows: high has at most 53 bits.
+  high += carry;
+  for (++at; high && at < MPOPT_SUM_LIMBS; ++at)
+    high = __builtin_add_overflow(limb[at], high, &limb[at]);
+}
+
+static void subtractAt(uint64_t *limb, int at, uint64_t low, uint64_t high) {
+  unsigned borrow = __builtin_sub_overflow(limb[at], low, &limb[at]);
+  high += borrow;
+  for (++at; high && at < MPOPT_SUM_LIMBS; ++at)
+    high = __builtin_sub_overflow(limb[at], high, &limb[at]);
+}
+
+void mpopt_exact_sum_add(mpopt_exact_sum *sum, double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  unsigned field = bits >> 52 & 0x7FF;
+  uint64_t mantissa = bits & 0xFFFFFFFFFFFFFull;
+  if (field == 0x7FF) {
+    ++sum->lost;
+    return;
+  }
+  if (field)
+    mantissa |= 1ull << 52;
+  unsigned position = field ? field - 1 : 0;
+  unsigned shift = position % 64;
+  uint64_t low = mantissa << shift;
+  uint64_t high = shift ? mantissa >> (64 - shift) : 0;
+  if (bits >> 63)
+    subtractAt(sum->limb, position / 64, low, high);
+  else
+    addAt(sum->limb, position / 64, low, high);
+}
+
+void mpopt_exact_sum_merge(mpopt_exact_sum *into, const mpopt_exact_sum *from) {
+  uint64_t carry = 0;
+  for (int i = 0; i < MPOPT_SUM_LIMBS; ++i) {
+    uint64_t with;
+    uint64_t first = __builtin_add_overflow(from->limb[i], carry, &with);
+    carry = first | __builtin_add_overflow(into->limb[i], with, &into->limb[i]);
+  }
+  into->lost += from->lost;
+}
+
+double mpopt_exact_sum_value(const mpopt_exact_sum *sum) {
+  uint64_t limb[MPOPT_SUM_LIMBS];
+  bool negative = sum->limb[MPOPT_SUM_LIMBS - 1] >> 63;
+  uint64_t carry = negative;
+  for (int i = 0; i < MPOPT_SUM_LIMBS; ++i) {
+    limb[i] = negative ? ~sum->limb[i] : sum->limb[i];
+    carry = __builtin_add_overflow(limb[i], carry, &limb[i]);
+  }
+  int top = MPOPT_SUM_LIMBS - 1;
+  while (top >= 0 && !limb[top])
+    --top;
+  if (top < 0)
+    return 0;
+  // The leading 64 bits, the last one sticky for all that is below: then the
+  // conversion to double rounds as the whole number would.
+  int lead = __builtin_clzll(limb[top]);
+  uint64_t head = limb[top] << lead;
+  bool below = false;
+  if (top > 0) {
+    if (lead)
+      head |= limb[top - 1] >> (64 - lead);
+    below = (limb[top - 1] << lead) != 0;
+    for (int i = 0; i < top - 1 && !below; ++i)
+      below = limb[i] != 0;
+  }
+  head |= below;
+  int exponent = 64 * top - lead - 1074;
+  // Below 2^-1022 the integer itself has at most 52 bits and nothing rounds.
+  double value = exponent + 63 >= -1022 ? std::ldexp(double(head), exponent)
+                                        : std::ldexp(double(limb[0]), -1074);
+  return negative ? -value : value;
+}

@@ -1,0 +1,101 @@
+//===- Partial.h - What one worker has counted so far ------------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Private to one worker, so nothing here is shared while a tensor is read. The
+// tables are in the form in which a kernel counts fastest; fold() turns them
+// into the record's bins.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_LIB_PARTIAL_H
+#define MPOPT_KERNELS_LIB_PARTIAL_H
+
+#include "Sums.h"
+
+namespace mpopt::kernels {
+
+struct Partial {
+  uint64_t nan = 0, posInf = 0, negInf = 0, zero = 0;
+  /// Over finite values; the sign of a zero does not matter.
+  double min = __builtin_inf(), max = -__builtin_inf();
+  double minNonzero = __builtin_inf();
+  uint64_t histogram[MPOPT_BINS] = {};
+  mpopt_edge edge[MPOPT_FORMATS] = {};
+  mpopt_exact_sum sum = {}, sumSquares = {};
+
+  /// Normal finite values by FP32 exponent field; 0 and 255 are not kept here.
+  uint64_t fields[256] = {};
+  /// FP8 by code, FP64 by exponent field: interleaved copies, so that runs of
+  /// one value do not wait for each other's stores.
+  uint32_t codes[4][256] = {};
+  uint32_t wideFields[2][2048] = {};
+  /// Elements in `codes` or `wideFields` since the last fold.
+  uint64_t unfolded = 0;
+
+  /// What vector code remembers of the last block to choose how it counts: the
+  /// dtype's exponent fields from `window` on hold most of what was seen
+  /// (negative: not known), and whether there was Inf or NaN.
+  int window = -1;
+  bool special = false;
+
+  void widen(double low, double high) {
+    min = low < min ? low : min;
+    max = high > max ? high : max;
+  }
+  void widenNonzero(double magnitude) {
+    minNonzero = magnitude < minNonzero ? magnitude : minNonzero;
+  }
+
+  /// A finite non-zero magnitude, `times` times.
+  template <class Bits>
+  void countMagnitude(Bits magnitude, uint64_t times = 1) {
+    histogram[binOf(magnitude)] += times;
+    countEdges(magnitude, times);
+  }
+
+  template <class Bits> void countEdges(Bits magnitude, uint64_t times = 1) {
+    edgesOf(magnitude, [&](int format, EdgeKind kind) {
+      mpopt_edge &to = edge[format];
+      (kind == BeyondMax   ? to.beyond_max
+       : kind == NotFinite ? to.not_finite
+                           : to.rounds_to_zero) += times;
+    });
+  }
+
+  /// Moves the tables into the bins. `decode` gives the FP32 bits of an FP8
+  /// code, null for other dtypes.
+  void fold(uint32_t (*decode)(uint8_t));
+
+  /// As new, but for the tables that fold() leaves empty.
+  void reset();
+
+  /// Adds to a record that holds the same call.
+  void addTo(mpopt_record &record) const;
+};
+
+/// Counts `count` elements, at most kBlock, whose first one is the first of a
+/// block.
+using BlockKernel = void (*)(const void *data, size_t count, Partial &partial);
+
+struct DtypeKernel {
+  BlockKernel block = nullptr; // null: only the number of elements counts
+  unsigned bytes = 0;          // of an element
+  bool isFloat = false;
+  uint32_t (*decodeCode)(uint8_t) = nullptr;
+};
+
+/// The best one for this processor.
+DtypeKernel dtypeKernel(uint32_t dtype);
+DtypeKernel portableKernel(uint32_t dtype);
+/// Null block where AVX2 has nothing better.
+DtypeKernel avx2Kernel(uint32_t dtype);
+void avx2WideBlock(const void *data, size_t count, Partial &partial);
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_KERNELS_LIB_PARTIAL_H

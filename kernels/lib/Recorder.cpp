@@ -1,0 +1,484 @@
+//===- Recorder.cpp - Collects the records of a process in a file
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tensor is read without any lock and merged under the probe's. There is no
+// thread behind this: a flush is done by the call that finds the last one too
+// long ago, so nothing has to be stopped at exit or started again after a fork.
+//
+// Recorders are never freed. A runtime may drop its session and open another
+// one for the same model, whose records then go on in the same file.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Kernels/Recorder.h"
+#include "RecordWriter.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+
+using namespace mpopt::kernels;
+
+namespace {
+
+struct Probe {
+  std::mutex mutex;
+  mpopt_record record;
+  std::vector<mpopt_channel_range> channels;
+  uint64_t nextStep = 0;
+  bool dirty = false;
+  RecordWriter::Place place; // the flusher's
+};
+
+/// All that a forked child has to begin anew.
+struct State {
+  std::mutex mutex; // of the map
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Probe>> probes;
+
+  std::mutex flushing; // of what follows
+  RecordWriter writer;
+  bool opened = false, warned = false;
+  int error = 0;
+  uint64_t flushes = 0;
+
+  /// At first long ago: the first call writes, so that a file that cannot be
+  /// written is known at once.
+  std::atomic<int64_t> lastFlush{INT64_MIN / 2};
+};
+
+} // namespace
+
+struct mpopt_recorder {
+  std::string pattern, runtime;
+  uint8_t ledger[32];
+  unsigned users = 0; // under the registry's mutex
+  int64_t flushMs;
+
+  std::atomic<State *> state;
+  std::atomic<bool> enabled;
+  std::atomic<uint32_t> period;
+  std::atomic<uint64_t> step{MPOPT_NEVER};
+  std::atomic<bool> anyStep{false};
+  std::mutex collecting;
+  void (*collect)(void *) = nullptr;
+  void *collectData = nullptr;
+};
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<mpopt_recorder *> recorders;
+};
+
+} // namespace
+
+static Registry &registry() {
+  static Registry *all = new Registry;
+  return *all;
+}
+
+static int64_t nowMs() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch())
+      .count();
+}
+
+static uint64_t environmentNumber(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  if (!text || !*text)
+    return otherwise;
+  char *end;
+  unsigned long long number = std::strtoull(text, &end, 10);
+  if (!*end && *text >= '0' && *text <= '9')
+    return number;
+  std::fprintf(stderr, "mpopt: warning: %s=%s is not a number: ignored\n", name,
+               text);
+  return otherwise;
+}
+
+static bool environmentSwitch(const char *name) {
+  const char *text = std::getenv(name);
+  return text && *text && std::strcmp(text, "0") != 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Flushing
+//===----------------------------------------------------------------------===//
+
+static void warn(State &state, int error) {
+  if (!state.error)
+    state.error = error;
+  if (state.warned)
+    return;
+  state.warned = true;
+  const char *why = error == EEXIST ? "it exists and is not a record file"
+                                    : std::strerror(error);
+  std::fprintf(stderr,
+               "mpopt: warning: cannot write %s: %s; the model runs on, its "
+               "probes are not saved\n",
+               state.writer.path().c_str(), why);
+}
+
+static int openFile(mpopt_recorder &recorder, State &state) {
+  if (state.opened)
+    return state.writer.isOpen() ? 0 : state.error;
+  state.opened = true;
+  int error =
+      state.writer.open(recorder.pattern, recorder.ledger, recorder.runtime);
+  if (error)
+    warn(state, error);
+  return error;
+}
+
+static int writeProbe(State &state, Probe &probe) {
+  mpopt_record record;
+  std::vector<mpopt_channel_range> channels;
+  {
+    std::lock_guard<std::mutex> lock(probe.mutex);
+    if (!probe.dirty || !probe.record.calls)
+      return 0;
+    record = probe.record;
+    channels = probe.channels;
+    probe.dirty = false;
+  }
+  channels.resize(record.channels);
+  int error = state.writer.write(probe.place, record, channels.data());
+  if (error) {
+    std::lock_guard<std::mutex> lock(probe.mutex);
+    probe.dirty = true;
+  }
+  return error;
+}
+
+/// `state.flushing` is held.
+static int flushLocked(mpopt_recorder &recorder, State &state, bool closing) {
+  {
+    std::lock_guard<std::mutex> lock(recorder.collecting);
+    if (recorder.collect)
+      recorder.collect(recorder.collectData);
+  }
+  state.lastFlush = nowMs();
+  std::vector<Probe *> probes;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    for (auto &entry : state.probes)
+      probes.push_back(entry.second.get());
+  }
+  if (probes.empty())
+    return 0;
+  if (int error = openFile(recorder, state))
+    return error;
+  int error = state.writer.setClosed(false);
+  for (Probe *probe : probes) {
+    if (error)
+      break;
+    error = writeProbe(state, *probe);
+  }
+  if (!error && closing)
+    error = state.writer.setClosed(true);
+  ++state.flushes;
+  if (error)
+    warn(state, error);
+  return error;
+}
+
+static int flush(mpopt_recorder &recorder, bool closing) {
+  State &state = *recorder.state;
+  std::lock_guard<std::mutex> lock(state.flushing);
+  return flushLocked(recorder, state, closing);
+}
+
+/// Not worth waiting for a flush that is under way.
+static void flushIfDue(mpopt_recorder &recorder, State &state, bool now) {
+  if (!now && nowMs() - state.lastFlush < recorder.flushMs)
+    return;
+  std::unique_lock<std::mutex> lock(state.flushing, std::try_to_lock);
+  if (lock)
+    flushLocked(recorder, state, false);
+}
+
+//===----------------------------------------------------------------------===//
+// Opening and closing
+//===----------------------------------------------------------------------===//
+
+static void closeAll() {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  for (mpopt_recorder *recorder : registry().recorders)
+    flush(*recorder, true);
+}
+
+/// The parent goes on with the file and the counts; the child, whose other
+/// threads are gone together with the locks that they held, starts from
+/// nothing.
+static void restartInChild() {
+  registry().mutex.unlock();
+  for (mpopt_recorder *recorder : registry().recorders) {
+    recorder->state.load()->writer.abandon();
+    recorder->state = new State;
+    new (&recorder->collecting) std::mutex;
+    recorder->collect = nullptr;
+  }
+}
+
+static void installHandlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::atexit(closeAll);
+    pthread_atfork([] { registry().mutex.lock(); },
+                   [] { registry().mutex.unlock(); }, restartInChild);
+  });
+}
+
+static mpopt_recorder *findRecorder(const char *pattern,
+                                    const std::string &named,
+                                    const uint8_t *ledger) {
+  mpopt_recorder *found = nullptr;
+  for (mpopt_recorder *recorder : registry().recorders) {
+    if (std::memcmp(recorder->ledger, ledger, 32) != 0)
+      continue;
+    bool same = recorder->pattern == named;
+    // Who names no file joins the recorder that the ledger has.
+    if (pattern ? same : same || recorder->users)
+      if (!found || recorder->users || !found->users)
+        found = recorder;
+  }
+  return found;
+}
+
+/// Nothing recorded, settings from the environment.
+static void restart(mpopt_recorder &recorder) {
+  recorder.state = new State;
+  recorder.anyStep = false;
+  recorder.flushMs = int64_t(environmentNumber("MPOPT_FLUSH_MS", 250));
+  recorder.enabled = !environmentSwitch("MPOPT_PROBE_DISABLE");
+  recorder.period = uint32_t(
+      std::max<uint64_t>(1, environmentNumber("MPOPT_PROBE_PERIOD", 1)));
+}
+
+static mpopt_recorder *makeRecorder(const std::string &pattern,
+                                    const uint8_t *ledger,
+                                    const char *runtime) {
+  auto *recorder = new mpopt_recorder;
+  recorder->pattern = pattern;
+  recorder->runtime = runtime ? runtime : "";
+  std::memcpy(recorder->ledger, ledger, 32);
+  restart(*recorder);
+  return recorder;
+}
+
+mpopt_recorder *mpopt_recorder_open(const char *pattern,
+                                    const uint8_t ledger[32],
+                                    const char *runtime) {
+  static const uint8_t unknown[32] = {};
+  if (!ledger)
+    ledger = unknown;
+  std::string named;
+  if (const char *text = pattern ? pattern : std::getenv("MPOPT_RECORD"))
+    named = text;
+  if (named.empty())
+    named = "mpopt-%p.mprec";
+  installHandlers();
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  mpopt_recorder *recorder = findRecorder(pattern, named, ledger);
+  if (!recorder) {
+    recorder = makeRecorder(named, ledger, runtime);
+    registry().recorders.push_back(recorder);
+  } else if (pattern && !recorder->users) {
+    // Naming the file of a recorder that was closed asks for a new record.
+    recorder->state.load()->writer.abandon();
+    restart(*recorder);
+  }
+  ++recorder->users;
+  return recorder;
+}
+
+int mpopt_recorder_close(mpopt_recorder *recorder) {
+  bool last;
+  {
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    if (!recorder->users)
+      return EINVAL;
+    last = --recorder->users == 0;
+  }
+  return last ? flush(*recorder, true) : 0;
+}
+
+size_t mpopt_recorder_all(mpopt_recorder **recorders, size_t room) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  size_t count = 0;
+  for (mpopt_recorder *recorder : registry().recorders) {
+    if (!recorder->users)
+      continue;
+    if (count < room)
+      recorders[count] = recorder;
+    ++count;
+  }
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Recording
+//===----------------------------------------------------------------------===//
+
+void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step) {
+  recorder->step = step;
+  recorder->anyStep = true;
+}
+
+void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled) {
+  recorder->enabled = enabled != 0;
+}
+
+void mpopt_recorder_set_period(mpopt_recorder *recorder, uint32_t period) {
+  recorder->period = std::max(period, 1u);
+}
+
+/// Null beyond MPOPT_MAX_PROBES: a model does not have so many.
+static Probe *probeOf(State &state, uint32_t id, uint32_t kind) {
+  std::lock_guard<std::mutex> lock(state.mutex);
+  auto found = state.probes.find({id, kind});
+  if (found != state.probes.end())
+    return found->second.get();
+  if (state.probes.size() >= MPOPT_MAX_PROBES)
+    return nullptr;
+  auto probe = std::make_unique<Probe>();
+  mpopt_record_init(&probe->record, id, kind);
+  return (state.probes[{id, kind}] = std::move(probe)).get();
+}
+
+static std::vector<mpopt_channel_range> emptyRanges(size_t count) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  return std::vector<mpopt_channel_range>(count, {inf, -inf});
+}
+
+/// Returns whether it brought the probe's first NaN or Inf.
+static bool mergeInto(Probe &probe, const mpopt_record &record,
+                      const mpopt_channel_range *channels) {
+  std::lock_guard<std::mutex> lock(probe.mutex);
+  mpopt_record &into = probe.record;
+  bool wasClean =
+      into.first_nan_step == MPOPT_NEVER && into.first_inf_step == MPOPT_NEVER;
+  if (!into.calls && record.channels)
+    probe.channels = emptyRanges(record.channels);
+  mpopt_record_merge(&into, &record);
+  if (record.channels && into.channels == record.channels)
+    mpopt_channels_merge(probe.channels.data(), channels, record.channels);
+  probe.dirty = true;
+  return wasClean && (into.first_nan_step != MPOPT_NEVER ||
+                      into.first_inf_step != MPOPT_NEVER);
+}
+
+void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
+                            uint32_t kind, const mpopt_tensor *tensor,
+                            const mpopt_parallel *parallel) {
+  State &state = *recorder->state;
+  Probe *probe = probeOf(state, id, kind);
+  if (!probe)
+    return;
+  uint64_t step;
+  {
+    std::lock_guard<std::mutex> lock(probe->mutex);
+    step = probe->nextStep++;
+    if (recorder->anyStep)
+      step = recorder->step;
+    if (!recorder->enabled || step % recorder->period != 0) {
+      ++probe->record.skipped;
+      probe->dirty = true;
+      return;
+    }
+  }
+  mpopt_record record;
+  mpopt_record_init(&record, id, kind);
+  std::vector<mpopt_channel_range> channels;
+  if (tensor->channel_axis >= 0 &&
+      uint32_t(tensor->channel_axis) < tensor->rank)
+    channels = emptyRanges(size_t(std::clamp<int64_t>(
+        tensor->dims[tensor->channel_axis], 0, MPOPT_MAX_CHANNELS)));
+  if (!mpopt_record_observe(&record,
+                            channels.empty() ? nullptr : channels.data(),
+                            tensor, step, parallel))
+    return;
+  bool news = mergeInto(*probe, record, channels.data());
+  flushIfDue(*recorder, state, news);
+}
+
+int mpopt_recorder_merge(mpopt_recorder *recorder, const mpopt_record *record,
+                         const mpopt_channel_range *channels) {
+  if (record->version != MPOPT_RECORD_VERSION ||
+      record->bytes != sizeof(*record) ||
+      record->channels > MPOPT_MAX_CHANNELS || (record->channels && !channels))
+    return 0;
+  Probe *probe = probeOf(*recorder->state, record->probe, record->kind);
+  if (!probe)
+    return 0;
+  mergeInto(*probe, *record, channels);
+  return 1;
+}
+
+int mpopt_recorder_read(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
+                        mpopt_record *record, mpopt_channel_range *channels,
+                        uint32_t room) {
+  State &state = *recorder->state;
+  Probe *probe;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    auto found = state.probes.find({id, kind});
+    if (found == state.probes.end())
+      return 0;
+    probe = found->second.get();
+  }
+  std::lock_guard<std::mutex> lock(probe->mutex);
+  *record = probe->record;
+  if (channels)
+    std::copy_n(probe->channels.begin(), std::min(room, record->channels),
+                channels);
+  return 1;
+}
+
+void mpopt_recorder_on_flush(mpopt_recorder *recorder,
+                             void (*collect)(void *data), void *data) {
+  std::lock_guard<std::mutex> lock(recorder->collecting);
+  recorder->collect = collect;
+  recorder->collectData = data;
+}
+
+int mpopt_recorder_flush(mpopt_recorder *recorder) {
+  return flush(*recorder, false);
+}
+
+void mpopt_recorder_get_status(mpopt_recorder *recorder,
+                               mpopt_recorder_status *status) {
+  *status = {};
+  State &state = *recorder->state;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    status->probes = state.probes.size();
+    for (auto &entry : state.probes) {
+      std::lock_guard<std::mutex> probeLock(entry.second->mutex);
+      status->calls += entry.second->record.calls;
+      status->skipped += entry.second->record.skipped;
+    }
+  }
+  std::lock_guard<std::mutex> lock(state.flushing);
+  status->flushes = state.flushes;
+  status->error = state.error;
+  status->enabled = recorder->enabled;
+  status->period = recorder->period;
+  if (state.writer.isOpen()) {
+    status->bytes = state.writer.bytes();
+    state.writer.path().copy(status->path, sizeof(status->path) - 1);
+  }
+}

@@ -1,0 +1,224 @@
+//===- Statistics.cpp - One tensor into one record
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Kernels/Statistics.h"
+#include "Channels.h"
+#include "FloatingPoint.h"
+#include "Layout.h"
+#include "Partial.h"
+#include "Threads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+using namespace mpopt::kernels;
+
+/// Blocks that one worker takes at a time.
+static constexpr uint64_t kUnit = 64;
+/// Tensors below are read by the caller's thread alone: waking others costs
+/// some ten microseconds.
+static constexpr uint64_t kParallelBytes = 1 << 20;
+
+static bool useAvx2() {
+#if defined(__x86_64__)
+  static const bool use = [] {
+    const char *wish = std::getenv("MPOPT_ISA");
+    return !(wish && !std::strcmp(wish, "portable")) &&
+           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
+  }();
+  return use;
+#else
+  return false;
+#endif
+}
+
+const char *mpopt_statistics_isa(void) {
+  return useAvx2() ? "avx2" : "portable";
+}
+
+DtypeKernel mpopt::kernels::dtypeKernel(uint32_t dtype) {
+#if defined(__x86_64__)
+  if (useAvx2())
+    if (DtypeKernel kernel = avx2Kernel(dtype); kernel.block)
+      return kernel;
+#endif
+  return portableKernel(dtype);
+}
+
+namespace {
+
+/// What the workers of one tensor share.
+struct Reading {
+  const Layout &layout;
+  const char *data;
+  DtypeKernel kernel;
+  uint32_t dtype;
+  mpopt_record &record;
+  Channels channels; // count 0: none to keep
+  mpopt_channel_range *ranges;
+  std::atomic<uint64_t> nextUnit{0};
+  std::mutex mutex;
+};
+
+} // namespace
+
+static void readBlocks(Reading &reading, uint64_t first, uint64_t last,
+                       Partial &partial, mpopt_channel_range *ranges) {
+  const Layout &layout = reading.layout;
+  unsigned bytes = reading.kernel.bytes;
+  alignas(32) char gathered[kBlock * 8];
+  for (uint64_t block = first; block < last; ++block) {
+    uint64_t from = block * kBlock;
+    size_t count = std::min<uint64_t>(kBlock, layout.elements() - from);
+    const void *words = gathered;
+    if (layout.contiguous())
+      words = reading.data + from * bytes;
+    else
+      layout.gather(reading.data, bytes, from, count, gathered);
+    reading.kernel.block(words, count, partial);
+    if (ranges)
+      widenChannels(words, reading.dtype, from, count, reading.channels,
+                    ranges);
+    // Well before a 32-bit table entry could wrap.
+    if (partial.unfolded >= 1u << 31)
+      partial.fold(reading.kernel.decodeCode);
+  }
+}
+
+static std::vector<mpopt_channel_range> emptyRanges(uint32_t count) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  return std::vector<mpopt_channel_range>(count, {inf, -inf});
+}
+
+static void work(void *data, size_t) {
+  Reading &reading = *static_cast<Reading *>(data);
+  uint64_t blocks = (reading.layout.elements() + kBlock - 1) / kBlock;
+  uint64_t unit = reading.nextUnit++;
+  if (unit * kUnit >= blocks)
+    return;
+  PlainFloatingPoint plain;
+  // Kept for the thread's next tensor: clearing all of it would take longer
+  // than reading a small tensor.
+  static thread_local std::unique_ptr<Partial> kept;
+  if (!kept)
+    kept = std::make_unique<Partial>();
+  Partial &partial = *kept;
+  partial.reset();
+  std::vector<mpopt_channel_range> ranges = emptyRanges(reading.channels.count);
+  for (; unit * kUnit < blocks; unit = reading.nextUnit++)
+    readBlocks(reading, unit * kUnit, std::min(blocks, (unit + 1) * kUnit),
+               partial, ranges.empty() ? nullptr : ranges.data());
+  partial.fold(reading.kernel.decodeCode);
+  std::lock_guard<std::mutex> lock(reading.mutex);
+  partial.addTo(reading.record);
+  mpopt_channels_merge(reading.ranges, ranges.data(), uint32_t(ranges.size()));
+}
+
+static void readTensor(Reading &reading, const mpopt_parallel *parallel) {
+  uint64_t elements = reading.layout.elements();
+  unsigned threads =
+      parallel && parallel->threads ? parallel->threads : threadCount();
+  size_t tasks = std::min<uint64_t>(threads, elements / (kBlock * kUnit) + 1);
+  if (elements * reading.kernel.bytes < kParallelBytes || tasks < 2)
+    work(&reading, 0);
+  else if (parallel && parallel->run)
+    parallel->run(parallel->pool, tasks, work, &reading);
+  else
+    runTasks(tasks, work, &reading);
+}
+
+static void setSteps(mpopt_record &record, uint64_t step) {
+  record.first_step = record.last_step = step;
+  if (record.nan)
+    record.first_nan_step = step;
+  if (record.pos_inf || record.neg_inf)
+    record.first_inf_step = step;
+  if (record.count == record.nan + record.pos_inf + record.neg_inf)
+    return;
+  record.absmax_step = step;
+  if (std::isfinite(record.min_nonzero))
+    record.min_nonzero_step = step;
+  for (int i = 0; i < MPOPT_FORMATS; ++i) {
+    mpopt_format_edges edges = mpopt_format_edges_of(i);
+    if (record.absmax >= edges.not_finite_from)
+      record.first_overflow_step[i] = step;
+    if (record.min_nonzero <= edges.zero_at)
+      record.first_flush_step[i] = step;
+  }
+}
+
+static bool wellFormed(const mpopt_tensor &tensor) {
+  if (tensor.rank && !tensor.dims)
+    return false;
+  uint64_t elements = 1;
+  for (uint32_t i = 0; i < tensor.rank; ++i)
+    if (tensor.dims[i] < 0 ||
+        __builtin_mul_overflow(elements, uint64_t(tensor.dims[i]), &elements))
+      return false;
+  return tensor.data || !elements;
+}
+
+/// What of this call's channels is kept, and says so in the record.
+static Channels keptChannels(const mpopt_tensor &tensor,
+                             const mpopt_channel_range *ranges,
+                             const mpopt_record &into, mpopt_record &record) {
+  Channels channels = channelsOf(tensor);
+  if (!channels.count)
+    return {};
+  if (channels.count > MPOPT_MAX_CHANNELS || !ranges) {
+    record.flags |= MPOPT_CHANNELS_DROPPED;
+    return {};
+  }
+  record.channels = channels.count;
+  // The merge will drop the channels of both.
+  if ((into.flags & MPOPT_CHANNELS_DROPPED) ||
+      (into.calls && into.channels != channels.count))
+    return {};
+  return channels;
+}
+
+int mpopt_record_observe(mpopt_record *into, mpopt_channel_range *channels,
+                         const mpopt_tensor *tensor, uint64_t step,
+                         const mpopt_parallel *parallel) {
+  if (!wellFormed(*tensor))
+    return 0;
+  Layout layout(*tensor);
+  DtypeKernel kernel = dtypeKernel(tensor->dtype);
+  mpopt_record record;
+  mpopt_record_init(&record, into->probe, into->kind);
+  record.calls = 1;
+  record.dtype = tensor->dtype;
+  record.rank = tensor->rank;
+  for (uint32_t i = 0; i < std::min<uint32_t>(tensor->rank, MPOPT_MAX_DIMS);
+       ++i)
+    record.dim_min[i] = record.dim_max[i] = tensor->dims[i];
+  record.count = layout.elements();
+  if (!kernel.block) {
+    record.flags |= MPOPT_COUNT_ONLY;
+  } else {
+    Channels kept = keptChannels(*tensor, channels, *into, record);
+    Reading reading{layout,   static_cast<const char *>(tensor->data),
+                    kernel,   tensor->dtype,
+                    record,   kept,
+                    channels, {},
+                    {}};
+    if (record.count)
+      readTensor(reading, parallel);
+  }
+  if (record.min <= record.max)
+    record.absmax = std::max(std::fabs(record.min), std::fabs(record.max));
+  setSteps(record, step);
+  return mpopt_record_merge(into, &record);
+}

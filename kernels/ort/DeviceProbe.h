@@ -1,0 +1,29 @@
+//===- DeviceProbe.h - The CUDA library, if it is there ----------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_ORT_DEVICEPROBE_H
+#define MPOPT_KERNELS_ORT_DEVICEPROBE_H
+
+#include "mpopt/Kernels/Cuda.h"
+
+namespace mpopt::ort {
+
+/// The functions of libmpopt_cuda.so (Cuda.h).
+struct DeviceProbes {
+  decltype(&mpopt_cuda_probe_create) create;
+  decltype(&mpopt_cuda_probe_observe) observe;
+  decltype(&mpopt_cuda_probe_destroy) destroy;
+};
+
+/// Null unless libmpopt_cuda.so lies beside this library and finds a device.
+/// Looked for once.
+const DeviceProbes *deviceProbes();
+
+} // namespace mpopt::ort
+
+#endif // MPOPT_KERNELS_ORT_DEVICEPROBE_H

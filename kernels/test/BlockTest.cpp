@@ -1,0 +1,77 @@
+//===- BlockTest.cpp - Vector code gives what plain code gives, to the bit
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Partial.h"
+#include "Reference.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+
+using namespace mpopt::kernels;
+using namespace mpopt::kernels::test;
+
+static mpopt_record run(const DtypeKernel &kernel, const char *data,
+                        size_t count) {
+  auto partial = std::make_unique<Partial>();
+  for (size_t at = 0; at < count; at += kBlock)
+    kernel.block(data + at * kernel.bytes, std::min(kBlock, count - at),
+                 *partial);
+  partial->fold(kernel.decodeCode);
+  mpopt_record record;
+  mpopt_record_init(&record, 0, 0);
+  partial->addTo(record);
+  return record;
+}
+
+static void compare(uint32_t dtype, const Data &data, size_t from,
+                    size_t count) {
+  DtypeKernel plain = portableKernel(dtype), vector = dtypeKernel(dtype);
+  // At an address that no vector is aligned to.
+  std::vector<char> moved(data.bytes.size() + 1);
+  std::copy(data.bytes.begin(), data.bytes.end(), moved.begin() + 1);
+  size_t offset = from * plain.bytes;
+  mpopt_record a = run(plain, data.bytes.data() + offset, count);
+  mpopt_record b = run(vector, moved.data() + 1 + offset, count);
+  EXPECT_EQ(std::memcmp(&a, &b, sizeof(a)), 0)
+      << "dtype " << dtype << ", " << count << " elements from " << from;
+}
+
+TEST(BlockTest, VectorsAgreeWithPlainCode) {
+  for (uint32_t dtype : floatDtypes())
+    for (double scale : {1.0, 0.02, 1e-5, 400.0, 1e-22, 1e22, 1e-40}) {
+      Data data = randomData(dtype, 3 * kBlock, scale, dtype);
+      compare(dtype, data, 0, data.size());
+      for (size_t count :
+           {0, 1, 2, 15, 31, 127, 128, 129, 160, 511, 4095, 4097})
+        compare(dtype, data, 1, count);
+    }
+}
+
+/// Any bit pattern: all exponents, a third of the blocks' elements not finite.
+TEST(BlockTest, VectorsAgreeOnAnyBits) {
+  std::mt19937_64 random(5);
+  for (uint32_t dtype : floatDtypes()) {
+    Data data{dtype, {}};
+    while (data.size() < 4 * kBlock)
+      data.push(random());
+    compare(dtype, data, 0, data.size());
+  }
+}
+
+/// Values change from block to block, so that what is remembered is wrong.
+TEST(BlockTest, VectorsAgreeWhenValuesMove) {
+  for (uint32_t dtype : floatDtypes()) {
+    Data data{dtype, {}};
+    for (double scale : {1.0, 1e-4, 1e4, 1e-4, 1.0, 1e-7}) {
+      Data part = randomData(dtype, kBlock, scale, 9);
+      data.bytes.insert(data.bytes.end(), part.bytes.begin(), part.bytes.end());
+    }
+    Data zeros{dtype, std::vector<char>(kBlock * bytesOf(dtype))};
+    data.bytes.insert(data.bytes.end(), zeros.bytes.begin(), zeros.bytes.end());
+    compare(dtype, data, 0, data.size());
+  }
+}
