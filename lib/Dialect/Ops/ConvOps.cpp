@@ -65,16 +65,27 @@ static SmallVector<int64_t> getKernel(Value filter, int64_t spatialRank) {
   return SmallVector<int64_t>(spatialRank, kDynamic);
 }
 
-static LogicalResult inferConv(Operation *op, Value input, Value filter,
-                               const Window &window, Type element,
+/// The types of a convolution's result, in whatever elements.
+template <typename OpT>
+static LogicalResult inferConv(OpT op, StringRef autoPad, Type element,
                                SmallVectorImpl<Type> &types) {
+  if (failed(op.verify()))
+    return failure();
+  Value input = op.getInput(), filter = op.getFilter();
+  std::optional<int64_t> rank = getSpatialRank(input, filter);
+  if (!rank) {
+    types.push_back(getTensorType(std::nullopt, element));
+    return success();
+  }
+  Window window = Window::get(getKernel(filter, *rank), op.getStrides(),
+                              op.getDilations(), op.getPads(), autoPad);
   MaybeShape in = getShape(input), taps = getShape(filter);
   Shape result{in ? (*in)[0] : kDynamic, taps ? (*taps)[0] : kDynamic};
   for (unsigned index = 0; index < window.dims.size(); ++index) {
     int64_t size = in ? (*in)[2 + index] : kDynamic;
     std::optional<int64_t> dim = window.outputDim(index, size);
     if (!dim)
-      return op->emitOpError("a window of ")
+      return op.emitOpError("a window of ")
              << window.dims[index].extent() << " does not fit dim " << 2 + index
              << " of " << input.getType();
     result.push_back(*dim);
@@ -97,20 +108,10 @@ LogicalResult ConvOp::verify() {
 
 LogicalResult ConvOp::inferResultTypes(const ShapeFacts &,
                                        SmallVectorImpl<Type> &types) {
-  if (failed(verify()))
-    return failure();
-  Type element = promoteElementTypes(getElementType(getInput()),
-                                     getElementType(getFilter()));
-  std::optional<int64_t> rank = getSpatialRank(getInput(), getFilter());
-  if (!rank) {
-    types.push_back(getTensorType(std::nullopt, element));
-    return success();
-  }
-  SmallVector<int64_t> kernel = getKernel(getFilter(), *rank);
-  return inferConv(*this, getInput(), getFilter(),
-                   Window::get(kernel, getStrides(), getDilations(), getPads(),
-                               getAutoPad()),
-                   element, types);
+  return inferConv(*this, getAutoPad(),
+                   promoteElementTypes(getElementType(getInput()),
+                                       getElementType(getFilter())),
+                   types);
 }
 
 LogicalResult ConvIntegerOp::verify() {
@@ -122,19 +123,8 @@ LogicalResult ConvIntegerOp::verify() {
 
 LogicalResult ConvIntegerOp::inferResultTypes(const ShapeFacts &,
                                               SmallVectorImpl<Type> &types) {
-  if (failed(verify()))
-    return failure();
-  Type element = IntegerType::get(getContext(), 32);
-  std::optional<int64_t> rank = getSpatialRank(getInput(), getFilter());
-  if (!rank) {
-    types.push_back(getTensorType(std::nullopt, element));
-    return success();
-  }
-  SmallVector<int64_t> kernel = getKernel(getFilter(), *rank);
-  return inferConv(*this, getInput(), getFilter(),
-                   Window::get(kernel, getStrides(), getDilations(), getPads(),
-                               getAutoPad()),
-                   element, types);
+  return inferConv(*this, getAutoPad(), IntegerType::get(getContext(), 32),
+                   types);
 }
 
 LogicalResult DeformConvOp::verify() {
@@ -164,19 +154,10 @@ LogicalResult DeformConvOp::verify() {
 
 LogicalResult DeformConvOp::inferResultTypes(const ShapeFacts &,
                                              SmallVectorImpl<Type> &types) {
-  if (failed(verify()))
-    return failure();
-  Type element = promoteElementTypes(getElementType(getInput()),
-                                     getElementType(getFilter()));
-  std::optional<int64_t> rank = getSpatialRank(getInput(), getFilter());
-  if (!rank) {
-    types.push_back(getTensorType(std::nullopt, element));
-    return success();
-  }
-  SmallVector<int64_t> kernel = getKernel(getFilter(), *rank);
-  return inferConv(*this, getInput(), getFilter(),
-                   Window::get(kernel, getStrides(), getDilations(), getPads()),
-                   element, types);
+  return inferConv(*this, "NOTSET",
+                   promoteElementTypes(getElementType(getInput()),
+                                       getElementType(getFilter())),
+                   types);
 }
 
 //===----------------------------------------------------------------------===//

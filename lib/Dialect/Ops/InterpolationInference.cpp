@@ -206,14 +206,20 @@ static FailureOr<int64_t> divideDim(Operation *op, int64_t dim,
   return dim / divisor;
 }
 
+/// What holds of both ops: a block, and four dims.
+template <typename OpT> static LogicalResult checkBlocks(OpT op) {
+  if (int64_t block = op.getBlockSize(); block < 1)
+    return op.emitOpError("has block_size ") << block;
+  if (failed(checkOneOf(op, "mode", op.getMode(), {"DCR", "CRD"})))
+    return failure();
+  return checkRank(op, "input", op.getInput(), {4});
+}
+
 LogicalResult DepthToSpaceOp::inferResultTypes(const ShapeFacts &,
                                                SmallVectorImpl<Type> &types) {
-  int64_t block = getBlockSize();
-  if (block < 1)
-    return emitOpError("has block_size ") << block;
-  if (failed(checkOneOf(*this, "mode", getMode(), {"DCR", "CRD"})) ||
-      failed(checkRank(*this, "input", getInput(), {4})))
+  if (failed(checkBlocks(*this)))
     return failure();
+  int64_t block = getBlockSize();
   Shape result(4, kDynamic);
   if (MaybeShape input = getShape(getInput())) {
     FailureOr<int64_t> channels =
@@ -229,12 +235,9 @@ LogicalResult DepthToSpaceOp::inferResultTypes(const ShapeFacts &,
 
 LogicalResult SpaceToDepthOp::inferResultTypes(const ShapeFacts &,
                                                SmallVectorImpl<Type> &types) {
-  int64_t block = getBlockSize();
-  if (block < 1)
-    return emitOpError("has block_size ") << block;
-  if (failed(checkOneOf(*this, "mode", getMode(), {"DCR", "CRD"})) ||
-      failed(checkRank(*this, "input", getInput(), {4})))
+  if (failed(checkBlocks(*this)))
     return failure();
+  int64_t block = getBlockSize();
   Shape result(4, kDynamic);
   if (MaybeShape input = getShape(getInput())) {
     FailureOr<int64_t> height = divideDim(*this, (*input)[2], block);

@@ -143,16 +143,24 @@ static FailureOr<SmallVector<int64_t>> getKernel(NodeContext &ctx) {
   return listed;
 }
 
-static FailureOr<Value> makeConv(NodeContext &ctx) {
-  if (failed(needInputs(ctx, 2)))
+/// The attributes of a convolution whose first `count` inputs must be there.
+static FailureOr<WindowAttributes> readConvWindow(NodeContext &ctx,
+                                                  unsigned count) {
+  if (failed(needInputs(ctx, count)))
     return failure();
   FailureOr<SmallVector<int64_t>> kernel = getKernel(ctx);
   if (failed(kernel))
     return failure();
-  WindowAttributes window = readWindow(ctx, ctx.input(0), *kernel);
+  return readWindow(ctx, ctx.input(0), *kernel);
+}
+
+static FailureOr<Value> makeConv(NodeContext &ctx) {
+  FailureOr<WindowAttributes> window = readConvWindow(ctx, 2);
+  if (failed(window))
+    return failure();
   return ctx.make<mp::ConvOp>(ctx.input(0), ctx.input(1), ctx.input(2),
-                              window.strides, window.dilations, window.pads,
-                              ctx.getInt("group", 1), window.autoPad);
+                              window->strides, window->dilations, window->pads,
+                              ctx.getInt("group", 1), window->autoPad);
 }
 
 static LogicalResult lowerConv(NodeContext &ctx) {
@@ -202,31 +210,25 @@ static LogicalResult lowerConvTranspose(NodeContext &ctx) {
 }
 
 static LogicalResult lowerDeformConv(NodeContext &ctx) {
-  if (failed(needInputs(ctx, 3)))
+  FailureOr<WindowAttributes> window = readConvWindow(ctx, 3);
+  if (failed(window))
     return failure();
-  FailureOr<SmallVector<int64_t>> kernel = getKernel(ctx);
-  if (failed(kernel))
-    return failure();
-  WindowAttributes window = readWindow(ctx, ctx.input(0), *kernel);
-  ctx.setOutput(0,
-                ctx.make<mp::DeformConvOp>(
-                    ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3),
-                    ctx.input(4), window.strides, window.dilations, window.pads,
-                    ctx.getInt("group", 1), ctx.getInt("offset_group", 1)));
+  ctx.setOutput(0, ctx.make<mp::DeformConvOp>(
+                       ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3),
+                       ctx.input(4), window->strides, window->dilations,
+                       window->pads, ctx.getInt("group", 1),
+                       ctx.getInt("offset_group", 1)));
   return success();
 }
 
 static LogicalResult lowerConvInteger(NodeContext &ctx) {
-  if (failed(needInputs(ctx, 2)))
+  FailureOr<WindowAttributes> window = readConvWindow(ctx, 2);
+  if (failed(window))
     return failure();
-  FailureOr<SmallVector<int64_t>> kernel = getKernel(ctx);
-  if (failed(kernel))
-    return failure();
-  WindowAttributes window = readWindow(ctx, ctx.input(0), *kernel);
   ctx.setOutput(0, ctx.make<mp::ConvIntegerOp>(
                        ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3),
-                       window.strides, window.dilations, window.pads,
-                       ctx.getInt("group", 1), window.autoPad));
+                       window->strides, window->dilations, window->pads,
+                       ctx.getInt("group", 1), window->autoPad));
   return success();
 }
 

@@ -183,21 +183,13 @@ static LogicalResult lowerTrilu(NodeContext &ctx) {
   return success();
 }
 
-static LogicalResult lowerDepthToSpace(NodeContext &ctx) {
+/// DepthToSpace and SpaceToDepth.
+template <typename OpT> static LogicalResult lowerBlocks(NodeContext &ctx) {
   std::optional<int64_t> block = ctx.findInt("blocksize");
   if (!block)
     return ctx.error("no blocksize");
-  ctx.setOutput(0, ctx.make<mp::DepthToSpaceOp>(ctx.input(0), *block,
-                                                ctx.getString("mode", "DCR")));
-  return success();
-}
-
-static LogicalResult lowerSpaceToDepth(NodeContext &ctx) {
-  std::optional<int64_t> block = ctx.findInt("blocksize");
-  if (!block)
-    return ctx.error("no blocksize");
-  ctx.setOutput(0, ctx.make<mp::SpaceToDepthOp>(ctx.input(0), *block,
-                                                ctx.getString("mode", "DCR")));
+  ctx.setOutput(
+      0, ctx.make<OpT>(ctx.input(0), *block, ctx.getString("mode", "DCR")));
   return success();
 }
 
