@@ -275,8 +275,8 @@ void onnx_import::registerShapeLowerings(LoweringRegistry &registry) {
   registry.add("TensorScatter", withInputs<2, lowerTensorScatter>);
   registry.add("ReverseSequence", withInputs<2, lowerReverseSequence>);
   registry.add("Trilu", withInputs<1, lowerTrilu>);
-  registry.add("DepthToSpace", withInputs<1, lowerDepthToSpace>);
-  registry.add("SpaceToDepth", withInputs<1, lowerSpaceToDepth>);
+  registry.add("DepthToSpace", withInputs<1, lowerBlocks<mp::DepthToSpaceOp>>);
+  registry.add("SpaceToDepth", withInputs<1, lowerBlocks<mp::SpaceToDepthOp>>);
   registry.add("Col2Im", withInputs<3, lowerCol2Im>);
   registry.add("Shape", withInputs<1, lowerShape>);
   registry.add("Size", lowerPlain<mp::SizeOp, 1>);
