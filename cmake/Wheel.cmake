@@ -12,6 +12,8 @@ function(mpopt_install_python target folder)
 endfunction()
 
 mpopt_install_python(mpopt bin)
+mpopt_install_python(mpopt_record lib)
+mpopt_install_python(mpopt_ort lib)
 if(MPOPT_HAS_TORCH)
   # Beside the user's own torch, wherever that is.
   set_target_properties(mpopt-import-torchscript PROPERTIES

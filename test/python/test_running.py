@@ -1,0 +1,184 @@
+"""Running probed ONNX models: sessions, `python -m mpopt.run`, and what records hold."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, parser
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build"))
+os.environ.setdefault("MPOPT_BUILD", str(BUILD))
+sys.path.insert(0, str(ROOT / "python"))
+
+import mpopt  # noqa: E402
+import mpopt.run  # noqa: E402
+from mpopt.recorder import FORMATS, NEVER, Recorder  # noqa: E402
+
+MODEL = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N, 4] x) => (float[N, 4] y) {
+  a = Exp (x)
+  b = Mul (a, a)
+  y = Log (b)
+}"""
+
+
+@pytest.fixture
+def probed(tmp_path):
+    return mpopt.instrument(parser.parse_model(MODEL), tmp_path / "p.onnx", probe="all",
+                            dims={"N": 2})
+
+
+def tensors(probed, feeds):
+    """Every probed tensor of every step, by numpy."""
+    model = onnx.load(probed.path)
+    del model.graph.output[:]
+    names = [probe.tensor for probe in probed.probes]
+    model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+                              for name in names if name != "x")
+    session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                           providers=["CPUExecutionProvider"])
+    steps = [dict(zip([value.name for value in session.get_outputs()], session.run(None, feed),
+                      strict=True), x=feed["x"]) for feed in feeds]
+    return {name: numpy.stack([step[name] for step in steps]) for name in names}
+
+
+FEEDS = [{"x": numpy.float32(values)} for values in (
+    [[0, 1, 2, 3], [-1, -2, -3, -4]], [[50, 60, -60, -50], [5, 5.5, 5.6, 6]],
+    [[numpy.nan, numpy.inf, -numpy.inf, 0], [100, -100, 1e-30, -1e30]])]
+
+
+def agrees(record, values):
+    """A record against numpy's view of all steps."""
+    finite = values[numpy.isfinite(values)].astype(numpy.float64)
+    size = numpy.abs(finite)
+    assert record.count == values.size and record.calls == len(values)
+    assert record.nan == numpy.isnan(values).sum()
+    assert record.pos_inf == (values == numpy.inf).sum()
+    assert record.neg_inf == (values == -numpy.inf).sum()
+    assert record.zero == (finite == 0).sum()
+    assert (record.min, record.max, record.absmax) == (finite.min(), finite.max(), size.max())
+    assert record.min_nonzero == size[size > 0].min()
+    bad = [step for step in range(len(values)) if numpy.isnan(values[step]).any()]
+    assert record.first_nan_step == (bad[0] if bad else NEVER)
+
+
+@pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"])
+def test_session_records_every_value(probed, level, tmp_path):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    options.log_severity_level = 4
+    session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec", sess_options=options)
+    for feed in FEEDS:
+        session.run(None, feed)
+    expected = tensors(probed, FEEDS)
+    for probe in probed.probes:
+        agrees(session.recorder.read(probe.id), expected[probe.tensor])
+    session.recorder.close()
+    assert pathlib.Path(session.recorder.path) == tmp_path / "r.mprec"
+    assert (tmp_path / "r.mprec").stat().st_size > 0
+
+
+def test_statistics_as_outputs_make_the_same_record(probed, tmp_path):
+    """But for the histogram and the sums, which standard ops do not give."""
+    other = mpopt.instrument(parser.parse_model(MODEL), tmp_path / "o.onnx", probe="all",
+                             probe_with="outputs", dims={"N": 2})
+    numpy.savez(tmp_path / "x.npz", x=numpy.stack([feed["x"] for feed in FEEDS]))
+    records = {}
+    for kind, model in (("op", probed), ("outputs", other)):
+        recorder = Recorder(mpopt.recorder.ledger_hash(model.ledger), tmp_path / f"{kind}.mprec")
+        assert mpopt.run.main([str(model.path), "--data", str(tmp_path / "x.npz")]) == 0
+        records[kind] = {probe.tensor: recorder.read(probe.id) for probe in model.probes}
+        recorder.close()
+    assert records["op"].keys() == records["outputs"].keys()
+    for name, record in records["op"].items():
+        twin = records["outputs"][name]
+        for field in ("calls", "count", "nan", "pos_inf", "neg_inf", "zero", "min", "max", "absmax",
+                      "min_nonzero", "first_nan_step", "first_inf_step", "absmax_step"):
+            assert getattr(record, field) == getattr(twin, field), (name, field)
+        for index in range(len(FORMATS) - 1):
+            assert record.first_overflow_step[index] == twin.first_overflow_step[index]
+            assert record.first_flush_step[index] == twin.first_flush_step[index]
+
+
+def test_idle_and_period(probed, tmp_path):
+    session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
+    session.recorder.enable(False)
+    session.run(None, FEEDS[0])
+    session.recorder.enable()
+    session.recorder.set_period(3)
+    for _ in range(6):
+        session.run(None, FEEDS[0])
+    record = session.recorder.read(probed.probes[0].id)
+    assert (record.calls, record.skipped) == (2, 5)
+    session.recorder.close()
+
+
+def run(*arguments, **keywords):
+    return subprocess.run([sys.executable, "-m", "mpopt.run", *map(str, arguments)],
+                          capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, **keywords)
+
+
+def test_run(probed, tmp_path):
+    done = run(probed.path, "--random", "7", "--record", tmp_path / "r.mprec", "--dim", "N=3")
+    assert done.returncode == 0 and done.stdout == f"{tmp_path / 'r.mprec'}: 7 steps\n"
+    assert done.stderr == ""
+    assert (tmp_path / "r.mprec").exists()
+
+
+def test_run_without_the_ledger(probed):
+    probed.ledger.unlink()
+    done = run(probed.path, "--random", "1")
+    assert done.returncode == 2 and done.stderr.startswith("mpopt: error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_unprobed_model(tmp_path):
+    file = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model(MODEL), file)
+    with pytest.raises(mpopt.Error, match="has no probes"):
+        mpopt.probe_session(file)
+
+
+def test_interrupt_leaves_a_whole_record(probed, tmp_path):
+    record = tmp_path / "r.mprec"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mpopt.run", probed.path, "--random", "100000000",
+         "--record", record], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    for _ in range(600):
+        if record.exists() and record.stat().st_size > 4096:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "(interrupted)" in output
+    # The header's last word says that the recorder was closed in order.
+    data = record.read_bytes()
+    assert data[:8] == b"MPREC\r\n\x1a"
+    steps = int(output.split(": ")[1].split()[0])
+    assert steps > 0 and json.loads(probed.ledger.read_text())["probes"]
+
+
+def test_killed_runs_leave_a_record(probed, tmp_path):
+    record = tmp_path / "r.mprec"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mpopt.run", probed.path, "--random", "100000000",
+         "--record", record], env={**os.environ, "PYTHONPATH": str(ROOT / "python"),
+                                   "MPOPT_FLUSH_MS": "10"})
+    for _ in range(600):
+        if record.exists() and record.stat().st_size > 4096:
+            break
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert record.read_bytes()[:8] == b"MPREC\r\n\x1a"
