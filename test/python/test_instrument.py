@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy
 import onnx
@@ -15,6 +16,11 @@ import small_models
 from onnx import TensorProto, helper, numpy_helper, parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
+sys.path.insert(0, str(ROOT / "python"))
+
+import mpopt  # noqa: E402
+
 SHARED = ROOT.parent / "shared" / "models" / "onnx"
 MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 LEVELS = onnxruntime.GraphOptimizationLevel
@@ -66,19 +72,28 @@ def draw(session, sizes=None, seed=0):
 
 
 def run_both(original, probed, feed=None, level=LEVELS.ORT_DISABLE_ALL):
+    """Without probes, with ones that do nothing, and with ones that record."""
     session = open_session(original, level)
     feed = feed or draw(session)
     names = [value.name for value in session.get_outputs()]
     expected = session.run(names, feed)
-    seen = open_session(probed, level)
-    assert [value.name for value in seen.get_inputs()] == [
+    idle = open_session(probed, level)
+    assert [value.name for value in idle.get_inputs()] == [
         value.name for value in session.get_inputs()]
-    return expected, seen.run(names, feed)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = level
+    options.log_severity_level = 4
+    recording = mpopt.probe_session(probed, record=f"{probed}.mprec", sess_options=options)
+    results = [expected, idle.run(names, feed), recording.run(names, feed)]
+    recording.recorder.close()
+    return results
 
 
 def assert_identical(results):
-    for expected, seen in zip(*results, strict=True):
-        assert expected.dtype == seen.dtype and expected.tobytes() == seen.tobytes()
+    expected, *others = results
+    for result in others:
+        for one, other in zip(expected, result, strict=True):
+            assert one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("name", sorted(small_models.models()))
@@ -90,9 +105,19 @@ def test_small_models(name, probes, tmp_path):
     onnx.load(probed, load_external_data=False)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no ../shared")
-@pytest.mark.parametrize("name", sorted(path.stem for path in SHARED.glob("*.onnx")))
-def test_outputs_are_bit_identical(name, tmp_path):
+# A zoo made by ../shared/zoo/make_zoo.py may be named, too.
+RUNNABLE = sorted(SHARED.glob("*.onnx"))
+if "MPOPT_ZOO" in os.environ:
+    RUNNABLE += sorted(pathlib.Path(os.environ["MPOPT_ZOO"]).glob("*/model.onnx"))
+
+
+def name_of(path):
+    return path.parent.name if path.stem == "model" else path.stem
+
+
+@pytest.mark.skipif(not RUNNABLE, reason="no ../shared")
+@pytest.mark.parametrize("original", RUNNABLE, ids=name_of)
+def test_outputs_are_bit_identical(original, tmp_path):
     """With ONNX Runtime's optimisations off, and on the graph that it saves after
     them, whatever has a probe.
 
@@ -100,7 +125,6 @@ def test_outputs_are_bit_identical(name, tmp_path):
     and cancels the casts between neighbours, even with optimisations off. A probe
     that reads the FP16 value between them needs the rounding, so an FP16 model is
     compared on its saved graph only, in which the casts are explicit."""
-    original = SHARED / f"{name}.onnx"
     try:
         session = open_session(original)
         feed = draw(session)

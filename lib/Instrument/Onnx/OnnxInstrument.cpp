@@ -37,7 +37,7 @@ Expected<OnnxInstrumenter> OnnxInstrumenter::open(StringRef model,
   Expected<GraphMap> map = mapGraphs(model);
   if (!map)
     return map.takeError();
-  if (map->undo || map->importsProbes)
+  if (map->undo)
     return llvm::createStringError(
         "it has probes already; mpopt --strip takes them out");
   if (with == ProbeWith::Outputs && map->opset < kStatisticsOpset)
@@ -118,7 +118,7 @@ Error OnnxInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
   bool withOp = with == ProbeWith::Op;
   int64_t needed = withOp ? kFunctionIr : kInitializerIr;
   TailFacts facts{map->irVersion < needed ? needed : 0, map->opset,
-                  undo.encode(), ledgerHash.str()};
+                  !map->importsProbes, undo.encode(), ledgerHash.str()};
   tail = withOp ? encodeOpTail(byGraph[0], facts)
                 : encodeOutputTail(byGraph[0], facts);
   if (undo.bodySize + tail.size() > INT_MAX)

@@ -80,9 +80,11 @@ std::string onnx_instrument::encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
   for (const ProbeNode &probe : nodes)
     addNode(*model.mutable_graph(), probe, facts.ledgerHash);
   addFallback(model, facts.opset);
-  onnx::OperatorSetIdProto &import = *model.add_opset_import();
-  import.set_domain(kDomain.str());
-  import.set_version(1);
+  if (facts.importDomain) {
+    onnx::OperatorSetIdProto &import = *model.add_opset_import();
+    import.set_domain(kDomain.str());
+    import.set_version(1);
+  }
   addFacts(model, facts);
   return model.SerializeAsString();
 }
