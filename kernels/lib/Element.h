@@ -25,6 +25,14 @@
 #else
 #define MPOPT_HD inline
 #endif
+/// Only the device's compiler knows these.
+#ifdef __CUDA_ARCH__
+#define MPOPT_UNROLL _Pragma("unroll")
+#define MPOPT_NO_UNROLL _Pragma("unroll 1")
+#else
+#define MPOPT_UNROLL
+#define MPOPT_NO_UNROLL
+#endif
 
 namespace mpopt::kernels {
 

@@ -4,52 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Every double is an integer multiple of 2^-1074 below 2^2098, and 34 limbs
-// hold 2176 bits: room for 2^77 addends. Integer addition does not care for
-// order, hence neither does a record for the order of threads, steps or ranks.
-//
-//===----------------------------------------------------------------------===//
 
-#include "mpopt/Kernels/Record.h"
+#include "ExactSum.h"
 
 #include <cmath>
 #include <cstring>
 
-static void addAt(uint64_t *limb, int at, uint64_t low, uint64_t high) {
-  unsigned carry = __builtin_add_overflow(limb[at], low, &limb[at]);
-  // Never overflows: high has at most 53 bits.
-  high += carry;
-  for (++at; high && at < MPOPT_SUM_LIMBS; ++at)
-    high = __builtin_add_overflow(limb[at], high, &limb[at]);
-}
-
-static void subtractAt(uint64_t *limb, int at, uint64_t low, uint64_t high) {
-  unsigned borrow = __builtin_sub_overflow(limb[at], low, &limb[at]);
-  high += borrow;
-  for (++at; high && at < MPOPT_SUM_LIMBS; ++at)
-    high = __builtin_sub_overflow(limb[at], high, &limb[at]);
-}
-
 void mpopt_exact_sum_add(mpopt_exact_sum *sum, double value) {
   uint64_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
-  unsigned field = bits >> 52 & 0x7FF;
-  uint64_t mantissa = bits & 0xFFFFFFFFFFFFFull;
-  if (field == 0x7FF) {
-    ++sum->lost;
-    return;
-  }
-  if (field)
-    mantissa |= 1ull << 52;
-  unsigned position = field ? field - 1 : 0;
-  unsigned shift = position % 64;
-  uint64_t low = mantissa << shift;
-  uint64_t high = shift ? mantissa >> (64 - shift) : 0;
-  if (bits >> 63)
-    subtractAt(sum->limb, position / 64, low, high);
-  else
-    addAt(sum->limb, position / 64, low, high);
+  mpopt::kernels::exactSumAdd(*sum, bits);
 }
 
 void mpopt_exact_sum_merge(mpopt_exact_sum *into, const mpopt_exact_sum *from) {

@@ -455,6 +455,10 @@ void mpopt_recorder_on_flush(mpopt_recorder *recorder,
   recorder->collectData = data;
 }
 
+void mpopt_recorder_flush_if_due(mpopt_recorder *recorder) {
+  flushIfDue(*recorder, *recorder->state, false);
+}
+
 int mpopt_recorder_flush(mpopt_recorder *recorder) {
   return flush(*recorder, false);
 }

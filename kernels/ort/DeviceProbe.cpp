@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loaded by hand, so that the op library itself needs no CUDA runtime.
+// Loaded by hand, so that the op library itself needs no CUDA runtime. Whether
+// there is a device is not asked before a session wants a kernel on it:
+// starting the driver takes long.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +38,7 @@ const DeviceProbes *mpopt::ort::deviceProbes() {
   static const bool found = [] {
     void *library = dlopen(besideThisLibrary("libmpopt_cuda.so").c_str(),
                            RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    decltype(&mpopt_cuda_available) available;
-    return library && find(library, "mpopt_cuda_available", available) &&
-           available() &&
-           find(library, "mpopt_cuda_probe_create", probes.create) &&
+    return library && find(library, "mpopt_cuda_probe_create", probes.create) &&
            find(library, "mpopt_cuda_probe_observe", probes.observe) &&
            find(library, "mpopt_cuda_probe_destroy", probes.destroy);
   }();

@@ -20,8 +20,7 @@ struct DeviceProbes {
   decltype(&mpopt_cuda_probe_destroy) destroy;
 };
 
-/// Null unless libmpopt_cuda.so lies beside this library and finds a device.
-/// Looked for once.
+/// Null unless libmpopt_cuda.so lies beside this library. Looked for once.
 const DeviceProbes *deviceProbes();
 
 } // namespace mpopt::ort

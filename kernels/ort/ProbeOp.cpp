@@ -15,6 +15,7 @@
 #include "OrtAbi.h"
 #include "mpopt/Kernels/Recorder.h"
 
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -134,6 +135,12 @@ static Status *createCuda(const CustomOp *, const Api *api,
   kernel->device = deviceProbes();
   kernel->deviceProbe =
       kernel->device->create(kernel->recorder, kernel->id, MPOPT_VALUE);
+  static std::once_flag warned;
+  if (!kernel->deviceProbe)
+    std::call_once(warned, [] {
+      std::fprintf(stderr, "mpopt: warning: no probes on this CUDA device: no "
+                           "memory, or no code for it in libmpopt_cuda.so\n");
+    });
   *out = kernel;
   return nullptr;
 }

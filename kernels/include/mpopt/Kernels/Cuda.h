@@ -46,8 +46,11 @@ int mpopt_cuda_probe_observe(mpopt_cuda_probe *probe,
 void mpopt_cuda_probe_destroy(mpopt_cuda_probe *probe);
 
 /// For all probes of the recorder, captured graphs included: takes effect with
-/// the next call on the device.
-void mpopt_cuda_set(mpopt_recorder *recorder, int enabled, uint32_t period);
+/// the next call on the device. `step` MPOPT_NEVER: a probe's step is the
+/// number of its earlier calls. Also: the recorder's own switch and period
+/// count for probes that are made later.
+void mpopt_cuda_set(mpopt_recorder *recorder, int enabled, uint32_t period,
+                    uint64_t step);
 
 #ifdef __cplusplus
 }

@@ -90,6 +90,8 @@ void mpopt_recorder_on_flush(mpopt_recorder *recorder,
 /// Writes what changed. 0 or an errno. Happens by itself every MPOPT_FLUSH_MS
 /// while probes run, at once when a probe first sees NaN or Inf, and at exit.
 int mpopt_recorder_flush(mpopt_recorder *recorder);
+/// The same if the last one is MPOPT_FLUSH_MS ago and none is under way.
+void mpopt_recorder_flush_if_due(mpopt_recorder *recorder);
 
 /// Gives one mpopt_recorder_open back; the last one flushes and ends the file.
 int mpopt_recorder_close(mpopt_recorder *recorder);
