@@ -10,6 +10,11 @@ import textwrap
 
 TEXTS = ("id", "name", "family", "severity", "since", "observable", "summary",
          "what", "why", "example", "instead")
+# As in include/mpopt/Report/Decision.h.
+DECISIONS = ("none", "file-fact", "overflow", "flush-share", "loss-of-range",
+             "zero", "domain", "near-overflow", "non-finite", "cancellation",
+             "absorption", "integer-limit", "channel-ratio", "saturated",
+             "large-angle", "dead")
 
 
 def load(path):
@@ -17,16 +22,24 @@ def load(path):
     with open(path, encoding="utf-8") as file:
         records = json.load(file)
     rules = []
-    for name in records["!instanceof"]["Rule"]:
+    for name in records["!instanceof"]["RuleRecord"]:
         record = records[name]
         rule = {key: textwrap.dedent(record[key]).strip() for key in TEXTS}
         rule["def"] = name
+        rule["decision"] = record["decision"]
+        rule["decisionThreshold"] = record["decisionThreshold"]
+        rule["isPass"] = "Rule" in record["!superclasses"]
         rule["thresholds"] = [
             {key: records[item["def"]][key] for key in ("key", "value", "meaning")}
             for item in record["thresholds"]]
         check(rule)
         rules.append(rule)
     rules.sort(key=lambda rule: rule["id"])
+    keys = {item["key"] for rule in rules for item in rule["thresholds"]}
+    for rule in rules:
+        key = rule["decisionThreshold"]
+        if key and key not in keys:
+            sys.exit(f"Rules.td: {rule['id']}: no threshold '{key}'")
     for field in ("id", "name"):
         values = [rule[field] for rule in rules]
         twice = sorted({value for value in values if values.count(value) > 1})
@@ -42,6 +55,10 @@ def check(rule):
         sys.exit(f"Rules.td: {rule['id']}: name '{rule['name']}' is not kebab-case")
     if rule["severity"] not in ("error", "warning", "note"):
         sys.exit(f"Rules.td: {rule['id']}: unknown severity '{rule['severity']}'")
+    if rule["decision"] not in DECISIONS:
+        sys.exit(f"Rules.td: {rule['id']}: unknown decision '{rule['decision']}'")
+    if (rule["decision"] == "none") != (rule["observable"] == "not observable"):
+        sys.exit(f"Rules.td: {rule['id']}: 'decision' and 'observable' disagree")
     for key in TEXTS:
         if not rule[key]:
             sys.exit(f"Rules.td: {rule['id']}: '{key}' is empty")
@@ -70,6 +87,9 @@ def write(rules, out):
         fields = [f"Severity::{rule[key].title()}" if key == "severity"
                   else raw(rule[key]) for key in TEXTS]
         fields.append(f"k{rule['id']}Thresholds" if rule["thresholds"] else "{}")
+        fields.append("Decision::" + rule["decision"].title().replace("-", ""))
+        fields.append(raw(rule["decisionThreshold"]))
+        fields.append("true" if rule["isPass"] else "false")
         out.write("  {" + ",\n   ".join(fields) + "},\n")
     out.write("};\n")
 

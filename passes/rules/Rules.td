@@ -27,8 +27,9 @@ def UnsafeLowPrecisionOp : Rule<"MP101", "unsafe-low-precision-op"> {
   let family = "dtype";
   let severity = "warning";
   let since = "0.1";
-  let observable = "overflow and underflow counts of the op's operands and "
-    "result in the dtype; seen when any is above zero";
+  let decision = "loss-of-range";
+  let observable = "overflow and underflow counts of the op's float "
+    "operands and result in the dtype; seen when any is above zero";
   let thresholds = [
     Threshold<"unsafe-op-error", "0.01",
       "relative error of a result up to which ranges may prove the op harmless">];
@@ -65,8 +66,9 @@ def BannedUnderAutocast : Rule<"MP102", "banned-under-autocast"> {
   let family = "dtype";
   let severity = "error";
   let since = "0.1";
-  let observable = "zero and one counts of the probabilities, infinities of the "
-    "loss; seen when the loss has a non-finite value";
+  let decision = "saturated";
+  let observable = "counts of probabilities that are exactly 0 or 1 in the "
+    "dtype; seen when there is one";
   let summary = "binary cross-entropy on probabilities computes in 16 bits";
   let what = [{
     A binary cross-entropy takes probabilities (after a sigmoid) in FP16 or
@@ -153,8 +155,9 @@ def ManualHalfCast : Rule<"MP105", "manual-half-cast"> {
   let family = "dtype";
   let severity = "warning";
   let since = "0.1";
-  let observable = "overflow and underflow counts of the cast's operand in the "
-    "narrow dtype; seen when any is above zero";
+  let decision = "loss-of-range";
+  let observable = "overflow and underflow counts of the cast's operand in "
+    "the narrow dtype; seen when any is above zero";
   let summary = "the model casts to 16 bits inside a region that autocast governs";
   let what = [{
     The model itself casts a wider float to FP16 or BF16 (`half()`,
@@ -184,9 +187,9 @@ def LossInLowPrecision : Rule<"MP106", "loss-in-low-precision"> {
   let family = "dtype";
   let severity = "error";
   let since = "0.1";
-  let observable = "absolute maximum and infinities of the loss and of what is "
-    "summed into it; seen when the maximum is above 65504 or a value is not "
-    "finite";
+  let decision = "overflow";
+  let observable = "overflow counts and infinities of the loss and of its "
+    "operands in the dtype; seen when any is above zero";
   let summary = "a loss, or the sum over it, is computed in FP16 or BF16";
   let what = [{
     A loss, or the reduction that makes one number of it, has 16-bit operands or
@@ -279,8 +282,10 @@ def LowPrecisionStatistics : Rule<"MP109", "low-precision-statistics"> {
   let family = "dtype";
   let severity = "warning";
   let since = "0.1";
-  let observable = "absolute maximum of what is summed and infinities of the "
-    "statistic; seen when a value is not finite or flushed to zero";
+  let decision = "loss-of-range";
+  let observable = "overflow counts of what is summed, overflow and "
+    "underflow counts of the statistic, in the dtype; seen when any is "
+    "above zero";
   let summary = "mean, variance or running statistics are kept in 16 bits";
   let what = [{
     A variance or standard deviation, a mean of squares or over the batch, or the
@@ -314,8 +319,9 @@ def Overflow : Rule<"MP201", "overflow"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "absolute maximum and infinities of the result; seen when it "
-    "is infinite or reaches the dtype's edge";
+  let decision = "overflow";
+  let observable = "overflow count of the result in the dtype, and its "
+    "infinities where it is stored in it; seen when there is one";
   let summary = "a result is past the largest value of its dtype and becomes Inf";
   let what = [{
     The values that an op computes reach a magnitude that its dtype rounds to
@@ -347,6 +353,8 @@ def ConstantOverflow : Rule<"MP202", "constant-overflow"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
+  let decision = "file-fact";
+  let observable = "a fact of the file: every run shows it";
   let summary = "a weight or constant is finite in the file and Inf in the dtype";
   let what = [{
     Elements of a weight or constant are finite as stored, and beyond the
@@ -376,6 +384,8 @@ def ConstantUnderflow : Rule<"MP203", "constant-underflow"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
+  let decision = "file-fact";
+  let observable = "a fact of the file: every run shows it";
   let thresholds = [
     Threshold<"constant-underflow-share", "0.1",
       "share of a tensor's non-zero elements that must flush for a warning">];
@@ -410,8 +420,10 @@ def Underflow : Rule<"MP204", "underflow"> {
   let family = "range";
   let severity = "warning";
   let since = "0.1";
-  let observable = "share of zeros of the result, against a run in FP32; seen "
-    "when half of the values or more turn into zeros";
+  let decision = "flush-share";
+  let decisionThreshold = "underflow-share";
+  let observable = "share of the result's non-zero values that round to "
+    "zero in the dtype; seen from the threshold on";
   let thresholds = [
     Threshold<"underflow-share", "0.5",
       "expected share of a tensor's non-zero values that must flush">];
@@ -444,8 +456,9 @@ def InvalidDomain : Rule<"MP205", "invalid-domain"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "minimum and maximum of the argument and NaN of the result; "
-    "seen when the argument leaves the domain";
+  let decision = "domain";
+  let observable = "minimum and maximum of the argument, rounded to the "
+    "dtype; seen when one is outside the domain";
   let summary = "an argument is outside the function's domain after rounding";
   let what = [{
     The argument of a log, sqrt, rsqrt, pow, asin, acos, acosh, atanh or log1p,
@@ -474,7 +487,9 @@ def DivisionByZero : Rule<"MP206", "division-by-zero"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "zeros of the divisor; seen when there is one";
+  let decision = "zero";
+  let observable = "zeros of the divisor and values that round to zero in "
+    "the dtype; seen when there is one";
   let summary = "a divisor may be 0 after rounding to its dtype";
   let what = [{
     The divisor of a division, reciprocal or negative power, as stored in its
@@ -502,8 +517,9 @@ def ExpOverflow : Rule<"MP207", "exp-overflow"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "maximum of the argument; seen when it passes the edge (11.09 "
-    "in FP16, 88.72 in BF16 and FP32)";
+  let decision = "overflow";
+  let observable = "overflow count of the result in the dtype, and its "
+    "infinities where it is stored in it; seen when there is one";
   let summary = "an exponential of an unshifted argument becomes Inf";
   let what = [{
     The argument of an exp, exp2, expm1, sinh, cosh or of a power with a
@@ -530,8 +546,9 @@ def MaskConstant : Rule<"MP208", "mask-constant"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "minimum of the masked scores and NaN of the softmax; seen "
-    "when scores are -Inf";
+  let decision = "overflow";
+  let observable = "overflow count of the masked scores in the dtype; of a "
+    "softmax whose rows may be masked altogether its NaN";
   let summary = "an additive mask leaves no room in the dtype";
   let what = [{
     Masked attention scores leave the dtype: the mask's constant is past its
@@ -560,8 +577,10 @@ def SquareSumOverflow : Rule<"MP209", "square-sum-overflow"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "absolute maximum of what is squared and of the sum; seen "
-    "when either is infinite";
+  let decision = "overflow";
+  let observable = "overflow count of the squares or their sum in the "
+    "dtype, and their infinities where they are stored in it; seen when "
+    "there is one";
   let summary = "squares or their sum overflow in a norm, variance or distance";
   let what = [{
     A norm, variance or distance is written out, and its squares or their sum
@@ -589,7 +608,9 @@ def UnscaledAttention : Rule<"MP210", "unscaled-attention"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "absolute maximum of the scores; seen when they are infinite";
+  let decision = "overflow";
+  let observable = "overflow count of the scores in the dtype, and their "
+    "infinities where they are stored in it; seen when there is one";
   let summary = "attention scores overflow before they are scaled";
   let what = [{
     The product of queries and keys passes the dtype's largest value before
@@ -615,8 +636,10 @@ def NearOverflow : Rule<"MP211", "near-overflow"> {
   let family = "range";
   let severity = "warning";
   let since = "0.1";
-  let observable = "absolute maximum of the result; seen when it is within the "
-    "margin";
+  let decision = "near-overflow";
+  let decisionThreshold = "near-overflow";
+  let observable = "absolute maximum of the result; seen when it is within "
+    "the margin, or past the edge";
   let thresholds = [
     Threshold<"near-overflow", "60000",
       "expected FP16 magnitude from which a result is near its edge; for other "
@@ -645,7 +668,9 @@ def AbsorbedInfinity : Rule<"MP212", "absorbed-infinity"> {
   let family = "range";
   let severity = "warning";
   let since = "0.1";
-  let observable = "infinities of the operand and none of the result";
+  let decision = "overflow";
+  let observable = "overflow count of the operand in the dtype, and its "
+    "infinities where it is stored in it; seen when there is one";
   let summary = "an Inf turns into a finite wrong value that nobody sees";
   let what = [{
     An operand that overflows to Inf goes into an op that makes a finite number
@@ -672,8 +697,10 @@ def NarrowingCast : Rule<"MP213", "narrowing-cast"> {
   let family = "range";
   let severity = "error";
   let since = "0.1";
-  let observable = "absolute maximum and minimum of what is cast; seen when it is "
-    "past the edge or below the smallest subnormal";
+  let decision = "overflow";
+  let observable = "overflow count of what is cast in the narrow dtype, or "
+    "the share of its non-zero values that round to zero; seen when there "
+    "is an overflow, or when the share reaches the threshold of MP204";
   let summary = "a cast to a narrower float overflows or flushes";
   let what = [{
     A tensor is cast to a narrower float, by the model, by autocast or by a
@@ -705,8 +732,11 @@ def Cancellation : Rule<"MP301", "cancellation"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "mean and standard deviation of the operand; seen when their "
-    "ratio passes what the dtype resolves";
+  let decision = "cancellation";
+  let decisionThreshold = "cancellation-error";
+  let observable = "root mean squares of the larger operand and of the "
+    "difference; seen when half an ulp of the one is the threshold's share "
+    "of the other";
   let thresholds = [
     Threshold<"cancellation-error", "0.1",
       "rounding error of a difference, as a share of it, from which it is "
@@ -737,8 +767,10 @@ def Absorption : Rule<"MP302", "absorption"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "absolute maximum of the small addend and mean square of the "
-    "large one";
+  let decision = "absorption";
+  let observable = "absolute maximum of the small addend and root mean "
+    "square of the large one; seen when the one is below half an ulp of the "
+    "other";
   let summary = "an addend is too small to change the sum";
   let what = [{
     The largest expected magnitude of one addend is below half an ulp of a
@@ -765,8 +797,9 @@ def InexactIntegers : Rule<"MP303", "inexact-integers"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "maximum of the integers; seen when it passes 2048 (FP16) or "
-    "256 (BF16)";
+  let decision = "integer-limit";
+  let observable = "absolute maximum of the integers; seen when it passes "
+    "2048 (FP16) or 256 (BF16)";
   let summary = "a 16-bit float holds integers too large for it";
   let what = [{
     Integers (positions, counts, indices) are cast to, generated or summed in a
@@ -790,8 +823,6 @@ def LongSum : Rule<"MP304", "long-sum"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "the sum against one in FP32; seen when they differ by the "
-    "threshold";
   let thresholds = [
     Threshold<"long-sum-error", "0.1",
       "bound of the rounding errors of a sum, as a share of it, from which it "
@@ -827,8 +858,11 @@ def DimensionImbalance : Rule<"MP305", "dimension-imbalance"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "root mean square by channel; seen when a quarter of the "
-    "channels are smaller than the largest by the ratio";
+  let decision = "channel-ratio";
+  let decisionThreshold = "imbalance-ratio";
+  let observable = "largest magnitude by channel, where the probe keeps "
+    "channels; seen when a quarter of them are smaller than the largest by "
+    "the ratio";
   let thresholds = [
     Threshold<"imbalance-ratio", "10000",
       "ratio of the largest channel's expected size to that of a quarter of "
@@ -862,7 +896,9 @@ def SaturatedProbability : Rule<"MP306", "saturated-probability"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "share of results that are exactly 0 or 1";
+  let decision = "saturated";
+  let observable = "zeros of the probabilities and values that round to 0 "
+    "or to 1 in the dtype; seen when there is one";
   let summary = "a probability rounds to exactly 0 or 1 before a log or 1 - p";
   let what = [{
     The logits of a sigmoid or softmax are large enough for results of exactly 0
@@ -888,7 +924,10 @@ def LargeAngle : Rule<"MP307", "large-angle"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let observable = "absolute maximum of the angle";
+  let decision = "large-angle";
+  let decisionThreshold = "large-angle-ulp";
+  let observable = "absolute maximum of the angle; seen when its neighbours "
+    "in the dtype are further apart than the threshold";
   let thresholds = [
     Threshold<"large-angle-ulp", "0.01",
       "distance of neighbouring angles, in radians, from which it is reported; "
@@ -911,6 +950,134 @@ def LargeAngle : Rule<"MP307", "large-angle"> {
   }];
   let instead = [{
     Compute positions, angles, sine and cosine in FP32 and cast the table.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// MP5xx: seen at run time
+//===----------------------------------------------------------------------===//
+
+def NonFiniteValue : RunRule<"MP501", "non-finite-value"> {
+  let severity = "error";
+  let since = "0.1";
+  let decision = "non-finite";
+  let observable = "NaN and infinities of a tensor, and values that its judged "
+    "dtype does not hold; seen when there is one";
+  let summary = "a tensor held NaN or Inf, or values that its dtype stores as Inf";
+  let what = [{
+    A probe saw NaN or Inf, or values that are past the edge of the dtype in
+    which the tensor was judged, and no finding of the analysis says so. An
+    error where it begins; where it was handed on, a consequence. Not reported:
+    infinities that the model puts there itself (a mask of -Inf that an op
+    selects or adds), and what an input of the model brings along, which is
+    listed under the assumptions that did not hold.
+  }];
+  let why = [{
+    The record needs no assumption: it happened. Where the analysis said that it
+    could not, either an assumption did not hold, which the report names, or
+    the op is not modelled.
+  }];
+  let example = [{
+    ```
+    mpopt --confirm run.mprec --ledger model.probed.onnx.probes.json
+    ```
+  }];
+  let instead = [{
+    Look at the operands that the finding names with their extremes: what the op
+    cannot take shows there. Guard it (a clamp, an epsilon that the dtype
+    holds), or keep the op in FP32 if only the dtype is too narrow.
+  }];
+}
+
+def ObservedNearOverflow : RunRule<"MP502", "observed-near-overflow"> {
+  let severity = "warning";
+  let since = "0.1";
+  let decision = "near-overflow";
+  let decisionThreshold = "near-overflow";
+  let observable = "absolute maximum of a tensor; seen when it is within the "
+    "margin of MP211";
+  let summary = "values seen come close to the largest one of the dtype";
+  let what = [{
+    The largest magnitude that a probe saw lies between the margin (60000 for
+    FP16, in proportion for other dtypes) and the edge of the dtype in which
+    the tensor was judged, and no finding of the analysis says so.
+  }];
+  let why = [{
+    One run is a sample. Another input, a longer sequence or a few more training
+    steps are enough for the rest of the way.
+  }];
+  let example = [{
+    ```python
+    h = h + self.mlp(h)        # 63100 on the data at hand
+    ```
+  }];
+  let instead = [{
+    Leave a binade of room: the table of scales in the report has the power of
+    two. Or keep the op in FP32.
+  }];
+}
+
+def UnderflowRate : RunRule<"MP503", "underflow-rate"> {
+  let severity = "warning";
+  let since = "0.1";
+  let decision = "flush-share";
+  let decisionThreshold = "underflow-rate";
+  let observable = "share of a tensor's non-zero values that round to zero in the "
+    "dtype; seen from the threshold on";
+  let thresholds = [
+    Threshold<"underflow-rate", "0.5",
+      "share of the non-zero values seen that must round to zero">];
+  let summary = "most of the values seen round to zero in the dtype";
+  let what = [{
+    Of the non-zero values that a probe saw, the threshold's share or more are
+    zero in the dtype in which the tensor was judged, and no finding of the
+    analysis says so. A run in the dtype itself cannot show it: there the zeros
+    are like any other. A note where values of order 1 and more stay beside
+    them, as in a confident softmax.
+  }];
+  let why = [{
+    What is rounded to zero is gone: gradients that stop, divisors that are 0,
+    logarithms of 0.
+  }];
+  let example = [{
+    ```python
+    err = (pred - target) ** 2       # differences of 1e-4: squares of 1e-8
+    ```
+  }];
+  let instead = [{
+    Scale by a power of two (the table of scales in the report has it), or keep
+    the op and what reads it in FP32.
+  }];
+}
+
+def DeadLayer : RunRule<"MP504", "dead-layer"> {
+  let severity = "warning";
+  let since = "0.1";
+  let decision = "dead";
+  let decisionThreshold = "dead-layer";
+  let observable = "absolute maximum of a layer's result; seen when it stays below "
+    "the threshold in the whole run";
+  let thresholds = [
+    Threshold<"dead-layer", "1e-10",
+      "magnitude that no value of a layer's result reaches">];
+  let summary = "a layer gave zeros, or next to it, for the whole run";
+  let what = [{
+    No value that a layer (convolution, matrix product, recurrent cell,
+    activation, normalisation) computed in the run reached 1e-10.
+  }];
+  let why = [{
+    Such a layer passes nothing on, forward or backward. Weights that were
+    flushed to zero, a ReLU that died, a normalisation behind an overflow
+    (x / Inf is 0) or inputs that never reach it look like this.
+  }];
+  let example = [{
+    ```python
+    h = torch.relu(x @ w - 1e3)      # never positive
+    ```
+  }];
+  let instead = [{
+    Look upstream for the first tensor that is zero: a flushed constant (MP203),
+    an overflow that was absorbed (MP212), or data that were not fed.
   }];
 }
 
