@@ -40,6 +40,11 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
   else
     json.attribute("shape", nullptr);
   writeInterval(json, "bound", tensor.bound);
+  json.attribute("as_filed", tensor.asFiled);
+  if (tensor.isConstant)
+    json.attribute("constant", true);
+  if (tensor.copies)
+    json.attribute("copies", true);
   json.attribute("nan", tensor.nan);
   json.attribute("posinf", tensor.posInf);
   json.attribute("neginf", tensor.negInf);
@@ -71,6 +76,18 @@ static void writeProbe(OStream &json, const Probe &probe) {
   });
 }
 
+static void writeKept(OStream &json, const KeptOpRef &kept) {
+  json.attribute("name", jsonText(kept.op.name));
+  json.attribute("type", jsonText(kept.op.type));
+  json.attribute("scope", jsonText(kept.op.scope));
+  if (kept.unnamed)
+    json.attribute("unnamed", true);
+  json.attributeArray("why", [&] {
+    for (const std::string &print : kept.why)
+      json.value(print);
+  });
+}
+
 std::string mpopt::writeLedger(const Ledger &ledger, StringRef version) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -91,6 +108,10 @@ std::string mpopt::writeLedger(const Ledger &ledger, StringRef version) {
           json.attribute("tensor", jsonText(tensor.tensor));
           json.attribute("why", jsonText(tensor.why));
         });
+    });
+    json.attributeArray("keep", [&] {
+      for (const KeptOpRef &kept : ledger.keep)
+        json.object([&] { writeKept(json, kept); });
     });
     json.attributeObject(
         "report", [&] { writeReportFields(json, ledger.report, version); });

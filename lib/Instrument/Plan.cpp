@@ -14,8 +14,6 @@
 
 #include "mpopt/Instrument/Plan.h"
 
-#include "mpopt/Report/RuleTable.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -88,12 +86,17 @@ private:
 
 void Planner::takeFindings(llvm::ArrayRef<Finding> findings) {
   for (const Finding &finding : findings) {
-    const RuleInfo *rule = findRule(finding.rule);
-    if (!rule || rule->observable == "not observable" || finding.tensor.empty())
-      continue;
-    auto &list = fingerprints[finding.tensor];
-    if (!llvm::is_contained(list, finding.fingerprint))
-      list.push_back(finding.fingerprint);
+    for (const Watch &watch : finding.watches) {
+      if (watch.test == Decision::FileFact)
+        continue;
+      for (const std::string &tensor : {watch.tensor, watch.against}) {
+        if (tensor.empty())
+          continue;
+        auto &list = fingerprints[tensor];
+        if (!llvm::is_contained(list, finding.fingerprint))
+          list.push_back(finding.fingerprint);
+      }
+    }
   }
 }
 
@@ -194,9 +197,11 @@ llvm::Expected<ProbePlan> mpopt::makePlan(llvm::ArrayRef<TensorFacts> tensors,
   for (const TensorFacts &tensor : tensors)
     known[tensor.name] = true;
   for (const Finding &finding : findings)
-    if (!finding.tensor.empty() && !known.count(finding.tensor)) {
-      known[finding.tensor] = true;
-      plan.unprobed.push_back({finding.tensor, "the file has no such value"});
-    }
+    for (const Watch &watch : finding.watches)
+      if (watch.test != Decision::FileFact && !watch.tensor.empty() &&
+          !known.count(watch.tensor)) {
+        known[watch.tensor] = true;
+        plan.unprobed.push_back({watch.tensor, "the file has no such value"});
+      }
   return plan;
 }

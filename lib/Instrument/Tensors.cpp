@@ -36,14 +36,20 @@ public:
 private:
   using Indices = llvm::SmallVector<unsigned, 4>;
 
-  void add(Value value, Operation *op, Indices operands);
+  void add(Value value, Operation *op, Indices operands, bool operandsFiled);
   Indices gather(ValueRange values) const;
+  bool areFiled(ValueRange values) const {
+    return llvm::all_of(values,
+                        [&](Value value) { return filed.contains(value); });
+  }
 
   const RangeAnalysis &ranges;
   const llvm::StringMap<std::string> &fileDtypes;
   llvm::StringSet<> names;
   /// Of each value: its tensor, or those that it was made from.
   llvm::DenseMap<Value, Indices> sources;
+  /// Values that are judged in the file's dtypes, with all they depend on.
+  llvm::DenseSet<Value> filed;
 };
 } // namespace
 
@@ -57,8 +63,58 @@ Collector::Indices Collector::gather(ValueRange values) const {
   return found;
 }
 
-void Collector::add(Value value, Operation *op, Indices operands) {
+// Ops whose results are elements of their operands: none makes an infinity.
+static bool copiesElements(Operation *op) {
+  if (isViewLike(op) || isa<mp::ConstantOp>(op))
+    return true;
+  // Sums of what is scattered are new values.
+  if (auto reduction = op->getAttrOfType<StringAttr>("reduction"))
+    return reduction.getValue() == "none";
+  static const llvm::StringSet<> kMnemonics = {"adaptive_max_pool",
+                                               "clip",
+                                               "compress",
+                                               "concat",
+                                               "embedding",
+                                               "expand",
+                                               "fill",
+                                               "gather",
+                                               "gather_elements",
+                                               "gather_nd",
+                                               "global_max_pool",
+                                               "masked_fill",
+                                               "max",
+                                               "max_pool",
+                                               "min",
+                                               "pad",
+                                               "reduce_max",
+                                               "reduce_min",
+                                               "relu",
+                                               "reverse",
+                                               "roll",
+                                               "scatter_elements",
+                                               "scatter_nd",
+                                               "slice",
+                                               "sort",
+                                               "split",
+                                               "tensor_scatter",
+                                               "tile",
+                                               "top_k",
+                                               "trilu",
+                                               "where"};
+  return kMnemonics.contains(op->getName().stripDialect());
+}
+
+void Collector::add(Value value, Operation *op, Indices operands,
+                    bool operandsFiled) {
   std::string name = getTensorPath(value);
+  // Every value has its dtype from the file, or an op that a precision put in.
+  bool asFiled = operandsFiled;
+  if (auto cast = dyn_cast_or_null<mp::CastOp>(op))
+    asFiled &= cast.getOrigin() == mp::CastOrigin::Model;
+  if (auto known = fileDtypes.find(name); known != fileDtypes.end())
+    asFiled &= known->second == getDtypeName(getElementType(value));
+  if (asFiled)
+    filed.insert(value);
   if (!isa<TensorType>(value.getType()) || name.empty() ||
       !names.insert(name).second) {
     sources[value] = std::move(operands);
@@ -79,6 +135,8 @@ void Collector::add(Value value, Operation *op, Indices operands) {
   facts.isFloat = isa<FloatType>(element);
   facts.isConstant = isa_and_nonnull<mp::ConstantOp>(op);
   facts.isMoved = op && isViewLike(op);
+  facts.copies = op && copiesElements(op);
+  facts.asFiled = asFiled;
 
   // Bounds as computed, flags as stored: as in --dump-ranges.
   const AbstractValue &computed = ranges.preRounding(value);
@@ -104,7 +162,8 @@ void Collector::addArgument(BlockArgument argument) {
   bool isInput = isa_and_nonnull<FunctionOpInterface>(parent);
   // What a body gets comes from any operand of its op, or from its own results.
   add(argument, isInput ? nullptr : parent,
-      isInput ? Indices() : gather(parent->getOperands()));
+      isInput ? Indices() : gather(parent->getOperands()),
+      isInput || areFiled(parent->getOperands()));
   if (isInput && !tensors.empty() &&
       sources[argument] == Indices{unsigned(tensors.size() - 1)})
     tensors.back().isInput = true;
@@ -112,14 +171,18 @@ void Collector::addArgument(BlockArgument argument) {
 
 void Collector::addResults(Operation *op) {
   Indices operands = gather(op->getOperands());
+  bool operandsFiled = areFiled(op->getOperands());
   // A result of control flow is what its bodies end with.
   for (Region &region : op->getRegions())
-    for (Block &block : region)
-      for (unsigned index : gather(block.getTerminator()->getOperands()))
+    for (Block &block : region) {
+      ValueRange yielded = block.getTerminator()->getOperands();
+      operandsFiled &= areFiled(yielded);
+      for (unsigned index : gather(yielded))
         if (!llvm::is_contained(operands, index))
           operands.push_back(index);
+    }
   for (Value result : op->getResults())
-    add(result, op, operands);
+    add(result, op, operands, operandsFiled);
 }
 
 llvm::StringMap<std::string> mpopt::collectDtypes(ModuleOp module) {

@@ -56,6 +56,22 @@ static void writeLocation(OStream &json,
     });
 }
 
+static void writeWatch(OStream &json, const Watch &watch) {
+  json.attribute("test", StringRef(toString(watch.test)));
+  json.attribute("part", watch.part);
+  attribute(json, "tensor", watch.tensor);
+  json.attribute("dtype", watch.dtype);
+  if (!watch.against.empty())
+    attribute(json, "against", watch.against);
+  if (watch.threshold != 0)
+    json.attribute("threshold", watch.threshold);
+  if (watch.test != Decision::Domain)
+    return;
+  json.attribute("lo", jsonNumber(watch.lo));
+  json.attribute("hi", jsonNumber(watch.hi));
+  json.attribute("open", watch.open);
+}
+
 static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("rule", finding.rule);
   const RuleInfo *rule = findRule(finding.rule);
@@ -91,6 +107,11 @@ static void writeFinding(OStream &json, const Finding &finding) {
         attribute(json, "text", fix.text);
       });
   });
+  if (!finding.watches.empty())
+    json.attributeArray("decided_by", [&] {
+      for (const Watch &watch : finding.watches)
+        json.object([&] { writeWatch(json, watch); });
+    });
   writeLocation(json, finding.location);
   if (!finding.root.empty())
     json.attribute("root", finding.root);
@@ -110,12 +131,15 @@ void mpopt::writeAssumptions(OStream &json,
         json.attribute("source", assumption.source);
         if (!assumption.why.empty())
           attribute(json, "why", assumption.why);
+        if (assumption.byElement)
+          json.attribute("by_element", true);
       });
   });
 }
 
 void mpopt::writeReportFields(OStream &json, const ModelReport &report,
-                              StringRef version) {
+                              StringRef version,
+                              llvm::function_ref<void(size_t)> more) {
   json.attribute("schema", "mpopt-report/1");
   json.attributeObject("tool", [&] {
     json.attribute("name", "mpopt");
@@ -175,8 +199,12 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
         json.value(jsonText(warning));
     });
   json.attributeArray("findings", [&] {
-    for (const Finding &finding : report.findings)
-      json.object([&] { writeFinding(json, finding); });
+    for (size_t index = 0; index < report.findings.size(); ++index)
+      json.object([&] {
+        writeFinding(json, report.findings[index]);
+        if (more)
+          more(index);
+      });
   });
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TextStyle.h"
+#include "mpopt/Report/TextStyle.h"
 
 #include "mpopt/Report/Report.h"
 #include "mpopt/Report/RuleTable.h"
@@ -59,6 +59,7 @@ static void writeRule(OStream &json, const RuleInfo &rule) {
   json.attribute("severity", StringRef(toString(rule.severity)));
   json.attribute("since", StringRef(rule.since));
   json.attribute("observable", StringRef(rule.observable));
+  json.attribute("decision", StringRef(toString(rule.decision)));
   json.attribute("summary", StringRef(rule.summary));
   json.attributeArray("thresholds", [&] {
     for (const ThresholdInfo &threshold : rule.thresholds)
@@ -119,7 +120,11 @@ void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
   style.bold("Seen at run time");
   os << '\n';
   os.indent(2);
-  style.wrap(rule.observable, 2);
+  style.wrap(rule.decision == Decision::None
+                 ? std::string(rule.observable)
+                 : std::string(rule.observable) + " (test `" +
+                       std::string(toString(rule.decision)) + "`)",
+             2);
   if (rule.thresholds.empty())
     return;
   os << '\n';

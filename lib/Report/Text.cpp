@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SourceText.h"
-#include "TextStyle.h"
+#include "mpopt/Report/TextStyle.h"
 
 #include "mpopt/Report/Fold.h"
 #include "mpopt/Report/Report.h"

@@ -114,6 +114,42 @@ FindingBuilder &FindingBuilder::likely(double lo, double hi) {
   return *this;
 }
 
+FindingBuilder &FindingBuilder::watch(Decision test, Value value,
+                                      StringRef part, double threshold) {
+  Watch watch;
+  watch.test = test;
+  watch.part = part.str();
+  watch.tensor = getTensorName(value);
+  watch.dtype = getDtypeName(getElementType(value));
+  watch.threshold = threshold;
+  entry().finding.watches.push_back(std::move(watch));
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::watch(Decision test, Value value, Value against,
+                                      StringRef part) {
+  watch(test, value, part);
+  entry().finding.watches.back().against = getTensorName(against);
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::watchAs(Type elementType, Decision test,
+                                        Value value, StringRef part) {
+  watch(test, value, part);
+  entry().finding.watches.back().dtype = getDtypeName(elementType);
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::watchDomain(Value value, double lo, double hi,
+                                            bool open) {
+  watch(Decision::Domain, value, "argument");
+  Watch &watch = entry().finding.watches.back();
+  watch.lo = lo;
+  watch.hi = hi;
+  watch.open = open;
+  return *this;
+}
+
 FindingBuilder &FindingBuilder::follows(Value root) {
   entry().root = root;
   return *this;
@@ -127,14 +163,17 @@ FindingBuilder RulePass::report(Operation *op, Value value) {
   return FindingBuilder(*findings, *info, op, value);
 }
 
-double RulePass::threshold(StringRef key) {
-  if (auto changed =
-          getOperation()->getAttrOfType<DictionaryAttr>("mp.thresholds"))
+static double getThreshold(Operation *module, StringRef key) {
+  if (auto changed = module->getAttrOfType<DictionaryAttr>("mp.thresholds"))
     if (auto value = changed.getAs<FloatAttr>(key))
       return value.getValueAsDouble();
   const ThresholdInfo *threshold = findThreshold(key);
   assert(threshold && "threshold is not in Rules.td");
   return threshold->value;
+}
+
+double RulePass::threshold(StringRef key) {
+  return getThreshold(getOperation(), key);
 }
 
 unsigned RulePass::jobs() {
@@ -180,6 +219,25 @@ findRoots(ArrayRef<FindingList::Entry> entries) {
   return roots;
 }
 
+// What the rule itself does not say of how a run decides its finding.
+static void completeWatches(Finding &finding, Operation *module) {
+  const RuleInfo *rule = findRule(finding.rule);
+  if (!rule || rule->decision == Decision::None)
+    return;
+  if (finding.watches.empty()) {
+    Watch watch;
+    watch.test = rule->decision;
+    watch.tensor = finding.tensor;
+    watch.dtype = finding.dtype;
+    finding.watches.push_back(std::move(watch));
+  }
+  if (rule->decisionThreshold.empty())
+    return;
+  for (Watch &watch : finding.watches)
+    if (watch.threshold == 0 && watch.test == rule->decision)
+      watch.threshold = getThreshold(module, rule->decisionThreshold);
+}
+
 namespace {
 // By hand, since where the findings go to is no option of a textual pipeline.
 class CollectFindings
@@ -196,6 +254,8 @@ public:
     markAllAnalysesPreserved();
     if (wantFingerprints && !list.entries.empty())
       addFingerprints(list);
+    for (FindingList::Entry &entry : list.entries)
+      completeWatches(entry.finding, getOperation());
     out = std::move(list.entries);
     list.entries.clear();
   }

@@ -101,6 +101,21 @@ public:
   FindingBuilder &dtype(mlir::Type elementType);
   FindingBuilder &bound(double lo, double hi);
   FindingBuilder &likely(double lo, double hi);
+  /// What a run is asked to decide the finding; may be called several times.
+  /// Default: the test of the rule's record on the finding's own tensor.
+  /// `value` is the result or an operand, as the op reads it; it has to have
+  /// elements of a float format. `threshold` as in Decision.h, 0: the record's.
+  FindingBuilder &watch(Decision test, mlir::Value value,
+                        llvm::StringRef part = "result", double threshold = 0);
+  /// As stored in another dtype than its own.
+  FindingBuilder &watchAs(mlir::Type elementType, Decision test,
+                          mlir::Value value, llvm::StringRef part);
+  /// The same of a test on two tensors, and of Decision::Domain.
+  FindingBuilder &watch(Decision test, mlir::Value value, mlir::Value against,
+                        llvm::StringRef part = "result");
+  FindingBuilder &watchDomain(mlir::Value value, double lo, double hi,
+                              bool open);
+
   /// Default: a root. Where no MP2 rule reports on `root`, it stays one.
   FindingBuilder &follows(mlir::Value root);
 

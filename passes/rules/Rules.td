@@ -66,7 +66,7 @@ def BannedUnderAutocast : Rule<"MP102", "banned-under-autocast"> {
   let family = "dtype";
   let severity = "error";
   let since = "0.1";
-  let decision = "saturated";
+  let decision = "zero";
   let observable = "counts of probabilities that are exactly 0 or 1 in the "
     "dtype; seen when there is one";
   let summary = "binary cross-entropy on probabilities computes in 16 bits";
@@ -896,7 +896,7 @@ def SaturatedProbability : Rule<"MP306", "saturated-probability"> {
   let family = "precision";
   let severity = "warning";
   let since = "0.1";
-  let decision = "saturated";
+  let decision = "zero";
   let observable = "zeros of the probabilities and values that round to 0 "
     "or to 1 in the dtype; seen when there is one";
   let summary = "a probability rounds to exactly 0 or 1 before a log or 1 - p";

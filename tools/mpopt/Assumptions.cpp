@@ -61,6 +61,7 @@ static Assumption assume(StringRef name, const InputRange *range,
   if (!range)
     return assumption;
   assumption.source = range->fromData ? "data" : "option";
+  assumption.byElement = range->elements != nullptr;
   if (range->bound) {
     assumption.bound = *range->bound;
     setUniform(assumption);

@@ -79,8 +79,11 @@ int mpopt::instrument(const Options &options) {
   auto judged = [&](const ImportResult &result, const RangeAnalysis &ranges) {
     tensors = collectTensors(*result.module, ranges, fileDtypes);
   };
+  std::vector<KeptOpRef> keep;
+  auto kept = [&](llvm::ArrayRef<KeptOpRef> ops) { keep = ops; };
   hooks.imported = imported;
   hooks.judged = judged;
+  hooks.kept = kept;
   std::optional<ModelReport> report = judgeModel(options, path, hooks);
   if (!report)
     return kFault;
@@ -110,7 +113,7 @@ int mpopt::instrument(const Options &options) {
 
   Ledger ledger{sha256(model),
                 options.probeWith == ProbeWith::Op ? "op" : "outputs",
-                std::move(*plan), std::move(*report)};
+                std::move(*plan), std::move(*report), std::move(keep)};
   std::string text = writeLedger(ledger, MPOPT_VERSION);
   if (Error error = instrumenter->prepare(ledger.plan.probes, sha256(text)))
     return fail(path, std::move(error));

@@ -121,12 +121,15 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     if (llvm::Error error = writeOutput(
             options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
       return error;
+  for (KeptOpRef &kept : result->keep)
+    kept.unnamed = imported.unnamed.contains(kept.op.name);
+  if (hooks.kept)
+    hooks.kept(result->keep);
   if (options.keepFile.empty())
     return llvm::Error::success();
   unsigned leftOut = 0;
   llvm::Error error = writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
-    leftOut =
-        writeKeepList(os, options.keepFile, result->keep, imported.unnamed);
+    leftOut = writeKeepList(os, options.keepFile, result->keep);
   });
   if (leftOut)
     report.warnings.push_back(

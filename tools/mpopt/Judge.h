@@ -16,6 +16,7 @@
 
 #include "mpopt/Analysis/RangeAnalysis.h"
 #include "mpopt/Import/Import.h"
+#include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
 namespace mpopt {
@@ -26,6 +27,8 @@ struct JudgeHooks {
   llvm::function_ref<void(const ImportResult &)> imported;
   /// With the ranges that the rules saw.
   llvm::function_ref<void(const ImportResult &, const RangeAnalysis &)> judged;
+  /// With what was found to be worth keeping in FP32.
+  llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>)> kept;
 };
 
 /// Imports and judges a model, and writes the files that options ask for beside

@@ -46,8 +46,7 @@ static void writePattern(llvm::raw_ostream &os, StringRef name) {
 }
 
 unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
-                              llvm::ArrayRef<KeptOpRef> ops,
-                              const llvm::StringSet<> &unnamed) {
+                              llvm::ArrayRef<KeptOpRef> ops) {
   bool patterns = file.ends_with(".autocast.txt");
   bool arguments = file.ends_with(".ort.json") || file.ends_with(".occ.json");
   if (!patterns && !arguments) {
@@ -58,7 +57,7 @@ unsigned mpopt::writeKeepList(llvm::raw_ostream &os, StringRef file,
   unsigned leftOut = 0;
   llvm::SetVector<StringRef> names;
   for (const KeptOpRef &kept : ops)
-    if (unnamed.contains(kept.op.name))
+    if (kept.unnamed)
       ++leftOut;
     else
       names.insert(kept.op.name);

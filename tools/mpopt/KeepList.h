@@ -8,9 +8,11 @@
 #ifndef MPOPT_TOOLS_MPOPT_KEEPLIST_H
 #define MPOPT_TOOLS_MPOPT_KEEPLIST_H
 
-#include "Pipeline.h"
+#include "mpopt/Report/Keep.h"
 
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace mpopt {
 
@@ -20,11 +22,10 @@ namespace mpopt {
 ///                   convert_float_to_float16
 ///   *.occ.json      the same of onnxconverter_common.float16's
 ///   others          `mpopt-keep/1`
-/// Converters find nodes by their names: those whose names are in `unnamed`
-/// were made up here, and are left out. How many were is returned.
+/// Converters find nodes by their names: those without one are left out. How
+/// many were is returned.
 unsigned writeKeepList(llvm::raw_ostream &os, llvm::StringRef file,
-                       llvm::ArrayRef<KeptOpRef> ops,
-                       const llvm::StringSet<> &unnamed);
+                       llvm::ArrayRef<KeptOpRef> ops);
 
 } // namespace mpopt
 

@@ -53,6 +53,8 @@ static void addTransforms(const Options &options, OpPassManager &passes) {
 }
 
 static void addRule(const RuleInfo &rule, OpPassManager &passes) {
+  if (!rule.isPass)
+    return;
   const PassInfo *pass = PassInfo::lookup("rule-" + std::string(rule.name));
   assert(pass && "every record of Rules.td has a pass");
   LogicalResult added =

@@ -11,18 +11,12 @@
 #include "Options.h"
 
 #include "mpopt/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mpopt {
-
-/// An op to keep in FP32.
-struct KeptOpRef {
-  OpRef op;
-  /// Fingerprints of the findings that it is kept for.
-  std::vector<std::string> why;
-};
 
 /// What the stages leave behind.
 struct PipelineResult {

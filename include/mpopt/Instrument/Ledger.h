@@ -15,6 +15,7 @@
 #define MPOPT_INSTRUMENT_LEDGER_H
 
 #include "mpopt/Instrument/Plan.h"
+#include "mpopt/Report/Keep.h"
 #include "mpopt/Report/Report.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -29,10 +30,15 @@ struct Ledger {
   ProbePlan plan;
   /// The verdict that the probes are to prove: findings of every certainty.
   ModelReport report;
+  /// What to keep in FP32 against its warnings and errors.
+  std::vector<KeptOpRef> keep;
 };
 
 /// The file's bytes.
 std::string writeLedger(const Ledger &ledger, llvm::StringRef version);
+
+/// The error is one line and tells what the text is instead of a ledger.
+llvm::Expected<Ledger> readLedger(llvm::StringRef text);
 
 } // namespace mpopt
 

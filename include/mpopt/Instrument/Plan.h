@@ -38,6 +38,12 @@ struct TensorFacts {
   bool isInput = false, isFloat = false, isConstant = false;
   /// Its op only moves elements: a NaN in it was there before.
   bool isMoved = false;
+  /// Its elements are some of its op's operands or of constants, unchanged: an
+  /// infinity in it was there before.
+  bool copies = false;
+  /// It and all it depends on are judged in the dtypes of the file: what a run
+  /// of the file computes is what was judged.
+  bool asFiled = false;
 
   /// Every finite value, before it is rounded to the dtype.
   Interval bound;

@@ -14,6 +14,7 @@
 #ifndef MPOPT_REPORT_FINDING_H
 #define MPOPT_REPORT_FINDING_H
 
+#include "mpopt/Report/Decision.h"
 #include "mpopt/Support/Interval.h"
 
 #include <optional>
@@ -89,6 +90,8 @@ struct Finding {
   /// Fingerprint of the finding whose consequence this one is; empty on a root.
   std::string root;
   std::string fingerprint;
+  /// The tests by which a run decides it; empty if none does.
+  std::vector<Watch> watches = {};
 };
 
 } // namespace mpopt

@@ -9,6 +9,7 @@
 #define MPOPT_REPORT_JSONSUPPORT_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/JSON.h"
 
 namespace mpopt {
@@ -26,9 +27,11 @@ std::string jsonText(llvm::StringRef text);
 void writeAssumptions(llvm::json::OStream &json,
                       llvm::ArrayRef<Assumption> assumptions);
 
-/// The attributes of an `mpopt-report/1` object.
+/// The attributes of an `mpopt-report/1` object. `more`, unless it is null,
+/// writes further ones into the finding of that index.
 void writeReportFields(llvm::json::OStream &json, const ModelReport &report,
-                       llvm::StringRef version);
+                       llvm::StringRef version,
+                       llvm::function_ref<void(size_t finding)> more = nullptr);
 
 } // namespace mpopt
 

@@ -32,6 +32,8 @@ struct Assumption {
   double std = 0;
   std::string source; ///< `default`, `option`, `model` or `data`.
   std::string why;    ///< What in the model says so; may be empty.
+  /// Elements have bounds of their own, of which `bound` is the hull.
+  bool byElement = false;
 };
 
 /// How far an input may be scaled before there is an overflow.

@@ -42,6 +42,11 @@ struct RuleInfo {
   std::string_view example;
   std::string_view instead;
   std::span<const ThresholdInfo> thresholds;
+  /// The test behind `observable`, and the key of its threshold, if it has one.
+  Decision decision;
+  std::string_view decisionThreshold;
+  /// False: its findings come from the record of a run alone.
+  bool isPass;
 };
 
 /// By id.

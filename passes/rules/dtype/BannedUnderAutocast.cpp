@@ -10,6 +10,8 @@
 
 #include "mpopt/Dialect/TypeSupport.h"
 
+#include <cmath>
+
 namespace mpopt {
 #define GEN_PASS_DEF_BANNEDUNDERAUTOCAST
 #include "passes/rules/Rules.h.inc"
@@ -37,6 +39,8 @@ void BannedUnderAutocast::check(ModuleOp module) {
       return;
     report(op, op->getResult(0))
         .dtype(type)
+        .watch(Decision::Zero, op->getOperand(0), "probabilities")
+        .watchDomain(op->getOperand(0), -HUGE_VAL, 1, /*open=*/true)
         .message("binary cross-entropy of probabilities in " +
                  getDtypeName(type) +
                  ": a probability that rounds to 0 or 1 makes the loss infinite"

@@ -110,3 +110,19 @@ Value mpopt::peelViews(Value value) {
   }
   return value;
 }
+
+void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,
+                     Type type, Decision onOperands, Decision onResults) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  auto watch = [&](Value value, Decision test, StringRef part) {
+    if (isa<FloatType>(getElementType(value)) &&
+        !value.getDefiningOp<mp::ConstantOp>() && seen.insert(value).second)
+      finding.watchAs(type, test, value, part);
+  };
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      watch(result, onResults, "result");
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      watch(operand, onOperands, "operand");
+}

@@ -8,6 +8,8 @@
 #ifndef MPOPT_PASSES_RULES_DTYPE_DTYPESUPPORT_H
 #define MPOPT_PASSES_RULES_DTYPE_DTYPESUPPORT_H
 
+#include "passes/rules/RuleSupport.h"
+
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
 
@@ -46,6 +48,11 @@ bool isLoss(mlir::Operation *op);
 
 /// Variance, standard deviation, statistics of a batch normalisation.
 bool isStatistic(mlir::Operation *op);
+
+/// A run decides the finding by what the ops read (`onOperands`) and compute
+/// (`onResults`), as stored in `type`.
+void watchOps(FindingBuilder &finding, llvm::ArrayRef<mlir::Operation *> ops,
+              mlir::Type type, Decision onOperands, Decision onResults);
 
 /// Where the elements of `value` come from, before ops that only move them.
 mlir::Value peelViews(mlir::Value value);

@@ -46,8 +46,9 @@ private:
 
 FindingBuilder LossInLowPrecision::add(Operation *op, Type type,
                                        const Twine &what) {
-  return report(op, op->getResult(0))
-      .dtype(type)
+  FindingBuilder finding = report(op, op->getResult(0));
+  watchOps(finding, {op}, type, Decision::Overflow, Decision::Overflow);
+  return finding.dtype(type)
       .message(what + " in " + getDtypeName(type) + ": " +
                (type.isBF16()
                     ? "5.00 and 5.01 are the same loss, so training goes blind"

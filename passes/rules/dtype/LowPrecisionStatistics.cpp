@@ -44,8 +44,9 @@ private:
 } // namespace
 
 void LowPrecisionStatistics::add(Operation *op, Type type, const Twine &what) {
-  report(op, op->getResult(0))
-      .dtype(type)
+  FindingBuilder finding = report(op, op->getResult(0));
+  watchOps(finding, {op}, type, Decision::Overflow, Decision::LossOfRange);
+  finding.dtype(type)
       .message(what + " in " + getDtypeName(type) + ": " +
                (type.isBF16() ? "sums of squares keep 2 decimal digits"
                               : "the square of 256 is already Inf"))
@@ -67,7 +68,11 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
   std::string dtype = getDtypeName(type);
   FixAction statistics = FixAction::keep({op});
   statistics.operands = {op->getNumOperands() - 2, op->getNumOperands() - 1};
-  report(op, op->getResult(0))
+  FindingBuilder finding = report(op, op->getResult(0));
+  for (unsigned index : statistics.operands)
+    finding.watchAs(type, Decision::LossOfRange, op->getOperand(index),
+                    "statistic");
+  finding
       .dtype(type)
       // Rounded once, they do little harm; updated in 16 bits, they freeze.
       .severity(updates ? Severity::Warning : Severity::Note)

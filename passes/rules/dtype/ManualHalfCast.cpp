@@ -60,6 +60,7 @@ void ManualHalfCast::judge(mp::CastOp cast) {
   }
   std::string dtype = getDtypeName(type);
   FindingBuilder finding = report(cast, cast.getResult());
+  finding.watchAs(type, Decision::LossOfRange, cast.getInput(), "operand");
   finding
       .message("the model casts to " + dtype + " inside autocast" +
                (harmless ? Twine(", which casts there by itself")

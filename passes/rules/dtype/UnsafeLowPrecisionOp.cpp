@@ -145,6 +145,10 @@ void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
       : widened   ? "safe only where the kernel keeps its sums in f32"
                   : getHazard(kind, type.isBF16()).str();
   FindingBuilder finding = report(op, op->getResult(0));
+  watchOps(finding,
+           idiom ? ArrayRef<Operation *>(members[idiom.getId()])
+                 : ArrayRef<Operation *>(op),
+           type, Decision::LossOfRange, Decision::LossOfRange);
   finding
       .severity(harmless || (widened && !confirmed) ? Severity::Note
                                                     : Severity::Warning)

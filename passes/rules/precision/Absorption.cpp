@@ -77,6 +77,7 @@ void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
     // summed over and over, or where the large addend is taken off again.
     finding.severity(isMissed(op, other) ? Severity::Warning : Severity::Note)
         .likely()
+        .watch(Decision::Absorption, addend, other, "addend")
         .message("an addend of magnitudes up to " + formatNumber(most) +
                  " changes nothing beside values of " + formatNumber(typical) +
                  ", whose neighbours in " + format.name + " are " +

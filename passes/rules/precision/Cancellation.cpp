@@ -113,6 +113,7 @@ void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
       continue;
     FindingBuilder finding = report(op, op->getResult(0));
     finding.likely()
+        .watch(Decision::Cancellation, op->getResult(0), stored)
         .message(
             "adding and taking off " + formatNumber(getSize(ranges.of(taken))) +
             " cancels: values of " + formatNumber(size) +
@@ -157,6 +158,7 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
     return;
   FindingBuilder finding = report(op, op->getResult(0));
   finding.likely()
+      .watch(Decision::Cancellation, op->getResult(0), lhs)
       .message(std::string(centred ? "x - mean(x)" : "E[x^2] - E[x]^2") +
                " cancels: the mean is " + formatNumber(ratio) +
                " times the spread, and rounding to " + format.name +

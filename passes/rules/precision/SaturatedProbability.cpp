@@ -140,6 +140,10 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
       continue;
     bool breaks = zero || readers.breaks;
     FindingBuilder finding = report(op, result);
+    if (zero)
+      finding.watch(Decision::Zero, result);
+    else
+      finding.watchDomain(result, -HUGE_VAL, 1, /*open=*/true);
     finding.severity(breaks ? Severity::Warning : Severity::Note)
         .certainty(likely ? Certainty::Likely : Certainty::Possible)
         .message(

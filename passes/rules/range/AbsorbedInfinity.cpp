@@ -69,6 +69,7 @@ void AbsorbedInfinity::judge(OpOperand &use, const OverflowSite &site,
   if (!isa<FloatType>(getElementType(result)) || ranges.of(result).mayBeInf())
     return;
   FindingBuilder finding = report(op, result);
+  finding.watch(Decision::Overflow, use.get(), "operand");
   finding.severity(wrong ? Severity::Warning : Severity::Note)
       .certainty(site.certainty)
       .message("an operand overflows to Inf and leaves no trace: " + what)

@@ -191,6 +191,7 @@ void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
                                                   : " may be";
   bool rounded = domain->contains(hull.lo, hull.hi);
   FindingBuilder finding = report(op, op->getResult(0));
+  finding.watchDomain(argument, domain->lo, domain->hi, domain->open);
   finding.certainty(*sure).message(
       "the argument of " + name + verb + " outside its domain" +
       (rounded ? " after rounding to " + getDtypeName(getElementType(argument))

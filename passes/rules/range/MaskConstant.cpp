@@ -85,6 +85,7 @@ void MaskConstant::judgeRows(Operation *softmax, const OverflowSites &sites) {
   FindingBuilder finding = report(softmax, softmax->getResult(0));
   finding.severity(Severity::Warning)
       .possible()
+      .watch(Decision::NonFinite, softmax->getResult(0), scores)
       .message("a row whose scores are all -Inf, which is one that is masked "
                "altogether, becomes NaN");
   if (site)

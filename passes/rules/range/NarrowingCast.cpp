@@ -68,6 +68,8 @@ void NarrowingCast::judgeFlush(mp::CastOp cast, const OverflowSites &sites,
     return;
   FindingBuilder finding = report(cast, value);
   finding.severity(Severity::Warning)
+      .watch(Decision::FlushShare, value, "result",
+             threshold("underflow-share"))
       .certainty(certaintyOfFlush(value, sites.ranges()))
       .message(getTypes(cast) + ": " + describeFlush(*share, value));
   addRange(finding, value, sites.ranges());

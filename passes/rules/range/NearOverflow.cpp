@@ -57,6 +57,8 @@ void NearOverflow::judge(Operation *op, Value value) {
     return;
   double room = 100 - std::floor(*likely / format.maxFinite * 100);
   FindingBuilder finding = report(op, value);
+  finding.watch(Decision::NearOverflow, value, "result",
+                margin * format.maxFinite);
   finding.likely().message(
       "magnitudes are expected to reach " + formatNumber(*likely) + ", " +
       (room > 0 ? formatNumber(room) + " % below" : "which is rounded to") +

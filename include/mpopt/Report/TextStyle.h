@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_REPORT_TEXTSTYLE_H
-#define MPOPT_LIB_REPORT_TEXTSTYLE_H
+#ifndef MPOPT_REPORT_TEXTSTYLE_H
+#define MPOPT_REPORT_TEXTSTYLE_H
 
 #include "mpopt/Report/Report.h"
 
@@ -38,4 +38,4 @@ private:
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_REPORT_TEXTSTYLE_H
+#endif // MPOPT_REPORT_TEXTSTYLE_H

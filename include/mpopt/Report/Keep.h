@@ -1,0 +1,26 @@
+//===- Keep.h - What to keep in FP32 ----------------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_KEEP_H
+#define MPOPT_REPORT_KEEP_H
+
+#include "mpopt/Report/Finding.h"
+
+namespace mpopt {
+
+/// An op to keep in FP32.
+struct KeptOpRef {
+  OpRef op;
+  /// Fingerprints of the findings that it is kept for.
+  std::vector<std::string> why;
+  /// The name was made up: converters cannot find the op by it.
+  bool unnamed = false;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_KEEP_H

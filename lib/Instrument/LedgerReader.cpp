@@ -1,0 +1,113 @@
+//===- LedgerReader.cpp - A ledger from its bytes -------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Instrument/Ledger.h"
+
+#include "mpopt/Report/JsonReader.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+
+static constexpr int64_t kMostProbes = int64_t(1) << 20;
+
+static void readTensor(JsonReader json, TensorFacts &tensor) {
+  json.text("tensor", tensor.name, /*need=*/true);
+  json.child("op", [&](JsonReader inner) { readOp(inner, tensor.op); });
+  json.text("dtype", tensor.dtype, /*need=*/true);
+  json.text("file_dtype", tensor.fileDtype);
+  std::vector<int64_t> shape;
+  bool ranked = json.has("shape");
+  if (ranked)
+    json.integers("shape", shape, -1, INT64_MAX);
+  if (ranked)
+    tensor.shape = std::move(shape);
+  std::optional<Interval> bound;
+  json.interval("bound", bound);
+  tensor.bound = bound.value_or(Interval::whole());
+  json.interval("likely", tensor.likely);
+  json.flag("as_filed", tensor.asFiled);
+  json.flag("constant", tensor.isConstant);
+  json.flag("copies", tensor.copies);
+  json.flag("nan", tensor.nan);
+  json.flag("posinf", tensor.posInf);
+  json.flag("neginf", tensor.negInf);
+  json.number("min_nonzero", tensor.minNonZero);
+  json.child("location", [&](JsonReader inner) {
+    SourceLine line;
+    int64_t number = 0;
+    inner.text("file", line.file);
+    inner.integer("line", number, 0, UINT32_MAX);
+    line.line = unsigned(number);
+    tensor.location = std::move(line);
+  });
+}
+
+static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
+  std::string role;
+  json.integer("id", probe.id, 0, kMostProbes, /*need=*/true);
+  if (!json.failed() && probe.id != expected)
+    json.fail("id", "is out of order: probes are numbered from 0");
+  json.text("role", role, /*need=*/true);
+  if (json.failed())
+    return;
+  std::optional<ProbeRole> parsed = parseProbeRole(role);
+  if (!parsed)
+    return json.fail("role", "is no role of a probe");
+  probe.role = *parsed;
+  readTensor(json, probe.tensor);
+  probe.tensor.isInput = probe.role == ProbeRole::Input;
+  json.texts("fingerprints", probe.fingerprints);
+  // What a tensor depends on comes before it, but for what a loop carries.
+  json.integers("from", probe.from, 0, kMostProbes);
+  json.texts("via", probe.via);
+}
+
+llvm::Expected<Ledger> mpopt::readLedger(StringRef text) {
+  llvm::Expected<llvm::json::Value> value = parseJson(text);
+  if (!value)
+    return llvm::createStringError("it " + llvm::toString(value.takeError()));
+  const llvm::json::Object *object = value->getAsObject();
+  if (!object)
+    return llvm::createStringError("it is JSON of another kind");
+  Ledger ledger;
+  std::string error, schema, precision;
+  JsonReader json(*object, "", error);
+  json.text("schema", schema, /*need=*/true);
+  if (!json.failed() && schema != "mpopt-probes/1")
+    json.fail("schema", "is '" + schema + "', not 'mpopt-probes/1'");
+  json.text("model_sha256", ledger.modelSha256, /*need=*/true);
+  json.text("probe_with", ledger.probeWith);
+  json.children(
+      "probes",
+      [&](JsonReader inner) {
+        auto expected = int64_t(ledger.plan.probes.size());
+        readProbe(inner, expected, ledger.plan.probes.emplace_back());
+      },
+      /*need=*/true);
+  json.children("unprobed", [&](JsonReader inner) {
+    Unprobed &tensor = ledger.plan.unprobed.emplace_back();
+    inner.text("tensor", tensor.tensor);
+    inner.text("why", tensor.why);
+  });
+  json.children("keep", [&](JsonReader inner) {
+    KeptOpRef &kept = ledger.keep.emplace_back();
+    readOp(inner, kept.op);
+    inner.flag("unnamed", kept.unnamed);
+    inner.texts("why", kept.why);
+  });
+  json.child(
+      "report", [&](JsonReader inner) { readReport(inner, ledger.report); },
+      /*need=*/true);
+  for (const Probe &probe : ledger.plan.probes)
+    for (int64_t from : probe.from)
+      if (size_t(from) >= ledger.plan.probes.size() && !json.failed())
+        json.fail("probes",
+                  "names probe " + llvm::Twine(from) + ", which is not there");
+  if (!error.empty())
+    return llvm::createStringError(error);
+  return ledger;
+}

@@ -1,0 +1,28 @@
+//===- Decision.cpp - How a run decides a finding -------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Report/Decision.h"
+
+using namespace mpopt;
+
+static constexpr std::string_view kWords[] = {
+    "none",          "file-fact",    "overflow",   "flush-share",
+    "loss-of-range", "zero",         "domain",     "near-overflow",
+    "non-finite",    "cancellation", "absorption", "integer-limit",
+    "channel-ratio", "large-angle",  "dead"};
+static_assert(std::size(kWords) == size_t(Decision::Dead) + 1);
+
+std::string_view mpopt::toString(Decision decision) {
+  return kWords[size_t(decision)];
+}
+
+std::optional<Decision> mpopt::parseDecision(std::string_view text) {
+  for (size_t index = 0; index < std::size(kWords); ++index)
+    if (kWords[index] == text)
+      return Decision(index);
+  return std::nullopt;
+}

@@ -1,0 +1,208 @@
+//===- JsonReader.cpp - Reading what mpopt wrote --------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Report/JsonReader.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::Twine;
+
+static constexpr unsigned kMostNesting = 64;
+
+static bool isNestedTooDeep(StringRef text) {
+  unsigned depth = 0;
+  bool quoted = false;
+  for (size_t index = 0; index < text.size(); ++index) {
+    char c = text[index];
+    if (quoted) {
+      if (c == '\\')
+        ++index;
+      else if (c == '"')
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMostNesting)
+        return true;
+    } else if ((c == ']' || c == '}') && depth) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+llvm::Expected<llvm::json::Value> mpopt::parseJson(StringRef text) {
+  if (isNestedTooDeep(text))
+    return llvm::createStringError("is nested too deep to be JSON of mpopt");
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+  if (!value)
+    return llvm::createStringError("is not JSON: " +
+                                   llvm::toString(value.takeError()));
+  return value;
+}
+
+void JsonReader::fail(StringRef key, const Twine &what) {
+  if (error.empty())
+    error = ("'" + path + (path.empty() ? "" : ".") + key + "' " + what).str();
+}
+
+const llvm::json::Value *JsonReader::find(StringRef key, bool need) {
+  if (failed())
+    return nullptr;
+  const llvm::json::Value *value = object->get(key);
+  if (!value && need)
+    fail(key, "is missing");
+  return value;
+}
+
+bool JsonReader::has(StringRef key) const {
+  const llvm::json::Value *value = object->get(key);
+  return value && !value->getAsNull();
+}
+
+void JsonReader::text(StringRef key, std::string &value, bool need) {
+  const llvm::json::Value *found = find(key, need);
+  if (!found)
+    return;
+  if (std::optional<StringRef> text = found->getAsString())
+    value = text->str();
+  else
+    fail(key, "is not a string");
+}
+
+void JsonReader::flag(StringRef key, bool &value) {
+  const llvm::json::Value *found = find(key, false);
+  if (!found)
+    return;
+  if (std::optional<bool> flag = found->getAsBoolean())
+    value = *flag;
+  else
+    fail(key, "is not true or false");
+}
+
+void JsonReader::integer(StringRef key, int64_t &value, int64_t least,
+                         int64_t greatest, bool need) {
+  const llvm::json::Value *found = find(key, need);
+  if (!found)
+    return;
+  std::optional<int64_t> number = found->getAsInteger();
+  if (!number || *number < least || *number > greatest)
+    return fail(key, "is not an integer from " + Twine(least) + " to " +
+                         Twine(greatest));
+  value = *number;
+}
+
+static std::optional<double> getNumber(const llvm::json::Value &value) {
+  if (value.getAsNull())
+    return NAN;
+  if (std::optional<double> number = value.getAsNumber())
+    return number;
+  if (value.getAsString() == StringRef("inf"))
+    return HUGE_VAL;
+  if (value.getAsString() == StringRef("-inf"))
+    return -HUGE_VAL;
+  return std::nullopt;
+}
+
+void JsonReader::number(StringRef key, double &value, bool need) {
+  const llvm::json::Value *found = find(key, need);
+  if (!found)
+    return;
+  if (std::optional<double> number = getNumber(*found))
+    value = *number;
+  else
+    fail(key, "is not a number");
+}
+
+void JsonReader::interval(StringRef key, std::optional<Interval> &value) {
+  child(key, [&](JsonReader json) {
+    Interval interval;
+    json.number("lo", interval.lo, /*need=*/true);
+    json.number("hi", interval.hi, /*need=*/true);
+    value = interval;
+  });
+}
+
+void JsonReader::texts(StringRef key, std::vector<std::string> &list) {
+  const llvm::json::Value *found = find(key, false);
+  if (!found)
+    return;
+  const llvm::json::Array *array = found->getAsArray();
+  if (!array)
+    return fail(key, "is not a list");
+  for (const llvm::json::Value &item : *array) {
+    std::optional<StringRef> text = item.getAsString();
+    if (!text)
+      return fail(key, "is not a list of strings");
+    list.push_back(text->str());
+  }
+}
+
+void JsonReader::integers(StringRef key, std::vector<int64_t> &list,
+                          int64_t least, int64_t greatest) {
+  const llvm::json::Value *found = find(key, false);
+  if (!found)
+    return;
+  const llvm::json::Array *array = found->getAsArray();
+  if (!array)
+    return fail(key, "is not a list");
+  for (const llvm::json::Value &item : *array) {
+    std::optional<int64_t> number = item.getAsInteger();
+    if (!number || *number < least || *number > greatest)
+      return fail(key, "is not a list of integers from " + Twine(least) +
+                           " to " + Twine(greatest));
+    list.push_back(*number);
+  }
+}
+
+void JsonReader::child(StringRef key, llvm::function_ref<void(JsonReader)> read,
+                       bool need) {
+  const llvm::json::Value *found = find(key, need);
+  if (!found)
+    return;
+  const llvm::json::Object *inner = found->getAsObject();
+  if (!inner)
+    return fail(key, "is not an object");
+  read(JsonReader(*inner, path.empty() ? key.str() : path + "." + key.str(),
+                  error));
+}
+
+void JsonReader::children(StringRef key,
+                          llvm::function_ref<void(JsonReader)> read,
+                          bool need) {
+  const llvm::json::Value *found = find(key, need);
+  if (!found)
+    return;
+  const llvm::json::Array *array = found->getAsArray();
+  if (!array)
+    return fail(key, "is not a list");
+  std::string base = path.empty() ? key.str() : path + "." + key.str();
+  for (size_t index = 0; index < array->size() && !failed(); ++index) {
+    const llvm::json::Object *inner = (*array)[index].getAsObject();
+    if (!inner)
+      return fail(key, "is not a list of objects");
+    read(JsonReader(*inner, base + "[" + std::to_string(index) + "]", error));
+  }
+}
+
+void JsonReader::counts(StringRef key,
+                        std::map<std::string, unsigned> &counts) {
+  const llvm::json::Value *found = find(key, false);
+  if (!found)
+    return;
+  const llvm::json::Object *inner = found->getAsObject();
+  if (!inner)
+    return fail(key, "is not an object");
+  for (const auto &[name, value] : *inner) {
+    std::optional<int64_t> number = value.getAsInteger();
+    if (!number || *number < 0 || *number > UINT32_MAX)
+      return fail(key, "does not count");
+    counts[name.str()] = *number;
+  }
+}
