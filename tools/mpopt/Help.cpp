@@ -21,6 +21,8 @@ usage:
   mpopt --instrument MODEL -o OUT    the model with probes, and the ledger
                                      OUT.probes.json (takes the options below)
   mpopt --strip OUT -o MODEL         the original, byte for byte
+  mpopt --confirm RUN.mprec... --ledger OUT.probes.json
+                                     what became of the findings in a run
   mpopt --emit-mlir MODEL            the imported mp IR
   mpopt --list-rules                 all rules and their settings
   mpopt --explain RULE               what a rule finds, why, what to do

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check.h"
+#include "Confirm.h"
 #include "EmitMlir.h"
 #include "Instrument.h"
 #include "Options.h"
@@ -51,6 +52,8 @@ static int run(const Options &options) {
     return check(options);
   case Action::Instrument:
     return instrument(options);
+  case Action::Confirm:
+    return confirm(options);
   case Action::Strip:
     return strip(options);
   }

@@ -44,7 +44,8 @@ struct CommandLine {
   Flag help{"help"}, helpShort{"h"}, version{"version"};
   Flag check{"check"}, instrument{"instrument"}, strip{"strip"},
       emitMlir{"emit-mlir"}, listRules{"list-rules"};
-  Text explain{"explain"}, confirm{"confirm"}, ledger{"ledger"};
+  Text explain{"explain"}, ledger{"ledger"};
+  Texts confirm{"confirm"};
 
   Text precision{"precision", cl::init("auto")};
   Text policy{"policy"}, target{"target"}, method{"method"};
@@ -77,6 +78,7 @@ private:
   Error checkRules();
   Error checkReporting();
   Error checkProbing();
+  Error checkConfirming();
 
   const CommandLine &line;
   Options options;
@@ -98,6 +100,7 @@ Error Validator::checkAction() {
   };
   take(line.check, "--check", Action::Check);
   take(line.instrument, "--instrument", Action::Instrument);
+  take(line.confirm.getNumOccurrences() > 0, "--confirm", Action::Confirm);
   take(line.strip, "--strip", Action::Strip);
   take(line.emitMlir, "--emit-mlir", Action::EmitMlir);
   take(line.listRules, "--list-rules", Action::ListRules);
@@ -119,10 +122,6 @@ Error Validator::refuseLaterReleases() {
   auto refuse = [](const Twine &what) {
     return fail(what + " comes in a later release");
   };
-  if (line.confirm.getNumOccurrences())
-    return refuse("--confirm");
-  if (line.ledger.getNumOccurrences())
-    return fail("--ledger goes with --confirm, which comes in a later release");
   if (line.precision == "fp8")
     return refuse("--precision fp8");
   for (StringRef format : {"sarif", "github", "markdown", "html"})
@@ -135,6 +134,8 @@ static StringRef getActionName(Action action) {
   switch (action) {
   case Action::Instrument:
     return "--instrument";
+  case Action::Confirm:
+    return "--confirm";
   case Action::Strip:
     return "--strip";
   case Action::EmitMlir:
@@ -145,10 +146,13 @@ static StringRef getActionName(Action action) {
 }
 
 Error Validator::checkModels() {
-  options.models.assign(line.models.begin(), line.models.end());
+  options.models.assign(line.confirm.begin(), line.confirm.end());
+  options.models.insert(options.models.end(), line.models.begin(),
+                        line.models.end());
   bool needsModel =
-      options.action == Action::Check || options.action == Action::Instrument ||
-      options.action == Action::Strip || options.action == Action::EmitMlir;
+      options.action == Action::Check || options.action == Action::Confirm ||
+      options.action == Action::Instrument || options.action == Action::Strip ||
+      options.action == Action::EmitMlir;
   if (!needsModel) {
     if (!options.models.empty())
       return fail("'" + options.models.front() +
@@ -159,7 +163,7 @@ Error Validator::checkModels() {
     return fail("no model given: mpopt --check MODEL");
   if (llvm::count(options.models, "-") > 1)
     return fail("standard input can be read only once");
-  if (options.models.size() == 1)
+  if (options.models.size() == 1 || options.action == Action::Confirm)
     return Error::success();
   if (options.action != Action::Check)
     return fail(getActionName(options.action) + " takes one model");
@@ -231,6 +235,10 @@ Error Validator::checkRules() {
     return fail("--min-certainty: '" + line.minCertainty +
                 "' is not certain, likely or possible");
   options.minCertainty = *certainty;
+  // What is only possible is what probes are for.
+  if (options.action == Action::Confirm &&
+      !line.minCertainty.getNumOccurrences())
+    options.minCertainty = Certainty::Possible;
   options.failOn = parseSeverity(line.failOn);
   if (!options.failOn && line.failOn != "never")
     return fail("--fail-on: '" + line.failOn +
@@ -291,6 +299,24 @@ Error Validator::checkProbing() {
   return Error::success();
 }
 
+Error Validator::checkConfirming() {
+  if (options.action != Action::Confirm) {
+    if (line.ledger.getNumOccurrences())
+      return fail("--ledger goes with --confirm");
+    return Error::success();
+  }
+  if (line.ledger.empty())
+    return fail("--confirm needs --ledger OUT.probes.json, which "
+                "--instrument wrote");
+  options.ledger = line.ledger;
+  if (options.ledger == "-" && llvm::is_contained(options.models, "-"))
+    return fail("standard input can be read only once");
+  if (!options.rangesFile.empty() || options.safeInput)
+    return fail("--dump-ranges and --safe-input need the model: they go with "
+                "--check");
+  return Error::success();
+}
+
 Expected<Options> Validator::run() {
   if (line.help || line.helpShort || line.version) {
     options.action = line.version ? Action::Version : Action::Help;
@@ -300,7 +326,7 @@ Expected<Options> Validator::run() {
   for (auto step : {&Validator::refuseLaterReleases, &Validator::checkAction,
                     &Validator::checkModels, &Validator::checkJudging,
                     &Validator::checkRules, &Validator::checkReporting,
-                    &Validator::checkProbing})
+                    &Validator::checkProbing, &Validator::checkConfirming})
     if (Error error = (this->*step)())
       return error;
   return std::move(options);

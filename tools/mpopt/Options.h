@@ -32,6 +32,7 @@ namespace mpopt {
 enum class Action {
   Check,
   Instrument,
+  Confirm,
   Strip,
   EmitMlir,
   Explain,
@@ -81,6 +82,9 @@ struct Options {
   // Probing.
   ProbeSelection probes;
   ProbeWith probeWith = ProbeWith::Op;
+
+  // Confirming: `models` are the record files.
+  std::string ledger;
 };
 
 /// The error is one line.

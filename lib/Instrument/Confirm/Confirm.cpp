@@ -1,0 +1,193 @@
+//===- Confirm.cpp - Predictions against what was seen --------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Instrument/Confirm.h"
+
+#include "Promises.h"
+#include "RunRules.h"
+#include "Scales.h"
+#include "Tests.h"
+#include "Trace.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mpopt;
+using namespace mpopt::confirming;
+using llvm::StringRef;
+
+StringRef mpopt::toString(Status status) {
+  switch (status) {
+  case Status::Confirmed:
+    return "confirmed";
+  case Status::Refuted:
+    return "refuted";
+  case Status::NotExercised:
+    return "not-exercised";
+  case Status::NotObservable:
+    return "not-observable";
+  }
+  llvm_unreachable("unknown status");
+}
+
+unsigned Confirmation::count(Status status) const {
+  return llvm::count_if(statuses, [&](const FindingStatus &entry) {
+    return entry.status == status;
+  });
+}
+
+namespace {
+class Decider {
+public:
+  Decider(const Ledger &ledger, const RunRecords &runs,
+          llvm::ArrayRef<BadValues> bad)
+      : runs(runs), bad(bad) {
+    for (const Probe &probe : ledger.plan.probes)
+      probes[probe.tensor.name] = probe.id;
+    for (const Unprobed &tensor : ledger.plan.unprobed)
+      unprobed[tensor.tensor] = tensor.why;
+  }
+
+  FindingStatus decide(const Finding &finding) const;
+
+private:
+  TestResult test(const Watch &watch, std::optional<int64_t> &probe) const;
+  const ProbeSight *find(StringRef tensor) const {
+    auto found = probes.find(tensor);
+    return found == probes.end() ? nullptr : &runs.probes[found->second];
+  }
+
+  const RunRecords &runs;
+  llvm::ArrayRef<BadValues> bad;
+  llvm::StringMap<int64_t> probes;
+  llvm::StringMap<std::string> unprobed;
+};
+} // namespace
+
+TestResult Decider::test(const Watch &watch,
+                         std::optional<int64_t> &probe) const {
+  if (watch.tensor.empty())
+    return {Verdict::Unable, "the file has no name for the " + watch.part};
+  auto found = probes.find(watch.tensor);
+  if (found == probes.end()) {
+    auto why = unprobed.find(watch.tensor);
+    return {Verdict::Unable,
+            "there is no probe on '" + watch.tensor + "'" +
+                (why == unprobed.end() ? std::string() : ": " + why->second)};
+  }
+  probe = found->second;
+  const ProbeSight *against =
+      watch.against.empty() ? nullptr : find(watch.against);
+  if (against && !against->ran())
+    against = nullptr;
+  return runTest(watch, runs.probes[*probe], against, bad[*probe].given);
+}
+
+static Status getStatus(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::Yes:
+    return Status::Confirmed;
+  case Verdict::No:
+    return Status::Refuted;
+  case Verdict::Unseen:
+    return Status::NotExercised;
+  case Verdict::Unable:
+    return Status::NotObservable;
+  }
+  llvm_unreachable("unknown verdict");
+}
+
+// The surest answer of its tests; of equal ones the first.
+FindingStatus Decider::decide(const Finding &finding) const {
+  FindingStatus best;
+  if (finding.watches.empty()) {
+    best.why = "no statistic of a tensor decides it";
+    return best;
+  }
+  for (auto [index, watch] : llvm::enumerate(finding.watches)) {
+    if (watch.test == Decision::FileFact) {
+      best.status = Status::Confirmed;
+      best.why = "a fact of the file";
+      return best;
+    }
+    FindingStatus status;
+    TestResult result = test(watch, status.probe);
+    status.status = getStatus(result.verdict);
+    status.why = std::move(result.why);
+    status.watch = unsigned(index);
+    status.firstStep = result.step;
+    if (index == 0 || status.status < best.status)
+      best = std::move(status);
+  }
+  return best;
+}
+
+Confirmation mpopt::confirm(Ledger &ledger, const RunRecords &runs,
+                            const ConfirmOptions &options) {
+  Confirmation confirmation;
+  confirmation.bad = classifyBadValues(ledger.plan, runs);
+  Decider decider(ledger, runs, confirmation.bad);
+  for (const Finding &finding : ledger.report.findings)
+    confirmation.statuses.push_back(decider.decide(finding));
+  confirmation.firstBad = findFirstBad(ledger.plan, runs, confirmation.bad);
+  confirmation.outside = findOutside(ledger, runs);
+  findExceeded(ledger, runs, confirmation);
+  addRunFindings(ledger, runs, options, confirmation);
+  for (const Probe &probe : ledger.plan.probes)
+    if (std::optional<TensorScales> scales =
+            findScales(probe.id, runs.probes[probe.id]))
+      confirmation.scales.push_back(*scales);
+  return confirmation;
+}
+
+std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
+                                            const Confirmation &confirmation) {
+  // What was tried on the model keeps the ops that read a result as well.
+  llvm::StringMap<const Finding *> wanted;
+  for (auto [finding, status] :
+       llvm::zip(ledger.report.findings, confirmation.statuses))
+    if (status.status == Status::Confirmed &&
+        finding.severity >= Severity::Warning)
+      wanted[finding.fingerprint] = &finding;
+  std::vector<KeptOpRef> list;
+  llvm::StringSet<> served;
+  for (const KeptOpRef &kept : ledger.keep) {
+    KeptOpRef entry = kept;
+    llvm::erase_if(entry.why, [&](const std::string &print) {
+      return !wanted.count(print);
+    });
+    if (entry.why.empty())
+      continue;
+    for (const std::string &print : entry.why)
+      served.insert(print);
+    list.push_back(std::move(entry));
+  }
+  // What nobody tried: the op itself.
+  for (const Finding &finding : ledger.report.findings) {
+    auto entry = wanted.find(finding.fingerprint);
+    if (entry == wanted.end() || served.contains(finding.fingerprint) ||
+        finding.op.name.empty())
+      continue;
+    bool byRange = StringRef(finding.rule).starts_with("MP2") ||
+                   finding.rule == "MP501" || finding.rule == "MP502" ||
+                   finding.rule == "MP503";
+    if (!byRange)
+      continue;
+    auto known = llvm::find_if(list, [&](const KeptOpRef &kept) {
+      return kept.op.name == finding.op.name &&
+             kept.op.scope == finding.op.scope;
+    });
+    if (known == list.end()) {
+      list.push_back({finding.op, {finding.fingerprint}});
+      continue;
+    }
+    known->why.push_back(finding.fingerprint);
+  }
+  return list;
+}

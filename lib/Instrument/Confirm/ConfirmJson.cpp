@@ -1,0 +1,258 @@
+//===- ConfirmJson.cpp - A confirmation as JSON ---------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The report, with `status` and `observed` in each finding (docs/json.md).
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Instrument/Confirm.h"
+#include "mpopt/Report/JsonSupport.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::json::OStream;
+
+namespace {
+class Writer {
+public:
+  Writer(OStream &json, const Ledger &ledger, const RunRecords &runs,
+         const Confirmation &confirmation)
+      : json(json), ledger(ledger), runs(runs), confirmation(confirmation) {}
+
+  void writeStatus(size_t index);
+  void writeRest();
+
+private:
+  void writeObserved(int64_t probe, StringRef judged);
+  void writeProbeName(int64_t probe);
+  void writeOp(const OpRef &op);
+  void writeFirstBad();
+  void writeScale(StringRef key, const BestScale &scale);
+
+  OStream &json;
+  const Ledger &ledger;
+  const RunRecords &runs;
+  const Confirmation &confirmation;
+};
+} // namespace
+
+static void writeStep(OStream &json, StringRef key,
+                      std::optional<uint64_t> step) {
+  if (step && *step != MPOPT_NEVER)
+    json.attribute(key, int64_t(*step));
+  else
+    json.attribute(key, nullptr);
+}
+
+void Writer::writeOp(const OpRef &op) {
+  json.attributeObject("op", [&] {
+    json.attribute("name", jsonText(op.name));
+    json.attribute("type", jsonText(op.type));
+    json.attribute("scope", jsonText(op.scope));
+  });
+}
+
+void Writer::writeProbeName(int64_t id) {
+  const TensorFacts &tensor = ledger.plan.probes[id].tensor;
+  json.attribute("probe", id);
+  json.attribute("tensor", jsonText(tensor.name));
+  if (!tensor.op.name.empty())
+    writeOp(tensor.op);
+}
+
+// Statistics of a probe, with the margins in the format that was judged.
+void Writer::writeObserved(int64_t id, StringRef judged) {
+  const ProbeSight &seen = runs.probes[id];
+  const mpopt_record &record = seen.record;
+  bool any = seen.finite() > 0;
+  json.attribute("dtype", seen.dtype());
+  json.attribute("calls", record.calls);
+  if (record.skipped)
+    json.attribute("skipped", record.skipped);
+  json.attribute("count", record.count);
+  json.attribute("nan", record.nan);
+  json.attribute("posinf", record.pos_inf);
+  json.attribute("neginf", record.neg_inf);
+  json.attribute("zero", record.zero);
+  auto value = [&](StringRef key, double number, bool there) {
+    if (there)
+      json.attribute(key, jsonNumber(number));
+    else
+      json.attribute(key, nullptr);
+  };
+  value("min", record.min, any);
+  value("max", record.max, any);
+  value("absmax", record.absmax, any);
+  value("min_nonzero", record.min_nonzero, seen.nonZero() > 0);
+  if (seen.stored()) {
+    value("mean", mpopt_record_mean(&record), any);
+    value("std", mpopt_record_stddev(&record), any);
+  }
+  static constexpr std::pair<StringRef, StringRef> kFormats[] = {
+      {"f16", "f16"},
+      {"bf16", "bf16"},
+      {"e4m3", "f8E4M3FN"},
+      {"e5m2", "f8E5M2"}};
+  if (seen.stored()) {
+    json.attributeObject("overflow", [&] {
+      for (auto [key, name] : kFormats)
+        json.attribute(key, seen.overflows(*FloatFormat::byName(name)));
+    });
+    json.attributeObject("underflow", [&] {
+      for (auto [key, name] : kFormats)
+        json.attribute(key, seen.flushes(*FloatFormat::byName(name)));
+    });
+  }
+  const FloatFormat *format = FloatFormat::byName(judged);
+  bool edges = format && std::isfinite(format->overflowFrom);
+  value("bits_to_overflow",
+        edges && record.absmax > 0
+            ? std::log2(format->overflowFrom / record.absmax)
+            : 0,
+        edges && any && record.absmax > 0);
+  value("bits_to_flush",
+        edges && seen.nonZero() && format->flushAt > 0
+            ? std::log2(record.min_nonzero / format->flushAt)
+            : 0,
+        edges && seen.nonZero() && format->flushAt > 0);
+}
+
+void Writer::writeStatus(size_t index) {
+  const Finding &finding = ledger.report.findings[index];
+  const FindingStatus &status = confirmation.statuses[index];
+  json.attribute("status", toString(status.status));
+  if (!status.why.empty())
+    json.attribute("status_why", jsonText(status.why));
+  if (!status.probe || !runs.probes[*status.probe].ran()) {
+    json.attribute("observed", nullptr);
+    return;
+  }
+  const Watch &watch = finding.watches[*status.watch];
+  json.attributeObject("observed", [&] {
+    json.attribute("probe", *status.probe);
+    json.attribute("tensor", jsonText(watch.tensor));
+    json.attribute("test", StringRef(toString(watch.test)));
+    writeObserved(*status.probe, watch.dtype);
+    writeStep(json, "first_step", status.firstStep);
+  });
+}
+
+void Writer::writeFirstBad() {
+  if (!confirmation.firstBad) {
+    json.attribute("first_bad", nullptr);
+    return;
+  }
+  const FirstBad &first = *confirmation.firstBad;
+  json.attributeObject("first_bad", [&] {
+    writeProbeName(first.probe);
+    if (first.isInput)
+      json.attribute("op", nullptr);
+    json.attribute("input", first.isInput);
+    json.attribute("step", int64_t(first.step));
+    json.attribute("why", first.why);
+    json.attributeArray("chain", [&] {
+      for (const std::string &op : first.chain)
+        json.value(jsonText(op));
+    });
+    json.attributeObject("observed", [&] {
+      writeObserved(first.probe, ledger.plan.probes[first.probe].tensor.dtype);
+    });
+    json.attributeArray("before", [&] {
+      for (int64_t probe : first.before)
+        json.object([&] {
+          writeProbeName(probe);
+          writeObserved(probe, ledger.plan.probes[probe].tensor.dtype);
+        });
+    });
+  });
+}
+
+void Writer::writeScale(StringRef key, const BestScale &scale) {
+  json.attributeObject(key, [&] {
+    json.attribute("log2", scale.exponent);
+    json.attribute("overflow_at_1", scale.overflowBefore);
+    json.attribute("flush_at_1", scale.flushBefore);
+    json.attribute("flush", scale.flushAfter);
+    json.attribute("subnormal_at_1", scale.subnormalBefore);
+    json.attribute("subnormal", scale.subnormalAfter);
+  });
+}
+
+void Writer::writeRest() {
+  json.attributeObject("confirmation", [&] {
+    json.attribute("files", int64_t(runs.files));
+    json.attributeArray("runtimes", [&] {
+      for (const std::string &runtime : runs.runtimes)
+        json.value(jsonText(runtime));
+    });
+    unsigned ran = 0;
+    for (const ProbeSight &seen : runs.probes)
+      ran += seen.ran();
+    json.attribute("probes", int64_t(runs.probes.size()));
+    json.attribute("ran", ran);
+    for (Status status : {Status::Confirmed, Status::Refuted,
+                          Status::NotExercised, Status::NotObservable})
+      json.attribute(toString(status), confirmation.count(status));
+    json.attribute("comparable", confirmation.comparable);
+    json.attributeArray("warnings", [&] {
+      for (const std::string &warning : runs.warnings)
+        json.value(jsonText(warning));
+    });
+  });
+  writeFirstBad();
+  json.attributeArray("outside_assumptions", [&] {
+    for (const Outside &outside : confirmation.outside)
+      json.object([&] {
+        writeProbeName(outside.probe);
+        json.attribute("kind", outside.kind);
+        json.attribute("text", jsonText(outside.text));
+      });
+  });
+  json.attributeArray("exceeded", [&] {
+    for (const Exceeded &exceeded : confirmation.exceeded)
+      json.object([&] {
+        const TensorFacts &tensor = ledger.plan.probes[exceeded.probe].tensor;
+        writeProbeName(exceeded.probe);
+        json.attribute("kind", exceeded.kind);
+        json.attribute("text", jsonText(exceeded.text));
+        json.attributeObject("bound", [&] {
+          json.attribute("lo", jsonNumber(tensor.bound.lo));
+          json.attribute("hi", jsonNumber(tensor.bound.hi));
+        });
+        json.attributeObject(
+            "observed", [&] { writeObserved(exceeded.probe, tensor.dtype); });
+      });
+  });
+  json.attributeArray("scales", [&] {
+    for (const TensorScales &scales : confirmation.scales)
+      json.object([&] {
+        json.attribute("probe", scales.probe);
+        json.attribute("tensor",
+                       jsonText(ledger.plan.probes[scales.probe].tensor.name));
+        writeScale("f16", scales.f16);
+        writeScale("e4m3", scales.e4m3);
+        writeScale("e5m2", scales.e5m2);
+      });
+  });
+}
+
+void mpopt::writeConfirmJson(llvm::raw_ostream &os, const Ledger &ledger,
+                             const RunRecords &runs,
+                             const Confirmation &confirmation,
+                             StringRef version) {
+  OStream json(os, /*IndentSize=*/2);
+  Writer writer(json, ledger, runs, confirmation);
+  json.object([&] {
+    writeReportFields(json, ledger.report, version,
+                      [&](size_t index) { writer.writeStatus(index); });
+    writer.writeRest();
+  });
+  json.flush();
+  os << '\n';
+}

@@ -1,0 +1,363 @@
+//===- ConfirmText.cpp - A confirmation for people ------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   confirmed error[MP201]: overflow  x 2
+//     --> /fc/MatMul (MatMul, f16)
+//         12 of 4096 values past the edge from step 3 on, up to 7.1e+04 ...
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Instrument/Confirm.h"
+
+#include "mpopt/Report/Fold.h"
+#include "mpopt/Report/RuleTable.h"
+#include "mpopt/Report/TextStyle.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::Twine;
+
+// What is shown of long lists; JSON has everything.
+static constexpr size_t kMaxPlaces = 8, kMaxFew = 5, kMaxScales = 12;
+
+static std::string num(double value) {
+  std::string out;
+  llvm::raw_string_ostream(out) << llvm::format("%.4g", value);
+  return out;
+}
+
+static std::string plural(uint64_t count, StringRef noun) {
+  return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
+}
+
+namespace {
+class ConfirmText {
+public:
+  ConfirmText(llvm::raw_ostream &os, const TextOptions &options,
+              const Ledger &ledger, const RunRecords &runs,
+              const Confirmation &confirmation)
+      : os(os), style(os, options), ledger(ledger), runs(runs),
+        confirmation(confirmation) {}
+
+  void write();
+
+private:
+  void writeHead();
+  void writeExceeded();
+  void writeFirstBad();
+  void writeConfirmed();
+  void writeOthers(Status status, StringRef title);
+  void writeOutside();
+  void writeScales();
+  void writeSummary();
+  void writePlace(size_t index);
+  std::string describeProbe(int64_t probe) const;
+  std::string describeSeen(int64_t probe, StringRef judged) const;
+
+  llvm::raw_ostream &os;
+  TextStyle style;
+  const Ledger &ledger;
+  const RunRecords &runs;
+  const Confirmation &confirmation;
+};
+} // namespace
+
+std::string ConfirmText::describeProbe(int64_t id) const {
+  const TensorFacts &tensor = ledger.plan.probes[id].tensor;
+  if (tensor.op.name.empty())
+    return tensor.name + " (input)";
+  return tensor.name + " (" + tensor.op.name + ", " + tensor.op.type + ")";
+}
+
+/// `1024 values in [-3, 7.1e+04], 12 Inf in f16, 0.1 bits to overflow`.
+std::string ConfirmText::describeSeen(int64_t id, StringRef judged) const {
+  const ProbeSight &seen = runs.probes[id];
+  const mpopt_record &record = seen.record;
+  if (!seen.ran())
+    return "never ran";
+  std::string out = plural(record.count, "value");
+  if (seen.finite())
+    out += " in [" + num(record.min) + ", " + num(record.max) + "]";
+  out += " (" + seen.dtype().str() + ")";
+  auto part = [&](uint64_t count, StringRef what) {
+    if (count)
+      out += (", " + Twine(count) + " " + what).str();
+  };
+  part(record.nan, "NaN");
+  part(record.pos_inf, "Inf");
+  part(record.neg_inf, "-Inf");
+  const FloatFormat *format = FloatFormat::byName(judged);
+  if (!format || !seen.stored() || !seen.nonZero())
+    return out;
+  if (judged != seen.dtype()) {
+    part(seen.overflows(*format), "that are Inf in " + judged.str());
+    part(seen.flushes(*format), "that become 0 in " + judged.str());
+  }
+  if (std::isfinite(format->overflowFrom))
+    out += ", " + num(std::log2(format->overflowFrom / record.absmax)) +
+           " bits below overflow";
+  return out;
+}
+
+void ConfirmText::writeHead() {
+  style.bold(ledger.report.path);
+  unsigned ran = llvm::count_if(
+      runs.probes, [](const ProbeSight &seen) { return seen.ran(); });
+  os << ": judged as " << ledger.report.precision << "; "
+     << plural(runs.files, "record file") << ", " << ran << " of "
+     << plural(runs.probes.size(), "probe") << " ran";
+  if (!runs.runtimes.empty())
+    os << " (" << llvm::join(runs.runtimes, ", ") << ')';
+  os << '\n';
+}
+
+void ConfirmText::writeExceeded() {
+  if (confirmation.exceeded.empty())
+    return;
+  os << '\n';
+  style.severity(Severity::Error, "BUG IN MPOPT");
+  os << ": ";
+  style.wrap("a promise of the analysis was broken although every assumption "
+             "held. Please report it with the model and the record",
+             2, 14);
+  for (const Exceeded &exceeded :
+       llvm::ArrayRef(confirmation.exceeded).take_front(kMaxPlaces)) {
+    style.dim("  --> ");
+    style.bold(describeProbe(exceeded.probe));
+    os << '\n';
+    os.indent(6);
+    style.wrap(exceeded.text, 6);
+  }
+  if (confirmation.exceeded.size() > kMaxPlaces)
+    os << "  --> and " << confirmation.exceeded.size() - kMaxPlaces
+       << " more (--format json lists all)\n";
+}
+
+void ConfirmText::writeFirstBad() {
+  if (!confirmation.firstBad)
+    return;
+  const FirstBad &first = *confirmation.firstBad;
+  os << '\n';
+  style.severity(Severity::Error, first.isInput ? "bad input" : "first bad op");
+  os << ": ";
+  style.bold(describeProbe(first.probe));
+  os << ", step " << first.step << '\n';
+  os.indent(2);
+  style.wrap(first.why, 2);
+  os.indent(2);
+  style.wrap(
+      describeSeen(first.probe, ledger.plan.probes[first.probe].tensor.dtype),
+      2);
+  if (first.chain.size() > 1) {
+    os << "  on the way there: ";
+    style.wrap(llvm::join(first.chain, " -> "), 4, 20);
+  }
+  for (int64_t probe : llvm::ArrayRef(first.before).take_front(kMaxFew)) {
+    os << "  - before it, ";
+    style.wrap(describeProbe(probe) + ": " +
+                   describeSeen(probe, ledger.plan.probes[probe].tensor.dtype),
+               4, 14);
+  }
+  if (first.before.size() > kMaxFew)
+    os << "  - and " << first.before.size() - kMaxFew << " more\n";
+}
+
+void ConfirmText::writePlace(size_t index) {
+  const Finding &finding = ledger.report.findings[index];
+  const FindingStatus &status = confirmation.statuses[index];
+  style.dim("  --> ");
+  style.bold(finding.op.name.empty() ? finding.tensor : finding.op.name);
+  if (!finding.op.type.empty())
+    os << " (" << finding.op.type
+       << (finding.dtype.empty() ? "" : ", " + finding.dtype) << ')';
+  if (finding.certainty != Certainty::Certain)
+    os << ", " << StringRef(toString(finding.certainty));
+  if (status.firstStep)
+    os << ", from step " << *status.firstStep << " on";
+  os << '\n';
+  os.indent(6);
+  style.wrap(finding.message, 6);
+  if (status.probe && status.watch) {
+    const Watch &watch = finding.watches[*status.watch];
+    os.indent(6) << "seen: ";
+    std::string who = watch.tensor == finding.tensor
+                          ? ""
+                          : watch.part + " " + watch.tensor + ": ";
+    style.wrap(who + describeSeen(*status.probe, watch.dtype), 8, 12);
+  }
+  if (!status.why.empty()) {
+    os.indent(6);
+    style.wrap(status.why, 6);
+  }
+}
+
+void ConfirmText::writeConfirmed() {
+  // As the report lists them: worst first, then by rule.
+  std::vector<size_t> order;
+  for (size_t index = 0; index < confirmation.statuses.size(); ++index)
+    if (confirmation.statuses[index].status == Status::Confirmed)
+      order.push_back(index);
+  const std::vector<Finding> &findings = ledger.report.findings;
+  auto key = [&](size_t index) {
+    return std::pair(-int(findings[index].severity),
+                     StringRef(findings[index].rule));
+  };
+  llvm::stable_sort(order, [&](size_t a, size_t b) { return key(a) < key(b); });
+  for (size_t at = 0; at < order.size();) {
+    size_t end = at;
+    while (end < order.size() && key(order[end]) == key(order[at]))
+      ++end;
+    const Finding &first = findings[order[at]];
+    const RuleInfo *rule = findRule(first.rule);
+    os << '\n';
+    style.severity(first.severity,
+                   ("confirmed " + Twine(StringRef(toString(first.severity))) +
+                    "[" + first.rule + "]")
+                       .str());
+    os << ": " << (rule ? StringRef(rule->name) : StringRef());
+    if (end - at > 1)
+      os << "  x " << end - at;
+    os << '\n';
+    size_t shown = first.severity == Severity::Note ? size_t(1) : kMaxPlaces;
+    for (size_t place = at; place < std::min(end, at + shown); ++place)
+      writePlace(order[place]);
+    if (end - at > shown) {
+      style.dim("  --> ");
+      os << "and " << end - at - shown << " more (--format json lists all)\n";
+    }
+    at = end;
+  }
+}
+
+// Of what was not seen the rule and the place are enough.
+void ConfirmText::writeOthers(Status status, StringRef title) {
+  std::map<std::string, std::vector<size_t>> byRule;
+  for (auto [index, entry] : llvm::enumerate(confirmation.statuses))
+    if (entry.status == status)
+      byRule[ledger.report.findings[index].rule].push_back(index);
+  if (byRule.empty())
+    return;
+  os << '\n';
+  style.bold(title);
+  os << '\n';
+  for (const auto &[rule, list] : byRule) {
+    const RuleInfo *info = findRule(rule);
+    os << "  " << rule << ' ' << (info ? StringRef(info->name) : StringRef())
+       << ": ";
+    std::string text;
+    for (size_t index : llvm::ArrayRef(list).take_front(3)) {
+      const Finding &finding = ledger.report.findings[index];
+      text += (text.empty() ? "" : ", ") +
+              (finding.op.name.empty() ? finding.tensor : finding.op.name);
+      const std::string &why = confirmation.statuses[index].why;
+      if (!why.empty() && list.size() == 1)
+        text += " (" + why + ")";
+    }
+    if (list.size() > 3)
+      text += " and " + std::to_string(list.size() - 3) + " more";
+    style.wrap(text, 6, 6 + rule.size() + (info ? info->name.size() : 0));
+  }
+}
+
+void ConfirmText::writeOutside() {
+  if (confirmation.outside.empty())
+    return;
+  os << '\n';
+  style.bold("outside the assumptions");
+  os << ": bounds promise nothing for this run\n";
+  for (const Outside &outside :
+       llvm::ArrayRef(confirmation.outside).take_front(kMaxPlaces)) {
+    os << "  ";
+    style.wrap(describeProbe(outside.probe) + " " + outside.text, 6, 2);
+  }
+  if (confirmation.outside.size() > kMaxPlaces)
+    os << "  and " << confirmation.outside.size() - kMaxPlaces
+       << " more (--format json lists all)\n";
+}
+
+static bool isWorthIt(const BestScale &scale) {
+  return scale.overflowBefore || scale.flushBefore > scale.flushAfter;
+}
+
+/// `2^-3 (flushes 0.1 %)`.
+static std::string describeScale(const BestScale &scale, uint64_t values) {
+  std::string out = "2^" + std::to_string(scale.exponent);
+  if (scale.flushAfter)
+    out += " (" + num(100.0 * double(scale.flushAfter) / double(values)) +
+           " % lost)";
+  return out;
+}
+
+// Where FP16 loses something at a scale of 1; FP8 has a scale in any case.
+void ConfirmText::writeScales() {
+  std::vector<const TensorScales *> worth;
+  for (const TensorScales &scales : confirmation.scales)
+    if (isWorthIt(scales.f16))
+      worth.push_back(&scales);
+  if (worth.empty())
+    return;
+  os << '\n';
+  style.bold("best scales");
+  os << ": what to multiply a tensor by, where FP16 loses values without\n";
+  for (const TensorScales *scales :
+       llvm::ArrayRef(worth).take_front(kMaxScales)) {
+    uint64_t values = runs.probes[scales->probe].nonZero();
+    os << "  ";
+    style.wrap(ledger.plan.probes[scales->probe].tensor.name + ": f16 " +
+                   describeScale(scales->f16, values) + ", e4m3 " +
+                   describeScale(scales->e4m3, values) + ", e5m2 " +
+                   describeScale(scales->e5m2, values),
+               6, 2);
+  }
+  if (worth.size() > kMaxScales)
+    os << "  and " << worth.size() - kMaxScales
+       << " more (--format json lists all)\n";
+}
+
+void ConfirmText::writeSummary() {
+  os << '\n';
+  style.bold(plural(ledger.report.findings.size(), "finding"));
+  os << ": " << confirmation.count(Status::Confirmed) << " confirmed, "
+     << confirmation.count(Status::Refuted) << " refuted, "
+     << confirmation.count(Status::NotExercised) << " not exercised, "
+     << confirmation.count(Status::NotObservable) << " not observable\n";
+  if (!confirmation.outside.empty())
+    os << "no bound was compared: assumptions did not hold\n";
+  else if (confirmation.comparable)
+    os << "bounds of " << plural(confirmation.comparable, "tensor")
+       << " compared: "
+       << (confirmation.exceeded.empty() ? "all hold" : "see above") << '\n';
+  else
+    os << "no bound was compared: the run computed in another precision than "
+          "was judged\n";
+}
+
+void ConfirmText::write() {
+  writeHead();
+  writeExceeded();
+  writeFirstBad();
+  writeConfirmed();
+  writeOthers(Status::Refuted, "refuted by this run");
+  writeOthers(Status::NotExercised, "not exercised");
+  writeOthers(Status::NotObservable, "not observable");
+  writeOutside();
+  writeScales();
+  writeSummary();
+}
+
+void mpopt::writeConfirmText(llvm::raw_ostream &os, const Ledger &ledger,
+                             const RunRecords &runs,
+                             const Confirmation &confirmation,
+                             const TextOptions &options) {
+  ConfirmText(os, options, ledger, runs, confirmation).write();
+}

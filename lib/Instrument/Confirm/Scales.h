@@ -1,0 +1,20 @@
+//===- Scales.h - The power of two that fits a format best ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_INSTRUMENT_CONFIRM_SCALES_H
+#define MPOPT_INSTRUMENT_CONFIRM_SCALES_H
+
+#include "mpopt/Instrument/Confirm.h"
+
+namespace mpopt::confirming {
+
+/// Nothing for a tensor without a finite non-zero float.
+std::optional<TensorScales> findScales(int64_t probe, const ProbeSight &seen);
+
+} // namespace mpopt::confirming
+
+#endif // MPOPT_INSTRUMENT_CONFIRM_SCALES_H

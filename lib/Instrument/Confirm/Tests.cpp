@@ -1,0 +1,290 @@
+//===- Tests.cpp - What decides a finding, on what was seen ---------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tensor has two formats: the one in which it was judged and the one in which
+// the run stored it. Where the run's is the wider one, what the judged one
+// would make of the values is counted. Where they are the same, Inf and NaN
+// themselves tell; a value that was flushed is a zero among others, so that a
+// share of flushed values is bounded by that of the zeros and not known.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tests.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace mpopt;
+using namespace mpopt::confirming;
+using llvm::StringRef;
+
+namespace {
+class Test {
+public:
+  Test(const Watch &watch, const ProbeSight &seen, const ProbeSight *against,
+       bool given)
+      : watch(watch), seen(seen), record(seen.record), against(against),
+        given(given), judged(FloatFormat::byName(watch.dtype)),
+        stored(seen.stored()) {}
+
+  TestResult run() const;
+
+private:
+  TestResult overflow() const;
+  TestResult flushShare() const;
+  TestResult lossOfRange() const;
+  TestResult zero() const;
+  TestResult domain() const;
+  TestResult nearOverflow() const;
+  TestResult nonFinite() const;
+  TestResult cancellation() const;
+  TestResult absorption() const;
+  TestResult integerLimit() const;
+  TestResult channelRatio() const;
+  TestResult largeAngle() const;
+  TestResult dead() const;
+
+  /// The run rounded values to zero itself, that the judged format would.
+  bool wasFlushed() const {
+    return judged && stored && stored->flushAt >= judged->flushAt;
+  }
+  double round(double value) const {
+    return judged ? judged->round(value) : value;
+  }
+  std::string onlyIn() const {
+    return "the run computed in " + seen.dtype().str();
+  }
+
+  const Watch &watch;
+  const ProbeSight &seen;
+  const mpopt_record &record;
+  const ProbeSight *against;
+  bool given;
+  const FloatFormat *judged, *stored;
+};
+} // namespace
+
+static std::optional<uint64_t> getStep(uint64_t step) {
+  return step == MPOPT_NEVER ? std::nullopt : std::optional(step);
+}
+
+static TestResult yesIf(bool passed, std::optional<uint64_t> step = {}) {
+  if (passed)
+    return {Verdict::Yes, "", step};
+  return {Verdict::No};
+}
+
+TestResult Test::overflow() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (seen.overflows(*judged))
+    return {Verdict::Yes, "", seen.overflowStep(*judged)};
+  if (seen.infinite() && !given) {
+    if (stored && stored->maxFinite < judged->maxFinite)
+      return {Verdict::Unseen,
+              onlyIn() + ", which overflows before " + watch.dtype + " does"};
+    return {Verdict::Yes, "", getStep(record.first_inf_step)};
+  }
+  if (!seen.finite() && record.nan)
+    return {Verdict::Unseen, "all values were NaN"};
+  return {Verdict::No};
+}
+
+TestResult Test::flushShare() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  if (wasFlushed()) {
+    // At most all zeros were flushed.
+    if (double(record.zero) < watch.threshold * double(seen.finite()))
+      return {Verdict::No};
+    return {Verdict::Unable, onlyIn() + ", where a value that was flushed is "
+                                        "a zero like any other: run it in f32"};
+  }
+  uint64_t values = seen.nonZero();
+  return yesIf(values && double(seen.flushes(*judged)) >=
+                             watch.threshold * double(values),
+               seen.flushStep(*judged));
+}
+
+TestResult Test::lossOfRange() const {
+  TestResult over = overflow();
+  if (over.verdict != Verdict::No)
+    return over;
+  if (seen.flushes(*judged))
+    return {Verdict::Yes, "", seen.flushStep(*judged)};
+  if (wasFlushed() && record.zero)
+    return {Verdict::Unable, onlyIn() + ", where a value that was flushed is "
+                                        "a zero like any other: run it in f32"};
+  return {Verdict::No};
+}
+
+TestResult Test::zero() const {
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  if (record.zero)
+    return {Verdict::Yes};
+  if (judged && seen.flushes(*judged))
+    return {Verdict::Yes, "", seen.flushStep(*judged)};
+  return {Verdict::No};
+}
+
+TestResult Test::domain() const {
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  double lo = round(record.min), hi = round(record.max);
+  if (watch.open)
+    return yesIf(lo <= watch.lo || hi >= watch.hi);
+  return yesIf(lo < watch.lo || hi > watch.hi);
+}
+
+TestResult Test::nearOverflow() const {
+  if (record.absmax >= watch.threshold && seen.finite())
+    return {Verdict::Yes, "", getStep(record.absmax_step)};
+  TestResult over = overflow();
+  // What is past the margin is past all of it.
+  return over;
+}
+
+TestResult Test::nonFinite() const {
+  if (record.nan)
+    return {Verdict::Yes, "", getStep(record.first_nan_step)};
+  if (!against)
+    return yesIf(seen.infinite() && !given, getStep(record.first_inf_step));
+  // The rows of a softmax whose scores the judged format makes -Inf.
+  if (!judged || !against->stored() ||
+      against->stored()->maxFinite <= judged->maxFinite)
+    return {Verdict::No};
+  if (!against->overflows(*judged))
+    return {Verdict::No};
+  if (judged->overflows(against->record.max))
+    return {Verdict::Yes};
+  return {Verdict::Unseen, onlyIn() +
+                               ", where masked scores are finite: no "
+                               "row of them shows what " +
+                               watch.dtype + " would make of it"};
+}
+
+/// Half an ulp of what is typical for a tensor, as a share of it.
+static double getHalfUlp(const FloatFormat &format) {
+  return std::ldexp(1.0, -int(format.digits));
+}
+
+TestResult Test::cancellation() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (!against)
+    return {Verdict::Unable, "there is no probe on the operand"};
+  if (!seen.finite() || !against->finite())
+    return {Verdict::Unseen, "no value was finite"};
+  double size = seen.rootMeanSquare();
+  return yesIf(getHalfUlp(*judged) * against->rootMeanSquare() >=
+               watch.threshold * size);
+}
+
+TestResult Test::absorption() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (!against)
+    return {Verdict::Unable, "there is no probe on the large addend"};
+  if (!seen.finite() || !against->finite())
+    return {Verdict::Unseen, "no value was finite"};
+  return yesIf(record.absmax > 0 &&
+               record.absmax < getHalfUlp(*judged) * against->rootMeanSquare());
+}
+
+TestResult Test::integerLimit() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  return yesIf(record.absmax > std::ldexp(1.0, int(judged->digits)),
+               getStep(record.absmax_step));
+}
+
+TestResult Test::channelRatio() const {
+  std::vector<double> sizes;
+  for (const mpopt_channel_range &channel : seen.channels)
+    if (channel.min <= channel.max)
+      sizes.push_back(std::max(std::fabs(channel.min), std::fabs(channel.max)));
+  if (sizes.empty())
+    return {Verdict::Unable, "the probe kept no ranges by channel"};
+  double largest = *std::max_element(sizes.begin(), sizes.end());
+  auto small = std::count_if(sizes.begin(), sizes.end(), [&](double size) {
+    return size * watch.threshold <= largest;
+  });
+  return yesIf(largest > 0 && size_t(small) * 4 >= sizes.size());
+}
+
+TestResult Test::largeAngle() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  if (record.absmax == 0)
+    return {Verdict::No};
+  double ulp =
+      std::ldexp(1.0, std::ilogb(record.absmax) + 1 - int(judged->digits));
+  return yesIf(ulp > watch.threshold, getStep(record.absmax_step));
+}
+
+TestResult Test::dead() const {
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  return yesIf(seen.finite() == record.count &&
+               record.absmax < watch.threshold);
+}
+
+TestResult Test::run() const {
+  if (record.flags & MPOPT_COUNT_ONLY)
+    return {Verdict::Unable, "its elements are no numbers"};
+  if (!seen.ran())
+    return {Verdict::Unseen,
+            record.skipped ? "none of its calls was recorded" : "it never ran"};
+  if (!record.count)
+    return {Verdict::Unseen, "it was empty whenever it ran"};
+  switch (watch.test) {
+  case Decision::Overflow:
+    return overflow();
+  case Decision::FlushShare:
+    return flushShare();
+  case Decision::LossOfRange:
+    return lossOfRange();
+  case Decision::Zero:
+    return zero();
+  case Decision::Domain:
+    return domain();
+  case Decision::NearOverflow:
+    return nearOverflow();
+  case Decision::NonFinite:
+    return nonFinite();
+  case Decision::Cancellation:
+    return cancellation();
+  case Decision::Absorption:
+    return absorption();
+  case Decision::IntegerLimit:
+    return integerLimit();
+  case Decision::ChannelRatio:
+    return channelRatio();
+  case Decision::LargeAngle:
+    return largeAngle();
+  case Decision::Dead:
+    return dead();
+  case Decision::None:
+  case Decision::FileFact:
+    break;
+  }
+  return {Verdict::Unable, "no run decides it"};
+}
+
+TestResult confirming::runTest(const Watch &watch, const ProbeSight &seen,
+                               const ProbeSight *against, bool given) {
+  return Test(watch, seen, against, given).run();
+}
