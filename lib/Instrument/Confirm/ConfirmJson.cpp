@@ -99,16 +99,14 @@ void Writer::writeObserved(int64_t id, StringRef judged) {
       {"bf16", "bf16"},
       {"e4m3", "f8E4M3FN"},
       {"e5m2", "f8E5M2"}};
-  if (seen.stored()) {
-    json.attributeObject("overflow", [&] {
-      for (auto [key, name] : kFormats)
-        json.attribute(key, seen.overflows(*FloatFormat::byName(name)));
-    });
-    json.attributeObject("underflow", [&] {
-      for (auto [key, name] : kFormats)
-        json.attribute(key, seen.flushes(*FloatFormat::byName(name)));
-    });
-  }
+  json.attributeObject("overflow", [&] {
+    for (auto [key, name] : kFormats)
+      json.attribute(key, seen.overflows(*FloatFormat::byName(name)));
+  });
+  json.attributeObject("underflow", [&] {
+    for (auto [key, name] : kFormats)
+      json.attribute(key, seen.flushes(*FloatFormat::byName(name)));
+  });
   const FloatFormat *format = FloatFormat::byName(judged);
   bool edges = format && std::isfinite(format->overflowFrom);
   value("bits_to_overflow",

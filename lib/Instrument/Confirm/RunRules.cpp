@@ -15,6 +15,7 @@
 
 #include "mpopt/Instrument/FilePatch.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
