@@ -15,6 +15,8 @@ path = [os.path.join(config.mpopt_build, "bin"), config.llvm_tools]
 config.environment["PATH"] = os.pathsep.join(path + [os.environ["PATH"]])
 config.substitutions.append(("%shared", config.mpopt_shared))
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(
+    ("%record-library", os.path.join(config.mpopt_build, "lib", "libmpopt_record.so")))
 # In CI a test that needs the large inputs must fail without them, not be skipped.
 if os.path.isdir(config.mpopt_shared) or os.environ.get("CI"):
     config.available_features.add("shared")

@@ -120,11 +120,9 @@ void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
   style.bold("Seen at run time");
   os << '\n';
   os.indent(2);
-  style.wrap(rule.decision == Decision::None
-                 ? std::string(rule.observable)
-                 : std::string(rule.observable) + " (test `" +
-                       std::string(toString(rule.decision)) + "`)",
-             2);
+  style.wrap(rule.observable, 2);
+  if (rule.decision != Decision::None)
+    os << "  Test: " << StringRef(toString(rule.decision)) << '\n';
   if (rule.thresholds.empty())
     return;
   os << '\n';

@@ -72,8 +72,7 @@ int mpopt::confirm(const Options &options) {
   Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(options.ledger);
   if (!file)
-    return fail("cannot read '" + options.ledger +
-                "': " + llvm::toString(file.takeError()));
+    return fail(options.ledger + ": " + llvm::toString(file.takeError()));
   StringRef text = (*file)->getBuffer();
   Expected<Ledger> ledger = readLedger(text);
   if (!ledger)

@@ -40,6 +40,11 @@ static std::string plural(uint64_t count, StringRef noun) {
   return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
 }
 
+static std::string describeMargin(double bits) {
+  return ", " + num(std::fabs(bits)) + " bits " +
+         (bits > 0 ? "below" : "past") + " overflow";
+}
+
 namespace {
 class ConfirmText {
 public:
@@ -104,8 +109,7 @@ std::string ConfirmText::describeSeen(int64_t id, StringRef judged) const {
     part(seen.flushes(*format), "that become 0 in " + judged.str());
   }
   if (std::isfinite(format->overflowFrom))
-    out += ", " + num(std::log2(format->overflowFrom / record.absmax)) +
-           " bits below overflow";
+    out += describeMargin(std::log2(format->overflowFrom / record.absmax));
   return out;
 }
 
@@ -285,8 +289,12 @@ void ConfirmText::writeOutside() {
        << " more (--format json lists all)\n";
 }
 
-static bool isWorthIt(const BestScale &scale) {
-  return scale.overflowBefore || scale.flushBefore > scale.flushAfter;
+/// One value in a thousand is lost without.
+static bool isWorthIt(const BestScale &scale, uint64_t values) {
+  return scale.overflowBefore ||
+         double(scale.flushBefore -
+                std::min(scale.flushBefore, scale.flushAfter)) >=
+             1e-3 * double(values);
 }
 
 /// `2^-3 (flushes 0.1 %)`.
@@ -302,7 +310,8 @@ static std::string describeScale(const BestScale &scale, uint64_t values) {
 void ConfirmText::writeScales() {
   std::vector<const TensorScales *> worth;
   for (const TensorScales &scales : confirmation.scales)
-    if (isWorthIt(scales.f16))
+    if (!ledger.plan.probes[scales.probe].tensor.isConstant &&
+        isWorthIt(scales.f16, runs.probes[scales.probe].nonZero()))
       worth.push_back(&scales);
   if (worth.empty())
     return;

@@ -199,8 +199,8 @@ Error Merger::add(const std::string &path) {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);
   if (!file)
-    return llvm::createStringError("cannot read '" + path +
-                                   "': " + llvm::toString(file.takeError()));
+    return llvm::createStringError(path + ": " +
+                                   llvm::toString(file.takeError()));
   StringRef bytes = (*file)->getBuffer();
   kernels::RecordFileResult parsed =
       kernels::parseRecordFile(bytes.data(), bytes.size());

@@ -116,7 +116,8 @@ void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,
   llvm::SmallPtrSet<Value, 8> seen;
   auto watch = [&](Value value, Decision test, StringRef part) {
     if (isa<FloatType>(getElementType(value)) &&
-        !value.getDefiningOp<mp::ConstantOp>() && seen.insert(value).second)
+        !peelCasts(peelViews(value)).getDefiningOp<mp::ConstantOp>() &&
+        seen.insert(value).second)
       finding.watchAs(type, test, value, part);
   };
   for (Operation *op : ops)
