@@ -13,7 +13,6 @@ import functools
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -26,6 +25,7 @@ import torchscript_op_cases as cases  # noqa: E402
 try:
     import torch
     import torch.nn.functional as F  # noqa: F401: of the expressions
+    import torchscript_import
 except ImportError:
     torch = None
 
@@ -95,12 +95,8 @@ def import_text(module, used, dims_known=True):
             dtype, shape = cases.INPUTS[name]
             dims = "x".join(str(dim) if dims_known else "?"
                             for dim in shape) or "scalar"
-            shapes.append(f"--input-shape={name}={dims}:{cases.MLIR[dtype]}")
-        run = subprocess.run([IMPORTER, "--text", *shapes, path],
-                             capture_output=True, text=True, timeout=120)
-    if run.returncode != 0:
-        return None, run.stderr.strip() or f"status {run.returncode}"
-    return run.stdout, ""
+            shapes.append(f"{name}={dims}:{cases.MLIR[dtype]}")
+        return torchscript_import.read_text(path, shapes)
 
 
 def result_types(text):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import math
 import os
 import re
 import subprocess
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,13 +55,6 @@ def shape_option(name: str, value: torch.Tensor, open_dims: int = 0) -> str:
     return f"{name}={'x'.join(dims)}:{DTYPES[value.dtype]}"
 
 
-def shape_options(names: list[str], inputs: tuple, open_dims: int = 0) -> list[str]:
-    options = []
-    for name, value in zip(names, inputs):
-        options += ["--input-shape", shape_option(name, value, open_dims)]
-    return options
-
-
 def read_type(text: str) -> tuple[str, list[int | None] | None]:
     inside = re.fullmatch(r"tensor<(.*)>", text)
     if not inside:
@@ -69,23 +65,68 @@ def read_type(text: str) -> tuple[str, list[int | None] | None]:
     return element, [None if dim == "?" else int(dim) for dim in dims]
 
 
+class Server:
+    """A reader that stays: LibTorch's start takes most of an archive's time."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen(
+            [TOOL, "--serve=120"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True)
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=10)
+        self.folder.cleanup()
+
+    def read(self, path: Path, shapes: list[str], output: Path, text: bool) -> tuple[int, str]:
+        """The status and what was said."""
+        log = Path(self.folder.name, "log")
+        request = {"archive": str(path), "input_shapes": shapes,
+                   "output": str(output), "log": str(log), "text": text}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        status = json.loads(self.process.stdout.readline())["status"]
+        return status, log.read_text(errors="replace")
+
+
+@functools.cache
+def server() -> Server:
+    return Server()
+
+
+def read_text(path: Path, shapes: list[str]) -> tuple[str | None, str]:
+    """The archive's IR, or nothing, and the messages."""
+    output = Path(server().folder.name, "text.mlir")
+    status, said = server().read(path, shapes, output, text=True)
+    return (output.read_text() if status == 0 else None), said or f"status {status}"
+
+
+def shapes_of(names: list[str], inputs: tuple, open_dims: int = 0) -> list[str]:
+    return [shape_option(name, value, open_dims) for name, value in zip(names, inputs)]
+
+
 def import_archive(
     path: Path, names: list[str], inputs: tuple, open_dims: int = 0
 ) -> Imported:
     """`open_dims` leading dims of every input are left open."""
-    command = [TOOL, path, "--text", *shape_options(names, inputs, open_dims)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, f"{path.name}: {ran.returncode}\n{ran.stderr[-2000:]}"
-    result = Imported(ran.stdout, ran.stderr)
+    return import_with(path, shapes_of(names, inputs, open_dims))
+
+
+def import_with(path: Path, shapes: list[str]) -> Imported:
+    text, said = read_text(path, shapes)
+    assert text is not None, f"{path.name}: {said[-2000:]}"
+    result = Imported(text, said)
     coverage = re.search(
         r"mp\.coverage = \{modelled = \d+ : i64, ops = (\d+) : i64"
         r"(?:, unmodelled = \{([^}]*)\})?",
-        ran.stdout,
+        text,
     )
     result.ops = int(coverage[1])
     for name, count in re.findall(r'"([^"]+)" = (\d+)', coverage[2] or ""):
         result.opaque[name] = int(count)
-    for line in ran.stdout.splitlines():
+    for line in text.splitlines():
         if line.lstrip().startswith("return ") or " func.return " in line:
             types = line.split(" : ", 1)[1] if " : " in line else ""
             types = re.sub(r" loc\(.*\)$", "", types)
@@ -159,15 +200,32 @@ def observed_values(path: Path, inputs: tuple) -> dict[str, torch.Tensor]:
     return dict(zip(known, values))
 
 
+@dataclass
+class Checked:
+    report: dict
+    ranges: dict
+
+
+def check(path: Path, shapes: list[str], folder: Path, *options: str) -> Checked:
+    """What mpopt says of an archive, or, without shapes, of a model of another
+    format; an archive's reader is the one that stays."""
+    model = path
+    if shapes:
+        model = folder / f"{path.stem}.mlirbc"
+        status, said = server().read(path, shapes, model, text=False)
+        assert status == 0, f"{path.name}: {said[-2000:]}"
+    file = folder / "ranges.json"
+    command = [TOOL.parent / "mpopt", "--check", model, "--format", "json",
+               "--fail-on", "never", "--dump-ranges", file, *options]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return Checked(json.loads(ran.stdout), json.loads(file.read_text()))
+
+
 def dump_ranges(path: Path, names: list[str], inputs: tuple, folder: Path) -> dict:
     """What `--dump-ranges` says of the archive as it is."""
-    file = folder / "ranges.json"
-    command = [TOOL.parent / "mpopt", "--check", path, "--precision", "as-is"]
-    command += ["--dump-ranges", file, *shape_options(names, inputs)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    # 1: there are findings.
-    assert ran.returncode in (0, 1), ran.stderr[-2000:]
-    return json.loads(file.read_text())
+    shapes = shapes_of(names, inputs)
+    return check(path, shapes, folder, "--precision", "as-is").ranges
 
 
 def outside(value: torch.Tensor, bounds: dict) -> str:

@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Import.h"
+
 #include "mpopt/Import/InputShape.h"
 #include "mpopt/Import/TorchScript/Archive.h"
 #include "mpopt/Import/TorchScript/HelperProtocol.h"
@@ -26,27 +28,30 @@
 using namespace mpopt;
 namespace cl = llvm::cl;
 
-static cl::opt<std::string> archive(cl::Positional, cl::Required,
-                                    cl::desc("ARCHIVE"));
+static cl::opt<std::string> archive(cl::Positional, cl::desc("ARCHIVE"));
 static cl::opt<std::string> method("method", cl::init("forward"),
                                    cl::desc("the method to import"));
 static cl::list<std::string> inputShapes("input-shape",
                                          cl::desc("NAME=1x3x224x224[:f16]"));
 static cl::opt<std::string> output("o", cl::init("-"), cl::desc("the result"));
 static cl::opt<bool> text("text", cl::desc("print text instead of bytecode"));
+static cl::opt<unsigned>
+    serveSeconds("serve", cl::value_desc("seconds"), cl::init(0),
+                 cl::desc("answer requests from standard input, each for so "
+                          "many seconds at most"));
 
-/// Errors and warnings of the import are in `result`.
-static void import(mlir::MLIRContext &context, ImportResult &result) {
+static void import(const torchscript::Request &request,
+                   mlir::MLIRContext &context, ImportResult &result) {
   ErrorSink sink(result);
   ImportOptions options;
-  for (const std::string &argument : inputShapes) {
+  for (const std::string &argument : request.inputShapes) {
     llvm::Expected<InputShape> shape = parseInputShape(argument);
     if (!shape)
       return sink.error(ImportCode::InputShapeConflict, "",
                         llvm::toString(shape.takeError()));
     options.inputShapes.push_back(std::move(*shape));
   }
-  auto buffer = llvm::MemoryBuffer::getFile(archive, /*IsText=*/false,
+  auto buffer = llvm::MemoryBuffer::getFile(request.archive, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
   if (!buffer)
     return sink.error(ImportCode::Unreadable, "", buffer.getError().message());
@@ -56,35 +61,53 @@ static void import(mlir::MLIRContext &context, ImportResult &result) {
                       "the archive " + llvm::toString(facts.takeError()));
   torchscript::Graph graph;
   std::string error;
-  if (!torchscript::readArchive(archive, method, facts->weights, graph, error))
+  if (!torchscript::readArchive(request.archive, request.method, facts->weights,
+                                graph, error))
     return sink.error(ImportCode::Malformed, "", error);
-  torchscript::importGraph(graph, archive, options, context, sink, result);
+  torchscript::importGraph(graph, request.archive, options, context, sink,
+                           result);
   sink.finish();
 }
 
-int main(int argc, char **argv) {
-  cl::ParseCommandLineOptions(argc, argv, "TorchScript archives to mp IR\n");
+int torchscript::importArchive(const Request &request) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   ImportResult result;
-  import(context, result);
+  import(request, context, result);
   for (const ImportError &error : result.errors)
     llvm::errs() << torchscript::printError(error) << '\n';
   if (!result.module || !result.errors.empty())
     return 2;
   torchscript::recordResult(result);
   std::error_code code;
-  llvm::ToolOutputFile file(output, code, llvm::sys::fs::OF_None);
+  llvm::ToolOutputFile file(request.output, code, llvm::sys::fs::OF_None);
   if (code) {
     llvm::errs() << code.message() << '\n';
     return 2;
   }
-  if (text)
+  if (request.text)
     result.module->print(file.os(), mlir::OpPrintingFlags().enableDebugInfo());
   else if (mlir::failed(mlir::writeBytecodeToFile(*result.module, file.os())))
     return 2;
   file.keep();
-  // LibTorch's own clean-up at exit takes 0.1 s and has nothing to save.
   file.os().flush();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  cl::ParseCommandLineOptions(argc, argv, "TorchScript archives to mp IR\n");
+  if (serveSeconds)
+    return torchscript::serve(serveSeconds);
+  if (archive.empty()) {
+    llvm::errs() << "no ARCHIVE\n";
+    return 2;
+  }
+  int status =
+      torchscript::importArchive({archive,
+                                  method,
+                                  {inputShapes.begin(), inputShapes.end()},
+                                  output,
+                                  text});
+  // LibTorch's own clean-up at exit takes 0.1 s and has nothing to save.
   llvm::errs().flush();
-  std::_Exit(0);
+  std::_Exit(status);
 }

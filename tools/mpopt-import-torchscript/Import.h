@@ -1,0 +1,39 @@
+//===- Import.h - One archive to one file -----------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H
+#define MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H
+
+#include <string>
+#include <vector>
+
+namespace mpopt::torchscript {
+
+struct Request {
+  std::string archive;
+  std::string method = "forward";
+  /// As `--input-shape` takes them.
+  std::vector<std::string> inputShapes;
+  std::string output = "-";
+  /// Text instead of bytecode.
+  bool text = false;
+};
+
+/// Writes the archive's IR to `output`; 0, or 2 after errors were printed.
+int importArchive(const Request &request);
+
+/// Answers requests from standard input, one JSON object a line with the keys
+/// of `Request` and `log`, the file that gets standard error. LibTorch is
+/// loaded once; each archive is read in a process of its own, so one that
+/// crashes the reader or takes more than `seconds` costs its own answer only: a
+/// line
+/// `{"status": 0}`, the negative number of a signal if one ended it.
+int serve(unsigned seconds);
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H
