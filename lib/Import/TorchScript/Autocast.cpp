@@ -69,3 +69,40 @@ void GraphImporter::markAutocast(Operation *op) const {
   op->setAttr("mp.autocast", now.enabled ? Attribute(TypeAttr::get(now.dtype))
                                          : BoolAttr::get(context, false));
 }
+
+/// A part that computes: what autocast may cast the operands of.
+static mpopt::PrecisionOpInterface asPart(Operation *op) {
+  if (isa<mp::ConstantOp, mp::CastOp>(op) || op->getNumRegions())
+    return {};
+  return dyn_cast<mpopt::PrecisionOpInterface>(op);
+}
+
+void GraphImporter::markParts(const Node &node, Value self, Operation *first) {
+  StringRef name = node.op;
+  bool isQuantized = name.consume_front("quantized::");
+  name.consume_front("aten::");
+  std::string listed = name.str();
+  if (!node.overload.empty())
+    listed += "." + node.overload;
+  unsigned parts = 0, named = 0;
+  for (Operation *op = first; op; op = op->getNextNode())
+    if (PrecisionOpInterface part = asPart(op)) {
+      ++parts;
+      named += llvm::is_contained(part.getFrameworkNames(Framework::PyTorch),
+                                  StringRef(listed));
+    }
+  // In-place forms and quantised ops are registered with no autocast list.
+  bool isUnlisted = self || isQuantized;
+  if (parts == named && !isUnlisted)
+    return;
+  for (Operation *op = first; op; op = op->getNextNode()) {
+    if (!asPart(op))
+      continue;
+    op->setAttr("mp.listed_as",
+                builder.getStringAttr(isUnlisted ? std::string() : listed));
+    for (OpOperand &operand : op->getOpOperands())
+      if (self && operand.get() == self && !op->hasAttr("mp.keeps"))
+        op->setAttr("mp.keeps",
+                    builder.getI64IntegerAttr(operand.getOperandNumber()));
+  }
+}

@@ -117,6 +117,9 @@ private:
   void enter(const Item &object);
   void exit();
   void markAutocast(mlir::Operation *op) const;
+  /// The ops from `first` on are what the node became: by which name autocast
+  /// lists it, if that is none of theirs. `self`: what it changes in place.
+  void markParts(const Node &node, mlir::Value self, mlir::Operation *first);
 
   const Graph &graph;
   std::string path;

@@ -182,6 +182,10 @@ void GraphImporter::lower(const Node &node) {
     Operation *before = builder.getInsertionBlock()->empty()
                             ? nullptr
                             : &builder.getInsertionBlock()->back();
+    Value self =
+        inPlace && !node.inputs.empty() && items[node.inputs[0]].isTensor()
+            ? valueOf(items[node.inputs[0]])
+            : Value();
     NodeLowering context(*this, node, inPlace);
     LogicalResult lowered = lowering(context);
     if (context.hasFailed()) {
@@ -190,6 +194,10 @@ void GraphImporter::lower(const Node &node) {
     }
     if (succeeded(lowered)) {
       context.complete();
+      Block *block = builder.getInsertionBlock();
+      markParts(node, self,
+                before ? before->getNextNode()
+                       : (block->empty() ? nullptr : &block->front()));
       result.coverage.modelled += counted;
       return;
     }

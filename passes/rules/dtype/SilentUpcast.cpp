@@ -55,7 +55,9 @@ private:
 // The first 16-bit and the first wide float operand that `op` computes with.
 std::optional<Mix> SilentUpcast::findMix(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
-  if (!precision || op->getNumOperands() < 2 || op->getNumResults() == 0)
+  // What is changed in place had its dtype before.
+  if (!precision || op->getNumOperands() < 2 || op->getNumResults() == 0 ||
+      op->hasAttr("mp.keeps"))
     return std::nullopt;
   Mix mix;
   for (OpOperand &operand : op->getOpOperands()) {

@@ -92,6 +92,16 @@ void Autocast::promoteListed(Operation *op, FloatType low) {
 }
 
 void Autocast::promote(Operation *op) {
+  // What is changed in place keeps its dtype.
+  if (auto kept = op->getAttrOfType<IntegerAttr>("mp.keeps");
+      kept && kept.getInt() < int64_t(op->getNumOperands())) {
+    Type own = getElementType(op->getOperand(kept.getInt()));
+    for (OpOperand &operand : op->getOpOperands())
+      if (isa<FloatType>(own) && categories.governs(operand) &&
+          getElementType(operand.get()) != own)
+        casts.castOperand(operand, own, CastOrigin::Promotion);
+    return;
+  }
   SmallVector<std::pair<OpOperand *, Weight>> floats;
   bool mixed = false;
   for (OpOperand &operand : op->getOpOperands()) {

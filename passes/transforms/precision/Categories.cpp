@@ -160,6 +160,16 @@ std::optional<Category> Categories::find(Operation *op) const {
     if (!name.empty())
       return policy.lookup(name);
   }
+  // A part of a framework's op is listed as that, or not at all (""), unless
+  // the op is unlisted and composed of what is.
+  if (auto name = op->getAttrOfType<StringAttr>("mp.listed_as");
+      name && policy.getKind() == PolicyKind::Autocast &&
+      policy.getFramework() == Framework::PyTorch) {
+    if (name.empty())
+      return std::nullopt;
+    if (std::optional<Category> category = policy.lookup({name.getValue()}))
+      return category;
+  }
   if (policy.getKind() == PolicyKind::Autocast && addsLinearBias(op))
     return policy.lookup({"linear"});
   return policy.lookup(

@@ -89,11 +89,21 @@ static Value fromFront(NodeContext &context, Value position, Value size) {
   return context.make<mp::WhereOp>(isNegative, counted, position);
 }
 
+/// Parts of a base and what is written to it: the result keeps the base's
+/// dtype, that of operand `kept`, whatever is written.
+static Value joinWrite(NodeContext &context, ArrayRef<Value> parts,
+                       int64_t axis, int64_t kept) {
+  Value joined = concat(context, parts, axis);
+  if (auto op = joined.getDefiningOp<mp::ConcatOp>(); op && parts.size() > 1)
+    op->setAttr("mp.keeps", context.builder().getI64IntegerAttr(kept));
+  return joined;
+}
+
 /// Every position along `axis` takes the base's element, or, in the slice, the
 /// one of `updated`, which is `updated`'s size long.
 static Value writeByIndex(NodeContext &context, Value base, Value updated,
                           int64_t axis, Position start, int64_t step) {
-  Value both = concat(context, {base, updated}, axis);
+  Value both = joinWrite(context, {base, updated}, axis, 0);
   std::optional<int64_t> size = staticDim(base, axis),
                          length = staticDim(updated, axis);
   if (start.known && size && length && *size <= kMaxConstantIndex) {
@@ -150,7 +160,7 @@ static Value writeSlice(NodeContext &context, Value base, Value updated,
     parts.push_back(updated);
     if (last < *size)
       parts.push_back(slice(context, base, axis, last, LLONG_MAX));
-    return concat(context, parts, axis);
+    return joinWrite(context, parts, axis, first > 0 ? 0 : 1);
   }
   if (last != LLONG_MAX && (first < 0) != (last < 0) && first < 0)
     return {};
@@ -161,7 +171,7 @@ static Value writeSlice(NodeContext &context, Value base, Value updated,
   parts.push_back(updated);
   if (last != LLONG_MAX)
     parts.push_back(slice(context, base, axis, last, LLONG_MAX));
-  return concat(context, parts, axis);
+  return joinWrite(context, parts, axis, first != 0 ? 0 : 1);
 }
 
 ViewStep torchscript::sliceStep(int64_t axis, Position start, Position end,
