@@ -57,7 +57,7 @@ BestScale Shift::find() const {
   // The largest shift that leaves the largest value finite, and the smallest
   // that is worth a thought: it brings the smallest value to 1.
   int most = std::ilogb(format.maxFinite) - std::ilogb(record.absmax);
-  if (std::ldexp(record.absmax, most) > format.maxFinite)
+  if (format.overflows(std::ldexp(record.absmax, most)))
     --most;
   BestScale best;
   best.exponent = std::min(most, 0);

@@ -1,0 +1,281 @@
+//===- ConfirmTest.cpp - Records against ledgers --------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sights.h"
+
+#include "lib/Instrument/Confirm/Scales.h"
+
+#include "mpopt/Report/JsonReader.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace mpopt;
+using namespace mpopt::testing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+static constexpr float kInf = HUGE_VALF;
+
+namespace {
+/// A chain of probes, each of which depends on the one before it.
+struct Case {
+  Ledger ledger;
+  RunRecords runs;
+
+  explicit Case(unsigned probes, std::string dtype = "f32") {
+    ledger.report.precision = "as-is";
+    for (unsigned id = 0; id < probes; ++id) {
+      Probe probe;
+      probe.id = id;
+      probe.role = id ? ProbeRole::Sentinel : ProbeRole::Input;
+      probe.tensor.name = "t" + std::to_string(id);
+      if (id) {
+        probe.tensor.op = {"op" + std::to_string(id), "Add", ""};
+        probe.from = {int64_t(id) - 1};
+        probe.via = {probe.tensor.op.name};
+      }
+      probe.tensor.dtype = dtype;
+      probe.tensor.fileDtype = "f32";
+      probe.tensor.asFiled = dtype == "f32";
+      probe.tensor.bound = {-100, 100};
+      probe.tensor.nan = probe.tensor.posInf = probe.tensor.negInf = false;
+      ledger.plan.probes.push_back(std::move(probe));
+      runs.probes.push_back(unseen());
+    }
+    ledger.report.assumptions = {{"t0", {-10, 10}, 0, 1, "default", ""}};
+    runs.probes[0] = seeF32({1, 2});
+  }
+
+  TensorFacts &tensor(unsigned id) { return ledger.plan.probes[id].tensor; }
+  Confirmation confirm() {
+    ConfirmOptions options;
+    for (const RuleInfo &rule : getRules())
+      options.rules.push_back(&rule);
+    return mpopt::confirm(ledger, runs, options);
+  }
+};
+} // namespace
+
+static std::vector<std::string> listKinds(const Confirmation &confirmation) {
+  std::vector<std::string> kinds;
+  for (const Exceeded &exceeded : confirmation.exceeded)
+    kinds.push_back(exceeded.kind);
+  return kinds;
+}
+
+TEST(Exceeded, OnlyByMoreThanARuntimeMayDiffer) {
+  Case test(2);
+  test.runs.probes[1] = seeF32({100.01f});
+  EXPECT_TRUE(test.confirm().exceeded.empty());
+  test.runs.probes[1] = seeF32({101});
+  Confirmation confirmation = test.confirm();
+  EXPECT_THAT(listKinds(confirmation), ElementsAre("bound"));
+  EXPECT_EQ(confirmation.comparable, 2u);
+}
+
+TEST(Exceeded, NotWhereAnotherPrecisionWasJudged) {
+  Case test(2, "f16");
+  test.runs.probes[1] = seeF32({1e6f, NAN});
+  Confirmation confirmation = test.confirm();
+  EXPECT_TRUE(confirmation.exceeded.empty());
+  EXPECT_EQ(confirmation.comparable, 0u);
+}
+
+TEST(Exceeded, NotWhereAnAssumptionDidNotHold) {
+  Case test(2);
+  test.runs.probes[0] = seeF32({11});
+  test.runs.probes[1] = seeF32({1e6f});
+  Confirmation confirmation = test.confirm();
+  EXPECT_TRUE(confirmation.exceeded.empty());
+  ASSERT_EQ(confirmation.outside.size(), 1u);
+  EXPECT_EQ(confirmation.outside[0].kind, "range");
+}
+
+TEST(Exceeded, NotWhereBoundsByElementCannotBeChecked) {
+  Case test(2);
+  test.ledger.report.assumptions[0].byElement = true;
+  test.runs.probes[1] = seeF32({1e6f});
+  EXPECT_TRUE(test.confirm().exceeded.empty());
+}
+
+TEST(Exceeded, FlagsAndSmallestMagnitude) {
+  Case test(2);
+  test.runs.probes[1] = seeF32({1, kInf});
+  EXPECT_THAT(listKinds(test.confirm()), ElementsAre("non-finite"));
+  // So near to the edge that rounding may pass it.
+  test.tensor(1).bound = {-3.4e38, 3.4e38};
+  EXPECT_TRUE(test.confirm().exceeded.empty());
+  test.tensor(1).bound = {-100, 100};
+  test.tensor(1).minNonZero = 0.5;
+  test.runs.probes[1] = seeF32({0, 0.1f});
+  EXPECT_THAT(listKinds(test.confirm()), ElementsAre("min_nonzero"));
+}
+
+TEST(Exceeded, WhatIsCertainHasToHappen) {
+  Case test(2);
+  Finding finding;
+  finding.rule = "MP201";
+  finding.certainty = Certainty::Certain;
+  finding.tensor = "t1";
+  finding.fingerprint = "print";
+  Watch watch;
+  watch.test = Decision::Overflow;
+  watch.tensor = "t1";
+  watch.dtype = "f32";
+  finding.watches = {watch};
+  test.ledger.report.findings = {finding};
+  test.runs.probes[1] = seeF32({1});
+  EXPECT_THAT(listKinds(test.confirm()), ElementsAre("certain"));
+}
+
+TEST(Outside, TheBoxIsThatOfTheDtype) {
+  Case test(1);
+  // 0.1 is 0.100000001 in FP32.
+  test.ledger.report.assumptions[0].bound = {0, 0.1};
+  test.runs.probes[0] = seeF32({0.1f});
+  EXPECT_TRUE(test.confirm().outside.empty());
+}
+
+TEST(Outside, DimsAndDtype) {
+  Case test(1);
+  test.tensor(0).shape = {3};
+  std::vector<Outside> outside = test.confirm().outside;
+  ASSERT_EQ(outside.size(), 1u);
+  EXPECT_EQ(outside[0].text, "axis 0 had 2 elements in place of 3");
+  test.tensor(0).shape = {-1};
+  EXPECT_TRUE(test.confirm().outside.empty());
+  test.tensor(0).shape = {2, 2};
+  EXPECT_THAT(test.confirm().outside[0].text, HasSubstr("rank 1 in place"));
+  test.tensor(0).shape = {-1};
+  test.tensor(0).fileDtype = "f16";
+  EXPECT_EQ(test.confirm().outside[0].kind, "dtype");
+}
+
+TEST(FirstBad, TheEarliestStepCounts) {
+  Case test(4);
+  test.ledger.plan.probes[3].from = {0};
+  test.runs.probes[1] = seeF32({NAN}, 5);
+  test.runs.probes[2] = seeF32({NAN}, 5);
+  test.runs.probes[3] = seeF32({kInf}, 4);
+  Confirmation confirmation = test.confirm();
+  ASSERT_TRUE(confirmation.firstBad);
+  EXPECT_EQ(confirmation.firstBad->probe, 3);
+  EXPECT_EQ(confirmation.firstBad->step, 4u);
+  test.runs.probes[3] = seeF32({1}, 4);
+  EXPECT_EQ(test.confirm().firstBad->probe, 1);
+}
+
+TEST(FirstBad, WhatIsHandedOnIsAConsequence) {
+  Case test(3);
+  test.runs.probes[1] = seeF32({kInf});
+  test.runs.probes[2] = seeF32({NAN});
+  Confirmation confirmation = test.confirm();
+  ASSERT_EQ(test.ledger.report.findings.size(), 2u);
+  EXPECT_TRUE(test.ledger.report.findings[0].root.empty());
+  EXPECT_EQ(test.ledger.report.findings[1].root,
+            test.ledger.report.findings[0].fingerprint);
+  EXPECT_EQ(confirmation.firstBad->probe, 1);
+}
+
+TEST(FirstBad, MasksAreTheModelsOwn) {
+  Case test(3);
+  test.tensor(1).copies = true;
+  test.runs.probes[1] = seeF32({-kInf, 0});
+  test.runs.probes[2] = seeF32({-kInf, 3});
+  test.tensor(1).negInf = test.tensor(2).negInf = true;
+  Confirmation confirmation = test.confirm();
+  EXPECT_FALSE(confirmation.firstBad);
+  EXPECT_TRUE(test.ledger.report.findings.empty());
+  // Selected from an input that was infinite is not the model's own.
+  test.runs.probes[0] = seeF32({-kInf});
+  EXPECT_EQ(test.confirm().firstBad->probe, 0);
+}
+
+TEST(RunRules, AConfirmedFindingIsNotSaidTwice) {
+  Case test(2, "f16");
+  test.runs.probes[1] = seeF32({1e6f});
+  test.confirm();
+  ASSERT_EQ(test.ledger.report.findings.size(), 1u);
+  EXPECT_EQ(test.ledger.report.findings[0].rule, "MP501");
+  test.ledger.report.findings[0].rule = "MP201";
+  test.confirm();
+  EXPECT_EQ(test.ledger.report.findings.size(), 1u);
+}
+
+TEST(Scales, TheNearestThatLosesLeast) {
+  auto f16 = [](std::initializer_list<float> values) {
+    return confirming::findScales(0, seeF32(values))->f16;
+  };
+  EXPECT_EQ(f16({1, 2, 3}).exponent, 0);
+  EXPECT_EQ(f16({1, 65519}).exponent, 0);
+  EXPECT_EQ(f16({1, 65520}).exponent, -1);
+  EXPECT_EQ(f16({1, 65520}).overflowBefore, 1u);
+  EXPECT_EQ(f16({131071}).exponent, -2);
+  // All of them normal, and no farther than that.
+  EXPECT_EQ(f16({1e-9f, 1e-9f}).exponent, 16);
+  EXPECT_EQ(f16({1e-9f}).flushBefore, 1u);
+  EXPECT_EQ(f16({1e-9f}).flushAfter, 0u);
+  EXPECT_FALSE(confirming::findScales(0, seeF32({0, 0})));
+  EXPECT_FALSE(confirming::findScales(0, seeI64({1})));
+  EXPECT_EQ(confirming::findScales(0, seeF32({1000}))->e4m3.exponent, -2);
+}
+
+TEST(Ledger, ReadsWhatItWrites) {
+  Case test(2);
+  test.ledger.modelSha256 = std::string(64, 'a');
+  test.ledger.probeWith = "op";
+  test.ledger.plan.probes[1].fingerprints = {"print"};
+  test.tensor(1).likely = Interval{-HUGE_VAL, 3};
+  test.tensor(1).shape = {1, -1};
+  test.tensor(1).copies = true;
+  test.ledger.keep = {{{"op1", "Add", "scope"}, {"print"}, true}};
+  test.ledger.plan.unprobed = {{"u", "why"}};
+  Finding finding;
+  finding.rule = "MP205";
+  finding.op = {"op1", "Log", ""};
+  finding.tensor = "t1";
+  finding.dtype = "f16";
+  finding.message = "\"quoted\" \\ and \n";
+  finding.fingerprint = "print";
+  finding.causes = {{"t0", "op0", "is large", SourceLine{"a.py", 3}}};
+  finding.fixes = {{"clamp", true, "clamp it", true}};
+  Watch watch;
+  watch.test = Decision::Domain;
+  watch.part = "argument";
+  watch.tensor = "t1";
+  watch.dtype = "f16";
+  watch.lo = 0;
+  watch.open = true;
+  finding.watches = {watch};
+  test.ledger.report.findings = {finding};
+  test.ledger.report.assumptions[0].byElement = true;
+  std::string text = writeLedger(test.ledger, "1.0");
+  llvm::Expected<Ledger> read = readLedger(text);
+  ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
+  EXPECT_EQ(writeLedger(*read, "1.0"), text);
+}
+
+TEST(Ledger, HostileTextIsAnErrorOfOneLine) {
+  for (const char *text :
+       {"", "{", "[]", "{}", "null", "{\"schema\": 1}",
+        "{\"schema\": \"mpopt-probes/1\"}",
+        "{\"schema\": \"mpopt-probes/1\", \"model_sha256\": \"\", \"probes\": "
+        "[{\"id\": -1}]}",
+        "{\"schema\": \"mpopt-probes/1\", \"model_sha256\": \"\", \"probes\": "
+        "3}",
+        "{\"schema\": \"mpopt-probes/1\", \"model_sha256\": \"\", \"probes\": "
+        "[], \"report\": []}"}) {
+    llvm::Expected<Ledger> read = readLedger(text);
+    ASSERT_FALSE(bool(read)) << text;
+    std::string error = llvm::toString(read.takeError());
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+  llvm::Expected<Ledger> deep = readLedger(std::string(100000, '['));
+  ASSERT_FALSE(bool(deep));
+  EXPECT_THAT(llvm::toString(deep.takeError()), HasSubstr("nested too deep"));
+}

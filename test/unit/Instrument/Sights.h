@@ -1,0 +1,55 @@
+//===- Sights.h - Records of given values, for tests ------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TEST_UNIT_INSTRUMENT_SIGHTS_H
+#define MPOPT_TEST_UNIT_INSTRUMENT_SIGHTS_H
+
+#include "mpopt/Instrument/Confirm.h"
+#include "mpopt/Kernels/Statistics.h"
+
+#include <cmath>
+#include <initializer_list>
+
+namespace mpopt::testing {
+
+inline void observe(ProbeSight &sight, const void *data, size_t count,
+                    uint32_t dtype, uint64_t step) {
+  auto extent = int64_t(count);
+  mpopt_tensor tensor = {data, dtype, 1, &extent, nullptr, -1, 0};
+  (void)mpopt_record_observe(&sight.record, nullptr, &tensor, step, nullptr);
+}
+
+inline ProbeSight unseen() {
+  ProbeSight sight;
+  mpopt_record_init(&sight.record, 0, MPOPT_VALUE);
+  return sight;
+}
+
+inline ProbeSight seeF32(std::initializer_list<float> values,
+                         uint64_t step = 0) {
+  ProbeSight sight = unseen();
+  observe(sight, values.begin(), values.size(), MPOPT_F32, step);
+  return sight;
+}
+
+/// Bits of FP16 values.
+inline ProbeSight seeF16(std::initializer_list<uint16_t> bits,
+                         uint64_t step = 0) {
+  ProbeSight sight = unseen();
+  observe(sight, bits.begin(), bits.size(), MPOPT_F16, step);
+  return sight;
+}
+
+inline ProbeSight seeI64(std::initializer_list<int64_t> values) {
+  ProbeSight sight = unseen();
+  observe(sight, values.begin(), values.size(), MPOPT_I64, 0);
+  return sight;
+}
+
+} // namespace mpopt::testing
+
+#endif // MPOPT_TEST_UNIT_INSTRUMENT_SIGHTS_H
