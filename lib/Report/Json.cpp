@@ -103,7 +103,6 @@ static void writeFinding(OStream &json, const Finding &finding) {
       json.object([&] {
         json.attribute("kind", fix.kind);
         json.attribute("safe", fix.safe);
-        json.attribute("tried", fix.tried);
         attribute(json, "text", fix.text);
       });
   });

@@ -83,7 +83,7 @@ listTypes(const std::map<std::string, unsigned> &countByType) {
 
 static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
   return llvm::equal(lhs.fixes, rhs.fixes, [](const Fix &a, const Fix &b) {
-    return a.text == b.text && a.safe == b.safe && a.tried == b.tried;
+    return a.text == b.text && a.safe == b.safe;
   });
 }
 
@@ -253,25 +253,21 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
 }
 
 void TextReport::writeFixes(const Finding &finding, unsigned indent) {
-  bool helps = false, failed = false;
-  for (const Fix &fix : finding.fixes) {
-    helps |= !fix.tried || fix.safe;
-    failed |= fix.tried && !fix.safe;
-    // What was tried and does not help is no advice.
-    if (fix.tried && !fix.safe)
-      continue;
+  bool helps = false;
+  auto write = [&](StringRef label, const Fix &fix) {
     os.indent(indent);
     style.dim("= ");
-    StringRef label = fix.safe ? "safe fix: " : "or, not tried: ";
     os << label;
     style.wrap(fix.text, indent + 4, indent + 2 + label.size());
-  }
-  if (failed && !helps) {
-    os.indent(indent);
-    style.dim("= ");
-    style.wrap("tried, and no help alone: " + finding.fixes.front().text,
-               indent + 4, indent + 2);
-  }
+  };
+  for (const Fix &fix : finding.fixes)
+    if (fix.safe) {
+      write("safe fix: ", fix);
+      helps = true;
+    }
+  // What does not help is no advice, unless there is nothing else.
+  if (!helps && !finding.fixes.empty())
+    write("tried, and no help alone: ", finding.fixes.front());
 }
 
 // `up to a scale of 2.55, [-25.5, 25.5]`.

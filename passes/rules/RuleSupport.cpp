@@ -87,9 +87,11 @@ FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
   return *this;
 }
 
-FindingBuilder &FindingBuilder::fix(StringRef kind, bool safe,
-                                    const Twine &text, FixAction action) {
-  entry().finding.fixes.push_back({kind.str(), safe, text.str()});
+FindingBuilder &FindingBuilder::fix(StringRef kind, const Twine &text,
+                                    FixAction action) {
+  if (!action && kind != "keep-fp32")
+    return *this;
+  entry().finding.fixes.push_back({kind.str(), text.str()});
   entry().actions.push_back(std::move(action));
   return *this;
 }

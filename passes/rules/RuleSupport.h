@@ -15,7 +15,7 @@
 //           report(cast, cast.getResult())
 //               .message("...")
 //               .cause(cast.getInput(), "is f32")
-//               .fix("change-dtype", /*safe=*/false, "...");
+//               .fix("explicit-cast", "...", action);
 //       });
 //     }
 //   };
@@ -87,11 +87,11 @@ public:
   /// "TENSOR (OP): ".
   FindingBuilder &cause(mlir::Value value, const llvm::Twine &why);
   FindingBuilder &cause(mlir::Operation *op, const llvm::Twine &why);
-  /// The best first; kinds are listed in Finding.h. `safe`: it is meant to
-  /// change the results in no other way than by rounding; whether it does is
-  /// tried by `action`. Without one, a `keep-fp32` is tried on the finding's
-  /// own ops, another kind of fix is not tried.
-  FindingBuilder &fix(llvm::StringRef kind, bool safe, const llvm::Twine &text,
+  /// The best first; kinds are listed in Finding.h. `action` is how it is
+  /// tried. Without one, a `keep-fp32` is tried on the finding's own ops; what
+  /// else cannot be tried is no fix and is left out: advice has its place in
+  /// the rule's `instead`.
+  FindingBuilder &fix(llvm::StringRef kind, const llvm::Twine &text,
                       FixAction action = {});
 
   /// Default: the value's own. What the finding is about where that is neither

@@ -242,8 +242,8 @@ def LowPrecisionAccumulation : Rule<"MP107", "low-precision-accumulation"> {
     ```
   }];
   let instead = [{
-    Accumulate in FP32: the default of tensor-core libraries, where
-    `allow_fp16_reduced_precision_reduction` is off. Where the hardware has
+    Accumulate in FP32: a library setting (the default of tensor-core libraries,
+    where `allow_fp16_reduced_precision_reduction` is off) or the op in FP32. Where the hardware has
     16-bit accumulators only, split K into blocks and add these in FP32.
   }];
 }
@@ -376,7 +376,8 @@ def ConstantOverflow : Rule<"MP202", "constant-overflow"> {
   let instead = [{
     Use a constant that the dtype holds, with room for what is added to it:
     `torch.finfo(scores.dtype).min / 2`, or -30000 for FP16. A weight that
-    large wants the op that uses it in FP32, or a rescaling of the layer.
+    large wants the op that uses it in FP32 or BF16, or a rescaling of the
+    layer.
   }];
 }
 
@@ -448,7 +449,8 @@ def Underflow : Rule<"MP204", "underflow"> {
   }];
   let instead = [{
     Scale up before the op and down behind it, work with logarithms (log_softmax
-    in place of softmax), or keep the op and its consumer in FP32.
+    in place of softmax), keep the op and its consumer in FP32, or compute in
+    BF16, whose range is that of FP32.
   }];
 }
 
@@ -509,7 +511,9 @@ def DivisionByZero : Rule<"MP206", "division-by-zero"> {
   }];
   let instead = [{
     Clamp the divisor to a number that the dtype holds:
-    `mask.sum(1).clamp(min=1)`, `norm.clamp(min=1e-4)`.
+    `mask.sum(1).clamp(min=1)`, `norm.clamp(min=1e-4)`. One that may have
+    either sign is not clamped from one side: replace it where it is small
+    (`torch.where(x.abs() < t, t, x)`).
   }];
 }
 
@@ -538,7 +542,8 @@ def ExpOverflow : Rule<"MP207", "exp-overflow"> {
   }];
   let instead = [{
     Use softmax, logsumexp or softplus, which shift by themselves, or
-    `exp(z - z.max())`. A learned log-variance wants a clamp.
+    `exp(z - z.max())`. A learned log-variance wants a clamp. BF16 has room for
+    arguments up to 88.
   }];
 }
 
@@ -660,7 +665,7 @@ def NearOverflow : Rule<"MP211", "near-overflow"> {
   }];
   let instead = [{
     Leave a binade of room: normalise the units (pixels to fractions), scale by
-    a power of two, or keep the op in FP32.
+    a power of two, or keep the op in FP32 or BF16.
   }];
 }
 
@@ -759,7 +764,8 @@ def Cancellation : Rule<"MP301", "cancellation"> {
   }];
   let instead = [{
     Compute mean and difference in FP32, and variances from the differences:
-    `((x - x.mean()) ** 2).mean()`.
+    `((x - x.mean()) ** 2).mean()`. What is added and taken off again is left
+    out.
   }];
 }
 

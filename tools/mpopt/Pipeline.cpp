@@ -11,7 +11,7 @@
 
 #include "Pipeline.h"
 
-#include "FixTrial.h"
+#include "fixes/FixTrial.h"
 
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/Proved.h"

@@ -62,16 +62,15 @@ struct Cause {
   std::optional<SourceLine> location = {};
 };
 
-/// What to do. `kind` is a word for tools (`keep-fp32`, `change-constant`,
-/// `clamp`, `reorder`, `remove-cast`, `explicit-cast`, `change-op`,
-/// `change-dtype`).
+/// What to do, tried: the analysis was run again with it. `kind` is a word for
+/// tools (`keep-fp32`, `change-constant`, `scale`, `clamp`, `reorder`,
+/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`).
 struct Fix {
   std::string kind;
-  /// It was tried: the analysis, run again with it, no longer has the finding
-  /// and has no new one that is as severe.
-  bool safe = false;
   std::string text;
-  bool tried = false;
+  /// The analysis no longer has the finding and has no new one that is as
+  /// severe.
+  bool safe = false;
 };
 
 struct Finding {

@@ -8,6 +8,9 @@
 #include "passes/rules/Rules.h"
 #include "passes/rules/dtype/DtypeSupport.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -26,6 +29,15 @@ struct BannedUnderAutocast
   void check(ModuleOp module) override;
 };
 } // namespace
+
+/// Where a sigmoid in front has them.
+static FixAction takeLogits(Operation *op) {
+  Operation *maker = peelCasts(op->getOperand(0)).getDefiningOp();
+  if (!isa<mp::BinaryCrossEntropyOp>(op) ||
+      !isa_and_present<mp::SigmoidOp>(maker))
+    return {};
+  return {FixAction::Kind::LossOfLogits, {op, maker}};
+}
 
 void BannedUnderAutocast::check(ModuleOp module) {
   module.walk([&](Operation *op) {
@@ -47,10 +59,11 @@ void BannedUnderAutocast::check(ModuleOp module) {
                  ", and autocast refuses to run it")
         .cause(op->getOperand(0),
                "are probabilities rounded to " + getDtypeName(type))
-        .fix("change-op", /*safe=*/true,
+        .fix("change-op",
              "take the logits instead (binary_cross_entropy_with_logits, "
-             "without the sigmoid in front)")
-        .fix("keep-fp32", /*safe=*/true,
+             "without the sigmoid in front)",
+             takeLogits(op))
+        .fix("keep-fp32",
              "compute sigmoid and loss in f32 from logits that were not "
              "rounded");
   });

@@ -119,8 +119,7 @@ void CastChurn::judge(const Island &island) {
                Twine(island.ops.size()) + " op" +
                (island.ops.size() == 1 ? "" : "s") + " in " + dtype + " save " +
                formatBytes(saving) + ": slower than f32, and less accurate")
-      .fix("keep-fp32", /*safe=*/true,
-           "leave these ops in f32 and drop the casts",
+      .fix("keep-fp32", "leave these ops in f32 and drop the casts",
            FixAction::keep(island.ops));
   for (Operation *op : ArrayRef(island.ops).take_front(3))
     finding.cause(op, "computes in " + dtype);

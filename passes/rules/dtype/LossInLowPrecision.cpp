@@ -53,7 +53,7 @@ FindingBuilder LossInLowPrecision::add(Operation *op, Type type,
                (type.isBF16()
                     ? "5.00 and 5.01 are the same loss, so training goes blind"
                     : "a batch's sum passes 65504 and small losses are 0"))
-      .fix("keep-fp32", /*safe=*/true,
+      .fix("keep-fp32",
            "cast the predictions to f32 before the loss; its cost is nothing");
 }
 

@@ -66,11 +66,7 @@ void LowPrecisionAccumulation::judge(Operation *op, const AddedTerms &terms,
                   ": added in sequence, the rounding errors amount to up to " +
                   formatNumber(std::round(error * 100)) +
                   " % of terms of one sign");
-  finding.fix("keep-fp32", /*safe=*/true,
-              "accumulate in f32: a kernel or library setting that does (no "
-              "reduced-precision reduction), or the op in f32");
-  finding.fix("change-op", /*safe=*/false,
-              "split the sum into blocks of at most " +
-                  formatNumber(std::max(limit, 1.0)) +
-                  " terms and add the partial results in f32");
+  finding.fix(
+      "keep-fp32",
+      "accumulate in f32: the op in f32, or a kernel that adds up in it");
 }

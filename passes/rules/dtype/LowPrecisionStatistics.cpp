@@ -50,7 +50,7 @@ void LowPrecisionStatistics::add(Operation *op, Type type, const Twine &what) {
       .message(what + " in " + getDtypeName(type) + ": " +
                (type.isBF16() ? "sums of squares keep 2 decimal digits"
                               : "the square of 256 is already Inf"))
-      .fix("keep-fp32", /*safe=*/true, "compute it in f32 and cast the result");
+      .fix("keep-fp32", "compute it in f32 and cast the result");
 }
 
 /// A BatchNorm whose running mean or variance is held in 16 bits.
@@ -83,7 +83,7 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
                     : "they keep 3 decimal digits, and a variance past 65504 "
                       "is Inf"))
       .cause(statistic, "is " + getDtypeName(type))
-      .fix("keep-fp32", /*safe=*/true,
+      .fix("keep-fp32",
            "keep the statistics in f32; kernels take them beside a " +
                getDtypeName(type) + " input",
            statistics);

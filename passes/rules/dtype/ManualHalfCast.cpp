@@ -66,10 +66,8 @@ void ManualHalfCast::judge(mp::CastOp cast) {
                (harmless ? Twine(", which casts there by itself")
                          : Twine(": rounded also for ops that autocast runs "
                                  "in f32")))
-      .fix("remove-cast", /*safe=*/true,
-           "leave the cast to autocast, or switch autocast off for the region "
-           "if " +
-               dtype + " is meant");
+      .fix("remove-cast", "leave the cast to autocast",
+           {FixAction::Kind::RemoveCast, {cast}});
   if (harmless)
     finding.severity(Severity::Note);
   if (hurt)

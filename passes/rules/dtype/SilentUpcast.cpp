@@ -42,6 +42,7 @@ namespace {
 struct Mix {
   Value narrow;
   Value wide;
+  unsigned narrowOperand = 0;
 };
 
 struct SilentUpcast : mpopt::impl::SilentUpcastBase<SilentUpcast> {
@@ -65,8 +66,10 @@ std::optional<Mix> SilentUpcast::findMix(Operation *op) {
       continue;
     Value value = skipPromotion(operand.get());
     Type type = getElementType(value);
-    if (!mix.narrow && is16Bit(type))
+    if (!mix.narrow && is16Bit(type)) {
       mix.narrow = value;
+      mix.narrowOperand = operand.getOperandNumber();
+    }
     if (!mix.wide && isWide(type))
       mix.wide = value;
   }
@@ -124,11 +127,13 @@ void SilentUpcast::check(ModuleOp module) {
         .cause(mix->wide, "brings " + wide +
                               (isPolicy ? " (the policy computes it so)" : ""))
         .cause(mix->narrow, "is " + narrow)
-        .fix("explicit-cast", /*safe=*/true,
+        .fix("explicit-cast",
              "if " + wide + " is meant, cast the " + narrow +
-                 " operand explicitly in front of the op")
-        .fix("change-dtype", /*safe=*/false,
-             "make the " + wide + " operand " + narrow +
-                 " where it comes from, or cast the result back to " + narrow);
+                 " operand explicitly in front of the op",
+             {FixAction::Kind::WidenExplicitly, {op}})
+        .fix("change-dtype",
+             "cast the " + wide + " operand to " + narrow +
+                 " in front of the op, or where it comes from",
+             {FixAction::Kind::NarrowExplicitly, {op}, {mix->narrowOperand}});
   });
 }

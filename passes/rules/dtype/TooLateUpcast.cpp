@@ -15,6 +15,7 @@
 #include "passes/rules/Rules.h"
 #include "passes/rules/dtype/DtypeSupport.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -36,6 +37,19 @@ private:
   void judge(mp::CastOp cast);
 };
 } // namespace
+
+/// From the op that computes through those that move elements to the cast.
+static FixAction castFirst(mp::CastOp cast) {
+  SmallVector<Operation *> path = {cast};
+  Operation *op = cast.getInput().getDefiningOp();
+  for (; op && isViewLike(op); op = op->getOperand(0).getDefiningOp())
+    path.push_back(op);
+  if (!op || op->getBlock() != cast->getBlock())
+    return {};
+  path.push_back(op);
+  std::reverse(path.begin(), path.end());
+  return {FixAction::Kind::CastFirst, path};
+}
 
 void TooLateUpcast::judge(mp::CastOp cast) {
   Type narrow = getElementType(cast.getInput());
@@ -65,9 +79,9 @@ void TooLateUpcast::judge(mp::CastOp cast) {
         .cause(down.getInput(),
                "is " + getDtypeName(getElementType(down.getInput())))
         .cause(down.getOperation(), "rounds it to " + from)
-        .fix("remove-cast", /*safe=*/true,
+        .fix("remove-cast",
              "use the tensor as it was before the cast to " + from,
-             FixAction::skip(cast));
+             {FixAction::Kind::SkipCast, {cast}});
     return;
   }
   if (!isKeptWide(maker) || !get16BitCompute(maker))
@@ -77,6 +91,7 @@ void TooLateUpcast::judge(mp::CastOp cast) {
                from + ", which " + getPolicyName(cast) +
                " keeps in f32: too late to help")
       .cause(maker, "computes in " + from)
-      .fix("change-op", /*safe=*/true,
-           "cast to " + to + " in front of the op instead of behind it");
+      .fix("change-op",
+           "cast to " + to + " in front of the op instead of behind it",
+           castFirst(cast));
 }

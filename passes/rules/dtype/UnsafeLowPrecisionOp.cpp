@@ -161,6 +161,6 @@ void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
     finding.follows(verdict.root);
   }
   if (!harmless)
-    finding.fix("keep-fp32", /*safe=*/true,
+    finding.fix("keep-fp32",
                 "compute it in f32 and cast the result to " + dtype);
 }

@@ -128,8 +128,10 @@ void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
         .cause(left, "typical magnitude " + formatNumber(size))
         .cause(stored, "rounded at magnitude " + formatNumber(whole));
     fixByKeeping(finding, getElementType(stored), "the sum and the difference");
-    finding.fix("change-op", /*safe=*/false,
-                "take the two off each other first, or leave both out");
+    finding.fix("change-op", "leave out what is added and taken off again",
+                {FixAction::Kind::TakeOther,
+                 {op, sum},
+                 {sum->getOperand(0) == left ? 0u : 1u}});
     return;
   }
 }
@@ -171,6 +173,7 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
                centred ? "x, its mean and the difference"
                        : "the whole variance");
   if (variance)
-    finding.fix("change-op", /*safe=*/false,
-                "compute the variance as the mean of (x - mean(x))^2");
+    finding.fix("change-op",
+                "compute the variance as the mean of (x - mean(x))^2",
+                {FixAction::Kind::CentreFirst, {op, getSource(lhs)}});
 }

@@ -158,8 +158,4 @@ void DimensionImbalance::judge(Operation *op, Value value,
   addRange(finding, value, ranges);
   fixByKeeping(finding, getElementType(value),
                "the tensor up to the op that brings its channels to one size");
-  finding.fix(
-      "scale", /*safe=*/false,
-      "scale each channel to order 1 (standardise the features, or move "
-      "the factors into the next layer's weights)");
 }

@@ -69,6 +69,4 @@ void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {
   addGrowth(finding, angle, ranges, likely);
   fixByKeeping(finding, getElementType(angle),
                "the angle and its sine and cosine");
-  finding.fix("precompute", /*safe=*/true,
-              "compute the table of sines and cosines in f32 and cast it");
 }

@@ -105,11 +105,7 @@ void LongSum::judge(Operation *op, const AddedTerms &terms,
                   : terms.nonNegative ? ", none of them negative once added"
                                       : ""));
   addRange(finding, op->getResult(0), ranges);
-  finding.fix("keep-fp32", /*safe=*/true,
-              runsAlways(op) ? "accumulate in f32 and round the result once"
-                             : "carry the sum in f32 through the loop");
-  finding.fix("change-op", /*safe=*/false,
-              "add blocks of " +
-                  formatNumber(std::ldexp(1.0, int(format.digits) / 2)) +
-                  " terms first, then their sums");
+  finding.fix("keep-fp32", runsAlways(op)
+                               ? "accumulate in f32 and round the result once"
+                               : "carry the sum in f32 through the loop");
 }

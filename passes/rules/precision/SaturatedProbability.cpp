@@ -33,14 +33,18 @@ struct Readers {
   Operation *complement = nullptr;
   /// A log or division of the complement.
   Operation *breaks = nullptr;
+  /// Logarithms that could be taken of the logits: no op between moves
+  /// elements.
+  SmallVector<Operation *> logs, complementLogs;
 
-  void find(Value probability, bool zero, bool one, unsigned depth = 4);
+  void find(Value probability, bool zero, bool one, bool inPlace = true,
+            unsigned depth = 4);
 
 private:
   bool isNumber(Value value, double number) const {
     return ranges.of(value).constant() == number;
   }
-  void findBreak(Value complement, unsigned depth = 4);
+  void findBreak(Value complement, bool inPlace, unsigned depth = 4);
 
   const RangeAnalysis &ranges;
 };
@@ -64,47 +68,71 @@ static bool isLog(Operation *op) {
   return isAnyOf(op, {"log", "log2", "log10"});
 }
 
-void Readers::findBreak(Value complement, unsigned depth) {
+void Readers::findBreak(Value complement, bool inPlace, unsigned depth) {
   for (OpOperand &use : complement.getUses()) {
     Operation *user = use.getOwner();
     if (isLog(user) || isAnyOf(user, {"reciprocal", "rsqrt"}) ||
         (isAnyOf(user, {"div"}) && use.getOperandNumber() == 1))
       breaks = user;
-    else if (depth &&
-             (isa<mp::CastOp>(user) || isViewLike(user) ||
-              (isAnyOf(user, {"add"}) && user->getNumOperands() == 2 &&
-               isNumber(user->getOperand(1 - use.getOperandNumber()), 0))))
-      findBreak(user->getResult(0), depth - 1);
+    if (isLog(user) && inPlace)
+      complementLogs.push_back(user);
+    if (user != breaks && depth &&
+        (isa<mp::CastOp>(user) || isViewLike(user) ||
+         (isAnyOf(user, {"add"}) && user->getNumOperands() == 2 &&
+          isNumber(user->getOperand(1 - use.getOperandNumber()), 0))))
+      findBreak(user->getResult(0), inPlace && !isViewLike(user), depth - 1);
   }
 }
 
 /// `zero`, `one`: whether 0 or 1 would still be that here.
-void Readers::find(Value probability, bool zero, bool one, unsigned depth) {
+void Readers::find(Value probability, bool zero, bool one, bool inPlace,
+                   unsigned depth) {
   for (OpOperand &use : probability.getUses()) {
     Operation *user = use.getOwner();
-    if (zero && isLog(user))
+    if (zero && isLog(user)) {
       log = user;
+      if (inPlace)
+        logs.push_back(user);
+    }
     if (one && isAnyOf(user, {"sub"}) && use.getOperandNumber() == 1 &&
         isNumber(user->getOperand(0), 1)) {
       complement = user;
-      findBreak(user->getResult(0));
+      findBreak(user->getResult(0), inPlace);
     }
     if (depth == 0)
       continue;
     if (isa<mp::CastOp>(user) || isViewLike(user)) {
-      find(user->getResult(0), zero, one, depth - 1);
+      find(user->getResult(0), zero, one, inPlace && !isViewLike(user),
+           depth - 1);
     } else if (isAnyOf(user, {"add"}) && user->getNumOperands() == 2) {
       if (isNumber(user->getOperand(1 - use.getOperandNumber()), 0))
-        find(user->getResult(0), zero, one, depth - 1);
+        find(user->getResult(0), zero, one, inPlace && !isViewLike(user),
+             depth - 1);
     } else if (isAnyOf(user, {"clip", "max", "min"}) &&
                use.getOperandNumber() == 0) {
       // As far as the result still reaches the ends.
       Cell left = ranges.of(user->getResult(0)).hull();
       if (!left.empty())
         find(user->getResult(0), zero && left.lo <= 0, one && left.hi >= 1,
-             depth - 1);
+             inPlace, depth - 1);
     }
   }
+}
+
+static FixAction useLogits(Operation *op, const Readers &readers, bool zero) {
+  bool softmax = isAnyOf(op, {"softmax"});
+  SmallVector<Operation *> ops = {op};
+  llvm::append_range(ops, zero ? readers.logs : readers.complementLogs);
+  if (!zero && softmax)
+    return {}; // there is no form of 1 - softmax
+  if (ops.size() > 1) {
+    FixAction action(FixAction::Kind::LogOfOperand, ops);
+    action.upper = !zero;
+    return action;
+  }
+  if (!zero)
+    return {FixAction::Kind::SigmoidOfNegative, {op, readers.complement}};
+  return {};
 }
 
 void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
@@ -159,10 +187,12 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
                    formatNumber(likely ? hull.likelyHi : hull.hi) + "]")
         .cause(zero ? readers.log : readers.complement,
                "reads the probability");
-    finding.fix("change-op", /*safe=*/true,
-                softmax ? "take log_softmax of the logits"
-                        : "take log_sigmoid (softplus) of the logits, and "
-                          "sigmoid(-x) for 1 - sigmoid(x)");
+    finding.fix("change-op",
+                !zero && readers.complementLogs.empty()
+                    ? "take sigmoid(-x) for 1 - sigmoid(x)"
+                : softmax ? "take log_softmax of the logits"
+                          : "take log_sigmoid of the logits",
+                useLogits(op, readers, zero));
     fixByKeeping(finding, getElementType(result),
                  "the probability and what reads it");
   }

@@ -13,8 +13,11 @@
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/ConstantText.h"
 #include "passes/rules/range/ConstantUses.h"
+#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
 
 namespace mpopt {
 #define GEN_PASS_DEF_CONSTANTOVERFLOW
@@ -89,7 +92,7 @@ void ConstantOverflow::judge(const ConstantUse &use) {
         .message(what + ": as a mask it works until a whole row is masked, "
                         "which makes that row's softmax NaN")
         .cause(operand->getOwner(), "puts it into the scores")
-        .fix("change-constant", /*safe=*/true,
+        .fix("change-constant",
              "mask with a value that " + dtype +
                  " holds and that leaves room for the scores, such as " +
                  formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
@@ -101,7 +104,7 @@ void ConstantOverflow::judge(const ConstantUse &use) {
         .message(what + ": times a mask's 0 it is NaN, at every position that "
                         "is not masked")
         .cause(operand->getOwner(), "multiplies the mask with it")
-        .fix("change-constant", /*safe=*/true,
+        .fix("change-constant",
              "multiply with a value that " + dtype +
                  " holds and that leaves room for the scores, such as " +
                  formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",
@@ -111,12 +114,9 @@ void ConstantOverflow::judge(const ConstantUse &use) {
   finding
       .message(what + ": " + describeConsequence(*operand, stats.elements == 1))
       .cause(operand->getOwner(), "computes with it in " + dtype)
-      .fix("keep-fp32", /*safe=*/true,
-           "keep the op that uses it in f32" +
-               Twine(use.type.isF16() ? ", or use bf16, whose range is that of "
-                                        "f32"
-                                      : ""))
-      .fix("change-constant", /*safe=*/false,
-           "rescale it, and what it is used with, below " +
-               formatNumber(format.maxFinite));
+      .fix("keep-fp32", "keep the op that uses it in f32");
+  int shift =
+      std::ilogb(std::max(-stats.min, stats.max) / format.maxFinite) + 2;
+  fixConstantByScaling(finding, use.value().getDefiningOp(), use.type, -shift,
+                       getAnalysis<RangeAnalysis>());
 }

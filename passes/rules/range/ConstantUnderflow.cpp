@@ -13,6 +13,7 @@
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/ConstantText.h"
 #include "passes/rules/range/ConstantUses.h"
+#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -126,11 +127,11 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
                                 guarded.guard.path.end());
   kept.push_back(guarded.guard.op);
   finding
-      .fix("keep-fp32", /*safe=*/true,
+      .fix("keep-fp32",
            "compute the guarded " + describeOp(guarded.guard.op) +
                " and the sum in front of it in f32",
            FixAction::keep(kept))
-      .fix("change-constant", /*safe=*/false,
+      .fix("change-constant",
            "raise the epsilon to " + formatNumber(format.minNormal) +
                " or more, the smallest normal value",
            raise(use, format));
@@ -148,7 +149,7 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
           " is subnormal in " + dtype +
           ": it keeps few bits, and is 0 where hardware flushes subnormals")
       .cause(guarded.guard.op, "is what it guards")
-      .fix("change-constant", /*safe=*/false,
+      .fix("change-constant",
            "raise it to " + formatNumber(format.minNormal) + " or more",
            raise(use, format));
 }
@@ -182,10 +183,14 @@ void ConstantUnderflow::reportShare(const ConstantUse &use) {
     finding.cause(use.value(), std::to_string(stats.lostChannels) +
                                    " channels are lost, the first at index " +
                                    std::to_string(stats.firstLostChannel));
-  if (warns)
-    finding.fix("keep-fp32", /*safe=*/true, "keep the op that uses it in f32")
-        .fix("change-constant", /*safe=*/false,
-             "scale it up, and what it is used with down");
+  if (!warns)
+    return;
+  finding.fix("keep-fp32", "keep the op that uses it in f32");
+  // The smallest values to where the dtype starts, if there is room above.
+  int room = std::ilogb(format.maxFinite / stats.absMax) - 1;
+  int shift = std::ilogb(format.minNormal) - std::ilogb(stats.minNonZero) + 1;
+  fixConstantByScaling(finding, use.value().getDefiningOp(), use.type,
+                       std::min(shift, room), getAnalysis<RangeAnalysis>());
 }
 
 void ConstantUnderflow::judge(const ConstantUse &use) {

@@ -88,7 +88,7 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
     fixByKeeping(finding, getElementType(divisor),
                  "the divisor and the division");
   const FloatFormat &format = *getFloatFormat(getElementType(divisor));
-  finding.fix("clamp", /*safe=*/false,
+  finding.fix("clamp",
               "clamp the divisor away from 0, to a number that " +
                   Twine(format.name) + " holds (" +
                   formatNumber(format.minNormal) + " or more)",

@@ -10,6 +10,8 @@
 
 #include "mpopt/Dialect/TypeSupport.h"
 
+#include <cmath>
+
 namespace mpopt {
 #define GEN_PASS_DEF_EXPOVERFLOW
 #include "passes/rules/Rules.h.inc"
@@ -44,6 +46,12 @@ static std::optional<double> getEdge(Operation *op, const FloatFormat &format) {
   return std::nullopt;
 }
 
+/// A hundredth below, so that rounding does not bring it back.
+static double roundDown(double edge, const FloatFormat &format) {
+  double step = std::ldexp(1.0, std::ilogb(edge) + 1 - int(format.digits));
+  return std::floor(edge * 0.99 / step) * step;
+}
+
 void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   Operation *op = site.op();
   const FloatFormat &format = *getFloatFormat(getElementType(site.value));
@@ -67,7 +75,19 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   fixByWidening(finding, site, ranges,
                 "the exponential and what it is "
                 "divided by or summed into");
-  finding.fix("change-op", /*safe=*/false,
-              "subtract the row's maximum first, as softmax and logsumexp do, "
-              "or clip the argument");
+  finding.fix("change-op",
+              "subtract the row's maximum first, as softmax and logsumexp do",
+              planShift(op));
+  if (std::optional<double> edge = getEdge(op, format)) {
+    double most =
+        roundDown(*edge, *getFloatFormat(getElementType(op->getOperand(0))));
+    finding.fix("clamp",
+                "clip the argument to at most " + formatNumber(most) +
+                    (isAnyOf(op, {"sinh", "cosh"}) ? " in magnitude" : ""),
+                FixAction::clamp(op, 0,
+                                 isAnyOf(op, {"sinh", "cosh"})
+                                     ? -most
+                                     : -std::numeric_limits<double>::infinity(),
+                                 most));
+  }
 }

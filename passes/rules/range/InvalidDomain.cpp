@@ -207,7 +207,7 @@ void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
     fixByKeeping(finding, getElementType(argument),
                  "the argument and the function");
   finding.fix(
-      "clamp", /*safe=*/false,
+      "clamp",
       "clamp the argument to the domain, to numbers that " +
           Twine(getDtypeName(getElementType(argument))) + " holds",
       clampToDomain(op, *domain, *getFloatFormat(getElementType(argument))));

@@ -46,7 +46,7 @@ static void fixMask(FindingBuilder &finding, Value masked, Type type) {
   const FloatFormat &format = *getFloatFormat(type);
   llvm::SetVector<Operation *> masks;
   findMasks(masked, format.maxFinite / 8, masks);
-  finding.fix("change-constant", /*safe=*/true,
+  finding.fix("change-constant",
               "mask with a value that " + Twine(format.name) +
                   " holds and that leaves room for the scores, such as " +
                   formatNumber(-format.maxFinite / 2) + " (finfo.min / 2)",

@@ -11,6 +11,7 @@
 
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/OverflowSites.h"
+#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -53,9 +54,7 @@ void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
     return; // no power of two brings it back
   // A factor that leaves one binade of room.
   int shift = std::ilogb(size / getFloatFormat(type)->maxFinite) + 2;
-  if (shift <= 16)
-    finding.fix("scale", /*safe=*/false,
-                "scale its operand by 2^-" + Twine(shift) +
-                    " and what uses the result back; exact as long as nothing "
-                    "flushes to 0");
+  // What follows from another overflow is fixed with it.
+  if (shift <= 16 && !site.root)
+    fixOverflowByScaling(finding, site, ranges, -shift);
 }

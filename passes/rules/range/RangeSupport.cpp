@@ -205,8 +205,5 @@ void mpopt::fixByKeeping(FindingBuilder &finding, Type type,
                          const Twine &what) {
   if (!isLowPrecision(type))
     return;
-  finding.fix(
-      "keep-fp32", /*safe=*/true,
-      "keep " + what + " in f32" +
-          (type.isF16() ? ", or use bf16, whose range is that of f32" : ""));
+  finding.fix("keep-fp32", "keep " + what + " in f32");
 }

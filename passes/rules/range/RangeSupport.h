@@ -45,7 +45,7 @@ mlir::Operation *getSource(mlir::Value value);
 /// Whether the op is called mp.`mnemonic`, for any of them.
 bool isAnyOf(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> mnemonics);
 
-/// "keep the op in f32", and bf16 where its range helps.
+/// "keep `what` in f32", in narrower floats.
 void fixByKeeping(FindingBuilder &finding, mlir::Type type,
                   const llvm::Twine &what);
 

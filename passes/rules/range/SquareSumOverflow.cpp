@@ -7,8 +7,11 @@
 
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/OverflowSites.h"
+#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
 
 namespace mpopt {
 #define GEN_PASS_DEF_SQUARESUMOVERFLOW
@@ -46,7 +49,9 @@ void SquareSumOverflow::judge(const OverflowSite &site,
   addSite(finding, site, ranges);
   fixByWidening(finding, site, ranges,
                 "the norm or variance, from the square to the root,");
-  finding.fix("scale", /*safe=*/false,
-              "divide by the largest magnitude of the row before squaring, and "
-              "multiply the norm by it");
+  const AbstractValue &computed = ranges.preRounding(site.value);
+  double size = likelyMagnitude(computed).value_or(boundMagnitude(computed));
+  if (!site.root && std::isfinite(size))
+    fixOverflowByScaling(finding, site, ranges,
+                         -(std::ilogb(size / format.maxFinite) + 2));
 }

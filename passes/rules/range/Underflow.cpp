@@ -13,6 +13,7 @@
 #include "passes/rules/Rules.h"
 #include "passes/rules/range/FlushedShare.h"
 #include "passes/rules/range/OverflowSites.h"
+#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -126,7 +127,8 @@ void Underflow::judge(Operation *op, Value value, double least) {
   if (root != value)
     finding.follows(root);
   fixByKeeping(finding, getElementType(value), "the op and what reads it");
-  finding.fix("scale", /*safe=*/false,
-              "scale its operands up by a power of two and the result's "
-              "consumer down");
+  if (root == value)
+    fixFlushByScaling(finding, value, *ranges, [&](Value later) {
+      return shares->of(later).value_or(0) < least;
+    });
 }

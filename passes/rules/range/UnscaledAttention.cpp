@@ -44,10 +44,10 @@ void UnscaledAttention::judge(const OverflowSite &site,
   addSite(finding, site, ranges);
   if (scale) {
     finding.cause(scale, "scales them, too late");
-    finding.fix("reorder", /*safe=*/true,
+    finding.fix("reorder",
                 "scale the query by 1/sqrt(d) before the product, a power of "
                 "two of it exactly",
-                FixAction::scaleFirst(site.op(), scale));
+                {FixAction::Kind::ScaleFirst, {site.op(), scale}});
   }
   fixByWidening(finding, site, ranges, "the product and its scaling");
 }

@@ -1,11 +1,13 @@
-//===- Apply.cpp - Fixes that change values
+//===- Apply.cpp - Fixes, applied to a module
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/transforms/fixes/Fix.h"
+#include "passes/transforms/fixes/Actions.h"
+
+#include "passes/transforms/precision/Casts.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -14,12 +16,14 @@
 #include "mpopt/Transfer/TransferContext.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::mp;
+using namespace mpopt::fixes;
 
 /// Constants of more elements are not copied: masks and epsilons are smaller.
 static constexpr int64_t kMostElements = 1 << 20;
@@ -32,8 +36,8 @@ static APFloat toFormat(double number, FloatType type) {
   return value;
 }
 
-/// Rewrites each element of a float constant.
-static bool rewrite(Operation *op, function_ref<double(double)> change) {
+bool fixes::rewriteConstant(Operation *op,
+                            function_ref<double(double)> change) {
   auto constant = dyn_cast_or_null<ConstantOp>(op);
   if (!constant)
     return false;
@@ -57,7 +61,7 @@ static bool rewrite(Operation *op, function_ref<double(double)> change) {
   return true;
 }
 
-static Value makeNumber(OpBuilder &builder, Location location, Type element,
+Value fixes::makeNumber(OpBuilder &builder, Location location, Type element,
                         double number) {
   auto type = RankedTensorType::get({}, element);
   auto value =
@@ -106,50 +110,126 @@ static bool scaleFirst(Operation *product, Operation *scale) {
   return true;
 }
 
-static bool skipCast(Operation *op) {
-  auto up = dyn_cast<CastOp>(op);
-  // Views in between would have to be widened, too.
-  auto down = up ? up.getInput().getDefiningOp<CastOp>() : CastOp();
-  if (!down || down.getInput().getType() != up.getResult().getType())
-    return false;
-  // Ops of the copy stay where they are: findings are told by them.
-  up->setOperand(0, down.getInput());
-  return true;
+Value fixes::castTo(OpBuilder &builder, Value value, Type element) {
+  if (getElementType(value) == element)
+    return value;
+  return CastOp::create(builder, value.getLoc(),
+                        withElementType(value.getType(), element), value,
+                        CastOrigin::Model, /*saturate=*/false,
+                        /*round_mode=*/StringAttr())
+      .getResult();
+}
+
+bool fixes::isNamed(Operation *op, ArrayRef<StringRef> mnemonics) {
+  return op && isa_and_present<MPDialect>(op->getDialect()) &&
+         llvm::is_contained(mnemonics, op->getName().stripDialect());
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that go
+//===----------------------------------------------------------------------===//
+
+RetiredOps::~RetiredOps() {
+  for (Operation *op : ops)
+    op->destroy();
+}
+
+void RetiredOps::replace(Operation *op, Value by, bool isNew) {
+  Value old = op->getResult(0);
+  if (isNew)
+    replaced.try_emplace(by, getReplaced(old));
+  old.replaceAllUsesWith(by);
+  retire(op);
+}
+
+/// What only it read goes, too.
+void RetiredOps::retire(Operation *op) {
+  SmallVector<Value> read(op->getOperands());
+  op->dropAllReferences();
+  op->remove();
+  ops.push_back(op);
+  for (Value value : read)
+    if (Operation *maker = value.getDefiningOp();
+        maker && maker->getBlock() && isOpTriviallyDead(maker))
+      retire(maker);
+}
+
+Value RetiredOps::getReplaced(Value value) const {
+  auto found = replaced.find(value);
+  return found == replaced.end() ? value : found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// All kinds
+//===----------------------------------------------------------------------===//
+
+static bool limit(Ops ops, double most) {
+  return llvm::all_of(ops, [&](Operation *op) {
+    return rewriteConstant(op, [&](double number) {
+      return std::isnan(number) ? number : std::clamp(number, -most, most);
+    });
+  });
+}
+
+static bool raise(Ops ops, double least) {
+  return llvm::all_of(ops, [&](Operation *op) {
+    return rewriteConstant(op, [&](double number) {
+      return number != 0 && std::fabs(number) < least
+                 ? std::copysign(least, number)
+                 : number;
+    });
+  });
 }
 
 bool mpopt::applyFix(const FixAction &action,
-                     function_ref<Operation *(Operation *)> find) {
+                     function_ref<Operation *(Operation *)> find,
+                     RetiredOps &retired) {
+  using Kind = FixAction::Kind;
   SmallVector<Operation *> ops;
   for (Operation *op : action.ops)
     ops.push_back(find(op));
-  if (ops.empty() || llvm::is_contained(ops, nullptr))
+  // One that another fix took out is not in the module any more.
+  if (ops.empty() ||
+      llvm::any_of(ops, [](Operation *op) { return !op || !op->getBlock(); }))
     return false;
-  double limit = action.number;
   switch (action.kind) {
-  case FixAction::Kind::None:
-  case FixAction::Kind::Keep:
+  case Kind::None:
+  case Kind::Keep:
     return false;
-  case FixAction::Kind::LimitConstant:
-    return llvm::all_of(ops, [&](Operation *op) {
-      return rewrite(op, [&](double number) {
-        return std::isnan(number) ? number : std::clamp(number, -limit, limit);
-      });
-    });
-  case FixAction::Kind::RaiseConstant:
-    return llvm::all_of(ops, [&](Operation *op) {
-      return rewrite(op, [&](double number) {
-        return number != 0 && std::fabs(number) < limit
-                   ? std::copysign(limit, number)
-                   : number;
-      });
-    });
-  case FixAction::Kind::ClampOperand:
+  case Kind::LimitConstant:
+    return limit(ops, action.number);
+  case Kind::RaiseConstant:
+    return raise(ops, action.number);
+  case Kind::ClampOperand:
     return clamp(ops.front(), action.operands.front(), action.number,
                  action.upper);
-  case FixAction::Kind::ScaleFirst:
+  case Kind::ScaleFirst:
     return scaleFirst(ops[0], ops[1]);
-  case FixAction::Kind::SkipCast:
+  case Kind::Scale:
+    return applyScale(ops, action.operands, int(action.number),
+                      unsigned(action.upper));
+  case Kind::LogOfOperand:
+    return takeLogOfOperand(ops, action.upper == 1, retired);
+  case Kind::SigmoidOfNegative:
+    return takeSigmoidOfNegative(ops, retired);
+  case Kind::ShiftByMaximum:
+    return shiftByMaximum(ops, retired);
+  case Kind::CentreFirst:
+    return centreFirst(ops, retired);
+  case Kind::TakeOther:
+    return takeOther(ops, action.operands.front(), retired);
+  case Kind::LossOfLogits:
+    return takeLossOfLogits(ops, retired);
+  case Kind::SkipCast:
     return skipCast(ops.front());
+  case Kind::WidenExplicitly:
+    return widenExplicitly(ops.front());
+  case Kind::NarrowExplicitly:
+    return narrowExplicitly(ops.front(), action.operands.front());
+  case Kind::RemoveCast:
+    return removeCast(ops.front(), retired);
+  case Kind::CastFirst:
+    return castFirst(ops);
   }
   llvm_unreachable("unknown kind");
 }

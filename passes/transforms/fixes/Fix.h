@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A fix that a rule names can be tried: its action is applied to a copy of the
-// module, and the analysis is run again.
+// A fix that a rule names is tried before it is shown: its action is applied to
+// a copy of the module, and the analysis is run again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,18 +14,25 @@
 #define MPOPT_PASSES_TRANSFORMS_FIXES_FIX_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
+
+#include <vector>
 
 namespace mpopt {
 
 struct FixAction {
   enum class Kind {
-    /// Nobody knows how: a fix in words.
+    /// A `keep-fp32` on the finding's own ops; another fix cannot be tried, and
+    /// is none.
     None,
     /// `ops` compute in f32; of `operands`, if there are any, only these are
     /// widened.
     Keep,
+
+    // Numbers (Apply.cpp).
+
     /// No element of the constants `ops` is larger than `number` in magnitude.
     LimitConstant,
     /// No element but 0 is smaller.
@@ -35,8 +42,47 @@ struct FixAction {
     /// Operand 0 of `ops[0]`, a product, is scaled as `ops[1]` scales the
     /// result; `ops[1]` goes.
     ScaleFirst,
+
+    // A power of two through a part of the graph (Scale.cpp).
+
+    /// The result of `ops[0]` is `number` binades larger; the other ops take
+    /// that along, and those whose `operands` entry is 1 take it back.
+    Scale,
+
+    // Stable forms (StableForms.cpp).
+
+    /// The logarithms `ops[1...]` of `ops[0]`, a softmax or sigmoid or (upper =
+    /// 1) of its difference to 1, are computed from its operand.
+    LogOfOperand,
+    /// `ops[1]`, 1 - sigmoid(x), is sigmoid(-x); `ops[0]` is the sigmoid.
+    SigmoidOfNegative,
+    /// The row's maximum is taken off what `ops[0]`, an exponential, reads, and
+    /// added to the logarithm `ops[2]`, if there is one, of the sum `ops[1]`.
+    ShiftByMaximum,
+    /// `ops[0]`, mean(x^2) - mean(x)^2 with `ops[1]` its first mean, is the
+    /// mean
+    /// of (x - mean(x))^2.
+    CentreFirst,
+    /// `ops[0]` takes off what `ops[1]` added: the other operand is left.
+    TakeOther,
+    /// `ops[0]`, a loss of the probabilities that `ops[1]` makes, takes logits.
+    LossOfLogits,
+
+    // Casts (Recast.cpp).
+
     /// What reads `ops[0]`, a cast, reads what the cast in front of it casts.
-    SkipCast
+    SkipCast,
+    /// The narrow float operands of `ops[0]` are cast in front of it by the
+    /// model itself.
+    WidenExplicitly,
+    /// Its wide float operands are cast to the type of operand `operands[0]`.
+    NarrowExplicitly,
+    /// The cast `ops[0]` goes, and what reads it gets what it cast.
+    RemoveCast,
+    /// `ops[0]` computes in the type of the cast `ops.back()` behind it; the
+    /// ops
+    /// between only move elements.
+    CastFirst
   };
 
   Kind kind = Kind::None;
@@ -44,38 +90,28 @@ struct FixAction {
   llvm::SmallVector<unsigned, 1> operands;
   double number = 0, upper = 0;
 
+  FixAction() = default;
+  FixAction(Kind kind, llvm::ArrayRef<mlir::Operation *> ops,
+            llvm::ArrayRef<unsigned> operands = {})
+      : kind(kind), ops(ops), operands(operands) {}
+
+  explicit operator bool() const { return kind != Kind::None; }
+
   static FixAction keep(llvm::ArrayRef<mlir::Operation *> ops) {
-    FixAction action;
-    action.kind = Kind::Keep;
-    action.ops.assign(ops.begin(), ops.end());
-    return action;
+    return {Kind::Keep, ops};
   }
   static FixAction onConstants(Kind kind,
                                llvm::ArrayRef<mlir::Operation *> constants,
                                double number) {
-    FixAction action = keep(constants);
-    action.kind = kind;
+    FixAction action(kind, constants);
     action.number = number;
     return action;
   }
   static FixAction clamp(mlir::Operation *op, unsigned operand, double lo,
                          double hi) {
-    FixAction action = keep({op});
-    action.kind = Kind::ClampOperand;
-    action.operands = {operand};
+    FixAction action(Kind::ClampOperand, {op}, {operand});
     action.number = lo;
     action.upper = hi;
-    return action;
-  }
-  static FixAction scaleFirst(mlir::Operation *product,
-                              mlir::Operation *scale) {
-    FixAction action = keep({product, scale});
-    action.kind = Kind::ScaleFirst;
-    return action;
-  }
-  static FixAction skip(mlir::Operation *cast) {
-    FixAction action = keep({cast});
-    action.kind = Kind::SkipCast;
     return action;
   }
 };
@@ -93,11 +129,46 @@ struct KeptOp {
 llvm::LogicalResult keepInFp32(mlir::ModuleOp module,
                                llvm::ArrayRef<KeptOp> ops);
 
-/// Applies an action of another kind; `find` gives the op of the module that
-/// stands for one of the action's. False if it cannot be applied: the constant
-/// is too large to be copied, say.
+/// Ops that a fix took out of a module. They live as long as this does, since
+/// the places of findings are told by them.
+class RetiredOps {
+public:
+  RetiredOps() = default;
+  RetiredOps(const RetiredOps &) = delete;
+  RetiredOps &operator=(const RetiredOps &) = delete;
+  ~RetiredOps();
+
+  /// Takes `op`, whose one result `by` stands for now, out of the module, and
+  /// what nobody reads then. `isNew`: findings at `by` are findings at `op`.
+  void replace(mlir::Operation *op, mlir::Value by, bool isNew = true);
+  /// What `value` was put in for; itself if for nothing.
+  mlir::Value getReplaced(mlir::Value value) const;
+
+private:
+  void retire(mlir::Operation *op);
+
+  std::vector<mlir::Operation *> ops;
+  llvm::DenseMap<mlir::Value, mlir::Value> replaced;
+};
+
+/// Applies an action of a kind but `Keep`; `find` gives the op of the module
+/// that stands for one of the action's. False if it cannot be applied: the
+/// constant is too large to be copied, say.
 bool applyFix(const FixAction &action,
-              llvm::function_ref<mlir::Operation *(mlir::Operation *)> find);
+              llvm::function_ref<mlir::Operation *(mlir::Operation *)> find,
+              RetiredOps &retired);
+
+/// Plans to make the result of `op` (a constant: itself) 2^`exponent` times as
+/// large, through the ops behind it that pass a factor on, until `fits` says
+/// that a value is well within its dtype. `magnitude` is what is expected of an
+/// operand. No action if the op is none to which a factor can be given.
+FixAction planScale(mlir::Operation *op, int exponent,
+                    llvm::function_ref<bool(mlir::Value)> fits,
+                    llvm::function_ref<double(mlir::Value)> magnitude);
+
+/// Subtracting the row's maximum from what an exponential reads, where that
+/// changes nothing but its size: no action elsewhere.
+FixAction planShift(mlir::Operation *exponential);
 
 } // namespace mpopt
 

@@ -54,12 +54,10 @@ module {
   }
 }
 
-// RETURNED:      "kind": "scale",
-// RETURNED-NEXT: "safe": false,
-// RETURNED-NEXT: "tried": false,
 // RETURNED:      "kind": "keep-fp32",
 // RETURNED-NEXT: "safe": false,
-// RETURNED-NEXT: "tried": true,
+// RETURNED:      "kind": "scale",
+// RETURNED-NEXT: "safe": false,
 // NOKEEP: "ops": []
 
 //--- epsilon.mlir
@@ -76,10 +74,8 @@ module {
 // EPSILON: "rule": "MP203"
 // EPSILON: "kind": "keep-fp32",
 // EPSILON-NEXT: "safe": true,
-// EPSILON-NEXT: "tried": true,
 // EPSILON: "kind": "change-constant",
 // EPSILON-NEXT: "safe": true,
-// EPSILON-NEXT: "tried": true,
 
 //--- clamp.mlir
 module {
@@ -93,7 +89,6 @@ module {
 // CLAMP: "rule": "MP205"
 // CLAMP: "kind": "clamp",
 // CLAMP-NEXT: "safe": true,
-// CLAMP-NEXT: "tried": true,
 
 //--- attention.mlir
 module {
@@ -109,7 +104,6 @@ module {
 // ATTENTION: "rule": "MP210"
 // ATTENTION: "kind": "reorder",
 // ATTENTION-NEXT: "safe": true,
-// ATTENTION-NEXT: "tried": true,
 
 //--- cast.mlir
 module {
@@ -125,4 +119,3 @@ module {
 // CAST: "rule": "MP104"
 // CAST: "kind": "remove-cast",
 // CAST-NEXT: "safe": true,
-// CAST-NEXT: "tried": true,

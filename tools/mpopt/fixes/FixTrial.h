@@ -15,29 +15,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_TOOLS_MPOPT_FIXTRIAL_H
-#define MPOPT_TOOLS_MPOPT_FIXTRIAL_H
+#ifndef MPOPT_TOOLS_MPOPT_FIXES_FIXTRIAL_H
+#define MPOPT_TOOLS_MPOPT_FIXES_FIXTRIAL_H
 
-#include "passes/rules/RuleSupport.h"
+#include "Trial.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/Error.h"
 
 namespace mpopt {
 
 /// Ops to keep in FP32, and the findings (by index) that each is kept for.
 using KeepPlan = llvm::MapVector<mlir::Operation *, llvm::SetVector<size_t>>;
 
-/// Runs all rules on a module whose precision was applied.
-using RunRules =
-    llvm::function_ref<llvm::Expected<std::vector<FindingList::Entry>>(
-        mlir::ModuleOp)>;
-
 /// Tries the fixes of the findings of `least` certainty or more, found on
-/// `module`, which stays as it is, by all rules or (not `complete`) some: sets
-/// `tried` and `safe` of each fix and puts the safe ones first. The plan has
-/// what the warnings and errors ask for and does away with them.
+/// `module`, which stays as it is, by all rules or (not `complete`) some:
+/// leaves those that could be tried, with `safe` set and the safe ones first.
+/// The plan has what the warnings and errors ask for and does away with them.
 llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
                                   std::vector<FindingList::Entry> &entries,
                                   Certainty least, bool complete,
@@ -45,4 +38,4 @@ llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
 
 } // namespace mpopt
 
-#endif // MPOPT_TOOLS_MPOPT_FIXTRIAL_H
+#endif // MPOPT_TOOLS_MPOPT_FIXES_FIXTRIAL_H
