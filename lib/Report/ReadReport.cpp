@@ -95,7 +95,6 @@ static void readFinding(JsonReader json, Finding &finding) {
     Fix fix;
     inner.text("kind", fix.kind);
     inner.flag("safe", fix.safe);
-    inner.flag("tried", fix.tried);
     inner.text("text", fix.text);
     finding.fixes.push_back(std::move(fix));
   });
