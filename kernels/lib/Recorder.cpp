@@ -306,14 +306,15 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
 }
 
 int mpopt_recorder_close(mpopt_recorder *recorder) {
-  bool last;
   {
     std::lock_guard<std::mutex> lock(registry().mutex);
     if (!recorder->users)
       return EINVAL;
-    last = --recorder->users == 0;
+    --recorder->users;
   }
-  return last ? flush(*recorder, true) : 0;
+  // Even if others hold it: a session that is still there need not run again,
+  // and the next write takes the mark back.
+  return flush(*recorder, true);
 }
 
 size_t mpopt_recorder_all(mpopt_recorder **recorders, size_t room) {

@@ -151,7 +151,8 @@ class Recorder:
         return status.path.decode()
 
     def close(self) -> None:
-        """Ends the file, once all that opened the recorder have."""
+        """Flushes, and marks the file as ended in order, until a session that is still
+        there runs again."""
         if self._handle:
             self._last_path = self.path
             library().mpopt_recorder_close(self._handle)

@@ -93,7 +93,8 @@ int mpopt_recorder_flush(mpopt_recorder *recorder);
 /// The same if the last one is MPOPT_FLUSH_MS ago and none is under way.
 void mpopt_recorder_flush_if_due(mpopt_recorder *recorder);
 
-/// Gives one mpopt_recorder_open back; the last one flushes and ends the file.
+/// Gives one mpopt_recorder_open back and flushes. The file then counts as ended
+/// in order, until somebody who still holds the recorder records more.
 int mpopt_recorder_close(mpopt_recorder *recorder);
 
 void mpopt_recorder_get_status(mpopt_recorder *recorder,
