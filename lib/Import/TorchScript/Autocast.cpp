@@ -93,7 +93,8 @@ void GraphImporter::markParts(const Node &node, Value self, Operation *first) {
     }
   // In-place forms and quantised ops are registered with no autocast list.
   bool isUnlisted = self || isQuantized;
-  if (parts == named && !isUnlisted)
+  // One op that has no such name is judged by its own.
+  if (!isUnlisted && (parts < 2 || parts == named))
     return;
   for (Operation *op = first; op; op = op->getNextNode()) {
     if (!asPart(op))

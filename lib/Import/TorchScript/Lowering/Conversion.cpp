@@ -34,6 +34,28 @@ static LogicalResult convert(NodeContext &context, Type element,
   return success();
 }
 
+static Value makeCast(NodeContext &context, Value value, Type element) {
+  return context
+      .makeTyped<mp::CastOp>({getTensorType(getShape(value), element)}, value,
+                             mp::CastOrigin::Model, /*saturate=*/false,
+                             /*round_mode=*/StringAttr())
+      .getResult();
+}
+
+/// `x.float()` of what is f32 already is x itself, and yet says what the module
+/// wants where autocast, or half weights, give x another dtype.
+static LogicalResult keepFloat(NodeContext &context, Type element) {
+  auto derive = [element](NodeContext &context, Value base) {
+    return makeCast(context, base, element);
+  };
+  auto writeBack = [element](NodeContext &context, Value, Value updated) {
+    return getElementType(updated) == element
+               ? updated
+               : makeCast(context, updated, element);
+  };
+  return giveView(context, "self", {derive, writeBack});
+}
+
 /// `to`, by dtype, by another tensor or by device alone.
 static LogicalResult lowerTo(NodeContext &context) {
   Type element;
@@ -41,6 +63,10 @@ static LogicalResult lowerTo(NodeContext &context) {
     element = context.findElementType();
     if (!element)
       return context.unsupported();
+    Value input = context.tensor("self");
+    if (input && isa<FloatType>(element) && getElementType(input) == element &&
+        !input.getDefiningOp<mp::ConstantOp>() && !context.getBool("copy"))
+      return keepFloat(context, element);
   } else if (context.has("other")) {
     Value other = context.tensor("other");
     if (!other)

@@ -193,9 +193,12 @@ Node GraphReader::readNode(const jit::Node &node) {
       result.inputs.push_back(idOf(input));
     readAttributes(node, result);
   }
+  // `repr_str` has the address of the compilation unit behind the name.
   if (node.kind() == c10::prim::CreateObject)
-    result.attributes["class"] = {
-        Constant::Kind::String, 0, 0, 0, node.output()->type()->repr_str(), {}};
+    if (auto type = node.output()->type()->cast<c10::ClassType>();
+        type && type->name())
+      result.attributes["class"] = {Constant::Kind::String,        0, 0, 0,
+                                    type->name()->qualifiedName(), {}};
   for (const jit::Value *output : node.outputs())
     result.outputs.push_back(idOf(output));
   for (const jit::Block *block : node.blocks())
