@@ -41,6 +41,8 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
     json.attribute("shape", nullptr);
   writeInterval(json, "bound", tensor.bound);
   json.attribute("as_filed", tensor.asFiled);
+  if (!tensor.narrowest.empty())
+    json.attribute("narrowest", tensor.narrowest);
   if (tensor.isConstant)
     json.attribute("constant", true);
   if (tensor.copies)

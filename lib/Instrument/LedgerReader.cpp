@@ -30,6 +30,7 @@ static void readTensor(JsonReader json, TensorFacts &tensor) {
   tensor.bound = bound.value_or(Interval::whole());
   json.interval("likely", tensor.likely);
   json.flag("as_filed", tensor.asFiled);
+  json.text("narrowest", tensor.narrowest);
   json.flag("constant", tensor.isConstant);
   json.flag("copies", tensor.copies);
   json.flag("nan", tensor.nan);

@@ -36,12 +36,14 @@ public:
 private:
   using Indices = llvm::SmallVector<unsigned, 4>;
 
-  void add(Value value, Operation *op, Indices operands, bool operandsFiled);
+  /// What the values that one depends on have in common.
+  struct Upstream {
+    bool filed = true;
+    const FloatFormat *narrowest = nullptr;
+  };
+  void add(Value value, Operation *op, Indices operands, Upstream upstream);
+  void join(Upstream &upstream, ValueRange values) const;
   Indices gather(ValueRange values) const;
-  bool areFiled(ValueRange values) const {
-    return llvm::all_of(values,
-                        [&](Value value) { return filed.contains(value); });
-  }
 
   const RangeAnalysis &ranges;
   const llvm::StringMap<std::string> &fileDtypes;
@@ -50,6 +52,8 @@ private:
   llvm::DenseMap<Value, Indices> sources;
   /// Values that are judged in the file's dtypes, with all they depend on.
   llvm::DenseSet<Value> filed;
+  /// Of the fewest digits, upstream of each value and its own; null: no float.
+  llvm::DenseMap<Value, const FloatFormat *> narrowest;
 };
 } // namespace
 
@@ -61,6 +65,21 @@ Collector::Indices Collector::gather(ValueRange values) const {
         if (!llvm::is_contained(found, index))
           found.push_back(index);
   return found;
+}
+
+static const FloatFormat *getNarrower(const FloatFormat *a,
+                                      const FloatFormat *b) {
+  if (!a || !b)
+    return a ? a : b;
+  return b->digits < a->digits ? b : a;
+}
+
+void Collector::join(Upstream &upstream, ValueRange values) const {
+  for (Value value : values) {
+    upstream.filed &= filed.contains(value);
+    upstream.narrowest =
+        getNarrower(upstream.narrowest, narrowest.lookup(value));
+  }
 }
 
 // Ops whose results are elements of their operands: none makes an infinity.
@@ -105,16 +124,20 @@ static bool copiesElements(Operation *op) {
 }
 
 void Collector::add(Value value, Operation *op, Indices operands,
-                    bool operandsFiled) {
+                    Upstream upstream) {
   std::string name = getTensorPath(value);
   // Every value has its dtype from the file, or an op that a precision put in.
-  bool asFiled = operandsFiled;
+  bool asFiled = upstream.filed;
   if (auto cast = dyn_cast_or_null<mp::CastOp>(op))
     asFiled &= cast.getOrigin() == mp::CastOrigin::Model;
   if (auto known = fileDtypes.find(name); known != fileDtypes.end())
     asFiled &= known->second == getDtypeName(getElementType(value));
   if (asFiled)
     filed.insert(value);
+  const FloatFormat *least = upstream.narrowest;
+  if (isa<TensorType>(value.getType()))
+    least = getNarrower(least, getFloatFormat(getElementType(value)));
+  narrowest[value] = least;
   if (!isa<TensorType>(value.getType()) || name.empty() ||
       !names.insert(name).second) {
     sources[value] = std::move(operands);
@@ -137,6 +160,7 @@ void Collector::add(Value value, Operation *op, Indices operands,
   facts.isMoved = op && isViewLike(op);
   facts.copies = op && copiesElements(op);
   facts.asFiled = asFiled;
+  facts.narrowest = least ? least->name.str() : "";
 
   // Bounds as computed, flags as stored: as in --dump-ranges.
   const AbstractValue &computed = ranges.preRounding(value);
@@ -161,9 +185,11 @@ void Collector::addArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   bool isInput = isa_and_nonnull<FunctionOpInterface>(parent);
   // What a body gets comes from any operand of its op, or from its own results.
+  Upstream upstream;
+  if (!isInput)
+    join(upstream, parent->getOperands());
   add(argument, isInput ? nullptr : parent,
-      isInput ? Indices() : gather(parent->getOperands()),
-      isInput || areFiled(parent->getOperands()));
+      isInput ? Indices() : gather(parent->getOperands()), upstream);
   if (isInput && !tensors.empty() &&
       sources[argument] == Indices{unsigned(tensors.size() - 1)})
     tensors.back().isInput = true;
@@ -171,18 +197,19 @@ void Collector::addArgument(BlockArgument argument) {
 
 void Collector::addResults(Operation *op) {
   Indices operands = gather(op->getOperands());
-  bool operandsFiled = areFiled(op->getOperands());
+  Upstream upstream;
+  join(upstream, op->getOperands());
   // A result of control flow is what its bodies end with.
   for (Region &region : op->getRegions())
     for (Block &block : region) {
       ValueRange yielded = block.getTerminator()->getOperands();
-      operandsFiled &= areFiled(yielded);
+      join(upstream, yielded);
       for (unsigned index : gather(yielded))
         if (!llvm::is_contained(operands, index))
           operands.push_back(index);
     }
   for (Value result : op->getResults())
-    add(result, op, operands, operandsFiled);
+    add(result, op, operands, upstream);
 }
 
 llvm::StringMap<std::string> mpopt::collectDtypes(ModuleOp module) {

@@ -44,6 +44,9 @@ struct TensorFacts {
   /// It and all it depends on are judged in the dtypes of the file: what a run
   /// of the file computes is what was judged.
   bool asFiled = false;
+  /// The float dtype of the fewest digits among it and all it depends on; empty
+  /// if there is none.
+  std::string narrowest;
 
   /// Every finite value, before it is rounded to the dtype.
   Interval bound;

@@ -42,6 +42,7 @@ struct Case {
       probe.tensor.dtype = dtype;
       probe.tensor.fileDtype = "f32";
       probe.tensor.asFiled = dtype == "f32";
+      probe.tensor.narrowest = dtype;
       probe.tensor.bound = {-100, 100};
       probe.tensor.nan = probe.tensor.posInf = probe.tensor.negInf = false;
       ledger.plan.probes.push_back(std::move(probe));
@@ -114,6 +115,16 @@ TEST(Exceeded, FlagsAndSmallestMagnitude) {
   test.tensor(1).minNonZero = 0.5;
   test.runs.probes[1] = seeF32({0, 0.1f});
   EXPECT_THAT(listKinds(test.confirm()), ElementsAre("min_nonzero"));
+}
+
+TEST(Exceeded, WhatIsBehindFP16MayHaveLeftOutItsRounding) {
+  Case test(2);
+  test.tensor(1).narrowest = "f16";
+  test.tensor(1).minNonZero = 0.5;
+  test.runs.probes[1] = seeF32({100.5f, 1e-9f});
+  EXPECT_TRUE(test.confirm().exceeded.empty());
+  test.runs.probes[1] = seeF32({101});
+  EXPECT_THAT(listKinds(test.confirm()), ElementsAre("bound"));
 }
 
 TEST(Exceeded, WhatIsCertainHasToHappen) {
