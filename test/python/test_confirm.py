@@ -197,9 +197,9 @@ def test_the_first_bad_op_of_a_deep_network_is_named(probes, tmp_path):
     predicted = [finding for finding in report["findings"] if finding["rule"] == "MP205"]
     assert [finding["status"] for finding in predicted] == ["confirmed"]
     assert predicted[0]["observed"]["tensor"] == "shifted"
-    origins = [finding for finding in report["findings"]
-               if finding["rule"] == "MP501" and not finding.get("root")]
-    assert [finding["tensor"] for finding in origins] == ["root"]
+    seen = [finding for finding in report["findings"] if finding["rule"] == "MP501"]
+    assert seen and "root" not in {finding["tensor"] for finding in seen}
+    assert {finding["root"] for finding in seen} == {predicted[0]["fingerprint"]}
     assert report["exceeded"] == []
 
 
@@ -328,3 +328,52 @@ def test_a_bound_that_breaks_is_loud(tmp_path):
     probed.ledger = wrong
     report = probed.confirm(probed.run(feed), status=1, options=["--select", "MP1"])
     assert [(entry["tensor"], entry["kind"]) for entry in report["exceeded"]] == [("h2", "bound")]
+
+
+KILLED = """
+import os, signal, sys, numpy, mpopt
+session = mpopt.probe_session(sys.argv[1], record=sys.argv[2])
+x = numpy.ones((1, 8), numpy.float32)
+for shift in (2, 2, -5):
+    session.run(None, {"x": x, "shift": numpy.array([shift], numpy.float32)})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_run_that_was_killed_tells_what_it_saw(tmp_path):
+    """NaN is written at once, whatever happens next."""
+    probed = Probed(make_deep(), tmp_path, "--precision", "as-is")
+    record = tmp_path / "killed.mprec"
+    done = subprocess.run([sys.executable, "-c", KILLED, probed.file, record],
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                          capture_output=True, timeout=120)
+    assert done.returncode < 0
+    done = subprocess.run([MPOPT, "--confirm", record, "--ledger", probed.ledger, "--format",
+                           "json"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "the run did not end in order" in done.stderr
+    assert json.loads(done.stdout)["first_bad"]["tensor"] == "root"
+
+
+def test_empty_tensors_exercise_nothing(tmp_path):
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    empty (float[n] x) => (float[n] y) { y = Exp (x) }
+    """
+    probed = Probed(parser.parse_model(text), tmp_path, "--precision", "fp16",
+                    "--input", "x=-20:20")
+    report = probed.confirm(probed.run({"x": numpy.zeros(0, numpy.float32)}), status=0)
+    found = [finding for finding in report["findings"] if finding["rule"] == "MP207"]
+    assert [finding["status"] for finding in found] == ["not-exercised"]
+    assert found[0]["status_why"] == "it was empty whenever it ran"
+    assert found[0]["observed"]["count"] == 0 and found[0]["observed"]["min"] is None
+
+
+def test_the_python_package_reads_it(tmp_path):
+    probed = Probed(make_deep(), tmp_path, "--precision", "as-is")
+    x = numpy.ones((1, 8), numpy.float32)
+    record = probed.run({"x": x, "shift": numpy.array([-5], numpy.float32)})
+    verdict = mpopt.confirm(record, probed.ledger)
+    assert verdict.first_bad["op"]["name"] == "/norm/Sqrt"
+    assert [finding.rule for finding in verdict.by_status("confirmed")][:1] == ["MP205"]
+    assert verdict.by_status("confirmed")[0].observed.count > 0

@@ -200,9 +200,11 @@ llvm::Expected<PipelineResult> mpopt::runPipeline(const Options &options,
       return fail();
     return found;
   };
-  llvm::Expected<KeepPlan> plan =
-      tryFixes(module, entries, options.minCertainty,
-               options.rules.size() == getRules().size(), rules);
+  // A run may confirm what is only possible: its fixes have to be known, too.
+  Certainty least = options.action == Action::Instrument ? Certainty::Possible
+                                                         : options.minCertainty;
+  llvm::Expected<KeepPlan> plan = tryFixes(
+      module, entries, least, options.rules.size() == getRules().size(), rules);
   if (!plan)
     return plan.takeError();
   result.keep = describePlan(module, *plan, entries);

@@ -19,6 +19,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -207,11 +208,22 @@ void ConfirmText::writePlace(size_t index) {
 
 void ConfirmText::writeConfirmed() {
   // As the report lists them: worst first, then by rule.
+  // What follows from a finding that is shown is counted there.
   std::vector<size_t> order;
+  const std::vector<Finding> &findings = ledger.report.findings;
+  llvm::StringMap<unsigned> consequences;
   for (size_t index = 0; index < confirmation.statuses.size(); ++index)
     if (confirmation.statuses[index].status == Status::Confirmed)
+      consequences[findings[index].fingerprint] = 0;
+  for (size_t index = 0; index < confirmation.statuses.size(); ++index) {
+    if (confirmation.statuses[index].status != Status::Confirmed)
+      continue;
+    auto root = consequences.find(findings[index].root);
+    if (findings[index].root.empty() || root == consequences.end())
       order.push_back(index);
-  const std::vector<Finding> &findings = ledger.report.findings;
+    else
+      ++root->second;
+  }
   auto key = [&](size_t index) {
     return std::pair(-int(findings[index].severity),
                      StringRef(findings[index].rule));
@@ -233,8 +245,13 @@ void ConfirmText::writeConfirmed() {
       os << "  x " << end - at;
     os << '\n';
     size_t shown = first.severity == Severity::Note ? size_t(1) : kMaxPlaces;
-    for (size_t place = at; place < std::min(end, at + shown); ++place)
+    for (size_t place = at; place < std::min(end, at + shown); ++place) {
       writePlace(order[place]);
+      unsigned more = consequences.lookup(findings[order[place]].fingerprint);
+      if (more)
+        os << "      " << plural(more, "other confirmed finding")
+           << (more == 1 ? " follows" : " follow") << " from it\n";
+    }
     if (end - at > shown) {
       style.dim("  --> ");
       os << "and " << end - at - shown << " more (--format json lists all)\n";

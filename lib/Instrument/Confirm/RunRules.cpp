@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 
@@ -91,6 +92,8 @@ private:
   const ConfirmOptions &options;
   Confirmation &confirmation;
   llvm::DenseMap<int64_t, std::vector<Known>> known; ///< by probe
+  /// By tensor: a confirmed finding that makes NaN and Inf of finite operands.
+  llvm::StringMap<const Finding *> explained;
   /// What was handed on follows from where it began.
   llvm::DenseMap<int64_t, std::string> roots;
   std::vector<Finding> found;
@@ -103,9 +106,14 @@ RunRules::RunRules(Ledger &ledger, const RunRecords &runs,
     : ledger(ledger), runs(runs), options(options), confirmation(confirmation) {
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses))
-    if (status.status == Status::Confirmed && status.probe && status.watch)
+    if (status.status == Status::Confirmed && status.probe && status.watch) {
       known[*status.probe].push_back(
           {&finding, finding.watches[*status.watch].test});
+      // A divisor of 0, an argument outside the domain: what the op makes of
+      // it.
+      if (finding.rule == "MP205" || finding.rule == "MP206")
+        explained.try_emplace(finding.tensor, &finding);
+    }
 }
 
 double RunRules::threshold(StringRef key) const {
@@ -186,6 +194,8 @@ void RunRules::judgeNonFinite(const Probe &probe, const FloatFormat &judged) {
     for (int64_t from : probe.from)
       if (auto it = roots.find(from); it != roots.end() && !bad.begins)
         root = it->second;
+    if (!same && bad.begins)
+      same = explained.lookup(probe.tensor.name);
     if (same) {
       roots[probe.id] = same->fingerprint;
       return;
