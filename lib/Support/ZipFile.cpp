@@ -100,13 +100,17 @@ Expected<std::vector<ZipMember>> mpopt::readZipDirectory(StringRef zip) {
         !widen(zip.substr(at + 46 + name, extra), size, packed, local) ||
         !isAt(zip, local, StringRef("PK\3\4", 4)) || !has(zip, local, 30))
       return fail("has a damaged zip directory");
+    uint64_t length = 46 + name + extra + read16le(entry + 32);
+    if (!has(zip, at, length))
+      return fail("has a damaged zip directory");
+    StringRef entryBytes = zip.substr(at, length);
     const char *header = zip.data() + local;
     uint64_t data = local + 30 + read16le(header + 26) + read16le(header + 28);
     if (!has(zip, data, packed))
       return fail("is truncated");
     members.push_back({std::string(entry + 46, name), read16le(entry + 10),
-                       size, data, zip.substr(data, packed)});
-    at += 46 + name + extra + read16le(entry + 32);
+                       size, data, zip.substr(data, packed), entryBytes});
+    at += entryBytes.size();
   }
   return members;
 }

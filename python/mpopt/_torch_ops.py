@@ -1,19 +1,39 @@
-"""The probe op of PyTorch: `torch.ops.mpopt.probe`."""
+"""The probe ops of PyTorch: `torch.ops.mpopt.probe`.
+
+LibTorch has no stable C++ interface, so the library only works with the version of
+PyTorch that it was built for."""
 
 from mpopt import _files
 
 
-def load() -> None:
-    """Loads the op library into PyTorch, once. Fails if there is none, or if it was
-    built for another version: LibTorch has no stable C++ interface."""
+def load() -> bool:
+    """Loads the op library into PyTorch, once; false if this mpopt has none. Fails if it
+    was built for another version."""
     import torch
 
     library = _files.find("lib", "libmpopt_torch.so")
     if library is None:
-        return
-    built = _files.find("lib", "libmpopt_torch.version")
-    wanted = built.read_text().strip() if built else ""
-    if wanted and torch.__version__.split("+")[0] != wanted.split("+")[0]:
+        return False
+    # Before the library is: one for another version may not even load.
+    built = library.with_suffix(".version")
+    wanted = built.read_text().strip() if built.exists() else ""
+    if wanted and _release(torch.__version__) != _release(wanted):
         raise RuntimeError(f"the op library was built for PyTorch {wanted}, and this is "
                            f"{torch.__version__}")
     torch.ops.load_library(str(library))
+    return True
+
+
+def _release(version: str) -> str:
+    """Builds for different devices (2.13.0+cpu) have the same interface."""
+    return version.split("+")[0]
+
+
+def record_gradients(enabled: bool = True) -> None:
+    """Whether probes record the gradients that flow back to their tensors, too. At first
+    they do if the variable MPOPT_PROBE_GRADIENTS is set."""
+    import torch
+
+    if not load():
+        raise RuntimeError("this mpopt was built without the op library for PyTorch")
+    torch.ops.mpopt.record_gradients(enabled)

@@ -8,6 +8,10 @@
 #ifndef MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H
 #define MPOPT_TOOLS_MPOPT_IMPORT_TORCHSCRIPT_IMPORT_H
 
+#include "mpopt/Import/ErrorSink.h"
+#include "mpopt/Import/TorchScript/Archive.h"
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +25,20 @@ struct Request {
   std::string output = "-";
   /// Text instead of bytecode.
   bool text = false;
+  /// With the places of all tensors.
+  bool places = false;
 };
 
 /// Writes the archive's IR to `output`; 0, or 2 after errors were printed.
 int importArchive(const Request &request);
+
+/// Writes the records of the archive that probes change, by the plan in a file,
+/// to `output`; 0, or 2 after errors were printed.
+int instrumentArchive(const Request &request, llvm::StringRef plan);
+
+/// What LibTorch may be told about the archive; nothing after an error.
+std::optional<ArchiveFacts> inspectFile(llvm::StringRef archive,
+                                        ErrorSink &sink);
 
 /// Answers requests from standard input, one JSON object a line with the keys
 /// of `Request` and `log`, the file that gets standard error. LibTorch is

@@ -34,11 +34,30 @@ static cl::opt<std::string> method("method", cl::init("forward"),
 static cl::list<std::string> inputShapes("input-shape",
                                          cl::desc("NAME=1x3x224x224[:f16]"));
 static cl::opt<std::string> output("o", cl::init("-"), cl::desc("the result"));
+static cl::opt<bool> places("places", cl::desc("say where tensors are"));
+static cl::opt<std::string> plan("instrument", cl::value_desc("PLAN"),
+                                 cl::desc("write records with probes"));
 static cl::opt<bool> text("text", cl::desc("print text instead of bytecode"));
 static cl::opt<unsigned>
     serveSeconds("serve", cl::value_desc("seconds"), cl::init(0),
                  cl::desc("answer requests from standard input, each for so "
                           "many seconds at most"));
+
+std::optional<torchscript::ArchiveFacts>
+torchscript::inspectFile(llvm::StringRef archive, ErrorSink &sink) {
+  auto buffer = llvm::MemoryBuffer::getFile(archive, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    sink.error(ImportCode::Unreadable, "", buffer.getError().message());
+    return std::nullopt;
+  }
+  auto facts = inspectArchive((*buffer)->getBuffer());
+  if (facts)
+    return std::move(*facts);
+  sink.error(ImportCode::UnsafeArchive, "",
+             "the archive " + llvm::toString(facts.takeError()));
+  return std::nullopt;
+}
 
 static void import(const torchscript::Request &request,
                    mlir::MLIRContext &context, ImportResult &result) {
@@ -51,14 +70,11 @@ static void import(const torchscript::Request &request,
                         llvm::toString(shape.takeError()));
     options.inputShapes.push_back(std::move(*shape));
   }
-  auto buffer = llvm::MemoryBuffer::getFile(request.archive, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return sink.error(ImportCode::Unreadable, "", buffer.getError().message());
-  auto facts = torchscript::inspectArchive((*buffer)->getBuffer());
+  options.wantPlaces = request.places;
+  std::optional<torchscript::ArchiveFacts> facts =
+      torchscript::inspectFile(request.archive, sink);
   if (!facts)
-    return sink.error(ImportCode::UnsafeArchive, "",
-                      "the archive " + llvm::toString(facts.takeError()));
+    return;
   torchscript::Graph graph;
   std::string error;
   if (!torchscript::readArchive(request.archive, request.method, facts->weights,
@@ -101,12 +117,11 @@ int main(int argc, char **argv) {
     llvm::errs() << "no ARCHIVE\n";
     return 2;
   }
-  int status =
-      torchscript::importArchive({archive,
-                                  method,
-                                  {inputShapes.begin(), inputShapes.end()},
-                                  output,
-                                  text});
+  torchscript::Request request{
+      archive, method, {inputShapes.begin(), inputShapes.end()},
+      output,  text,   places};
+  int status = plan.empty() ? torchscript::importArchive(request)
+                            : torchscript::instrumentArchive(request, plan);
   // LibTorch's own clean-up at exit takes 0.1 s and has nothing to save.
   llvm::errs().flush();
   std::_Exit(status);

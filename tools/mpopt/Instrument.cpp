@@ -14,6 +14,7 @@
 #include "mpopt/Instrument/Ledger.h"
 #include "mpopt/Instrument/Onnx.h"
 #include "mpopt/Instrument/Tensors.h"
+#include "mpopt/Instrument/TorchScript.h"
 #include "mpopt/Support/InputFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -66,15 +67,50 @@ static void sumUp(const Options &options, const ProbePlan &plan,
                  << "': " << tensor.why << '\n';
 }
 
-int mpopt::instrument(const Options &options) {
+/// Plans the probes and writes the ledger and the model.
+template <typename Instrumenter>
+static int writeProbed(const Options &options, Instrumenter &instrumenter,
+                       llvm::ArrayRef<TensorFacts> tensors, Ledger ledger) {
+  StringRef path = options.models.front();
+  llvm::Expected<ProbePlan> plan =
+      makePlan(tensors, ledger.report.findings, options.probes,
+               [&](StringRef tensor) { return instrumenter.whyNot(tensor); });
+  if (!plan)
+    return fail("--probe: " + llvm::toString(plan.takeError()));
+
+  ledger.plan = std::move(*plan);
+  std::string text = writeLedger(ledger, MPOPT_VERSION);
+  if (Error error = instrumenter.prepare(ledger.plan.probes, sha256(text)))
+    return fail(path, std::move(error));
+
+  // The ledger first: a model whose ledger could not be written is of no use.
+  std::string ledgerFile = options.output + ".probes.json";
+  if (Error error =
+          writeOutput(ledgerFile, [&](llvm::raw_ostream &os) { os << text; }))
+    return fail(llvm::toString(std::move(error)));
+  if (Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
+        instrumenter.write(os);
+      })) {
+    (void)llvm::sys::fs::remove(ledgerFile);
+    return fail(llvm::toString(std::move(error)));
+  }
+  sumUp(options, ledger.plan, ledgerFile);
+  return kClean;
+}
+
+int mpopt::instrument(const Options &given) {
+  Options options = given;
+  options.import.wantPlaces = true;
   StringRef path = options.models.front();
   std::vector<TensorFacts> tensors;
   llvm::StringMap<std::string> fileDtypes;
+  torchscript::Places places;
   JudgeHooks hooks;
   ModelFormat format = ModelFormat::Unknown;
   auto imported = [&](const ImportResult &result) {
     format = result.format;
     fileDtypes = collectDtypes(*result.module);
+    places = result.places;
   };
   auto judged = [&](const ImportResult &result, const RangeAnalysis &ranges) {
     tensors = collectTensors(*result.module, ranges, fileDtypes);
@@ -88,15 +124,33 @@ int mpopt::instrument(const Options &options) {
   if (!report)
     return kFault;
   printWarnings(*report);
-  if (format != ModelFormat::Onnx)
-    return fail(path + ": --instrument takes binary ONNX files, and this is " +
+  bool isTorch = format == ModelFormat::TorchScript;
+  if (format != ModelFormat::Onnx && !isTorch)
+    return fail(path +
+                ": --instrument takes binary ONNX files and TorchScript "
+                "archives, and this is " +
                 (report->format == "onnx" ? "ONNX as text" : report->format));
+  if (isTorch && options.probeWith == ProbeWith::Outputs)
+    return fail(path + ": --probe-with outputs is for ONNX, and this is "
+                       "TorchScript");
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);
   if (!file)
     return fail(path, file.takeError());
   StringRef model = (*file)->getBuffer();
+  Ledger ledger{sha256(model),
+                options.probeWith == ProbeWith::Op ? "op" : "outputs",
+                {},
+                std::move(*report),
+                std::move(keep)};
+  if (isTorch) {
+    auto instrumenter = TorchInstrumenter::open(
+        model, path, options.import.method, std::move(places));
+    if (!instrumenter)
+      return fail(path, instrumenter.takeError());
+    return writeProbed(options, *instrumenter, tensors, std::move(ledger));
+  }
   llvm::Expected<OnnxInstrumenter> instrumenter =
       OnnxInstrumenter::open(model, options.probeWith);
   if (!instrumenter)
@@ -104,33 +158,7 @@ int mpopt::instrument(const Options &options) {
   if (instrumenter->hasExternalData())
     if (Error error = checkFolder(path, options.output))
       return fail(path, std::move(error));
-
-  llvm::Expected<ProbePlan> plan =
-      makePlan(tensors, report->findings, options.probes,
-               [&](StringRef tensor) { return instrumenter->whyNot(tensor); });
-  if (!plan)
-    return fail("--probe: " + llvm::toString(plan.takeError()));
-
-  Ledger ledger{sha256(model),
-                options.probeWith == ProbeWith::Op ? "op" : "outputs",
-                std::move(*plan), std::move(*report), std::move(keep)};
-  std::string text = writeLedger(ledger, MPOPT_VERSION);
-  if (Error error = instrumenter->prepare(ledger.plan.probes, sha256(text)))
-    return fail(path, std::move(error));
-
-  // The ledger first: a model whose ledger could not be written is of no use.
-  std::string ledgerFile = options.output + ".probes.json";
-  if (Error error =
-          writeOutput(ledgerFile, [&](llvm::raw_ostream &os) { os << text; }))
-    return fail(llvm::toString(std::move(error)));
-  if (Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
-        instrumenter->write(os);
-      })) {
-    (void)llvm::sys::fs::remove(ledgerFile);
-    return fail(llvm::toString(std::move(error)));
-  }
-  sumUp(options, ledger.plan, ledgerFile);
-  return kClean;
+  return writeProbed(options, *instrumenter, tensors, std::move(ledger));
 }
 
 int mpopt::strip(const Options &options) {
@@ -141,7 +169,9 @@ int mpopt::strip(const Options &options) {
     return fail("cannot read '" + path +
                 "': " + llvm::toString(file.takeError()));
   StringRef model = (*file)->getBuffer();
-  llvm::Expected<Undo> undo = findOnnxProbes(model);
+  llvm::Expected<Undo> undo = detectFormat(model) == ModelFormat::TorchScript
+                                  ? findTorchProbes(model)
+                                  : findOnnxProbes(model);
   if (!undo)
     return fail(path, undo.takeError());
   Error error = revert(model, *undo, [&](StringRef original) {

@@ -14,6 +14,7 @@
 
 #include "mpopt/Import/Format.h"
 #include "mpopt/Import/InputShape.h"
+#include "mpopt/Import/TorchScript/Place.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -41,7 +42,8 @@ struct ImportError {
 struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< symbolic dim -> size
   std::vector<InputShape> inputShapes;
-  std::string method; ///< of a TorchScript module; empty: `forward`
+  std::string method;      ///< of a TorchScript module; empty: `forward`
+  bool wantPlaces = false; ///< fill in ImportResult::places
 };
 
 /// Nodes of the model by whether their meaning is known. Nodes made by
@@ -68,6 +70,8 @@ struct ImportResult {
   /// should hold. Their constants refer to the file all the same: a reader gets
   /// an error from WeightStore, to be taken as "values unknown".
   std::map<std::string, unsigned> missingWeights;
+  /// Of the tensors of a TorchScript module.
+  torchscript::Places places;
 };
 
 /// Reads the file `path` (`-`: standard input) in whatever format its content

@@ -28,6 +28,7 @@ struct ZipMember {
   uint64_t size;         ///< unpacked, as the directory claims
   uint64_t offset;       ///< of its bytes in the archive
   llvm::StringRef bytes; ///< packed
+  llvm::StringRef entry; ///< in the central directory, whole
 
   bool isStored() const { return method == 0 && size == bytes.size(); }
 };

@@ -154,13 +154,18 @@ Expected<ArchiveFacts> mpopt::torchscript::inspectArchive(StringRef bytes) {
                     ")");
     } else if (member.isStored() && isTensorRecord(name) && member.size) {
       facts.weights.push_back({member.offset, member.offset + member.size});
+      if (name.rsplit('/').first.ends_with("data"))
+        facts.attributes.push_back(facts.weights.back());
     }
   }
   llvm::sort(facts.weights);
+  llvm::sort(facts.attributes);
   for (size_t index = 1; index < facts.weights.size(); ++index)
     if (facts.weights[index].first < facts.weights[index - 1].second)
       return fail("has members that overlap");
-  if (setsState)
+  if (setsState) {
     facts.weights.clear();
+    facts.attributes.clear();
+  }
   return facts;
 }

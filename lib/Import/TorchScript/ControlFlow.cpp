@@ -260,7 +260,7 @@ void GraphImporter::importIf(const Node &node) {
                           next));
       const Item &joined = items[node.outputs[index]];
       if (joined.isTensor())
-        nameResult(joined.variable->value, valueName(node.outputs[index]));
+        nameResult(joined.variable->value, node.outputs[index]);
     }
   }
   for (TensorVariable *root : roots)
@@ -303,6 +303,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
     carried.push_back(items[id]);
   Item go = items[node.inputs[1]];
   std::string outer = iteration;
+  rounds.push_back({body.arguments[0], 0});
   bool done = false;
   for (int64_t count = 0; count <= kMaxUnroll; ++count) {
     if (count >= limit || (go.isStatic() && !go.integer)) {
@@ -312,6 +313,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
     if (!go.isStatic() || count == kMaxUnroll)
       break;
     iteration = outer + "#" + std::to_string(count);
+    rounds.back().second = count;
     items[body.arguments[0]] = Item::integerOf(count);
     for (auto [id, item] :
          llvm::zip(ArrayRef(body.arguments).drop_front(), carried))
@@ -326,6 +328,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
       carried[index] = items[id];
   }
   iteration = outer;
+  rounds.pop_back();
   if (!done) {
     while (!block->empty() && &block->back() != before)
       block->back().erase();
@@ -510,7 +513,7 @@ void GraphImporter::importLoop(const Node &node) {
     set(node, index, Leaves::rebuild(item, state, op->getResults(), from));
     const Item &after = items[node.outputs[index]];
     if (after.isTensor())
-      nameResult(after.variable->value, valueName(node.outputs[index]));
+      nameResult(after.variable->value, node.outputs[index]);
   }
   for (TensorVariable *root : roots)
     state.write(root, op->getResult(from++));

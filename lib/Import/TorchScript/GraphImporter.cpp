@@ -151,8 +151,33 @@ void GraphImporter::collectInputNames(const JitType &type,
     names.push_back(name);
 }
 
+void GraphImporter::recordPlace(const std::string &name, Place place) {
+  if (!options.wantPlaces || name.empty())
+    return;
+  std::vector<Place> &known = result.places[name];
+  if (!llvm::is_contained(known, place))
+    known.push_back(std::move(place));
+}
+
+void GraphImporter::recordPlace(Value value, ValueId id, int64_t member) {
+  if (!options.wantPlaces)
+    return;
+  Place place;
+  place.value = graph.values[id].name;
+  if (member >= 0)
+    place.members = {member};
+  for (auto [counter, count] : rounds)
+    place.rounds.push_back({graph.values[counter].name, count});
+  recordPlace(getTensorPath(value), std::move(place));
+}
+
+static Place memberOf(Place place, int64_t index) {
+  place.members.push_back(index);
+  return place;
+}
+
 Item GraphImporter::importInput(const JitType &type, const std::string &name,
-                                func::FuncOp function) {
+                                const Place &place, func::FuncOp function) {
   Location location =
       makeOrigin(context, name, "Input", "", {name}, UnknownLoc::get(context));
   auto argument = [&](mlir::Type argumentType) {
@@ -161,28 +186,29 @@ Item GraphImporter::importInput(const JitType &type, const std::string &name,
         {builder.getNamedAttr("mp.name", builder.getStringAttr(name))});
     (void)function.insertArgument(index, argumentType, attributes, location);
     result.inputs.push_back(name);
+    recordPlace(name, place);
     return function.getArgument(index);
   };
   switch (type.kind) {
   case JitType::Kind::Tuple: {
     std::vector<Item> members;
     for (auto [index, element] : llvm::enumerate(type.elements))
-      members.push_back(
-          importInput(element, name + "." + std::to_string(index), function));
+      members.push_back(importInput(element, name + "." + std::to_string(index),
+                                    memberOf(place, index), function));
     return Item::tuple(std::move(members));
   }
   case JitType::Kind::Optional:
     // As the caller leaves it, unless a shape says that it is there.
     if (!findShape(options, name))
       return Item::none();
-    return importInput(type.elements.front(), name, function);
+    return importInput(type.elements.front(), name, place, function);
   case JitType::Kind::List: {
     // As many members as shapes are given for (`xs.0`, `xs.1`).
     std::vector<Item> members;
     while (findShape(options, name + "." + std::to_string(members.size())))
       members.push_back(importInput(type.elements.front(),
                                     name + "." + std::to_string(members.size()),
-                                    function));
+                                    memberOf(place, members.size()), function));
     if (!members.empty())
       return Item::list(std::move(members));
     sink.warn("how many members input '" + name +
@@ -235,10 +261,12 @@ void GraphImporter::run() {
   builder.setInsertionPointToEnd(function.addEntryBlock());
 
   std::vector<std::string> known;
-  for (ValueId input : graph.inputs) {
+  for (auto [index, input] : llvm::enumerate(graph.inputs)) {
     const JitValue &value = graph.values[input];
     collectInputNames(value.type, value.name, known);
-    items[input] = importInput(value.type, value.name, function);
+    Place place;
+    place.input = index;
+    items[input] = importInput(value.type, value.name, place, function);
   }
   for (const InputShape &shape : options.inputShapes)
     if (!llvm::is_contained(result.inputs, shape.input))

@@ -61,7 +61,7 @@ private:
 
   // GraphImporter.cpp
   Item importInput(const JitType &type, const std::string &name,
-                   mlir::func::FuncOp function);
+                   const Place &place, mlir::func::FuncOp function);
   mlir::Type inputType(const JitType &type, llvm::StringRef name);
   /// The names under which a value of this type appears among the inputs.
   void collectInputNames(const JitType &type, const std::string &name,
@@ -89,7 +89,11 @@ private:
   /// An item of the JIT type of which nothing is known.
   Item unknownItem(const JitType &type, mlir::Location location);
   void writeTensor(TensorVariable *variable, mlir::Value value);
-  void nameResult(mlir::Value value, llvm::StringRef name);
+  /// Gives an mp value the name of the JIT's, or of a member of that list.
+  void nameResult(mlir::Value value, ValueId id, int64_t member = -1);
+  /// Remembers what the name of an mp value stands for.
+  void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
+  void recordPlace(const std::string &name, Place place);
 
   // Constants.cpp
   Item importConstant(const Constant &constant, mlir::Location location);
@@ -139,7 +143,9 @@ private:
   mlir::Type defaultFloat;    ///< what the parameters are, for open inputs
   std::string currentNode;
   std::string iteration; ///< `#3` in the fourth round of an unrolled loop
-  unsigned trial = 0;    ///< above 0 nothing is counted
+  /// The counters of the loops that `iteration` is about.
+  std::vector<std::pair<ValueId, int64_t>> rounds;
+  unsigned trial = 0; ///< above 0 nothing is counted
 };
 
 } // namespace mpopt::torchscript

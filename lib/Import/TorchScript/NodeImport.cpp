@@ -100,16 +100,20 @@ Item GraphImporter::unknownItem(const JitType &type, Location location) {
   }
 }
 
-void GraphImporter::nameResult(Value value, StringRef name) {
+void GraphImporter::nameResult(Value value, ValueId id, int64_t member) {
   auto result = dyn_cast<OpResult>(value);
   if (!result || isa<mp::ConstantOp>(result.getOwner()))
     return;
+  std::string name = valueName(id);
+  if (member >= 0)
+    name += "." + std::to_string(member);
   Operation *op = result.getOwner();
   SmallVector<StringRef> names(op->getNumResults());
   for (OpResult other : op->getResults())
     names[other.getResultNumber()] = getValueName(other);
   names[result.getResultNumber()] = name;
   op->setLoc(withValues(op->getLoc(), names));
+  recordPlace(value, id, member);
 }
 
 void GraphImporter::set(const Node &node, unsigned index, Item item) {
@@ -156,6 +160,9 @@ void GraphImporter::importNodes(ArrayRef<Node> nodes) {
 }
 
 void GraphImporter::importNode(const Node &node) {
+  // Probes only look.
+  if (StringRef(node.op).starts_with("mpopt::"))
+    return;
   std::string outer = std::exchange(currentNode, nodeName(node));
   if (node.op == "prim::If")
     importIf(node);
@@ -278,6 +285,10 @@ void GraphImporter::makeOpaque(const Node &node) {
     }
   }
   opaque->setLoc(withValues(location, names));
+  next = 0;
+  for (ValueId output : node.outputs)
+    if (resultType(graph.values[output].type))
+      recordPlace(opaque->getResult(next++), output);
   for (TensorVariable *variable : written)
     writeTensor(variable, opaque->getResult(next++));
 }

@@ -303,7 +303,7 @@ void NodeLowering::complete() {
     if (made.isTensor() && written && written->isTensor() &&
         made.variable != written->variable) {
       Value value = importer.valueOf(made);
-      importer.nameResult(value, importer.valueName(node.outputs.front()));
+      importer.nameResult(value, node.outputs.front());
       write(target, value);
       setAlias(0, target);
       return;
@@ -311,16 +311,14 @@ void NodeLowering::complete() {
   }
   for (auto [index, output] : llvm::enumerate(node.outputs)) {
     const Item &item = importer.items[output];
-    std::string name = importer.valueName(output);
     // An alias keeps the name of what it is.
     if (item.isTensor() && item.variable->value &&
         item.variable->value.getLoc() == location)
-      importer.nameResult(item.variable->value, name);
+      importer.nameResult(item.variable->value, output);
     if (item.kind != Item::Kind::List)
       continue;
     for (auto [number, member] : llvm::enumerate(item.collection->items))
       if (member.isTensor())
-        importer.nameResult(member.variable->value,
-                            name + "." + std::to_string(number));
+        importer.nameResult(member.variable->value, output, number);
   }
 }

@@ -11,6 +11,8 @@
 
 #include "GraphImporter.h"
 
+#include "mpopt/Analysis/Names.h"
+
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -77,7 +79,12 @@ bool GraphImporter::importPrim(const Node &node) {
   if (op == "GetAttr") {
     StringRef path = stringOf(node, "path");
     if (!path.empty()) {
-      set(node, 0, attribute(path, locationOf(node)));
+      Item item = attribute(path, locationOf(node));
+      // A parameter is named where it is read first.
+      if (item.isTensor() && getTensorPath(item.variable->value) == path &&
+          !result.places.count(path.str()))
+        recordPlace(item.variable->value, node.outputs.front());
+      set(node, 0, std::move(item));
       return true;
     }
     std::optional<size_t> member = findMember(input(0), stringOf(node, "name"));

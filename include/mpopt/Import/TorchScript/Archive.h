@@ -27,6 +27,8 @@ struct ArchiveFacts {
   /// [begin, end) bytes of stored records that hold tensors, sorted. Empty if
   /// loading needs the values (packed parameters of quantised layers).
   std::vector<std::pair<uint64_t, uint64_t>> weights;
+  /// Those of `weights` that only the attributes of modules refer to, not code.
+  std::vector<std::pair<uint64_t, uint64_t>> attributes;
 };
 
 /// What LibTorch may be told about `bytes`. The error says what is wrong or

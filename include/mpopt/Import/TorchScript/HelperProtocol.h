@@ -11,6 +11,10 @@
 // to standard error:
 //   {"code": "MPI205", "node": "fc/x", "reason": "..."}
 //
+// Asked for probes (--instrument PLAN) it reads the plan as JSON, and writes
+// the records of the archive that change: one line of JSON with their names and
+// sizes, then their bytes.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_HELPERPROTOCOL_H
@@ -18,11 +22,26 @@
 
 #include "mpopt/Import/Import.h"
 
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
 namespace mpopt::torchscript {
 
 /// Counts and warnings to attributes of the module, and back.
 void recordResult(ImportResult &result);
 void restoreResult(ImportResult &result);
+
+/// Probes and the hash of their ledger.
+std::string printPlan(llvm::ArrayRef<PlacedProbe> probes,
+                      llvm::StringRef ledgerHash);
+llvm::Expected<std::pair<std::vector<PlacedProbe>, std::string>>
+parsePlan(llvm::StringRef text);
+
+/// A file in an archive, its name without the archive's own folder.
+using NewRecords = std::vector<std::pair<std::string, std::string>>;
+
+void writeRecords(llvm::raw_ostream &os, const NewRecords &records);
+llvm::Expected<NewRecords> parseRecords(llvm::StringRef bytes);
 
 std::string printError(const ImportError &error);
 /// Nothing if the line is not one of ours (LibTorch's own messages).

@@ -23,6 +23,13 @@
 
 namespace mpopt::torchscript {
 
+/// Throws if there is none; says which there are.
+torch::jit::Method findMethod(const torch::jit::Module &module,
+                              const std::string &name);
+
+/// LibTorch's messages go on with source excerpts and C++ stacks.
+std::string firstLine(const char *what);
+
 JitType convertType(const c10::TypePtr &type);
 
 /// The user's own line and the innermost one of a node.

@@ -20,8 +20,7 @@ namespace jit = torch::jit;
 
 const char *mpopt::torchscript::getTorchVersion() { return TORCH_VERSION; }
 
-/// LibTorch's messages go on with source excerpts and C++ stacks.
-static std::string firstLine(const char *what) {
+std::string mpopt::torchscript::firstLine(const char *what) {
   std::string text = what;
   return text.substr(0, text.find('\n'));
 }
@@ -33,28 +32,32 @@ static bool isTraced(const jit::Graph &graph) {
   return true;
 }
 
+jit::Method mpopt::torchscript::findMethod(const jit::Module &module,
+                                           const std::string &name) {
+  if (std::optional<jit::Method> method = module.find_method(name))
+    return *method;
+  std::string known;
+  for (const jit::Method &other : module.get_methods())
+    if (other.name().rfind("__", 0) != 0)
+      known += (known.empty() ? "" : ", ") + other.name();
+  throw std::runtime_error("the model has no method '" + name + "'" +
+                           (known.empty() ? "" : " (it has " + known + ")"));
+}
+
 static void readMethod(const jit::Module &module, const std::string &name,
                        const MappedArchive &archive, Graph &graph) {
-  std::optional<jit::Method> method = module.find_method(name);
-  if (!method) {
-    std::string known;
-    for (const jit::Method &other : module.get_methods())
-      if (other.name().rfind("__", 0) != 0)
-        known += (known.empty() ? "" : ", ") + other.name();
-    throw std::runtime_error("the model has no method '" + name + "'" +
-                             (known.empty() ? "" : " (it has " + known + ")"));
-  }
+  jit::Method method = findMethod(module, name);
   graph.method = name;
   graph.modelClass = module.type()->name()
                          ? module.type()->name()->qualifiedName()
                          : std::string();
   graph.training = module.is_training();
-  std::shared_ptr<jit::Graph> source = method->graph()->copy();
+  std::shared_ptr<jit::Graph> source = method.graph()->copy();
   jit::Inline(*source);
   graph.isTraced = isTraced(*source);
   ConstantReader constants(archive, graph);
   GraphReader(module, constants, graph).read(*source);
-  const auto &arguments = method->function().getSchema().arguments();
+  const auto &arguments = method.function().getSchema().arguments();
   for (size_t index = 0; index < graph.inputs.size(); ++index)
     graph.values[graph.inputs[index]].name = arguments[index + 1].name();
 }

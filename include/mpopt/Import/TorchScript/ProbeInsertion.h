@@ -1,0 +1,25 @@
+//===- ProbeInsertion.h - Probes in a TorchScript method --------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_TORCHSCRIPT_PROBEINSERTION_H
+#define MPOPT_IMPORT_TORCHSCRIPT_PROBEINSERTION_H
+
+#include "mpopt/Import/TorchScript/HelperProtocol.h"
+
+namespace mpopt::torchscript {
+
+/// Has mpopt-import-torchscript put probes into a method (empty: `forward`) of
+/// the archive in the file `archive`. Gives the records that change: what is
+/// not among them stays as it is.
+llvm::Expected<NewRecords> insertProbes(llvm::StringRef archive,
+                                        llvm::StringRef method,
+                                        llvm::ArrayRef<PlacedProbe> probes,
+                                        llvm::StringRef ledgerHash);
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_IMPORT_TORCHSCRIPT_PROBEINSERTION_H

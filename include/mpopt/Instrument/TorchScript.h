@@ -1,0 +1,56 @@
+//===- TorchScript.h - Probes in a TorchScript archive ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An archive is a zip file: its bytes stay as they are, and the code with
+// probes follows them, with a directory that leads to it. Weights stay where
+// they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_INSTRUMENT_TORCHSCRIPT_H
+#define MPOPT_INSTRUMENT_TORCHSCRIPT_H
+
+#include "mpopt/Import/TorchScript/Place.h"
+#include "mpopt/Instrument/FilePatch.h"
+#include "mpopt/Instrument/Plan.h"
+#include "mpopt/Support/ZipFile.h"
+
+namespace mpopt {
+
+class TorchInstrumenter {
+public:
+  /// `model` is the content of the file `path` and outlives this; `places` are
+  /// from its import, of the method `method`.
+  static llvm::Expected<TorchInstrumenter> open(llvm::StringRef model,
+                                                llvm::StringRef path,
+                                                llvm::StringRef method,
+                                                torchscript::Places places);
+
+  /// Why the tensor can have no probe; empty if it can.
+  std::string whyNot(llvm::StringRef tensor) const;
+
+  /// `ledgerHash` is 64 hex digits.
+  llvm::Error prepare(llvm::ArrayRef<Probe> probes, llvm::StringRef ledgerHash);
+  void write(llvm::raw_ostream &os);
+
+private:
+  TorchInstrumenter(llvm::StringRef model) : model(model) {}
+
+  llvm::StringRef model;
+  std::string path, method;
+  torchscript::Places places;
+  std::vector<ZipMember> members;
+  std::string folder; ///< of the archive, with a slash
+  std::string tail;
+};
+
+/// What takes the probes out of an archive again; an error if it has none.
+llvm::Expected<Undo> findTorchProbes(llvm::StringRef model);
+
+} // namespace mpopt
+
+#endif // MPOPT_INSTRUMENT_TORCHSCRIPT_H

@@ -1,0 +1,37 @@
+//===- TorchOps.h - The probe ops of PyTorch ---------------------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One list for the op library and for the program that puts probes into
+// graphs. Every op is registered with conservative alias analysis: an op
+// without results that claims to write nothing is removed as dead code.
+//
+// `ledger` is the SHA-256 of the ledger, 64 hex digits; an id below 0 records
+// nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_TORCHOPS_H
+#define MPOPT_KERNELS_TORCHOPS_H
+
+namespace mpopt::kernels {
+
+constexpr const char *kTorchProbeOps[] = {
+    // A tensor.
+    "probe(Tensor x, int id, str ledger) -> ()",
+    // A tensor that may not be there.
+    "probe_optional(Tensor? x, int id, str ledger) -> ()",
+    // A number, as a tensor of rank 0.
+    "probe_number(Scalar x, int id, str ledger) -> ()",
+    // Members of a list in rounds of loops. `table` has rows of the rounds, the
+    // member and the id; rows for other rounds, and for members that are not
+    // there, record nothing.
+    "probe_members(Tensor[] x, int[] rounds, int[] table, str ledger) -> ()"};
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_KERNELS_TORCHOPS_H

@@ -1,0 +1,189 @@
+//===- Observe.cpp - A PyTorch tensor into the record
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Strided tensors in the processor's memory are read where they are. CUDA
+// tensors are read by libmpopt_cuda.so where it is there; everything else is
+// copied to the processor first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Observe.h"
+
+#include "../ort/DeviceProbe.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/version.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+using namespace mpopt;
+using namespace mpopt::torch_ops;
+
+/// Zeros if the text is not 64 hex digits.
+static void parseLedger(std::string_view text, uint8_t *ledger) {
+  std::memset(ledger, 0, 32);
+  if (text.size() != 64 ||
+      text.find_first_not_of("0123456789abcdefABCDEF") != text.npos)
+    return;
+  for (int i = 0; i < 32; ++i)
+    ledger[i] =
+        uint8_t(std::stoul(std::string(text.substr(2 * i, 2)), nullptr, 16));
+}
+
+mpopt_recorder *mpopt::torch_ops::findRecorder(std::string_view ledger) {
+  // Nearly always the same one.
+  static thread_local std::string last;
+  static thread_local mpopt_recorder *recorder = nullptr;
+  if (recorder && ledger == last)
+    return recorder;
+  // Never freed: threads may still run when the process ends.
+  static auto *mutex = new std::mutex;
+  static auto *known = new std::map<std::string, mpopt_recorder *, std::less<>>;
+  std::lock_guard<std::mutex> lock(*mutex);
+  auto entry = known->find(ledger);
+  if (entry == known->end()) {
+    uint8_t hash[32];
+    parseLedger(ledger, hash);
+    entry = known
+                ->emplace(
+                    std::string(ledger),
+                    mpopt_recorder_open(nullptr, hash, "torch " TORCH_VERSION))
+                .first;
+  }
+  last = entry->first;
+  recorder = entry->second;
+  return recorder;
+}
+
+static uint32_t dtypeOf(const at::Tensor &tensor) {
+  switch (tensor.scalar_type()) {
+  case at::kFloat:
+    return MPOPT_F32;
+  case at::kHalf:
+    return MPOPT_F16;
+  case at::kBFloat16:
+    return MPOPT_BF16;
+  case at::kDouble:
+    return MPOPT_F64;
+  case at::kFloat8_e4m3fn:
+    return MPOPT_F8E4M3FN;
+  case at::kFloat8_e4m3fnuz:
+    return MPOPT_F8E4M3FNUZ;
+  case at::kFloat8_e5m2:
+    return MPOPT_F8E5M2;
+  case at::kFloat8_e5m2fnuz:
+    return MPOPT_F8E5M2FNUZ;
+  case at::kByte:
+    return MPOPT_U8;
+  case at::kChar:
+    return MPOPT_I8;
+  case at::kShort:
+    return MPOPT_I16;
+  case at::kInt:
+    return MPOPT_I32;
+  case at::kLong:
+    return MPOPT_I64;
+  case at::kUInt16:
+    return MPOPT_U16;
+  case at::kUInt32:
+    return MPOPT_U32;
+  case at::kUInt64:
+    return MPOPT_U64;
+  case at::kBool:
+    return MPOPT_BOOL;
+  default:
+    return MPOPT_UNDEFINED;
+  }
+}
+
+static void record(const Target &target, const mpopt_tensor &tensor) {
+  mpopt_parallel parallel = {};
+  // As many threads as the user gave PyTorch.
+  parallel.threads = uint32_t(at::get_num_threads());
+  mpopt_recorder_observe(target.recorder, target.probe, target.kind, &tensor,
+                         &parallel);
+}
+
+static void countOnly(const Target &target, const at::Tensor &tensor) {
+  std::vector<int64_t> dims;
+  if (tensor.is_nested())
+    dims = {tensor.numel()};
+  else
+    dims = tensor.sizes().vec();
+  mpopt_tensor plain = {};
+  plain.data = &plain; // not looked at
+  plain.rank = uint32_t(dims.size());
+  plain.dims = dims.data();
+  plain.channel_axis = -1;
+  record(target, plain);
+}
+
+static mpopt_tensor describe(const at::Tensor &tensor) {
+  mpopt_tensor plain = {};
+  plain.data = tensor.const_data_ptr();
+  plain.dtype = dtypeOf(tensor);
+  plain.rank = uint32_t(tensor.dim());
+  plain.dims = tensor.sizes().data();
+  plain.strides = tensor.is_contiguous() ? nullptr : tensor.strides().data();
+  plain.channel_axis = -1;
+  return plain;
+}
+
+/// False if the tensor has to be copied.
+static bool observeOnCuda(const Target &target, const at::Tensor &given) {
+  const ort::DeviceProbes *library = ort::deviceProbes();
+  if (!library)
+    return false;
+  at::Tensor tensor = given.contiguous();
+  c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
+  static auto *mutex = new std::mutex;
+  using Key = std::tuple<mpopt_recorder *, uint32_t, uint32_t, int>;
+  static auto *probes = new std::map<Key, mpopt_cuda_probe *>;
+  mpopt_cuda_probe *probe;
+  {
+    c10::Device before = device.exchangeDevice(tensor.device());
+    std::lock_guard<std::mutex> lock(*mutex);
+    auto [entry, isNew] =
+        probes->try_emplace(Key{target.recorder, target.probe, target.kind,
+                                int(tensor.device().index())},
+                            nullptr);
+    if (isNew)
+      entry->second =
+          library->create(target.recorder, target.probe, target.kind);
+    probe = entry->second;
+    device.setDevice(before);
+  }
+  if (!probe)
+    return false;
+  mpopt_tensor plain = describe(tensor);
+  c10::Stream stream = device.getStream(tensor.device());
+  return library->observe(probe, &plain, device.getStreamNativeHandle(stream));
+}
+
+void mpopt::torch_ops::observe(const Target &target, const at::Tensor &given) {
+  if (!given.defined() || given.is_meta())
+    return;
+  if (given.layout() != at::kStrided || given.is_quantized() ||
+      given.is_nested() || !given.has_storage() ||
+      dtypeOf(given) == MPOPT_UNDEFINED)
+    return countOnly(target, given);
+  // No graph of gradients may grow from what is only looked at.
+  at::NoGradGuard guard;
+  at::Tensor tensor = given.detach();
+  if (tensor.is_cuda() && observeOnCuda(target, tensor))
+    return;
+  if (!tensor.is_cpu())
+    tensor = tensor.cpu();
+  record(target, describe(tensor));
+}

@@ -1,0 +1,37 @@
+//===- Observe.h - A PyTorch tensor into the record --------------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_TORCH_OBSERVE_H
+#define MPOPT_KERNELS_TORCH_OBSERVE_H
+
+#include "mpopt/Kernels/Recorder.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <string_view>
+
+namespace mpopt::torch_ops {
+
+/// The process's recorder for a ledger; `ledger` is 64 hex digits, anything
+/// else counts as an unknown ledger.
+mpopt_recorder *findRecorder(std::string_view ledger);
+
+/// What a probe records for.
+struct Target {
+  mpopt_recorder *recorder;
+  uint32_t probe;
+  uint32_t kind;
+};
+
+/// Records a tensor of any device and layout; of those without plain elements
+/// (quantised, sparse, complex) the count alone.
+void observe(const Target &target, const at::Tensor &tensor);
+
+} // namespace mpopt::torch_ops
+
+#endif // MPOPT_KERNELS_TORCH_OBSERVE_H

@@ -1,0 +1,178 @@
+//===- ProbeInserter.cpp - Probe nodes in a JIT graph ---------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A probe comes right after what makes its value: later changes in place are
+// not what the value's name means. Values in loops that the importer unrolled
+// share one probe, which chooses the id by the loops' counters.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProbeInserter.h"
+
+#include "mpopt/Kernels/TorchOps.h"
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/library.h>
+
+#include <stdexcept>
+
+using namespace mpopt::torchscript;
+namespace jit = torch::jit;
+
+// The schemas alone: nothing runs here.
+TORCH_LIBRARY(mpopt, library) {
+  for (const char *op : mpopt::kernels::kTorchProbeOps)
+    library.def(torch::schema(op, c10::AliasAnalysisKind::CONSERVATIVE));
+}
+
+ProbeInserter::ProbeInserter(jit::Graph &graph, std::string ledgerHash)
+    : graph(graph), ledgerHash(std::move(ledgerHash)) {
+  collect(*graph.block());
+}
+
+void ProbeInserter::collect(jit::Block &block) {
+  // Inputs of the method are found by number, counters of loops by name.
+  for (Value *argument : block.inputs())
+    values[argument->debugName()] = argument;
+  for (jit::Node *node : block.nodes()) {
+    for (Value *output : node->outputs())
+      values[output->debugName()] = output;
+    for (jit::Block *inner : node->blocks())
+      collect(*inner);
+  }
+}
+
+ProbeInserter::Value *ProbeInserter::find(const Place &place) const {
+  if (place.input >= 0) {
+    size_t index = size_t(place.input) + 1; // after `self`
+    if (index >= graph.inputs().size())
+      throw std::runtime_error("the method has no such input");
+    return graph.inputs()[index];
+  }
+  auto found = values.find(place.value);
+  if (found == values.end())
+    throw std::runtime_error("the method has no value '" + place.value + "'");
+  return found->second;
+}
+
+void ProbeInserter::setInsertPoint(const Value *value) {
+  jit::Node *node = const_cast<jit::Node *>(value->node());
+  graph.setInsertPoint(node->kind() == c10::prim::Param
+                           ? *node->owningBlock()->nodes().begin()
+                           : node->next());
+}
+
+void ProbeInserter::addNode(const char *op, std::vector<Value *> inputs,
+                            const Value *probed) {
+  inputs.push_back(graph.insertConstant(ledgerHash));
+  jit::Node *node =
+      graph.create(c10::Symbol::fromQualString(op), inputs, /*num_outputs=*/0);
+  node->setSourceRange(probed->node()->sourceRange());
+  graph.insertNode(node);
+}
+
+ProbeInserter::Value *ProbeInserter::unpack(Value *value,
+                                            std::vector<int64_t> &members) {
+  setInsertPoint(value);
+  while (!members.empty()) {
+    auto tuple = value->type()->cast<c10::TupleType>();
+    if (!tuple)
+      break;
+    int64_t index = members.front();
+    if (index < 0 || size_t(index) >= tuple->elements().size())
+      throw std::runtime_error("a tuple has no such member");
+    value =
+        graph
+            .insertNode(graph.createTupleIndex(
+                value, graph.insertConstant(index), tuple->elements()[index]))
+            ->output();
+    members.erase(members.begin());
+  }
+  return value;
+}
+
+static bool isTensorList(const c10::TypePtr &type) {
+  auto list = type->cast<c10::ListType>();
+  return list && list->getElementType()->kind() == c10::TypeKind::TensorType;
+}
+
+void ProbeInserter::insertOne(Value *value, int64_t id) {
+  const c10::TypePtr &type = value->type();
+  const char *op = nullptr;
+  if (type->kind() == c10::TypeKind::TensorType)
+    op = "mpopt::probe";
+  else if (type->isSubtypeOf(*c10::OptionalType::ofTensor()))
+    op = "mpopt::probe_optional";
+  else if (type->isSubtypeOf(*c10::NumberType::get()) ||
+           type->kind() == c10::TypeKind::BoolType)
+    op = "mpopt::probe_number";
+  else
+    throw std::runtime_error("a probe on what is no tensor: " +
+                             type->repr_str());
+  setInsertPoint(value);
+  addNode(op, {value, graph.insertConstant(id)}, value);
+}
+
+void ProbeInserter::insertTable(const RowKey &key,
+                                const std::vector<int64_t> &table) {
+  Value *value = key.first;
+  setInsertPoint(value);
+  auto numbers = [&](const std::vector<Value *> &members) {
+    return graph.insertNode(graph.createList(c10::IntType::get(), members))
+        ->output();
+  };
+  Value *list = value;
+  if (!isTensorList(value->type())) {
+    if (value->type()->kind() != c10::TypeKind::TensorType)
+      throw std::runtime_error("a probe on what is no tensor: " +
+                               value->type()->repr_str());
+    list = graph.insertNode(graph.createList(c10::TensorType::get(), {value}))
+               ->output();
+  }
+  std::vector<Value *> counters, cells;
+  for (const std::string &name : key.second) {
+    auto counter = values.find(name);
+    if (counter == values.end() ||
+        counter->second->type()->kind() != c10::TypeKind::IntType)
+      throw std::runtime_error("the method has no loop with '" + name + "'");
+    counters.push_back(counter->second);
+  }
+  for (int64_t cell : table)
+    cells.push_back(graph.insertConstant(cell));
+  Value *rounds = numbers(counters);
+  addNode("mpopt::probe_members", {list, rounds, numbers(cells)}, value);
+}
+
+void ProbeInserter::insert(const std::vector<PlacedProbe> &probes) {
+  std::vector<RowKey> order;
+  std::map<RowKey, std::vector<int64_t>> tables;
+  for (const PlacedProbe &probe : probes) {
+    std::vector<int64_t> members = probe.place.members;
+    Value *value = find(probe.place);
+    if (!members.empty())
+      value = unpack(value, members);
+    if (members.size() > 1)
+      throw std::runtime_error("a probe in a list of lists");
+    if (members.empty() && probe.place.rounds.empty()) {
+      insertOne(value, probe.id);
+      continue;
+    }
+    RowKey key{value, {}};
+    for (const auto &[counter, count] : probe.place.rounds)
+      key.second.push_back(counter);
+    auto [table, isNew] = tables.try_emplace(key);
+    if (isNew)
+      order.push_back(key);
+    for (const auto &[counter, count] : probe.place.rounds)
+      table->second.push_back(count);
+    table->second.push_back(members.empty() ? 0 : members.front());
+    table->second.push_back(probe.id);
+  }
+  for (const RowKey &key : order)
+    insertTable(key, tables.at(key));
+  graph.lint();
+}

@@ -1,0 +1,50 @@
+//===- ProbeInserter.h - Probe nodes in a JIT graph -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PROBEINSERTER_H
+#define MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PROBEINSERTER_H
+
+#include "mpopt/Import/TorchScript/Place.h"
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <map>
+#include <unordered_map>
+
+namespace mpopt::torchscript {
+
+/// Throws where a place is not in the graph.
+class ProbeInserter {
+public:
+  ProbeInserter(torch::jit::Graph &graph, std::string ledgerHash);
+
+  void insert(const std::vector<PlacedProbe> &probes);
+
+private:
+  using Value = torch::jit::Value;
+
+  /// Where the value is made.
+  void setInsertPoint(const Value *value);
+  Value *find(const Place &place) const;
+  /// Follows members of tuples; those of a list are left.
+  Value *unpack(Value *value, std::vector<int64_t> &members);
+  void insertOne(Value *value, int64_t id);
+  /// Rows of one `probe_members`, by the value and its loops' counters.
+  using RowKey = std::pair<Value *, std::vector<std::string>>;
+  void insertTable(const RowKey &key, const std::vector<int64_t> &table);
+  void addNode(const char *op, std::vector<Value *> inputs,
+               const Value *probed);
+  void collect(torch::jit::Block &block);
+
+  torch::jit::Graph &graph;
+  std::string ledgerHash;
+  std::unordered_map<std::string, Value *> values;
+};
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PROBEINSERTER_H
