@@ -19,4 +19,7 @@ if(MPOPT_HAS_TORCH)
   set_target_properties(mpopt-import-torchscript PROPERTIES
     INSTALL_RPATH "$ORIGIN/../../torch/lib")
   mpopt_install_python(mpopt-import-torchscript bin)
+  mpopt_install_python(mpopt_torch lib)
+  install(FILES ${PROJECT_BINARY_DIR}/lib/libmpopt_torch.version
+    DESTINATION mpopt/lib COMPONENT python)
 endif()

@@ -112,7 +112,8 @@ def archives(tmp_path_factory):
             network = NETWORKS[name]
             path = folder / f"{name}.{form}.pt"
             network.save(form, str(path))
-            options = torchscript_import.shape_options(network.names, network.inputs)
+            options = [f"--input-shape={shape}" for shape in
+                       torchscript_import.shapes_of(network.names, network.inputs)]
             probed, ledger = instrument(path, folder, "--probe", "all", *options)
             known[name, form] = path, probed, ledger
         return known[name, form]
@@ -234,6 +235,18 @@ def test_records_are_of_the_tensors_named(archives, name):
     print(f"{name}: {compared} of {len(ledger['probes'])} probes compared")
 
 
+def test_how_many(archives, capsys):
+    """Of the tensors that the analysis has a name for, nearly all can have a probe."""
+    probes, unprobed = 0, []
+    for name, form in CASES:
+        _, _, ledger = archives(name, form)
+        probes += len(ledger["probes"])
+        unprobed += [(name, form, entry["tensor"], entry["why"]) for entry in ledger["unprobed"]]
+    with capsys.disabled():
+        print(f"\n{len(CASES)} archives, {probes} probes, {len(unprobed)} unprobed: {unprobed}")
+    assert probes > 1000 and len(unprobed) < probes / 100
+
+
 @pytest.mark.parametrize("name,form", [case for case in CASES if "training" not in case[0]])
 @pytest.mark.parametrize("step", ["freeze", "optimize_for_inference"])
 def test_probes_survive(archives, name, form, step):
@@ -284,6 +297,13 @@ def test_first_bad_op(tmp_path, form, selection):
     first = [probe for probe in ledger["probes"]
              if probe["id"] in bad and not bad & set(probe["from"])]
     assert [probe["op"]["type"] for probe in first] == ["aten::log1p"]
+
+    seen.flush()
+    done = run_mpopt("--confirm", seen.path, "--ledger", f"{probed}.probes.json",
+                     "--format", "json", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    named = json.loads(done.stdout)["first_bad"]
+    assert named["op"]["type"] == "aten::log1p" and not named["input"]
 
 
 class Rounds(torch.nn.Module):
