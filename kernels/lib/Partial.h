@@ -89,11 +89,15 @@ struct DtypeKernel {
   uint32_t (*decodeCode)(uint8_t) = nullptr;
 };
 
-/// The best one for this processor.
+/// The best one for this processor, or the best that MPOPT_ISA names.
 DtypeKernel dtypeKernel(uint32_t dtype);
+/// What this processor has.
+enum class Isa { Portable, Avx2, Avx512 };
+Isa processorIsa();
 DtypeKernel portableKernel(uint32_t dtype);
-/// Null block where AVX2 has nothing better.
+/// Null block where the instructions have nothing better.
 DtypeKernel avx2Kernel(uint32_t dtype);
+DtypeKernel avx512Kernel(uint32_t dtype);
 void avx2WideBlock(const void *data, size_t count, Partial &partial);
 
 } // namespace mpopt::kernels

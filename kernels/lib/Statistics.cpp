@@ -30,27 +30,42 @@ static constexpr uint64_t kUnit = 64;
 /// some ten microseconds.
 static constexpr uint64_t kParallelBytes = 1 << 20;
 
-static bool useAvx2() {
+Isa mpopt::kernels::processorIsa() {
 #if defined(__x86_64__)
-  static const bool use = [] {
-    const char *wish = std::getenv("MPOPT_ISA");
-    return !(wish && !std::strcmp(wish, "portable")) &&
-           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
-  }();
-  return use;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+      !__builtin_cpu_supports("f16c"))
+    return Isa::Portable;
+  bool wide =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return wide ? Isa::Avx512 : Isa::Avx2;
 #else
-  return false;
+  return Isa::Portable;
 #endif
 }
 
-const char *mpopt_statistics_isa(void) {
-  return useAvx2() ? "avx2" : "portable";
+static constexpr const char *kIsaNames[] = {"portable", "avx2", "avx512"};
+
+static Isa chosenIsa() {
+  static const Isa chosen = [] {
+    Isa best = processorIsa();
+    const char *wish = std::getenv("MPOPT_ISA");
+    for (int i = 0; wish && i < int(best); ++i)
+      if (!std::strcmp(wish, kIsaNames[i]))
+        return Isa(i);
+    return best;
+  }();
+  return chosen;
 }
+
+const char *mpopt_statistics_isa(void) { return kIsaNames[int(chosenIsa())]; }
 
 DtypeKernel mpopt::kernels::dtypeKernel(uint32_t dtype) {
 #if defined(__x86_64__)
-  if (useAvx2())
+  if (chosenIsa() == Isa::Avx512)
+    if (DtypeKernel kernel = avx512Kernel(dtype); kernel.block)
+      return kernel;
+  if (chosenIsa() != Isa::Portable)
     if (DtypeKernel kernel = avx2Kernel(dtype); kernel.block)
       return kernel;
 #endif

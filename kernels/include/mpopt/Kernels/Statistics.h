@@ -60,7 +60,8 @@ int mpopt_record_observe(mpopt_record *record, mpopt_channel_range *channels,
                          const mpopt_tensor *tensor, uint64_t step,
                          const mpopt_parallel *parallel);
 
-/// "avx2" or "portable"; MPOPT_ISA=portable forces the latter.
+/// "avx512", "avx2" or "portable": what the processor has, or less if MPOPT_ISA
+/// names it.
 const char *mpopt_statistics_isa(void);
 
 #ifdef __cplusplus
