@@ -25,7 +25,7 @@ namespace {
 constexpr int kWindow = 15;
 /// Bytes that one round of adders takes; a block is a multiple of it.
 constexpr size_t kRound = 16 * 32;
-static_assert(kBlock % kRound == 0);
+static_assert(kTile % kRound == 0 && kTile / kRound <= 255);
 
 /// Of all bytes of a counter of bytes.
 inline uint64_t sumBytes(__m256i bytes) {
@@ -93,18 +93,12 @@ private:
   __m256i rounds[8] = {ones, ones, ones, ones, ones, ones, ones, ones};
 };
 
-struct FieldCounts {
-  /// Fields window, window + 1 ...; the last one has all others, zeros too.
-  uint32_t place[kWindow + 1];
-  uint32_t zeros;
-};
-
-/// `count` is a multiple of kRound.
-inline FieldCounts countFields(const uint8_t *fields, size_t count,
-                               int window) {
+/// How often each of the fields from `window` on occurs; the last of the
+/// sixteen places has all others, zeros too. `count` is a multiple of kRound.
+inline void countFields(const uint8_t *fields, size_t count, int window,
+                        uint32_t *places) {
   const __m256i first = _mm256_set1_epi8(char(window));
   const __m256i last = _mm256_set1_epi8(kWindow);
-  const __m256i zero = _mm256_setzero_si256();
   const __m256i lowBits =
       _mm256_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0, //
                        1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -112,24 +106,32 @@ inline FieldCounts countFields(const uint8_t *fields, size_t count,
       _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128, //
                        0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128);
   BitCounter low, high;
-  __m256i zeros = zero;
   for (size_t at = 0; at < count; at += kRound) {
-    __m256i places[16];
+    __m256i place[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
       __m256i field = _mm256_load_si256(
           reinterpret_cast<const __m256i *>(fields + at + 32 * i));
-      zeros = _mm256_sub_epi8(zeros, _mm256_cmpeq_epi8(field, zero));
-      places[i] = _mm256_min_epu8(_mm256_sub_epi8(field, first), last);
+      place[i] = _mm256_min_epu8(_mm256_sub_epi8(field, first), last);
     }
-    low.add([&](int i) { return _mm256_shuffle_epi8(lowBits, places[i]); });
-    high.add([&](int i) { return _mm256_shuffle_epi8(highBits, places[i]); });
+    low.add([&](int i) { return _mm256_shuffle_epi8(lowBits, place[i]); });
+    high.add([&](int i) { return _mm256_shuffle_epi8(highBits, place[i]); });
   }
-  FieldCounts counts;
-  low.totals(counts.place);
-  high.totals(counts.place + 8);
-  counts.zeros = uint32_t(sumBytes(zeros));
-  return counts;
+  low.totals(places);
+  high.totals(places + 8);
+}
+
+/// `count` is a multiple of 32.
+inline uint64_t countZeros(const uint8_t *fields, size_t count) {
+  uint64_t zeros = 0;
+  for (size_t at = 0; at < count; at += 32) {
+    __m256i field =
+        _mm256_load_si256(reinterpret_cast<const __m256i *>(fields + at));
+    __m256i isZero = _mm256_cmpeq_epi8(field, _mm256_setzero_si256());
+    zeros +=
+        uint64_t(__builtin_popcount(unsigned(_mm256_movemask_epi8(isZero))));
+  }
+  return zeros;
 }
 
 /// Calls found(i) for each field that is neither zero, nor `top`, nor in the

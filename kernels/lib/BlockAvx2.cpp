@@ -150,9 +150,9 @@ template <class Dtype> struct Avx2Dtype {
                    uint8_t *fields) {
     scanBlock<Dtype, special>(data, count, scan, fields);
   }
-  static FieldCounts countFields(const uint8_t *fields, size_t count,
-                                 int window) {
-    return ::countFields(fields, count, window);
+  static void countFields(const uint8_t *fields, size_t count, int window,
+                          uint32_t *places) {
+    ::countFields(fields, count, window, places);
   }
   static uint64_t countRange(const void *data, size_t count, uint32_t low,
                              uint32_t high) {
@@ -236,11 +236,11 @@ DtypeKernel mpopt::kernels::avx2Kernel(uint32_t dtype) {
   case MPOPT_F64:
     return {avx2WideBlock, 8, true};
   case MPOPT_F32:
-    return {floatBlock<F32>, 4, true};
+    return {floatTile<F32>, 4, true, nullptr, kTile};
   case MPOPT_F16:
-    return {floatBlock<F16>, 2, true};
+    return {floatTile<F16>, 2, true, nullptr, kTile};
   case MPOPT_BF16:
-    return {floatBlock<BF16>, 2, true};
+    return {floatTile<BF16>, 2, true, nullptr, kTile};
   }
   return {};
 }

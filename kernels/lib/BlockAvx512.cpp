@@ -21,7 +21,8 @@ using namespace mpopt::kernels;
 namespace {
 
 constexpr size_t kWideRound = 16 * 64;
-static_assert(kBlock % kWideRound == 0 && kChain % 32 == 0);
+static_assert(kTile % kWideRound == 0 && kTile / kWideRound <= 255 &&
+              kChain % 32 == 0);
 
 /// As BitCounter of Avx2Fields.h.
 class WideBitCounter {
@@ -79,7 +80,8 @@ private:
 };
 
 /// As countFields of Avx2Fields.h; `count` is a multiple of kWideRound.
-FieldCounts countWideFields(const uint8_t *fields, size_t count, int window) {
+void countWideFields(const uint8_t *fields, size_t count, int window,
+                     uint32_t *places) {
   const __m512i first = _mm512_set1_epi8(char(window));
   const __m512i last = _mm512_set1_epi8(kWindow);
   const __m512i lowBits = _mm512_broadcast_i32x4(
@@ -87,24 +89,18 @@ FieldCounts countWideFields(const uint8_t *fields, size_t count, int window) {
   const __m512i highBits = _mm512_broadcast_i32x4(
       _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128));
   WideBitCounter low, high;
-  uint64_t zeros = 0;
   for (size_t at = 0; at < count; at += kWideRound) {
-    __m512i places[16];
+    __m512i place[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
       __m512i field = _mm512_load_si512(fields + at + 64 * i);
-      zeros +=
-          uint64_t(__builtin_popcountll(_mm512_testn_epi8_mask(field, field)));
-      places[i] = _mm512_min_epu8(_mm512_sub_epi8(field, first), last);
+      place[i] = _mm512_min_epu8(_mm512_sub_epi8(field, first), last);
     }
-    low.add([&](int i) { return _mm512_shuffle_epi8(lowBits, places[i]); });
-    high.add([&](int i) { return _mm512_shuffle_epi8(highBits, places[i]); });
+    low.add([&](int i) { return _mm512_shuffle_epi8(lowBits, place[i]); });
+    high.add([&](int i) { return _mm512_shuffle_epi8(highBits, place[i]); });
   }
-  FieldCounts counts;
-  low.totals(counts.place);
-  high.totals(counts.place + 8);
-  counts.zeros = uint32_t(zeros);
-  return counts;
+  low.totals(places);
+  high.totals(places + 8);
 }
 
 /// Element i in lane i mod 16, in double.
@@ -271,9 +267,9 @@ template <class Dtype> struct Avx512Dtype {
                    uint8_t *fields) {
     scanBlock<Dtype, special>(data, count, scan, fields);
   }
-  static FieldCounts countFields(const uint8_t *fields, size_t count,
-                                 int window) {
-    return countWideFields(fields, count, window);
+  static void countFields(const uint8_t *fields, size_t count, int window,
+                          uint32_t *places) {
+    countWideFields(fields, count, window, places);
   }
   static uint64_t countRange(const void *data, size_t count, uint32_t low,
                              uint32_t high) {
@@ -356,11 +352,11 @@ struct BF16 : StoreNarrow<7>, Avx512Dtype<BF16> {
 DtypeKernel mpopt::kernels::avx512Kernel(uint32_t dtype) {
   switch (dtype) {
   case MPOPT_F32:
-    return {floatBlock<F32>, 4, true};
+    return {floatTile<F32>, 4, true, nullptr, kTile};
   case MPOPT_F16:
-    return {floatBlock<F16>, 2, true};
+    return {floatTile<F16>, 2, true, nullptr, kTile};
   case MPOPT_BF16:
-    return {floatBlock<BF16>, 2, true};
+    return {floatTile<BF16>, 2, true, nullptr, kTile};
   }
   return {};
 }

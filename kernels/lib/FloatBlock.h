@@ -242,21 +242,28 @@ static uint64_t countBlockFields(const void *data, size_t count,
   };
   if (partial.window < 0) {
     uint32_t table[256] = {};
-    countAllFields(fields, count, table);
-    for (unsigned field = 1; field < Dtype::top; ++field)
-      addField(field, table[field]);
-    partial.window = bestWindow(table, count, Dtype::top);
-    return table[0];
+    size_t sample = count < 1024 ? count : 1024;
+    countAllFields(fields, sample, table);
+    partial.window = bestWindow(table, sample, Dtype::top);
+    if (partial.window < 0) {
+      countAllFields(fields + sample, count - sample, table);
+      for (unsigned field = 1; field < Dtype::top; ++field)
+        addField(field, table[field]);
+      return table[0];
+    }
   }
-  // Filled up with zeros, which are taken off again.
+  // Filled up with zeros, which are among the others then.
   size_t whole = (count + Dtype::round - 1) / Dtype::round * Dtype::round;
-  uint32_t added = uint32_t(whole - count);
-  __builtin_memset(fields + count, 0, added);
-  FieldCounts counts = Dtype::countFields(fields, whole, partial.window);
+  __builtin_memset(fields + count, 0, whole - count);
+  uint32_t places[kWindow + 1];
+  Dtype::countFields(fields, whole, partial.window, places);
   for (int i = 0; i < kWindow; ++i)
-    addField(unsigned(partial.window + i), counts.place[i]);
+    addField(unsigned(partial.window + i), places[i]);
   // What is not finite lies above every window.
-  uint64_t outliers = counts.place[kWindow] - counts.zeros - notFinite;
+  uint64_t others = places[kWindow] - (whole - count) - notFinite;
+  if (!others)
+    return 0;
+  uint64_t zeros = countZeros(fields, count), outliers = others - zeros;
   if (outliers)
     forOutliers(fields, count, partial.window, Dtype::top, [&](size_t i) {
       unsigned field = fields[i] + rebias;
@@ -266,7 +273,7 @@ static uint64_t countBlockFields(const void *data, size_t count,
     });
   if (outliers * 8 > count)
     partial.window = -1;
-  return counts.zeros - added;
+  return zeros;
 }
 
 /// Counts the subnormals and returns how many there are.
@@ -344,49 +351,79 @@ static void widenByScan(const Scan &scan, uint64_t zeros, Partial &partial) {
                   scan.mostSigned > 0 ? valueOf(uint32_t(scan.mostSigned)) : 0);
 }
 
+/// The largest magnitude that a scan met.
+template <class Dtype> static uint32_t mostOf(const Scan &scan) {
+  uint32_t positive = scan.mostSigned > 0 ? uint32_t(scan.mostSigned) : 0;
+  uint32_t negative = scan.mostUnsigned > Dtype::Words::absMask
+                          ? scan.mostUnsigned & Dtype::Words::absMask
+                          : 0;
+  return positive > negative ? positive : negative;
+}
+
+/// One block, of which `whole` elements go by vectors. What it adds to `all`
+/// and `fields` is counted by the caller.
 template <class Dtype>
-static void floatBlock(const void *data, size_t count, Partial &partial) {
-  alignas(64) uint8_t fields[kBlock];
-  // The tables of fields only pay for themselves with enough elements.
-  size_t whole = shortSumCount(count);
+static void sumBlock(const void *data, size_t count, size_t whole,
+                     uint8_t *fields, Scan &all, Partial &partial) {
   Scan scan;
   if (whole) {
-    auto most = [&] {
-      uint32_t positive = scan.mostSigned > 0 ? uint32_t(scan.mostSigned) : 0;
-      uint32_t negative = scan.mostUnsigned > Dtype::Words::absMask
-                              ? scan.mostUnsigned & Dtype::Words::absMask
-                              : 0;
-      return positive > negative ? positive : negative;
-    };
     if (!partial.special)
       Dtype::template scan<false>(data, whole, scan, fields);
-    if (partial.special || most() >= Dtype::inf) {
+    if (partial.special || mostOf<Dtype>(scan) >= Dtype::inf) {
       scan = Scan();
       Dtype::template scan<true>(data, whole, scan, fields);
     }
-    uint64_t notFinite = scan.nan + scan.posInf + scan.negInf;
-    partial.special = notFinite != 0;
-    uint64_t zeros = countBlockFields<Dtype>(data, whole, fields, most(),
-                                             notFinite, partial);
-    // Field 0 is zero or subnormal.
-    if (scan.least < (1u << Dtype::mantissa) - 1)
-      zeros -= countSubnormals<Dtype>(data, whole, partial);
-    partial.zero += zeros;
-    partial.nan += scan.nan;
-    partial.posInf += scan.posInf;
-    partial.negInf += scan.negInf;
-    widenByScan<Dtype>(scan, zeros, partial);
+    partial.special = scan.nan + scan.posInf + scan.negInf != 0;
     if constexpr (Dtype::top == 255 && Dtype::Words::bits == 16)
-      if (most() >= kShortSumEnd || scan.least + 1 < kShortSumBegin) {
+      if (mostOf<Dtype>(scan) >= kShortSumEnd ||
+          scan.least + 1 < kShortSumBegin) {
         __builtin_memset(scan.sums, 0, sizeof(scan.sums));
         __builtin_memset(scan.squares, 0, sizeof(scan.squares));
         sumWide<typename Dtype::Decode>(data, 0, whole, scan.sums,
                                         scan.squares);
       }
+    all.mostSigned =
+        scan.mostSigned > all.mostSigned ? scan.mostSigned : all.mostSigned;
+    all.mostUnsigned = scan.mostUnsigned > all.mostUnsigned ? scan.mostUnsigned
+                                                            : all.mostUnsigned;
+    all.least = scan.least < all.least ? scan.least : all.least;
+    all.nan += scan.nan;
+    all.posInf += scan.posInf;
+    all.negInf += scan.negInf;
   }
   countRest<Dtype>(data, whole, count, scan.sums, scan.squares, partial);
   mpopt_exact_sum_add(&partial.sum, foldLanes(scan.sums));
   mpopt_exact_sum_add(&partial.sumSquares, foldLanes(scan.squares));
+}
+
+/// Up to kTile elements: sums block by block, fields all together.
+template <class Dtype>
+static void floatTile(const void *data, size_t count, Partial &partial) {
+  constexpr size_t bytes = sizeof(typename Dtype::Decode::Word);
+  alignas(64) uint8_t fields[kTile];
+  Scan all;
+  size_t whole = 0;
+  for (size_t at = 0; at < count; at += kBlock) {
+    size_t here = count - at < kBlock ? count - at : kBlock;
+    // The tables of fields only pay for themselves with enough elements.
+    size_t part = shortSumCount(here);
+    sumBlock<Dtype>(static_cast<const char *>(data) + at * bytes, here, part,
+                    fields + at, all, partial);
+    whole = part ? at + part : whole;
+  }
+  if (!whole)
+    return;
+  uint64_t zeros =
+      countBlockFields<Dtype>(data, whole, fields, mostOf<Dtype>(all),
+                              all.nan + all.posInf + all.negInf, partial);
+  // Field 0 is zero or subnormal.
+  if (all.least < (1u << Dtype::mantissa) - 1)
+    zeros -= countSubnormals<Dtype>(data, whole, partial);
+  partial.zero += zeros;
+  partial.nan += all.nan;
+  partial.posInf += all.posInf;
+  partial.negInf += all.negInf;
+  widenByScan<Dtype>(all, zeros, partial);
 }
 
 #endif // MPOPT_KERNELS_LIB_FLOATBLOCK_H

@@ -78,8 +78,8 @@ struct Partial {
   void addTo(mpopt_record &record) const;
 };
 
-/// Counts `count` elements, at most kBlock, whose first one is the first of a
-/// block.
+/// Counts `count` elements, at most `tile` of them, whose first one is the
+/// first of a block.
 using BlockKernel = void (*)(const void *data, size_t count, Partial &partial);
 
 struct DtypeKernel {
@@ -87,6 +87,7 @@ struct DtypeKernel {
   unsigned bytes = 0;          // of an element
   bool isFloat = false;
   uint32_t (*decodeCode)(uint8_t) = nullptr;
+  size_t tile = kBlock;
 };
 
 /// The best one for this processor, or the best that MPOPT_ISA names.

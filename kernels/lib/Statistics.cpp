@@ -94,9 +94,10 @@ static void readBlocks(Reading &reading, uint64_t first, uint64_t last,
   const Layout &layout = reading.layout;
   unsigned bytes = reading.kernel.bytes;
   alignas(32) char gathered[kBlock * 8];
-  for (uint64_t block = first; block < last; ++block) {
-    uint64_t from = block * kBlock;
-    size_t count = std::min<uint64_t>(kBlock, layout.elements() - from);
+  uint64_t end = std::min(last * kBlock, layout.elements());
+  size_t step = layout.contiguous() && !ranges ? reading.kernel.tile : kBlock;
+  for (uint64_t from = first * kBlock; from < end; from += step) {
+    size_t count = std::min<uint64_t>(step, end - from);
     const void *words = gathered;
     if (layout.contiguous())
       words = reading.data + from * bytes;

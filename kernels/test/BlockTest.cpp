@@ -17,8 +17,8 @@ using namespace mpopt::kernels::test;
 static mpopt_record run(const DtypeKernel &kernel, const char *data,
                         size_t count) {
   auto partial = std::make_unique<Partial>();
-  for (size_t at = 0; at < count; at += kBlock)
-    kernel.block(data + at * kernel.bytes, std::min(kBlock, count - at),
+  for (size_t at = 0; at < count; at += kernel.tile)
+    kernel.block(data + at * kernel.bytes, std::min(kernel.tile, count - at),
                  *partial);
   partial->fold(kernel.decodeCode);
   mpopt_record record;
@@ -59,10 +59,10 @@ static void compare(uint32_t dtype, const Data &data, size_t from,
 TEST(BlockTest, VectorsAgreeWithPlainCode) {
   for (uint32_t dtype : floatDtypes())
     for (double scale : {1.0, 0.02, 1e-5, 400.0, 1e-22, 1e22, 1e-40}) {
-      Data data = randomData(dtype, 3 * kBlock, scale, dtype);
+      Data data = randomData(dtype, kTile + 3 * kBlock, scale, dtype);
       compare(dtype, data, 0, data.size());
-      for (size_t count :
-           {0, 1, 2, 15, 31, 127, 128, 129, 160, 511, 4095, 4097})
+      for (size_t count : {0, 1, 2, 15, 31, 127, 128, 129, 160, 511, 4095, 4097,
+                           4200, 16383, 16384, 16500})
         compare(dtype, data, 1, count);
     }
 }
@@ -72,7 +72,7 @@ TEST(BlockTest, VectorsAgreeOnAnyBits) {
   std::mt19937_64 random(5);
   for (uint32_t dtype : floatDtypes()) {
     Data data{dtype, {}};
-    while (data.size() < 4 * kBlock)
+    while (data.size() < 2 * kTile)
       data.push(random());
     compare(dtype, data, 0, data.size());
   }
