@@ -1,145 +1,117 @@
-"""What probes cost and change in ONNX Runtime, in one process.
+#!/usr/bin/env python3
+"""What probes cost under ONNX Runtime, beside other ways to the same numbers.
 
-Times are medians of alternating runs, as ratios to the model without probes. Beside
-mpopt's probes: every tensor as an output, and numpy computing the same statistics from
-those outputs."""
+    bench/probes.py [--build BUILD]
+
+A stack of layers (matrix product, bias, activation, normalisation) is run without
+probes, with a probe on every value, with the probes switched off, with every
+value an output, and with numpy computing the same statistics from those outputs.
+Printed is the median over the rounds of the time relative to the bare model in
+the same round; optimisations are on.
+"""
 
 from __future__ import annotations
 
+import argparse
+import ctypes
 import os
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import numpy
+import numpy as np
 import onnx
 import onnxruntime
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
-
-LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
-          "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
+LAYERS, ROUNDS = 8, 15
 
 
-def options(level: str, save: Path | None = None):
-    result = onnxruntime.SessionOptions()
-    result.graph_optimization_level = LEVELS[level]
-    result.log_severity_level = 4
-    if save:
-        result.optimized_model_filepath = str(save)
-    return result
+def network(rows: int, width: int) -> tuple[list, list, list[str]]:
+    rng = np.random.default_rng(0)
+    nodes, weights, values, x = [], [], [], "x"
+    for i in range(LAYERS):
+        w = rng.normal(0, width**-0.5, (width, width)).astype(np.float32)
+        weights += [numpy_helper.from_array(w, f"w{i}"),
+                    numpy_helper.from_array(np.zeros(width, np.float32), f"b{i}"),
+                    numpy_helper.from_array(np.ones(width, np.float32), f"g{i}")]
+        nodes += [helper.make_node("MatMul", [x, f"w{i}"], [f"h{i}"]),
+                  helper.make_node("Add", [f"h{i}", f"b{i}"], [f"a{i}"]),
+                  helper.make_node("Tanh", [f"a{i}"], [f"t{i}"]),
+                  helper.make_node("LayerNormalization", [f"t{i}", f"g{i}", f"b{i}"], [f"y{i}"])]
+        values += [f"h{i}", f"a{i}", f"t{i}", f"y{i}"]
+        x = f"y{i}"
+    return nodes, weights, values
 
 
-def open_plain(file: Path, level: str, save: Path | None = None):
-    return onnxruntime.InferenceSession(str(file), options(level, save),
+def session(rows, width, build, probes=False, outputs=False):
+    nodes, weights, values = network(rows, width)
+    if probes:
+        nodes += [helper.make_node("Probe", [v], [], domain="mpopt", id=i, ledger="00" * 32)
+                  for i, v in enumerate(values)]
+    shape = [rows, width]
+    info = [helper.make_tensor_value_info(v, TensorProto.FLOAT, shape)
+            for v in (values if outputs else values[-1:])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)], info, weights)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[
+        helper.make_opsetid("", 19), helper.make_opsetid("mpopt", 1)])
+    options = onnxruntime.SessionOptions()
+    if probes:
+        options.register_custom_ops_library(str(build / "lib" / "libmpopt_ort.so"))
+    return onnxruntime.InferenceSession(model.SerializeToString(), options,
                                         providers=["CPUExecutionProvider"])
 
 
-def with_outputs(file: Path, work: Path) -> Path:
-    """Every tensor as an output."""
-    model = onnx.load(file)
-    known = {value.name for value in model.graph.output}
-    for node in model.graph.node:
-        for name in node.output:
-            if name and name not in known:
-                model.graph.output.append(helper.ValueInfoProto(name=name))
-    out = work / f"{file.stem}-outputs.onnx"
-    onnx.save(model, out)
-    return out
+def numpy_statistics(array: np.ndarray) -> None:
+    """The record's numbers, as one would write them."""
+    np.isnan(array).sum(), np.isposinf(array).sum(), np.isneginf(array).sum()
+    magnitude = np.abs(array)
+    nonzero = magnitude[magnitude > 0]
+    array.min(), array.max(), magnitude.max(), nonzero.min()
+    np.bincount(array.view(np.uint32).ravel() >> 23 & 0xFF, minlength=256)
+    array.sum(dtype=np.float64), np.square(array, dtype=np.float64).sum()
+    (magnitude > 65504).sum(), (magnitude >= 65520).sum(), (magnitude <= 2.0**-25).sum()
 
 
-def numpy_statistics(values) -> None:
-    """The record's statistics but for the exact sums: a pass for each."""
-    for value in values:
-        if value.dtype.kind != "f" or not value.size:
-            continue
-        finite = numpy.isfinite(value)
-        numpy.isnan(value).sum(), (value == numpy.inf).sum(), (value == -numpy.inf).sum()
-        (value == 0).sum()
-        kept = numpy.where(finite, value, 0)
-        size = numpy.abs(kept)
-        kept.min(), kept.max(), size.max(), numpy.where(size > 0, size, numpy.inf).min()
-        numpy.bincount((size.view(numpy.uint32) >> 23).ravel(), minlength=256)
-        kept.sum(dtype=numpy.float64), numpy.square(kept, dtype=numpy.float64).sum()
+def seconds(work) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
-def alternate(variants: dict, rounds: int) -> dict[str, float]:
-    """Median seconds of each, one after another in every round."""
-    times = {name: [] for name in variants}
-    for run in variants.values():
-        run()
-    for _ in range(rounds):
-        for name, run in variants.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(seconds) for name, seconds in times.items()}
+def measure(rows: int, width: int, build: Path) -> None:
+    x = {"x": np.random.default_rng(1).normal(0, 1, (rows, width)).astype(np.float32)}
+    bare, probed = session(rows, width, build), session(rows, width, build, probes=True)
+    every = session(rows, width, build, outputs=True)
+    record = ctypes.CDLL(str(build / "lib" / "libmpopt_record.so"))
+    recorder = ctypes.c_void_p()
+    record.mpopt_recorder_all(ctypes.byref(recorder), ctypes.c_size_t(1))
+
+    def enable(on):
+        record.mpopt_recorder_enable(recorder, ctypes.c_int(on))
+
+    ways = {"probes": lambda: probed.run(None, x), "probes, off": lambda: probed.run(None, x),
+            "all outputs": lambda: every.run(None, x),
+            "outputs + numpy": lambda: [numpy_statistics(a) for a in every.run(None, x)]}
+    ratios = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        base = min(seconds(lambda: bare.run(None, x)) for _ in range(3))
+        for name, work in ways.items():
+            enable(name != "probes, off")
+            ratios[name].append(min(seconds(work) for _ in range(3)) / base)
+    print(f"{rows} x {width}, {4 * LAYERS} values, {base * 1e3:.2f} ms bare: " + ", ".join(
+        f"{name} {statistics.median(r):.2f}x" for name, r in ratios.items()))
 
 
-def count_nodes(file: Path) -> int:
-    """Without those that an empty probe leaves behind."""
-    return sum(node.domain != "mpopt" for node in onnx.load(file).graph.node)
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=Path, default=Path("build"))
+    os.environ["MPOPT_RECORD"] = "/dev/null"
+    build = parser.parse_args().build.resolve()
+    for rows, width in [(1, 64), (16, 256), (256, 1024), (2048, 1024)]:
+        measure(rows, width, build)
 
 
-def measure(mpopt_binary: Path, file: Path, work: Path, rounds: int) -> list[list[str]]:
-    """One row for each level of optimisation."""
-    os.environ.setdefault("MPOPT_BUILD", str(mpopt_binary.parent.parent))
-    import mpopt
-
-    probed = {}
-    for kind in ("findings", "all"):
-        out = work / f"{file.stem}-{kind}.onnx"
-        subprocess.run([mpopt_binary, "--instrument", file, "-o", out, "--probe", kind,
-                        "--precision", "fp16"], check=True, capture_output=True)
-        probed[kind] = mpopt.instrumenting.Instrumented.read(out)
-    everything = with_outputs(file, work)
-    random = numpy.random.default_rng(0)
-    plain = open_plain(file, "off")
-    feed = {value.name: random.standard_normal(value.shape).astype(numpy.float32)
-            for value in plain.get_inputs()}
-    names = [value.name for value in plain.get_outputs()]
-    rows = []
-    for level in LEVELS:
-        saved = {kind: work / f"{kind}-{level}.onnx" for kind in ("plain", *probed)}
-        plain = open_plain(file, level, saved["plain"])
-        outputs = open_plain(everything, level)
-        variants = {"plain": lambda: plain.run(names, feed)}
-        results, recorders = {"plain": plain.run(names, feed)}, []
-        for kind, model in probed.items():
-            session = mpopt.probe_session(model.path, record=work / f"{kind}-{level}.mprec",
-                                          sess_options=options(level, saved[kind]))
-            recorders.append(session.recorder)
-            results[kind] = session.run(names, feed)
-
-            def active(session=session):
-                session.recorder.enable()
-                session.run(names, feed)
-
-            def idle(session=session):
-                session.recorder.enable(False)
-                session.run(names, feed)
-
-            variants[f"{kind} on"], variants[f"{kind} off"] = active, idle
-        variants["outputs"] = lambda: outputs.run(None, feed)
-        variants["numpy"] = lambda: numpy_statistics(outputs.run(None, feed))
-        times = alternate(variants, rounds)
-        row = [level, f"{times['plain'] * 1000:.1f} ms"]
-        row += [f"{times[name] / times['plain']:.3f}" for name in variants if name != "plain"]
-        for kind in probed:
-            lost = count_nodes(saved[kind]) - count_nodes(saved["plain"])
-            difference = max(float(numpy.max(numpy.abs(a - b)) / numpy.max(numpy.abs(a)))
-                             for a, b in zip(results["plain"], results[kind], strict=True))
-            row.append(f"{len(probed[kind].probes)}, {lost}, {difference:.1e}")
-        for recorder in recorders:
-            recorder.close()
-        rows.append(row)
-    return rows
-
-
-HEADER = ["optimisations", "plain", "findings", "findings, idle", "all", "all, idle",
-          "every tensor an output", "numpy on those",
-          "findings: probes, fusions lost, difference", "all: probes, fusions lost, difference"]
+if __name__ == "__main__":
+    main()

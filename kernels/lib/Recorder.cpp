@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Kernels/Recorder.h"
+#include "Observe.h"
 #include "RecordWriter.h"
 
 #include <algorithm>
@@ -401,16 +402,16 @@ void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
       return;
     }
   }
-  mpopt_record record;
-  mpopt_record_init(&record, id, kind);
   std::vector<mpopt_channel_range> channels;
-  if (tensor->channel_axis >= 0 &&
+  if (tensor->dims && tensor->channel_axis >= 0 &&
       uint32_t(tensor->channel_axis) < tensor->rank)
     channels = emptyRanges(size_t(std::clamp<int64_t>(
         tensor->dims[tensor->channel_axis], 0, MPOPT_MAX_CHANNELS)));
-  if (!mpopt_record_observe(&record,
-                            channels.empty() ? nullptr : channels.data(),
-                            tensor, step, parallel))
+  mpopt_record record, none = {};
+  none.probe = id;
+  none.kind = kind;
+  if (!observeCall(record, channels.empty() ? nullptr : channels.data(), none,
+                   *tensor, step, parallel))
     return;
   bool news = mergeInto(*probe, record, channels.data());
   flushIfDue(*recorder, state, news);

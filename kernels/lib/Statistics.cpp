@@ -9,6 +9,7 @@
 #include "Channels.h"
 #include "FloatingPoint.h"
 #include "Layout.h"
+#include "Observe.h"
 #include "Partial.h"
 #include "Threads.h"
 
@@ -205,28 +206,28 @@ static Channels keptChannels(const mpopt_tensor &tensor,
   return channels;
 }
 
-int mpopt_record_observe(mpopt_record *into, mpopt_channel_range *channels,
-                         const mpopt_tensor *tensor, uint64_t step,
-                         const mpopt_parallel *parallel) {
-  if (!wellFormed(*tensor))
-    return 0;
-  Layout layout(*tensor);
-  DtypeKernel kernel = dtypeKernel(tensor->dtype);
-  mpopt_record record;
-  mpopt_record_init(&record, into->probe, into->kind);
+bool mpopt::kernels::observeCall(mpopt_record &record,
+                                 mpopt_channel_range *channels,
+                                 const mpopt_record &into,
+                                 const mpopt_tensor &tensor, uint64_t step,
+                                 const mpopt_parallel *parallel) {
+  if (!wellFormed(tensor))
+    return false;
+  Layout layout(tensor);
+  DtypeKernel kernel = dtypeKernel(tensor.dtype);
+  mpopt_record_init(&record, into.probe, into.kind);
   record.calls = 1;
-  record.dtype = tensor->dtype;
-  record.rank = tensor->rank;
-  for (uint32_t i = 0; i < std::min<uint32_t>(tensor->rank, MPOPT_MAX_DIMS);
-       ++i)
-    record.dim_min[i] = record.dim_max[i] = tensor->dims[i];
+  record.dtype = tensor.dtype;
+  record.rank = tensor.rank;
+  for (uint32_t i = 0; i < std::min<uint32_t>(tensor.rank, MPOPT_MAX_DIMS); ++i)
+    record.dim_min[i] = record.dim_max[i] = tensor.dims[i];
   record.count = layout.elements();
   if (!kernel.block) {
     record.flags |= MPOPT_COUNT_ONLY;
   } else {
-    Channels kept = keptChannels(*tensor, channels, *into, record);
-    Reading reading{layout,   static_cast<const char *>(tensor->data),
-                    kernel,   tensor->dtype,
+    Channels kept = keptChannels(tensor, channels, into, record);
+    Reading reading{layout,   static_cast<const char *>(tensor.data),
+                    kernel,   tensor.dtype,
                     record,   kept,
                     channels, {},
                     {}};
@@ -236,5 +237,13 @@ int mpopt_record_observe(mpopt_record *into, mpopt_channel_range *channels,
   if (record.min <= record.max)
     record.absmax = std::max(std::fabs(record.min), std::fabs(record.max));
   setSteps(record, step);
-  return mpopt_record_merge(into, &record);
+  return true;
+}
+
+int mpopt_record_observe(mpopt_record *into, mpopt_channel_range *channels,
+                         const mpopt_tensor *tensor, uint64_t step,
+                         const mpopt_parallel *parallel) {
+  mpopt_record record;
+  return observeCall(record, channels, *into, *tensor, step, parallel) &&
+         mpopt_record_merge(into, &record);
 }
