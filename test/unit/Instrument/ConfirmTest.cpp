@@ -254,7 +254,7 @@ TEST(Ledger, ReadsWhatItWrites) {
   finding.message = "\"quoted\" \\ and \n";
   finding.fingerprint = "print";
   finding.causes = {{"t0", "op0", "is large", SourceLine{"a.py", 3}}};
-  finding.fixes = {{"clamp", true, "clamp it", true}};
+  finding.fixes = {{"clamp", "clamp it", true}};
   Watch watch;
   watch.test = Decision::Domain;
   watch.part = "argument";

@@ -30,7 +30,7 @@ static Finding makeFinding(std::string op, Severity severity,
   finding.op = {std::move(op), "Add", ""};
   finding.dtype = "f32";
   finding.message = "mixes f16 and f32 operands";
-  finding.fixes = {{"explicit-cast", true, "cast it"}};
+  finding.fixes = {{"explicit-cast", "cast it", true}};
   finding.fingerprint = "print" + std::to_string(count++);
   return finding;
 }
