@@ -67,7 +67,9 @@ struct mpopt_recorder {
   unsigned users = 0; // under the registry's mutex
   int64_t flushMs;
 
-  std::atomic<State *> state;
+  std::atomic<State *> state{nullptr};
+  /// States before it, in case somebody still reads one.
+  std::vector<State *> retired;
   std::atomic<bool> enabled;
   std::atomic<uint32_t> period;
   std::atomic<uint64_t> step{MPOPT_NEVER};
@@ -221,14 +223,21 @@ static void closeAll() {
     flush(*recorder, true);
 }
 
+static void replaceState(mpopt_recorder &recorder) {
+  if (State *old = recorder.state) {
+    old->writer.abandon();
+    recorder.retired.push_back(old);
+  }
+  recorder.state = new State;
+}
+
 /// The parent goes on with the file and the counts; the child, whose other
 /// threads are gone together with the locks that they held, starts from
 /// nothing.
 static void restartInChild() {
   registry().mutex.unlock();
   for (mpopt_recorder *recorder : registry().recorders) {
-    recorder->state.load()->writer.abandon();
-    recorder->state = new State;
+    replaceState(*recorder);
     new (&recorder->collecting) std::mutex;
     recorder->collect = nullptr;
   }
@@ -261,7 +270,7 @@ static mpopt_recorder *findRecorder(const char *pattern,
 
 /// Nothing recorded, settings from the environment.
 static void restart(mpopt_recorder &recorder) {
-  recorder.state = new State;
+  replaceState(recorder);
   recorder.anyStep = false;
   recorder.flushMs = int64_t(environmentNumber("MPOPT_FLUSH_MS", 250));
   recorder.enabled = !environmentSwitch("MPOPT_PROBE_DISABLE");
@@ -299,7 +308,6 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
     registry().recorders.push_back(recorder);
   } else if (pattern && !recorder->users) {
     // Naming the file of a recorder that was closed asks for a new record.
-    recorder->state.load()->writer.abandon();
     restart(*recorder);
   }
   ++recorder->users;

@@ -34,7 +34,7 @@ public:
     size_t bytes = data.bytes.size() + skew * bytesOf(dtype);
     void *memory = std::aligned_alloc(16, (bytes + 31) / 16 * 16);
     char *at = static_cast<char *>(memory) + skew * bytesOf(dtype);
-    std::memcpy(at, data.bytes.data(), data.bytes.size());
+    std::copy(data.bytes.begin(), data.bytes.end(), at);
     cuda::Shape shape = {data.size(), dtype, uint32_t(dims.size()), {}};
     std::copy(dims.begin(), dims.end(), shape.dims);
     uint64_t step = cuda::stepOf(*slot, control);
