@@ -36,9 +36,10 @@ struct Snapshot {
 };
 static_assert(sizeof(Snapshot) == offsetof(Slot, call));
 
-/// The probes of one recorder.
+/// The probes of one recorder on one device.
 struct Group {
   mpopt_recorder *recorder;
+  int device;
   std::mutex mutex;
   std::vector<mpopt_cuda_probe *> probes;
   Control *control = nullptr; // on the device
@@ -143,17 +144,27 @@ static void collectProbe(Group &group, mpopt_cuda_probe &probe) {
   }
 }
 
-static void collect(void *data) {
-  Group &group = *static_cast<Group *>(data);
-  std::lock_guard<std::mutex> lock(group.mutex);
-  for (mpopt_cuda_probe *probe : group.probes)
-    collectProbe(group, *probe);
+/// Groups are never freed, so they may be used after the lock.
+static std::vector<Group *> groupsOf(const mpopt_recorder *recorder) {
+  std::lock_guard<std::mutex> lock(groupsMutex);
+  std::vector<Group *> some;
+  for (Group *group : groups())
+    if (!recorder || group->recorder == recorder)
+      some.push_back(group);
+  return some;
+}
+
+static void collect(void *recorder) {
+  for (Group *group : groupsOf(static_cast<mpopt_recorder *>(recorder))) {
+    std::lock_guard<std::mutex> lock(group->mutex);
+    for (mpopt_cuda_probe *probe : group->probes)
+      collectProbe(*group, *probe);
+  }
 }
 
 /// Before the CUDA runtime's own handler, since that is installed earlier.
 static void collectAll() {
-  std::lock_guard<std::mutex> lock(groupsMutex);
-  for (Group *group : groups()) {
+  for (Group *group : groupsOf(nullptr)) {
     mpopt_recorder_flush(group->recorder);
     mpopt_recorder_on_flush(group->recorder, nullptr, nullptr);
   }
@@ -161,14 +172,17 @@ static void collectAll() {
 
 /// Kept for the process's life: captured graphs may hold its addresses.
 static Group *groupOf(mpopt_recorder *recorder) {
-  std::lock_guard<std::mutex> lock(groupsMutex);
-  for (Group *group : groups())
-    if (group->recorder == recorder)
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess)
+    return nullptr;
+  for (Group *group : groupsOf(recorder))
+    if (group->device == device)
       return group;
   mpopt_recorder_status status;
   mpopt_recorder_get_status(recorder, &status);
   auto group = std::make_unique<Group>();
   group->recorder = recorder;
+  group->device = device;
   group->wanted = {uint32_t(status.enabled), std::max(status.period, 1u),
                    MPOPT_NEVER};
   if (cudaMalloc(&group->control, sizeof(Control)) != cudaSuccess ||
@@ -179,10 +193,13 @@ static Group *groupOf(mpopt_recorder *recorder) {
       cudaHostAlloc(&group->pinned, sizeof(Snapshot), cudaHostAllocDefault) !=
           cudaSuccess)
     return nullptr;
-  if (groups().empty())
-    std::atexit(collectAll);
-  groups().push_back(group.get());
-  mpopt_recorder_on_flush(recorder, collect, group.get());
+  {
+    std::lock_guard<std::mutex> lock(groupsMutex);
+    if (groups().empty())
+      std::atexit(collectAll);
+    groups().push_back(group.get());
+  }
+  mpopt_recorder_on_flush(recorder, collect, recorder);
   return group.release();
 }
 
@@ -198,6 +215,8 @@ int mpopt_cuda_available(void) {
 
 mpopt_cuda_probe *mpopt_cuda_probe_create(mpopt_recorder *recorder, uint32_t id,
                                           uint32_t kind) {
+  static std::mutex creating;
+  std::lock_guard<std::mutex> turn(creating);
   Group *group = groupOf(recorder);
   auto probe = std::make_unique<mpopt_cuda_probe>();
   int processors = 0;
@@ -312,18 +331,17 @@ void mpopt_cuda_probe_destroy(mpopt_cuda_probe *probe) {
   delete probe;
 }
 
-static void change(Group &group) {
+static void change(Group &group, const Control &wanted) {
+  OnDevice guard(group.device);
   std::lock_guard<std::mutex> lock(group.mutex);
+  group.wanted = wanted;
   cudaMemcpyAsync(group.control, &group.wanted, sizeof(Control),
                   cudaMemcpyHostToDevice, group.copies);
   cudaStreamSynchronize(group.copies);
-  cudaGetLastError();
 }
 
 void mpopt_cuda_set(mpopt_recorder *recorder, int enabled, uint32_t period,
                     uint64_t step) {
-  if (Group *group = groupOf(recorder)) {
-    group->wanted = {uint32_t(enabled != 0), std::max(period, 1u), step};
-    change(*group);
-  }
+  for (Group *group : groupsOf(recorder))
+    change(*group, {uint32_t(enabled != 0), std::max(period, 1u), step});
 }

@@ -391,24 +391,36 @@ static bool mergeInto(Probe &probe, const mpopt_record &record,
                       into.first_inf_step != MPOPT_NEVER);
 }
 
+/// Counts the call if it is one to leave out. `step` is what it belongs to.
+static bool skipCall(mpopt_recorder &recorder, Probe &probe, uint64_t &step) {
+  std::lock_guard<std::mutex> lock(probe.mutex);
+  step = recorder.anyStep ? recorder.step.load() : probe.nextStep;
+  if (recorder.enabled && step % recorder.period == 0)
+    return false;
+  ++probe.nextStep;
+  ++probe.record.skipped;
+  probe.dirty = true;
+  return true;
+}
+
+int mpopt_recorder_skip(mpopt_recorder *recorder, uint32_t id, uint32_t kind) {
+  Probe *probe = probeOf(*recorder->state, id, kind);
+  uint64_t step;
+  return !probe || skipCall(*recorder, *probe, step);
+}
+
 void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
                             uint32_t kind, const mpopt_tensor *tensor,
                             const mpopt_parallel *parallel) {
   State &state = *recorder->state;
   Probe *probe = probeOf(state, id, kind);
-  if (!probe)
-    return;
   uint64_t step;
+  if (!probe || skipCall(*recorder, *probe, step))
+    return;
   {
     std::lock_guard<std::mutex> lock(probe->mutex);
-    step = probe->nextStep++;
-    if (recorder->anyStep)
-      step = recorder->step;
-    if (!recorder->enabled || step % recorder->period != 0) {
-      ++probe->record.skipped;
-      probe->dirty = true;
-      return;
-    }
+    uint64_t own = probe->nextStep++;
+    step = recorder->anyStep ? step : own;
   }
   std::vector<mpopt_channel_range> channels;
   if (tensor->dims && tensor->channel_axis >= 0 &&

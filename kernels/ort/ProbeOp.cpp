@@ -120,6 +120,8 @@ static Status *createCpu(const CustomOp *, const Api *api,
 
 static Status *computeCpu(void *self, KernelContext *context) {
   Kernel &kernel = *static_cast<Kernel *>(self);
+  if (mpopt_recorder_skip(kernel.recorder, kernel.id, MPOPT_VALUE))
+    return nullptr;
   Input input(kernel.api, context);
   if (!input.valid)
     return nullptr;

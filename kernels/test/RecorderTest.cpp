@@ -110,6 +110,23 @@ TEST_F(RecorderTest, StepsPeriodAndSwitch) {
   EXPECT_EQ(readRecordFile(path()).file.probes[0].record.max, 77);
 }
 
+TEST_F(RecorderTest, AskedBeforeTheTensorIsThere) {
+  mpopt_recorder *recorder = open(path());
+  mpopt_recorder_set_period(recorder, 2);
+  int observed = 0;
+  for (int i = 0; i < 6; ++i)
+    if (!mpopt_recorder_skip(recorder, 1, MPOPT_VALUE)) {
+      observe(recorder, 1, {float(i)});
+      ++observed;
+    }
+  EXPECT_EQ(observed, 3);
+  mpopt_record record = read(recorder, 1);
+  EXPECT_EQ(record.calls, 3u);
+  EXPECT_EQ(record.skipped, 3u);
+  EXPECT_EQ(record.absmax_step, 4u);
+  mpopt_recorder_close(recorder);
+}
+
 TEST_F(RecorderTest, OneRecorderForALedger) {
   uint8_t ledger[32] = {1};
   mpopt_recorder *named = open(path());

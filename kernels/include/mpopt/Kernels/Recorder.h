@@ -71,6 +71,11 @@ void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t probe,
                             uint32_t kind, const mpopt_tensor *tensor,
                             const mpopt_parallel *parallel);
 
+/// True, and the call is counted, if the probe's next call is to be left out: for
+/// callers to whom it is work to find the tensor. Otherwise they observe it.
+int mpopt_recorder_skip(mpopt_recorder *recorder, uint32_t probe,
+                        uint32_t kind);
+
 /// Adds a record made elsewhere (a device, another recorder). `channels` has
 /// record->channels entries or is null. False if it is malformed.
 int mpopt_recorder_merge(mpopt_recorder *recorder, const mpopt_record *record,
