@@ -83,6 +83,36 @@ def test_open_dims(archives, name, form):
                 assert dim is None or dim == size
 
 
+class Gained(torch.nn.Module):
+    """Two layers of one shape whose weights differ."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(64, 64)
+        self.second = torch.nn.Linear(64, 64)
+        with torch.no_grad():
+            self.second.weight.mul_(1000)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+def test_frozen_weights_are_not_confused(tmp_path):
+    """LibTorch merges constants of code that are equal, so it must see them."""
+    torch.manual_seed(0)
+    script = torch.jit.script(Gained().eval())
+    script.save(str(tmp_path / "free.pt"))
+    torch.jit.freeze(script).save(str(tmp_path / "frozen.pt"))
+    bounds = []
+    for name in ("free", "frozen"):
+        ranges = torchscript_import.dump_ranges(
+            tmp_path / f"{name}.pt", ["x"], (torch.randn(2, 64),), tmp_path
+        )
+        last = ranges["tensors"][ranges["outputs"][0]]
+        bounds.append((last["lo"], last["hi"]))
+    assert bounds[0] == bounds[1]
+
+
 def aten_ops(path: Path) -> Counter:
     """Tensor ops of the archive's method with everything inlined."""
     counts: Counter = Counter()

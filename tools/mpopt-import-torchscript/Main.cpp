@@ -78,7 +78,7 @@ static void import(const torchscript::Request &request,
   torchscript::Graph graph;
   std::string error;
   if (!torchscript::readArchive(request.archive, request.method, facts->weights,
-                                graph, error))
+                                facts->attributes, graph, error))
     return sink.error(ImportCode::Malformed, "", error);
   torchscript::importGraph(graph, request.archive, options, context, sink,
                            result);

@@ -21,11 +21,14 @@
 namespace mpopt::torchscript {
 
 /// Loads the archive `path` without running it and inlines `method`. Records
-/// that hold tensors are at `weights` ([begin, end) bytes, sorted); those are
-/// not copied. False if it cannot be read: `error` says why, in one line.
+/// that hold tensors are at `weights` ([begin, end) bytes, sorted); of those
+/// the ones at `attributes` are not copied. The others are constants of code,
+/// among which LibTorch looks for equal ones. False if it cannot be read:
+/// `error` says why, in one line.
 /// Precondition: the archive passed `inspectArchive`.
 bool readArchive(const std::string &path, const std::string &method,
                  const std::vector<std::pair<uint64_t, uint64_t>> &weights,
+                 const std::vector<std::pair<uint64_t, uint64_t>> &attributes,
                  Graph &graph, std::string &error);
 
 /// The version of LibTorch that is linked (`2.13.0`).

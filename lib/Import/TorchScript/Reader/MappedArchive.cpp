@@ -60,8 +60,8 @@ size_t MappedArchive::read(uint64_t position, void *buffer, size_t count,
   while (old != buffers.end() && old->first < start + count)
     old = buffers.erase(old);
   if (isWeight)
-    buffers[start] = {position, position + count};
-  if (!isWeight || count <= kPage)
+    buffers[start] = {position, position + count, after->isUnread};
+  if (!isWeight || !after->isUnread || count <= kPage)
     std::memcpy(buffer, data + position, count);
   return count;
 }

@@ -26,12 +26,14 @@ namespace mpopt::torchscript {
 /// Bytes [begin, end) of the archive.
 struct FileRange {
   uint64_t begin, end;
+  /// Nothing looks at what is in memory.
+  bool isUnread;
 };
 
 class MappedArchive : public caffe2::serialize::ReadAdapterInterface {
 public:
   /// Reads that fall into one of `weights` (sorted, disjoint: stored records of
-  /// tensors) and are longer than a page are not copied.
+  /// tensors) that is unread, and are longer than a page, are not copied.
   MappedArchive(const std::string &path, std::vector<FileRange> weights);
   ~MappedArchive() override;
 

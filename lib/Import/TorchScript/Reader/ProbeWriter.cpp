@@ -97,7 +97,7 @@ bool mpopt::torchscript::writeProbes(
   try {
     std::vector<FileRange> ranges;
     for (auto [begin, end] : attributes)
-      ranges.push_back({begin, end});
+      ranges.push_back({begin, end, true});
     write(std::make_shared<MappedArchive>(path, std::move(ranges)), method,
           probes, ledgerHash, records);
     return true;

@@ -15,6 +15,8 @@
 #include <torch/csrc/jit/serialization/import_read.h>
 #include <torch/version.h>
 
+#include <algorithm>
+
 using namespace mpopt::torchscript;
 namespace jit = torch::jit;
 
@@ -94,12 +96,15 @@ static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
 
 bool mpopt::torchscript::readArchive(
     const std::string &path, const std::string &method,
-    const std::vector<std::pair<uint64_t, uint64_t>> &weights, Graph &graph,
+    const std::vector<std::pair<uint64_t, uint64_t>> &weights,
+    const std::vector<std::pair<uint64_t, uint64_t>> &attributes, Graph &graph,
     std::string &error) {
   try {
     std::vector<FileRange> ranges;
-    for (auto [begin, end] : weights)
-      ranges.push_back({begin, end});
+    for (const auto &range : weights)
+      ranges.push_back(
+          {range.first, range.second,
+           std::binary_search(attributes.begin(), attributes.end(), range)});
     auto archive = std::make_shared<MappedArchive>(path, std::move(ranges));
     jit::Module module =
         jit::load(archive, at::kCPU, /*load_debug_files=*/true);
