@@ -234,6 +234,9 @@ TEST(Scales, TheNearestThatLosesLeast) {
   EXPECT_FALSE(confirming::findScales(0, seeF32({0, 0})));
   EXPECT_FALSE(confirming::findScales(0, seeI64({1})));
   EXPECT_EQ(confirming::findScales(0, seeF32({1000}))->e4m3.exponent, -2);
+  ProbeSight spoiled = seeF32({1});
+  spoiled.record.absmax = HUGE_VAL;
+  EXPECT_FALSE(confirming::findScales(0, spoiled));
 }
 
 TEST(Ledger, ReadsWhatItWrites) {
