@@ -147,6 +147,9 @@ ModelFormat mpopt::detectFormat(StringRef bytes) {
     return ModelFormat::Pickle;
   if (bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3")
     return ModelFormat::TfLite;
+  // A flatbuffer; mobile models in zip form have their code and are read.
+  if (bytes.size() >= 8 && bytes.substr(4, 4) == "PTMF")
+    return ModelFormat::TorchMobile;
   if (bytes.size() >= 8 && bytes.substr(4, 4) == "ORTM")
     return ModelFormat::OrtModel;
   if (bytes.size() > 9 && bytes[8] == '{') {
@@ -184,6 +187,10 @@ StringRef mpopt::explainFormat(ModelFormat format) {
   case ModelFormat::MlirBytecode:
   case ModelFormat::TorchScript:
     return "";
+  case ModelFormat::TorchMobile:
+    return "a PyTorch mobile model as a flatbuffer, which holds no graph: save "
+           "the module with torch.jit.save, or with "
+           "_save_for_lite_interpreter and without _use_flatbuffer";
   case ModelFormat::ExportedProgram:
     return "a program saved by torch.export: load it with torch.export.load "
            "and export it with torch.onnx.export";

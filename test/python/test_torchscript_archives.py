@@ -203,6 +203,18 @@ class TestHostile:
                 refused(done)
 
 
+def test_a_served_archive_costs_itself_only(tmp_path):
+    torchscript_import = pytest.importorskip("torchscript_import")
+    cut = tmp_path / "cut.pt"
+    whole = FOLDER / "torchsharp-linrelu.dat"
+    cut.write_bytes(whole.read_bytes()[:2000])
+    for _ in range(2):
+        text, said = torchscript_import.read_text(cut, [])
+        assert text is None and '"code"' in said
+        text, _ = torchscript_import.read_text(whole, ["input=2x10"])
+        assert "mp.linear" in text
+
+
 def state_dict():
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -215,6 +227,22 @@ def test_other_files_of_pytorch(tmp_path):
     path = tmp_path / "model.pt"
     path.write_bytes(state_dict())
     refused(run("--check", path), "no graph")
+
+
+def test_mobile_models(tmp_path):
+    """With the code of the module they are archives; a flatbuffer has none."""
+    torch = pytest.importorskip("torch")
+    module = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))
+    path = tmp_path / "net.ptl"
+    module._save_for_lite_interpreter(str(path))
+    done = run("--check", path, "--format", "json", "--fail-on", "never",
+               "--input-shape", "input=1x4")
+    assert done.returncode == 0, done.stderr
+    coverage = json.loads(done.stdout)["coverage"]
+    assert coverage["ops"] == coverage["modelled"] == 2
+    module._save_for_lite_interpreter(str(path), _use_flatbuffer=True)
+    assert path.read_bytes()[4:8] == b"PTMF"
+    refused(run("--check", path), "PyTorch mobile", "flatbuffer", "torch.jit.save")
 
 
 SOURCE = """import torch

@@ -52,7 +52,7 @@ class Imported:
 
 def shape_option(name: str, value: torch.Tensor, open_dims: int = 0) -> str:
     dims = ["?" if i < open_dims else str(dim) for i, dim in enumerate(value.shape)]
-    return f"{name}={'x'.join(dims)}:{DTYPES[value.dtype]}"
+    return f"{name}={'x'.join(dims) or 'scalar'}:{DTYPES[value.dtype]}"
 
 
 def read_type(text: str) -> tuple[str, list[int | None] | None]:

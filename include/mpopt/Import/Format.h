@@ -21,6 +21,7 @@ enum class ModelFormat {
   MlirBytecode,
   // Recognised, to say what to do instead.
   TorchScript,
+  TorchMobile,
   ExportedProgram,
   TorchState,
   TorchLegacy,
