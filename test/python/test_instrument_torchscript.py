@@ -726,6 +726,20 @@ def test_without_the_library(archives):
     assert "Unknown builtin op: mpopt::probe" in done.stderr
 
 
+@pytest.mark.parametrize("order", ["torch, mpopt", "mpopt, torch"])
+def test_import_registers_the_ops(archives, tmp_path, order):
+    _, probed, ledger = archives("mlp", "scripted")
+    record = tmp_path / "run.mprec"
+    done = python(f"import {order}\nmodel = torch.jit.load({str(probed)!r})\n"
+                  "model(torch.ones(4, 16))", MPOPT_RECORD=str(record),
+                  PYTHONPATH=str(ROOT / "python"))
+    assert done.returncode == 0, done.stderr
+    done = run_mpopt("--confirm", record, "--ledger", f"{probed}.probes.json", "--format",
+                     "json", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["first_bad"] is None
+
+
 def test_library_of_another_version(tmp_path):
     folder = tmp_path / "lib"
     folder.mkdir()
