@@ -330,6 +330,30 @@ def test_a_bound_that_breaks_is_loud(tmp_path):
     assert [(entry["tensor"], entry["kind"]) for entry in report["exceeded"]] == [("h2", "bound")]
 
 
+def test_an_epsilon_that_flushes_under_a_root(tmp_path):
+    """1e-12 is 0 in FP16, and so is its root, which is 1e-6 in a run in FP32."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    norm (float[2, 4] x) => (float[2, 4] y)
+    <float eps = {1e-12}, int64[1] axes = {1}>
+    {
+      s = Mul (x, x)
+      t = ReduceSum (s, axes)
+      u = Add (t, eps)
+      r = Sqrt (u)
+      y = Div (x, r)
+    }
+    """
+    probed = Probed(parser.parse_model(text), tmp_path, "--precision", "fp16")
+
+    def status(x):
+        return [(finding["status"], finding["observed"]["tensor"])
+                for finding in probed.confirm(probed.run({"x": x}))["findings"]
+                if finding["rule"] == "MP206"]
+    assert status(numpy.ones((2, 4), numpy.float32)) == [("refuted", "r")]
+    assert status(numpy.zeros((2, 4), numpy.float32)) == [("confirmed", "u")]
+
+
 KILLED = """
 import os, signal, sys, numpy, mpopt
 session = mpopt.probe_session(sys.argv[1], record=sys.argv[2])

@@ -72,9 +72,9 @@ void DivisionByZero::judge(Operation *op, const RangeAnalysis &ranges) {
     return;
   // A divisor that is 0 in some channels of a constant, say: not all of it.
   FindingBuilder finding = report(op, op->getResult(0));
-  finding.certainty(*sure)
-      .message("the divisor " + describeZero(divisor, *sure, ranges))
-      .watch(Decision::Zero, divisor, "divisor");
+  finding.certainty(*sure).message("the divisor " +
+                                   describeZero(divisor, *sure, ranges));
+  watchZeros(finding, divisor, "divisor");
   const AbstractValue &computed = ranges.preRounding(divisor);
   Cell hull = computed.hull();
   finding.cause(divisor,

@@ -192,6 +192,8 @@ void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
   bool rounded = domain->contains(hull.lo, hull.hi);
   FindingBuilder finding = report(op, op->getResult(0));
   finding.watchDomain(argument, domain->lo, domain->hi, domain->open);
+  if (domain->open && domain->lo == 0)
+    watchZeros(finding, argument, "argument");
   finding.certainty(*sure).message(
       "the argument of " + name + verb + " outside its domain" +
       (rounded ? " after rounding to " + getDtypeName(getElementType(argument))

@@ -90,8 +90,7 @@ void mpopt::fixConstantByScaling(FindingBuilder &finding, Operation *constant,
   if (exponent < 0)
     if (double most = getLargestUse(constant->getResult(0), ranges);
         most > format.maxFinite / 2 && std::isfinite(most))
-      exponent = std::min(exponent,
-                          -(std::ilogb(most / format.maxFinite) + 2));
+      exponent = std::min(exponent, -(std::ilogb(most / format.maxFinite) + 2));
   if (exponent == 0)
     return;
   if (FixAction action = planScale(constant, exponent, fits, size))

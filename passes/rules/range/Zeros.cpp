@@ -7,6 +7,7 @@
 
 #include "passes/rules/range/Zeros.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
@@ -102,4 +103,19 @@ std::string mpopt::describeZero(Value value, Certainty certainty,
     return "may be 0" + dtype;
   }
   llvm_unreachable("unknown certainty");
+}
+
+void mpopt::watchZeros(FindingBuilder &finding, Value value, StringRef part) {
+  finding.watch(Decision::Zero, value, part);
+  constexpr unsigned kMost = 4;
+  for (unsigned depth = 0; depth < kMost; ++depth) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() == 0 ||
+        !(isViewLike(op) || isAnyOf(op, {"sqrt", "abs", "neg", "cast"})))
+      return;
+    value = op->getOperand(0);
+    if (!isa<FloatType>(getElementType(value)))
+      return;
+    finding.watch(Decision::Zero, value, part);
+  }
 }

@@ -28,6 +28,12 @@ bool isUnknown(mlir::Value value, const RangeAnalysis &ranges);
 std::string describeZero(mlir::Value value, Certainty certainty,
                          const RangeAnalysis &ranges);
 
+/// A run decides the finding by zeros of `value`, and of what is zero wherever
+/// it is: the sum below a root may flush to zero where the root itself, as a
+/// wider dtype has it, does not.
+void watchZeros(FindingBuilder &finding, mlir::Value value,
+                llvm::StringRef part);
+
 } // namespace mpopt
 
 #endif // MPOPT_PASSES_RULES_RANGE_ZEROS_H
