@@ -16,68 +16,18 @@
 
 #include "mpopt/Kernels/Recorder.h"
 #include "Observe.h"
-#include "RecordWriter.h"
+#include "RecorderState.h"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <pthread.h>
 
 using namespace mpopt::kernels;
-
-namespace {
-
-struct Probe {
-  std::mutex mutex;
-  mpopt_record record;
-  std::vector<mpopt_channel_range> channels;
-  uint64_t nextStep = 0;
-  bool dirty = false;
-  RecordWriter::Place place; // the flusher's
-};
-
-/// All that a forked child has to begin anew.
-struct State {
-  std::mutex mutex; // of the map
-  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Probe>> probes;
-
-  std::mutex flushing; // of what follows
-  RecordWriter writer;
-  bool opened = false, warned = false;
-  int error = 0;
-  uint64_t flushes = 0;
-
-  /// At first long ago: the first call writes, so that a file that cannot be
-  /// written is known at once.
-  std::atomic<int64_t> lastFlush{INT64_MIN / 2};
-};
-
-} // namespace
-
-struct mpopt_recorder {
-  std::string pattern, runtime;
-  uint8_t ledger[32];
-  unsigned users = 0; // under the registry's mutex
-  int64_t flushMs;
-
-  std::atomic<State *> state{nullptr};
-  /// States before it, in case somebody still reads one.
-  std::vector<State *> retired;
-  std::atomic<bool> enabled;
-  std::atomic<uint32_t> period;
-  std::atomic<uint64_t> step{MPOPT_NEVER};
-  std::atomic<bool> anyStep{false};
-  std::mutex collecting;
-  void (*collect)(void *) = nullptr;
-  void *collectData = nullptr;
-};
 
 namespace {
 
@@ -91,12 +41,6 @@ struct Registry {
 static Registry &registry() {
   static Registry *all = new Registry;
   return *all;
-}
-
-static int64_t nowMs() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch())
-      .count();
 }
 
 static uint64_t environmentNumber(const char *name, uint64_t otherwise) {
@@ -115,102 +59,6 @@ static uint64_t environmentNumber(const char *name, uint64_t otherwise) {
 static bool environmentSwitch(const char *name) {
   const char *text = std::getenv(name);
   return text && *text && std::strcmp(text, "0") != 0;
-}
-
-//===----------------------------------------------------------------------===//
-// Flushing
-//===----------------------------------------------------------------------===//
-
-static void warn(State &state, int error) {
-  if (!state.error)
-    state.error = error;
-  if (state.warned)
-    return;
-  state.warned = true;
-  const char *why = error == EEXIST ? "it exists and is not a record file"
-                                    : std::strerror(error);
-  std::fprintf(stderr,
-               "mpopt: warning: cannot write %s: %s; the model runs on, its "
-               "probes are not saved\n",
-               state.writer.path().c_str(), why);
-}
-
-static int openFile(mpopt_recorder &recorder, State &state) {
-  if (state.opened)
-    return state.writer.isOpen() ? 0 : state.error;
-  state.opened = true;
-  int error =
-      state.writer.open(recorder.pattern, recorder.ledger, recorder.runtime);
-  if (error)
-    warn(state, error);
-  return error;
-}
-
-static int writeProbe(State &state, Probe &probe) {
-  mpopt_record record;
-  std::vector<mpopt_channel_range> channels;
-  {
-    std::lock_guard<std::mutex> lock(probe.mutex);
-    if (!probe.dirty || !probe.record.calls)
-      return 0;
-    record = probe.record;
-    channels = probe.channels;
-    probe.dirty = false;
-  }
-  channels.resize(record.channels);
-  int error = state.writer.write(probe.place, record, channels.data());
-  if (error) {
-    std::lock_guard<std::mutex> lock(probe.mutex);
-    probe.dirty = true;
-  }
-  return error;
-}
-
-/// `state.flushing` is held.
-static int flushLocked(mpopt_recorder &recorder, State &state, bool closing) {
-  {
-    std::lock_guard<std::mutex> lock(recorder.collecting);
-    if (recorder.collect)
-      recorder.collect(recorder.collectData);
-  }
-  state.lastFlush = nowMs();
-  std::vector<Probe *> probes;
-  {
-    std::lock_guard<std::mutex> lock(state.mutex);
-    for (auto &entry : state.probes)
-      probes.push_back(entry.second.get());
-  }
-  if (probes.empty())
-    return 0;
-  if (int error = openFile(recorder, state))
-    return error;
-  int error = state.writer.setClosed(false);
-  for (Probe *probe : probes) {
-    if (error)
-      break;
-    error = writeProbe(state, *probe);
-  }
-  if (!error && closing)
-    error = state.writer.setClosed(true);
-  ++state.flushes;
-  if (error)
-    warn(state, error);
-  return error;
-}
-
-static int flush(mpopt_recorder &recorder, bool closing) {
-  State &state = *recorder.state;
-  std::lock_guard<std::mutex> lock(state.flushing);
-  return flushLocked(recorder, state, closing);
-}
-
-/// Not worth waiting for a flush that is under way.
-static void flushIfDue(mpopt_recorder &recorder, State &state, bool now) {
-  if (!now && nowMs() - state.lastFlush < recorder.flushMs)
-    return;
-  std::unique_lock<std::mutex> lock(state.flushing, std::try_to_lock);
-  if (lock)
-    flushLocked(recorder, state, false);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,76 @@
+//===- RecorderState.h - What a recorder holds --------------------*- C++
+//-*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_LIB_RECORDERSTATE_H
+#define MPOPT_KERNELS_LIB_RECORDERSTATE_H
+
+#include "RecordWriter.h"
+#include "mpopt/Kernels/Recorder.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace mpopt::kernels {
+
+struct Probe {
+  std::mutex mutex;
+  mpopt_record record;
+  std::vector<mpopt_channel_range> channels;
+  uint64_t nextStep = 0;
+  bool dirty = false;
+  RecordWriter::Place place; // the flusher's
+};
+
+/// All that a forked child has to begin anew.
+struct State {
+  std::mutex mutex; // of the map
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Probe>> probes;
+
+  std::mutex flushing; // of what follows
+  RecordWriter writer;
+  bool opened = false, warned = false;
+  int error = 0;
+  uint64_t flushes = 0;
+
+  /// At first long ago: the first call writes, so that a file that cannot be
+  /// written is known at once.
+  std::atomic<int64_t> lastFlush{INT64_MIN / 2};
+};
+
+} // namespace mpopt::kernels
+
+struct mpopt_recorder {
+  std::string pattern, runtime;
+  uint8_t ledger[32];
+  unsigned users = 0; // under the registry's mutex
+  int64_t flushMs;
+
+  std::atomic<mpopt::kernels::State *> state{nullptr};
+  /// States before it, in case somebody still reads one.
+  std::vector<mpopt::kernels::State *> retired;
+  std::atomic<bool> enabled;
+  std::atomic<uint32_t> period;
+  std::atomic<uint64_t> step{MPOPT_NEVER};
+  std::atomic<bool> anyStep{false};
+  std::mutex collecting;
+  void (*collect)(void *) = nullptr;
+  void *collectData = nullptr;
+};
+
+namespace mpopt::kernels {
+
+/// Writes what changed; `closing` marks the file as ended in order.
+int flush(mpopt_recorder &recorder, bool closing);
+/// The same if it is time, or `now`, and no other flush is under way.
+void flushIfDue(mpopt_recorder &recorder, State &state, bool now);
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_KERNELS_LIB_RECORDERSTATE_H
