@@ -18,7 +18,11 @@ endif()
 
 if(EXISTS ${MPOPT_TORCH}/lib/libtorch_cpu.so)
   set(MPOPT_HAS_TORCH ON)
-  message(STATUS "LibTorch: ${MPOPT_TORCH}")
+  # LibTorch's C++ interface changes from version to version: who gets another
+  # one than this is told so.
+  file(STRINGS ${MPOPT_TORCH}/version.py line REGEX "^__version__ = ")
+  string(REGEX REPLACE ".*'([^']*)'.*" "\\1" MPOPT_TORCH_VERSION "${line}")
+  message(STATUS "LibTorch: ${MPOPT_TORCH} (${MPOPT_TORCH_VERSION})")
   add_library(MPOPTLibTorch INTERFACE)
   target_include_directories(MPOPTLibTorch SYSTEM INTERFACE
     ${MPOPT_TORCH}/include ${MPOPT_TORCH}/include/torch/csrc/api/include)

@@ -5,7 +5,6 @@ there."""
 
 import dataclasses
 import math
-from collections.abc import Iterable
 from typing import Any
 
 
@@ -207,18 +206,21 @@ class Confirmation(Report):
 
     `first_bad`: the op at which NaN or infinity began, with its step and the chain that
     led to it. `outside_assumptions`: inputs that were not as assumed. `exceeded`: bounds
-    that were broken although all assumptions held, which is a bug in mpopt."""
+    that were broken although all assumptions held, which is a bug in mpopt. `scales`: for
+    each float tensor the best power of two in FP16, E4M3 and E5M2."""
 
     first_bad: dict[str, Any] | None = None
     outside_assumptions: tuple[Any, ...] = ()
     exceeded: tuple[Any, ...] = ()
+    scales: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, raw: dict) -> "Confirmation":
         return cls(**cls._fields(raw), first_bad=raw.get("first_bad"),
                    outside_assumptions=tuple(raw.get("outside_assumptions", ())),
-                   exceeded=tuple(raw.get("exceeded", ())))
+                   exceeded=tuple(raw.get("exceeded", ())),
+                   scales=tuple(raw.get("scales", ())))
 
-    def by_status(self, status: str) -> Iterable[Finding]:
+    def by_status(self, status: str) -> tuple[Finding, ...]:
         """Findings that are `confirmed`, `refuted`, `not-exercised` or `not-observable`."""
         return tuple(finding for finding in self.findings if finding.status == status)

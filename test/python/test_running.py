@@ -117,6 +117,23 @@ def test_statistics_as_outputs_make_the_same_record(probed, tmp_path):
             assert record.first_flush_step[index] == twin.first_flush_step[index]
 
 
+def test_confirmation(probed, tmp_path):
+    """x is NaN in the third step, e^100 infinite: said of the input and of the op."""
+    session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
+    for feed in FEEDS:
+        session.run(None, feed)
+    session.recorder.close()
+    verdict = mpopt.confirm(tmp_path / "r.mprec", probed.ledger)
+    assert verdict.outside_assumptions and not verdict.exceeded
+    assert verdict.first_bad["step"] >= 1 and verdict.first_bad["tensor"] in ("a", "b", "x")
+    assert {scale["tensor"] for scale in verdict.scales} == {"x", "a", "b", "y"}
+    confirmed = verdict.by_status("confirmed")
+    assert confirmed and all(finding.observed.count > 0 for finding in confirmed)
+    assert mpopt.confirm([tmp_path / "r.mprec"], probed.ledger) == verdict
+    with pytest.raises(mpopt.Error):
+        mpopt.confirm(tmp_path / "none.mprec", probed.ledger)
+
+
 def test_idle_and_period(probed, tmp_path):
     session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
     session.recorder.enable(False)

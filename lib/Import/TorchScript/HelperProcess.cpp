@@ -70,6 +70,17 @@ static void reportFailure(StringRef messages, int status, StringRef how,
     }
   if (reported)
     return;
+  // The dynamic loader's complaints.
+  for (StringRef line : lines)
+    if (line.contains("error while loading shared libraries") ||
+        line.contains("symbol lookup error")) {
+      sink.error(ImportCode::HelperFailed, "",
+                 "the TorchScript reader was built for PyTorch " +
+                     Twine(MPOPT_TORCH_VERSION) + ", which is not there (" +
+                     line.rsplit(": ").second +
+                     "): install that version of torch");
+      return;
+    }
   // -2: killed by a signal or by the time limit; `how` says which.
   if (status < 0)
     sink.error(ImportCode::HelperFailed, "",
