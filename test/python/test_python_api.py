@@ -131,6 +131,22 @@ def test_module_that_cannot_be_scripted():
     assert mpopt.check(namespace["Net"](), example_inputs=torch.ones(2)).ok
 
 
+@pytest.mark.skipif(not torch_is_there(), reason="built without PyTorch")
+def test_reader_without_its_pytorch(tmp_path):
+    """A reader whose LibTorch is not there says which one it was built for."""
+    torch = pytest.importorskip("torch")
+    for name in ("mpopt", "mpopt-import-torchscript"):
+        program = (BUILD / "bin" / name).read_bytes()
+        (tmp_path / name).write_bytes(program.replace(b"/torch/lib", b"/torcx/lib"))
+        (tmp_path / name).chmod(0o755)
+    torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(1, 2)).save(str(tmp_path / "m.pt"))
+    bare = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
+    done = subprocess.run([tmp_path / "mpopt", "--check", tmp_path / "m.pt"], capture_output=True,
+                          text=True, env=bare, timeout=60, check=False)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert f"was built for PyTorch {torch.__version__}, which is not there" in done.stderr
+
+
 def test_import_brings_no_framework():
     """`import mpopt` alone loads neither PyTorch nor ONNX Runtime."""
     code = "import sys, mpopt; print([m for m in ('torch', 'onnxruntime') if m in sys.modules])"

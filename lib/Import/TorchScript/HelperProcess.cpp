@@ -77,7 +77,7 @@ static void reportFailure(StringRef messages, int status, StringRef how,
       sink.error(ImportCode::HelperFailed, "",
                  "the TorchScript reader was built for PyTorch " +
                      Twine(MPOPT_TORCH_VERSION) + ", which is not there (" +
-                     line.rsplit(": ").second +
+                     line.split(": ").second +
                      "): install that version of torch");
       return;
     }
