@@ -77,6 +77,22 @@ static mpopt::PrecisionOpInterface asPart(Operation *op) {
   return dyn_cast<mpopt::PrecisionOpInterface>(op);
 }
 
+/// Have a kernel of their own, whatever they become here: if no list names
+/// them, none is for their parts.
+static constexpr StringRef kKernels[] = {"dot",
+                                         "inner",
+                                         "logaddexp",
+                                         "logaddexp2",
+                                         "logit",
+                                         "nanmean",
+                                         "nansum",
+                                         "native_group_norm",
+                                         "special_xlog1py",
+                                         "tensordot",
+                                         "trace",
+                                         "vdot",
+                                         "xlogy"};
+
 void GraphImporter::markParts(const Node &node, Value self, Operation *first) {
   StringRef name = node.op;
   bool isQuantized = name.consume_front("quantized::");
@@ -93,14 +109,20 @@ void GraphImporter::markParts(const Node &node, Value self, Operation *first) {
     }
   // In-place forms and quantised ops are registered with no autocast list.
   bool isUnlisted = self || isQuantized;
+  // `sum(dtype=...)`: autocast sets the dtype only where none is given.
+  for (auto [argument, input] : llvm::zip(node.arguments, node.inputs))
+    isUnlisted |= argument == "dtype" && !items[input].isNone() && parts;
+  bool isKernel = llvm::is_contained(kKernels, name);
   // One op that has no such name is judged by its own.
-  if (!isUnlisted && (parts < 2 || parts == named))
+  if (!isUnlisted && !isKernel && (parts < 2 || parts == named))
     return;
   for (Operation *op = first; op; op = op->getNextNode()) {
     if (!asPart(op))
       continue;
     op->setAttr("mp.listed_as",
                 builder.getStringAttr(isUnlisted ? std::string() : listed));
+    if (isKernel)
+      op->setAttr("mp.kernel", builder.getUnitAttr());
     for (OpOperand &operand : op->getOpOperands())
       if (self && operand.get() == self && !op->hasAttr("mp.keeps"))
         op->setAttr("mp.keeps",

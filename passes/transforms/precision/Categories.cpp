@@ -167,7 +167,8 @@ std::optional<Category> Categories::find(Operation *op) const {
       policy.getFramework() == Framework::PyTorch) {
     if (name.empty())
       return std::nullopt;
-    if (std::optional<Category> category = policy.lookup({name.getValue()}))
+    std::optional<Category> category = policy.lookup({name.getValue()});
+    if (category || op->hasAttr("mp.kernel"))
       return category;
   }
   if (policy.getKind() == PolicyKind::Autocast && addsLinearBias(op))

@@ -202,6 +202,14 @@ static LogicalResult lowerSumToSize(NodeContext &context) {
   MaybeShape shape = input ? getShape(input) : std::nullopt;
   if (!shape || !size || size->size() > shape->size())
     return context.unsupported();
+  // Runs `sum`, also of a single number, and so has the dtype of one. Source:
+  // sum_to in aten/src/ATen/ExpandUtils.h.
+  if (size->empty()) {
+    context.setOutput(
+        0, context.make<mp::ReduceSumOp>(input, Value(), DenseI64ArrayAttr(),
+                                         context.builder().getBoolAttr(false)));
+    return success();
+  }
   size_t added = shape->size() - size->size();
   SmallVector<int64_t> dropped, kept;
   for (auto [dim, have] : llvm::enumerate(*shape)) {
