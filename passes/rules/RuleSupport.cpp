@@ -187,6 +187,8 @@ void RulePass::runOnOperation() {
   info = findRule(getArgument().drop_front(StringRef("rule-").size()));
   assert(info && "rule is not in Rules.td");
   findings = &getAnalysis<FindingList>();
+  AnalysisManager manager = getAnalysisManager();
+  change = getChange(manager);
   check(getOperation());
   markAllAnalysesPreserved();
 }

@@ -27,12 +27,14 @@
 
 #include "passes/transforms/fixes/Fix.h"
 
+#include "mpopt/Analysis/ChangedModule.h"
 #include "mpopt/Analysis/Names.h"
 #include "mpopt/Report/Finding.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/AnalysisManager.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 #include <vector>
@@ -134,6 +136,25 @@ public:
 protected:
   virtual void check(mlir::ModuleOp module) = 0;
 
+  /// Calls `function` with every op of the type that it takes; of a changed
+  /// copy with those where something may differ, in program order.
+  template <mlir::WalkOrder order = mlir::WalkOrder::PreOrder, typename F>
+  void walk(F function) {
+    using Op = std::decay_t<
+        typename llvm::function_traits<std::decay_t<F>>::template arg_t<0>>;
+    if (!change || change->wholly) {
+      getOperation().template walk<order>(function);
+      return;
+    }
+    for (mlir::Operation *op : change->scope())
+      if constexpr (std::is_same_v<Op, mlir::Operation *>)
+        function(op);
+      else if (auto typed = mlir::dyn_cast<Op>(op))
+        function(typed);
+  }
+  /// Of a changed copy; else null.
+  const ChangedModule *changedCopy() const { return change; }
+
   /// Reports on `value`, an operand or a result of `op`.
   FindingBuilder report(mlir::Operation *op, mlir::Value value);
 
@@ -150,6 +171,7 @@ private:
 
   const RuleInfo *info = nullptr;
   FindingList *findings = nullptr;
+  const ChangedModule *change = nullptr;
 };
 
 /// An op in the model's words; its mp name where the model has none.

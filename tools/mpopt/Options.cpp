@@ -60,6 +60,8 @@ struct CommandLine {
   Text output{"o", cl::init("-")};
   Text dumpRanges{"dump-ranges"}, keepFp32{"keep-fp32"};
   Flag safeInput{"safe-input"};
+  /// For tests: fixes are tried on all of the model, not on what they reach.
+  Flag wholeTrials{"whole-trials"};
   Text probe{"probe"}, probeWith{"probe-with"};
   Text jobs{"jobs"};
 };
@@ -256,6 +258,7 @@ Error Validator::checkReporting() {
   options.output = line.output;
   options.rangesFile = line.dumpRanges;
   options.safeInput = line.safeInput;
+  options.wholeTrials = line.wholeTrials;
   options.keepFile = line.keepFp32;
   if (line.dumpRanges.getNumOccurrences() && options.rangesFile.empty())
     return fail("--dump-ranges: the file name is empty");

@@ -78,6 +78,7 @@ struct Options {
   std::string rangesFile;
   std::string keepFile;
   bool safeInput = false;
+  bool wholeTrials = false;
 
   // Probing.
   ProbeSelection probes;

@@ -125,6 +125,47 @@ public:
 private:
   std::vector<SafeScale> &scales;
 };
+// Tells a changed copy's analyses what differs.
+class AdoptChange : public PassWrapper<AdoptChange, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AdoptChange)
+
+  explicit AdoptChange(ChangedModule &change) : change(change) {}
+  StringRef getName() const override { return "AdoptChange"; }
+
+  void runOnOperation() override {
+    getAnalysis<KnownChange>().change = &change;
+    if (!change.wholly)
+      change.setScope(getOperation(), getAnalysis<RangeAnalysis>().varied());
+    markAllAnalysesPreserved();
+  }
+
+private:
+  ChangedModule &change;
+};
+
+class TryFixes : public PassWrapper<TryFixes, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TryFixes)
+
+  using Callback =
+      std::function<void(const RangeAnalysis &, const OverflowSites &)>;
+  TryFixes(const std::vector<FindingList::Entry> &entries, Callback run)
+      : entries(entries), run(std::move(run)) {}
+  StringRef getName() const override { return "TryFixes"; }
+
+  void runOnOperation() override {
+    if (llvm::any_of(entries, [](const FindingList::Entry &entry) {
+          return !entry.finding.fixes.empty();
+        }))
+      run(getAnalysis<RangeAnalysis>(), getAnalysis<OverflowSites>());
+    markAllAnalysesPreserved();
+  }
+
+private:
+  const std::vector<FindingList::Entry> &entries;
+  Callback run;
+};
 } // namespace
 
 // By op of the model: one may have become several.
@@ -185,14 +226,13 @@ llvm::Expected<PipelineResult> mpopt::runPipeline(const Options &options,
     return llvm::createStringError(firstError.empty() ? "the analysis failed"
                                                       : firstError);
   };
-  if (failed(passes.run(module)))
-    return fail();
-
-  auto rules =
-      [&](ModuleOp copy) -> llvm::Expected<std::vector<FindingList::Entry>> {
+  auto rules = [&](ModuleOp copy, ChangedModule *change)
+      -> llvm::Expected<std::vector<FindingList::Entry>> {
     std::vector<FindingList::Entry> found;
     PassManager again(module.getContext());
     again.enableVerifier(false);
+    if (change)
+      again.addPass(std::make_unique<AdoptChange>(*change));
     for (const RuleInfo &rule : getRules())
       addRule(rule, again);
     again.addPass(createCollectFindings(found, /*wantFingerprints=*/false));
@@ -203,8 +243,18 @@ llvm::Expected<PipelineResult> mpopt::runPipeline(const Options &options,
   // A run may confirm what is only possible: its fixes have to be known, too.
   Certainty least = options.action == Action::Instrument ? Certainty::Possible
                                                          : options.minCertainty;
-  llvm::Expected<KeepPlan> plan = tryFixes(
-      module, entries, least, options.rules.size() == getRules().size(), rules);
+  llvm::Expected<KeepPlan> plan = KeepPlan();
+  // As a pass, while the ranges of the module are there.
+  passes.addPass(std::make_unique<TryFixes>(
+      entries, [&](const RangeAnalysis &ranges, const OverflowSites &sites) {
+        llvm::consumeError(plan.takeError());
+        plan = tryFixes(module, entries, least,
+                        options.rules.size() == getRules().size(),
+                        {&ranges, &sites, options.wholeTrials}, rules);
+      }));
+  if (failed(passes.run(module)))
+    return fail();
+
   if (!plan)
     return plan.takeError();
   result.keep = describePlan(module, *plan, entries);

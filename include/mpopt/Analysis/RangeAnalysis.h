@@ -33,11 +33,15 @@
 
 namespace mpopt {
 
+class ChangedModule;
 class TargetProfile;
 
 class RangeAnalysis {
 public:
   explicit RangeAnalysis(mlir::Operation *module);
+  /// Of a changed copy only what the changes reach is computed, as long as it
+  /// is not, but for rounding, what it was.
+  RangeAnalysis(mlir::Operation *module, mlir::AnalysisManager &manager);
   /// The ranges if `argument`, of a function, were `value` instead. Only what
   /// the argument reaches is computed again, the rest is read from `base`,
   /// which must outlive this.
@@ -53,8 +57,9 @@ public:
   /// an infinitely wide dtype.
   const AbstractValue &preRounding(mlir::Value value) const;
 
-  /// Of a variation: the ops of the function's body that it computed, in
-  /// program order, and whether a value is theirs, or inside one of them.
+  /// Of a variation or changed copy: the ops of the functions' bodies that it
+  /// computed, in program order; of a variation whether a value is theirs, or
+  /// inside one of them.
   llvm::ArrayRef<mlir::Operation *> varied() const;
   bool isVaried(mlir::Value value) const;
 

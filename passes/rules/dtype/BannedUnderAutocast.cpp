@@ -40,7 +40,7 @@ static FixAction takeLogits(Operation *op) {
 }
 
 void BannedUnderAutocast::check(ModuleOp module) {
-  module.walk([&](Operation *op) {
+  walk<WalkOrder::PostOrder>([&](Operation *op) {
     auto category = op->getAttrOfType<StringAttr>("mp.category");
     if (!category || category.getValue() != "banned")
       return;

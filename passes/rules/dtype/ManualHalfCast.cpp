@@ -27,7 +27,7 @@ using namespace mpopt;
 namespace {
 struct ManualHalfCast : mpopt::impl::ManualHalfCastBase<ManualHalfCast> {
   void check(ModuleOp module) override {
-    module.walk([&](mp::CastOp cast) {
+    walk<WalkOrder::PostOrder>([&](mp::CastOp cast) {
       if (isUnderAutocast(cast))
         judge(cast);
     });

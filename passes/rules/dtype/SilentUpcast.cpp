@@ -78,6 +78,12 @@ std::optional<Mix> SilentUpcast::findMix(Operation *op) {
   return mix;
 }
 
+// Else a policy asked for the narrow type: nothing is promoted by accident.
+static bool widens(Operation *op) {
+  Type type = getElementType(op->getResult(0));
+  return isWide(type) || isUnknown(type);
+}
+
 // Whether everything that reads `op`'s result wants it wide or narrows it: an
 // FP32 mask that is added to 16-bit scores in front of an FP32 softmax spreads
 // nowhere.
@@ -95,19 +101,15 @@ static bool endsHere(Operation *op) {
 void SilentUpcast::check(ModuleOp module) {
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   bool isAutocast = precision && precision.getValue().starts_with("autocast");
-  // Ops at which a width starts, and all that only carry one on.
-  DenseSet<Operation *> widened;
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+  walk<WalkOrder::PreOrder>([&](Operation *op) {
     std::optional<Mix> mix = findMix(op);
     if (!mix)
       return;
-    // A policy asked for the wide type here: nothing is promoted by accident.
-    if (!isWide(getElementType(op->getResult(0))) &&
-        !isUnknown(getElementType(op->getResult(0))))
+    if (!widens(op))
       return;
-    widened.insert(op);
     Operation *maker = mix->wide.getDefiningOp();
-    if ((maker && widened.contains(maker)) || endsHere(op))
+    // Such an op only carries on.
+    if ((maker && findMix(maker) && widens(maker)) || endsHere(op))
       return;
     std::string narrow = getDtypeName(getElementType(mix->narrow));
     std::string wide = getDtypeName(getElementType(mix->wide));

@@ -30,7 +30,7 @@ namespace {
 struct Absorption : mpopt::impl::AbsorptionBase<Absorption> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isAnyOf(op, {"add", "sub"}) && op->getNumOperands() == 2 &&
           isLowPrecision(getElementType(op->getResult(0))))
         judge(op, ranges);

@@ -30,7 +30,7 @@ namespace {
 struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (!isAnyOf(op, {"sub", "add"}) || op->getNumOperands() != 2 ||
           !isLowPrecision(getElementType(op->getResult(0))))
         return;

@@ -47,11 +47,7 @@ struct DimensionImbalance
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
     found.clear();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (auto function = dyn_cast<FunctionOpInterface>(op))
-        for (BlockArgument argument : function.getArguments())
-          if (std::optional<Imbalance> imbalance = measure(argument, ranges))
-            found[argument] = *imbalance;
+    walk([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
         for (Value result : op->getResults())
           judge(op, result, ranges);
@@ -60,9 +56,11 @@ struct DimensionImbalance
 
 private:
   std::optional<Imbalance> measure(Value value, const RangeAnalysis &ranges);
+  std::optional<Imbalance> find(Value value, const RangeAnalysis &ranges);
   void judge(Operation *op, Value value, const RangeAnalysis &ranges);
 
-  llvm::DenseMap<Value, Imbalance> found;
+  /// What was measured: an op is asked for its operands, too.
+  llvm::DenseMap<Value, std::optional<Imbalance>> found;
 };
 } // namespace
 
@@ -102,6 +100,21 @@ DimensionImbalance::measure(Value value, const RangeAnalysis &ranges) {
   return std::nullopt;
 }
 
+/// Of inputs and of what ops compute.
+std::optional<Imbalance> DimensionImbalance::find(Value value,
+                                                  const RangeAnalysis &ranges) {
+  if (isConstant(value))
+    return std::nullopt;
+  Operation *op = value.getDefiningOp();
+  if (op ? !isa<RangeOpInterface>(op)
+         : !isa<FunctionOpInterface>(value.getParentBlock()->getParentOp()))
+    return std::nullopt;
+  auto [place, isNew] = found.try_emplace(value);
+  if (isNew)
+    place->second = measure(value, ranges);
+  return place->second;
+}
+
 /// Whether the imbalance was there before.
 static bool passesOn(Operation *op) {
   return isViewLike(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
@@ -115,21 +128,17 @@ static bool passesOn(Operation *op) {
 
 void DimensionImbalance::judge(Operation *op, Value value,
                                const RangeAnalysis &ranges) {
-  if (isConstant(value))
-    return;
-  std::optional<Imbalance> imbalance = measure(value, ranges);
+  std::optional<Imbalance> imbalance = find(value, ranges);
   if (!imbalance)
     return;
-  found[value] = *imbalance;
   // Probabilities are meant to differ, and squares do twice as much.
   if (isSquare(op) || isAnyOf(op, {"softmax", "sigmoid", "log_softmax"}))
     return;
   Value before;
   for (Value operand : op->getOperands())
-    if (found.contains(operand))
+    if (find(operand, ranges))
       before = operand;
-  const auto *argument =
-      before && isa<BlockArgument>(before) ? &found[before] : nullptr;
+  bool argument = before && isa<BlockArgument>(before);
   // Of an input it is said once, at the first op that reads it.
   if (before && passesOn(op) && !argument)
     return;

@@ -31,7 +31,7 @@ namespace {
 struct InexactIntegers : mpopt::impl::InexactIntegersBase<InexactIntegers> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
+    walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
   }
 
 private:

@@ -24,7 +24,7 @@ namespace {
 struct LargeAngle : mpopt::impl::LargeAngleBase<LargeAngle> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isAnyOf(op, {"sin", "cos", "tan"}))
         judge(op, ranges);
     });

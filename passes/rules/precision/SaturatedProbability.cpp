@@ -53,7 +53,7 @@ struct SaturatedProbability
     : mpopt::impl::SaturatedProbabilityBase<SaturatedProbability> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isAnyOf(op, {"sigmoid", "softmax"}))
         judge(op, ranges);
     });

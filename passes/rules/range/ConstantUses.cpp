@@ -15,6 +15,7 @@
 
 #include "passes/rules/range/ConstantUses.h"
 
+#include "mpopt/Analysis/ChangedModule.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Interfaces/Interfaces.h"
@@ -164,13 +165,13 @@ scanUnknown(ModuleOp module, ArrayRef<WeightRequest> requests, unsigned jobs) {
   return stats;
 }
 
-ConstantUses::ConstantUses(Operation *root) {
+ConstantUses::ConstantUses(Operation *root, AnalysisManager &manager) {
   auto module = cast<ModuleOp>(root);
   Type storage = getStorageType(module);
   std::vector<WeightRequest> requests;
   std::vector<ConstantUse> candidates;
   std::vector<bool> splats;
-  module.walk([&](mp::ConstantOp constant) {
+  auto consider = [&](mp::ConstantOp constant) {
     auto type = cast<RankedTensorType>(constant.getType());
     UsesByType uses = collectUses(constant, storage);
     if (uses.empty() || type.getNumElements() == 0)
@@ -183,7 +184,15 @@ ConstantUses::ConstantUses(Operation *root) {
       splats.push_back(bytes->splat);
       candidates.push_back({constant, target, operands, {}});
     }
-  });
+  };
+  const ChangedModule *change = getChange(manager);
+  if (change && !change->wholly) {
+    for (Operation *op : change->scope())
+      if (auto constant = dyn_cast<mp::ConstantOp>(op))
+        consider(constant);
+  } else {
+    module.walk(consider);
+  }
   unsigned jobs = 0;
   if (auto attribute = module->getAttrOfType<IntegerAttr>("mp.jobs"))
     jobs = unsigned(attribute.getInt());

@@ -28,7 +28,7 @@ namespace {
 struct DivisionByZero : mpopt::impl::DivisionByZeroBase<DivisionByZero> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
+    walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
   }
 
 private:

@@ -40,7 +40,7 @@ struct Domain {
 struct InvalidDomain : mpopt::impl::InvalidDomainBase<InvalidDomain> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
+    walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
   }
 
 private:

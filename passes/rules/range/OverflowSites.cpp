@@ -25,8 +25,15 @@ using namespace mlir;
 using namespace mpopt;
 
 OverflowSites::OverflowSites(Operation *module, AnalysisManager &manager)
-    : known(manager.getAnalysis<RangeAnalysis>()) {
-  judgeAll(module);
+    : known(manager.getAnalysis<RangeAnalysis>()), change(getChange(manager)) {
+  if (!change || change->wholly) {
+    change = nullptr;
+    judgeAll(module);
+    return;
+  }
+  base = change->sites;
+  for (Operation *op : change->scope())
+    judgeOp(op);
 }
 
 OverflowSites::OverflowSites(const RangeAnalysis &variation,
@@ -37,18 +44,20 @@ OverflowSites::OverflowSites(const RangeAnalysis &variation,
 }
 
 void OverflowSites::judgeAll(Operation *root) {
-  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<mp::ConstantOp>(op))
-      return;
-    if (auto function = dyn_cast<FunctionOpInterface>(op))
-      for (BlockArgument input : function.getArguments())
-        judgeInput(input);
-    for (Value result : op->getResults())
-      if (isa<RangeOpInterface>(op))
-        judge(result);
-      else if (isLowPrecision(getElementType(result)))
-        unknown.push_back(result);
-  });
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) { judgeOp(op); });
+}
+
+void OverflowSites::judgeOp(Operation *op) {
+  if (isa<mp::ConstantOp>(op))
+    return;
+  if (auto function = dyn_cast<FunctionOpInterface>(op))
+    for (BlockArgument input : function.getArguments())
+      judgeInput(input);
+  for (Value result : op->getResults())
+    if (isa<RangeOpInterface>(op))
+      judge(result);
+    else if (isLowPrecision(getElementType(result)))
+      unknown.push_back(result);
 }
 
 bool OverflowSites::isInvalidated(
@@ -58,8 +67,14 @@ bool OverflowSites::isInvalidated(
 }
 
 const OverflowSite *OverflowSites::find(Value value) const {
-  if (base && !known.isVaried(value))
+  if (change) {
+    if (Operation *op = value.getDefiningOp(); op && !change->inScope(op)) {
+      Value original = change->originals.lookup(value);
+      return base->find(original ? original : value);
+    }
+  } else if (base && !known.isVaried(value)) {
     return base->find(value);
+  }
   auto found = indices.find(value);
   return found == indices.end() ? nullptr : &sites[found->second];
 }

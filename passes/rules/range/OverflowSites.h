@@ -16,6 +16,8 @@
 
 #include "passes/rules/range/RangeSupport.h"
 
+#include "mpopt/Analysis/ChangedModule.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -57,7 +59,8 @@ public:
   const RangeAnalysis &ranges() const { return known; }
 
 private:
-  void judgeAll(mlir::Operation *op);
+  void judgeAll(mlir::Operation *root);
+  void judgeOp(mlir::Operation *op);
   void judge(mlir::Value value);
   void judgeInput(mlir::BlockArgument input);
   mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
@@ -66,6 +69,8 @@ private:
 
   const RangeAnalysis &known;
   const OverflowSites *base = nullptr;
+  /// Of a changed copy, whose `base` has what does not differ.
+  const ChangedModule *change = nullptr;
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
 

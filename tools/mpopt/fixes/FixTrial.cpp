@@ -37,7 +37,7 @@ struct Candidate {
 class Choice {
 public:
   Choice(ModuleOp module, std::vector<FindingList::Entry> &entries,
-         RunRules rules);
+         const Analyses &analyses, RunRules rules);
 
   /// Whether there is anything to try.
   bool empty(Certainty least) const;
@@ -73,8 +73,9 @@ private:
 } // namespace
 
 Choice::Choice(ModuleOp module, std::vector<FindingList::Entry> &entries,
-               RunRules rules)
-    : module(module), entries(entries), trial(module, entries, rules) {
+               const Analyses &analyses, RunRules rules)
+    : module(module), entries(entries),
+      trial(module, entries, analyses, rules) {
   // Weights count, too, though most of them need not be read again.
   size_t ops = 1;
   module.walk([&](Operation *op) {
@@ -387,8 +388,8 @@ void Choice::sortFixes() {
 Expected<KeepPlan> mpopt::tryFixes(ModuleOp module,
                                    std::vector<FindingList::Entry> &entries,
                                    Certainty least, bool complete,
-                                   RunRules rules) {
-  Choice choice(module, entries, rules);
+                                   const Analyses &analyses, RunRules rules) {
+  Choice choice(module, entries, analyses, rules);
   KeepPlan plan, notes;
   if (!choice.empty(least)) {
     if (!complete)

@@ -34,7 +34,7 @@ using KeepPlan = llvm::MapVector<mlir::Operation *, llvm::SetVector<size_t>>;
 llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
                                   std::vector<FindingList::Entry> &entries,
                                   Certainty least, bool complete,
-                                  RunRules rules);
+                                  const Analyses &analyses, RunRules rules);
 
 } // namespace mpopt
 

@@ -7,6 +7,8 @@
 
 #include "Trial.h"
 
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
 using namespace mlir;
 using namespace mpopt;
 using llvm::Expected;
@@ -21,8 +23,8 @@ bool Outcome::has(const FindingList::Entry &entry, Certainty bar) const {
 }
 
 Trial::Trial(ModuleOp module, ArrayRef<FindingList::Entry> entries,
-             RunRules rules)
-    : module(module), rules(rules) {
+             const Analyses &analyses, RunRules rules)
+    : module(module), analyses(analyses), rules(rules) {
   for (const FindingList::Entry &entry : entries)
     learn(entry);
 }
@@ -31,15 +33,74 @@ void Trial::learn(const FindingList::Entry &entry) {
   auto [place, isNew] =
       known.try_emplace(getPlaceOf(entry), entry.finding.certainty);
   place->second = std::max(place->second, entry.finding.certainty);
+  entries.push_back({getPlaceOf(entry), entry.op, entry.finding.certainty});
+  if (entry.finding.rule == "MP204")
+    flushes.insert(entry.value);
 }
 
 llvm::Error Trial::learnAll() {
-  Expected<std::vector<FindingList::Entry>> found = rules(module);
+  Expected<std::vector<FindingList::Entry>> found = rules(module, nullptr);
   if (!found)
     return found.takeError();
   for (const FindingList::Entry &entry : *found)
     learn(entry);
   return llvm::Error::success();
+}
+
+/// Whether `copy` is `op` with its operands' copies.
+static bool isCopy(Operation *copy, Operation *op, const IRMapping &mapping) {
+  if (copy->getName() != op->getName() ||
+      copy->getRawDictionaryAttrs() != op->getRawDictionaryAttrs() ||
+      copy->getNumOperands() != op->getNumOperands() ||
+      copy->getResultTypes() != op->getResultTypes() ||
+      (op->getPropertiesStorageSize() &&
+       !op->getName().compareOpProperties(op->getPropertiesStorage(),
+                                          copy->getPropertiesStorage())))
+    return false;
+  return llvm::all_of(llvm::zip(copy->getOperands(), op->getOperands()),
+                      [&](auto pair) {
+                        auto [mine, theirs] = pair;
+                        return mapping.lookupOrNull(theirs) == mine;
+                      });
+}
+
+/// What the change did to the copy.
+ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) {
+  ChangedModule change;
+  change.base = analyses.ranges;
+  change.sites = analyses.sites;
+  change.wholly = analyses.wholly;
+  change.flushes = flushes;
+  llvm::DenseMap<Operation *, Operation *> originals;
+  for (auto [from, to] : mapping.getOperationMap())
+    originals[to] = from;
+  for (auto [from, to] : mapping.getValueMap())
+    change.originals[to] = from;
+  // What made `operand`, of the module as it is, has a reader less.
+  auto loses = [&](Value operand) {
+    Operation *maker = operand.getDefiningOp();
+    Operation *here = maker ? mapping.lookupOrNull(maker) : nullptr;
+    if (here && here->getBlock())
+      change.around.insert(here);
+  };
+  copy->walk([&](Operation *op) {
+    Operation *original = originals.lookup(op);
+    if (isa<ModuleOp>(op) || (original && isCopy(op, original, mapping)))
+      return;
+    change.changed.insert(op);
+    if (!original)
+      return;
+    for (Value operand : original->getOperands())
+      if (!llvm::is_contained(op->getOperands(), mapping.lookupOrNull(operand)))
+        loses(operand);
+    // Another constant has nothing of the one before.
+    if (isa<mp::ConstantOp>(op))
+      change.originals.erase(op->getResult(0));
+  });
+  for (auto [op, original] : originals)
+    if (!op->getBlock() && op != copy.getOperation())
+      llvm::for_each(original->getOperands(), loses);
+  return change;
 }
 
 Expected<std::optional<Outcome>> Trial::run(Change change) {
@@ -50,16 +111,27 @@ Expected<std::optional<Outcome>> Trial::run(Change change) {
   (*copy)->setAttr("mp.trial", UnitAttr::get(module.getContext()));
   if (!change(*copy, mapping, retired))
     return std::optional<Outcome>();
-  Expected<std::vector<FindingList::Entry>> found = rules(*copy);
+  ChangedModule changed = compare(*copy, mapping);
+  Expected<std::vector<FindingList::Entry>> found = rules(*copy, &changed);
   if (!found)
     return found.takeError();
-  llvm::DenseMap<Value, Value> originals;
-  for (auto [from, to] : mapping.getValueMap())
-    originals[to] = from;
+  const llvm::DenseMap<Value, Value> &originals = changed.originals;
   llvm::DenseSet<Operation *> copied;
   for (auto [from, to] : mapping.getOperationMap())
     copied.insert(to);
   Outcome outcome;
+  // What nothing was asked about is what it was.
+  auto isAsked = [&](Operation *op) {
+    Operation *here = op ? mapping.lookupOrNull(op) : nullptr;
+    return op && (!here || !here->getBlock() || changed.inScope(here));
+  };
+  for (const Known &entry : entries) {
+    if (isAsked(entry.op) || isAsked(entry.place.second.getDefiningOp()))
+      continue;
+    auto [present, isNew] =
+        outcome.present.try_emplace(entry.place, entry.certainty);
+    present->second = std::max(present->second, entry.certainty);
+  }
   for (const FindingList::Entry &entry : *found) {
     // The lists have something to say about the casts around an island; they
     // round nothing that was not rounded before.

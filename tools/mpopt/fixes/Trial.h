@@ -10,16 +10,30 @@
 
 #include "Places.h"
 
+#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Analysis/ChangedModule.h"
+#include "mpopt/Analysis/RangeAnalysis.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/Error.h"
 
 namespace mpopt {
 
-/// Runs all rules on a module whose precision was applied.
+/// Runs all rules on a module whose precision was applied, of a changed copy on
+/// what differs, and says by the argument what that was; null: on everything.
 using RunRules =
     llvm::function_ref<llvm::Expected<std::vector<FindingList::Entry>>(
-        mlir::ModuleOp)>;
+        mlir::ModuleOp, ChangedModule *)>;
+
+/// What the analyses say of the module as it is.
+struct Analyses {
+  const RangeAnalysis *ranges;
+  const OverflowSites *sites;
+  /// Trials look at the whole copy: for tests of those that do not.
+  bool wholly;
+};
 
 /// A hazard and the value of the original module that it is about; null if it
 /// is at an op that a fix brought.
@@ -58,7 +72,7 @@ class Trial {
 public:
   /// The module as it is, and what is found there.
   Trial(mlir::ModuleOp module, llvm::ArrayRef<FindingList::Entry> entries,
-        RunRules rules);
+        const Analyses &analyses, RunRules rules);
 
   /// Learns what rules that are not selected say of the module as it is.
   llvm::Error learnAll();
@@ -71,10 +85,20 @@ public:
   llvm::Expected<std::optional<Outcome>> run(Change change);
 
 private:
+  struct Known {
+    Place place;
+    mlir::Operation *op;
+    Certainty certainty;
+  };
+
   void learn(const FindingList::Entry &entry);
+  ChangedModule compare(mlir::ModuleOp copy, const mlir::IRMapping &mapping);
 
   mlir::ModuleOp module;
+  Analyses analyses;
   RunRules rules;
+  std::vector<Known> entries;
+  llvm::DenseSet<mlir::Value> flushes;
   /// Of the module as it is: the surest finding of each hazard and value.
   llvm::DenseMap<Place, Certainty> known;
 };
