@@ -71,8 +71,9 @@ void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t probe,
                             uint32_t kind, const mpopt_tensor *tensor,
                             const mpopt_parallel *parallel);
 
-/// True, and the call is counted, if the probe's next call is to be left out: for
-/// callers to whom it is work to find the tensor. Otherwise they observe it.
+/// True, and the call is counted, if the probe's next call is to be left out:
+/// for callers to whom it is work to find the tensor. Otherwise they observe
+/// it.
 int mpopt_recorder_skip(mpopt_recorder *recorder, uint32_t probe,
                         uint32_t kind);
 
@@ -98,8 +99,8 @@ int mpopt_recorder_flush(mpopt_recorder *recorder);
 /// The same if the last one is MPOPT_FLUSH_MS ago and none is under way.
 void mpopt_recorder_flush_if_due(mpopt_recorder *recorder);
 
-/// Gives one mpopt_recorder_open back and flushes. The file then counts as ended
-/// in order, until somebody who still holds the recorder records more.
+/// Gives one mpopt_recorder_open back and flushes. The file then counts as
+/// ended in order, until somebody who still holds the recorder records more.
 int mpopt_recorder_close(mpopt_recorder *recorder);
 
 void mpopt_recorder_get_status(mpopt_recorder *recorder,
