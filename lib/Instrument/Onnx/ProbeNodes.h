@@ -27,8 +27,8 @@ struct ProbeNode {
 struct TailFacts {
   int64_t irVersion; ///< 0: as it is
   int64_t opset;
-  /// The model does not import the probes' domain yet. A graph that ONNX Runtime
-  /// saved imports every domain that the process had registered.
+  /// The model does not import the probes' domain yet. A graph that ONNX
+  /// Runtime saved imports every domain that the process had registered.
   bool importDomain;
   std::string undo;
   std::string ledgerHash;
