@@ -29,6 +29,8 @@ def options(level: str, save: Path | None = None):
     result = onnxruntime.SessionOptions()
     result.graph_optimization_level = LEVELS[level]
     result.log_severity_level = 4
+    # The sessions take turns: threads of one that wait by spinning slow the next.
+    result.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if save:
         result.optimized_model_filepath = str(save)
     return result
