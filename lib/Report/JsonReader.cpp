@@ -61,6 +61,22 @@ const llvm::json::Value *JsonReader::find(StringRef key, bool need) {
   return value;
 }
 
+const llvm::json::Array *JsonReader::findArray(StringRef key, bool need) {
+  const llvm::json::Value *found = find(key, need);
+  const llvm::json::Array *array = found ? found->getAsArray() : nullptr;
+  if (found && !array)
+    fail(key, "is not a list");
+  return array;
+}
+
+const llvm::json::Object *JsonReader::findObject(StringRef key, bool need) {
+  const llvm::json::Value *found = find(key, need);
+  const llvm::json::Object *inner = found ? found->getAsObject() : nullptr;
+  if (found && !inner)
+    fail(key, "is not an object");
+  return inner;
+}
+
 bool JsonReader::has(StringRef key) const {
   const llvm::json::Value *value = object->get(key);
   return value && !value->getAsNull();
@@ -130,12 +146,9 @@ void JsonReader::interval(StringRef key, std::optional<Interval> &value) {
 }
 
 void JsonReader::texts(StringRef key, std::vector<std::string> &list) {
-  const llvm::json::Value *found = find(key, false);
-  if (!found)
-    return;
-  const llvm::json::Array *array = found->getAsArray();
+  const llvm::json::Array *array = findArray(key, false);
   if (!array)
-    return fail(key, "is not a list");
+    return;
   for (const llvm::json::Value &item : *array) {
     std::optional<StringRef> text = item.getAsString();
     if (!text)
@@ -146,12 +159,9 @@ void JsonReader::texts(StringRef key, std::vector<std::string> &list) {
 
 void JsonReader::integers(StringRef key, std::vector<int64_t> &list,
                           int64_t least, int64_t greatest) {
-  const llvm::json::Value *found = find(key, false);
-  if (!found)
-    return;
-  const llvm::json::Array *array = found->getAsArray();
+  const llvm::json::Array *array = findArray(key, false);
   if (!array)
-    return fail(key, "is not a list");
+    return;
   for (const llvm::json::Value &item : *array) {
     std::optional<int64_t> number = item.getAsInteger();
     if (!number || *number < least || *number > greatest)
@@ -163,12 +173,9 @@ void JsonReader::integers(StringRef key, std::vector<int64_t> &list,
 
 void JsonReader::child(StringRef key, llvm::function_ref<void(JsonReader)> read,
                        bool need) {
-  const llvm::json::Value *found = find(key, need);
-  if (!found)
-    return;
-  const llvm::json::Object *inner = found->getAsObject();
+  const llvm::json::Object *inner = findObject(key, need);
   if (!inner)
-    return fail(key, "is not an object");
+    return;
   read(JsonReader(*inner, path.empty() ? key.str() : path + "." + key.str(),
                   error));
 }
@@ -176,12 +183,9 @@ void JsonReader::child(StringRef key, llvm::function_ref<void(JsonReader)> read,
 void JsonReader::children(StringRef key,
                           llvm::function_ref<void(JsonReader)> read,
                           bool need) {
-  const llvm::json::Value *found = find(key, need);
-  if (!found)
-    return;
-  const llvm::json::Array *array = found->getAsArray();
+  const llvm::json::Array *array = findArray(key, need);
   if (!array)
-    return fail(key, "is not a list");
+    return;
   std::string base = path.empty() ? key.str() : path + "." + key.str();
   for (size_t index = 0; index < array->size() && !failed(); ++index) {
     const llvm::json::Object *inner = (*array)[index].getAsObject();
@@ -193,12 +197,9 @@ void JsonReader::children(StringRef key,
 
 void JsonReader::counts(StringRef key,
                         std::map<std::string, unsigned> &counts) {
-  const llvm::json::Value *found = find(key, false);
-  if (!found)
-    return;
-  const llvm::json::Object *inner = found->getAsObject();
+  const llvm::json::Object *inner = findObject(key, false);
   if (!inner)
-    return fail(key, "is not an object");
+    return;
   for (const auto &[name, value] : *inner) {
     std::optional<int64_t> number = value.getAsInteger();
     if (!number || *number < 0 || *number > UINT32_MAX)

@@ -60,6 +60,8 @@ public:
 
 private:
   const llvm::json::Value *find(llvm::StringRef key, bool need);
+  const llvm::json::Array *findArray(llvm::StringRef key, bool need);
+  const llvm::json::Object *findObject(llvm::StringRef key, bool need);
 
   const llvm::json::Object *object;
   std::string path;

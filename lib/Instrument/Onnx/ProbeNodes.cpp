@@ -89,11 +89,6 @@ std::string onnx_instrument::encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
   return model.SerializeAsString();
 }
 
-// In StatisticNodes.cpp.
-namespace mpopt::onnx_instrument {
-void addStatistics(onnx::GraphProto &graph, llvm::ArrayRef<ProbeNode> nodes);
-}
-
 std::string onnx_instrument::encodeOutputTail(llvm::ArrayRef<ProbeNode> nodes,
                                               const TailFacts &facts) {
   onnx::ModelProto model;

@@ -15,6 +15,10 @@
 #include <string>
 #include <vector>
 
+namespace onnx {
+class GraphProto;
+}
+
 namespace mpopt::onnx_instrument {
 
 struct ProbeNode {
@@ -47,6 +51,9 @@ std::string encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
 /// `mpopt.probe.ID.values` (docs/probes.md), by ops of opset 10.
 std::string encodeOutputTail(llvm::ArrayRef<ProbeNode> nodes,
                              const TailFacts &facts);
+
+/// The nodes, constants and outputs of that. In StatisticNodes.cpp.
+void addStatistics(onnx::GraphProto &graph, llvm::ArrayRef<ProbeNode> nodes);
 
 } // namespace mpopt::onnx_instrument
 

@@ -23,30 +23,22 @@
 
 #include "ProbeNodes.h"
 
+#include "mpopt/Support/FloatFormat.h"
+
 #include "onnx/onnx_pb.h"
 
 #include <cmath>
 #include <limits>
 #include <set>
 
+using namespace mpopt;
 using namespace mpopt::onnx_instrument;
 using llvm::StringRef;
 
 namespace {
 
-/// Magnitudes from which a format overflows, and up to which it flushes; the
-/// same numbers as in the record's header.
-struct Edges {
-  double overflow;
-  bool strict; ///< the edge itself is still finite
-  double flush;
-};
-const Edges kEdges[] = {
-    {65520.0, false, std::ldexp(1.0, -25)},                 // FP16
-    {std::ldexp(511.0, 119), false, std::ldexp(1.0, -134)}, // BF16
-    {464.0, true, std::ldexp(1.0, -10)},                    // E4M3
-    {61440.0, false, std::ldexp(1.0, -17)},                 // E5M2
-};
+/// What the counts are about, in their order.
+const llvm::StringLiteral kFormats[] = {"f16", "bf16", "f8E4M3FN", "f8E5M2"};
 
 class Writer {
 public:
@@ -63,6 +55,7 @@ private:
   onnx::NodeProto &last() { return *graph.mutable_node(graph.node_size() - 1); }
   void setInt(const char *name, int64_t value);
   std::string number(double value);
+  std::string edge(double least);
   std::string int64s(std::vector<int64_t> values);
   std::string cast(const std::string &value, int type);
   std::string count(const std::string &flags);
@@ -119,6 +112,15 @@ std::string Writer::number(double value) {
     }
   }
   return name;
+}
+
+/// The least element that is not below `least`, which an FP32 tensor may have
+/// no number for (just above 464, for E4M3).
+std::string Writer::edge(double least) {
+  float rounded = float(least);
+  if (isDouble || rounded >= least)
+    return number(least);
+  return number(std::nextafter(rounded, HUGE_VALF));
 }
 
 std::string Writer::int64s(std::vector<int64_t> values) {
@@ -182,15 +184,12 @@ void Writer::run(const std::string &value) {
       add("Sub", {add("Sub", {elements, count(nonZero)}), count(bad)});
   std::vector<std::string> counts = {elements, count(nan), count(posInf),
                                      count(negInf), counted};
-  for (const Edges &edges : kEdges) {
-    std::string edge = number(edges.overflow);
-    std::string over = edges.strict
-                           ? add("Greater", {magnitude, edge})
-                           : add("Not", {add("Less", {magnitude, edge})});
-    counts.push_back(count(over));
-    std::string small =
-        add("Not", {add("Greater", {magnitude, number(edges.flush)})});
-    counts.push_back(count(add("And", {nonZero, small})));
+  for (StringRef name : kFormats) {
+    const FloatFormat &format = *FloatFormat::byName(name);
+    std::string over = add("Less", {magnitude, edge(format.overflowFrom)});
+    counts.push_back(count(add("Not", {over})));
+    std::string large = add("Greater", {magnitude, number(format.flushAt)});
+    counts.push_back(count(add("And", {nonZero, add("Not", {large})})));
   }
   std::vector<std::string> extremes = {
       reduce("ReduceMin", add("Where", {bad, number(kInf), x}), number(kInf)),
@@ -208,12 +207,9 @@ void Writer::run(const std::string &value) {
   declare(names[1], type, int64_t(extremes.size()));
 }
 
-namespace mpopt::onnx_instrument {
-
-void addStatistics(onnx::GraphProto &graph, llvm::ArrayRef<ProbeNode> nodes) {
+void onnx_instrument::addStatistics(onnx::GraphProto &graph,
+                                    llvm::ArrayRef<ProbeNode> nodes) {
   std::set<std::string> constants;
   for (const ProbeNode &probe : nodes)
     Writer(graph, probe, constants).run(probe.value);
 }
-
-} // namespace mpopt::onnx_instrument
