@@ -43,7 +43,6 @@ struct Group {
   std::mutex mutex;
   std::vector<mpopt_cuda_probe *> probes;
   Control *control = nullptr; // on the device
-  Control wanted;
   cudaStream_t copies = nullptr;
   Snapshot *pinned = nullptr;
 };
@@ -154,7 +153,7 @@ static std::vector<Group *> groupsOf(const mpopt_recorder *recorder) {
   return some;
 }
 
-static void collect(void *recorder) {
+static void collect(void *recorder, int) {
   for (Group *group : groupsOf(static_cast<mpopt_recorder *>(recorder))) {
     std::lock_guard<std::mutex> lock(group->mutex);
     for (mpopt_cuda_probe *probe : group->probes)
@@ -167,6 +166,18 @@ static void collectAll() {
   for (Group *group : groupsOf(nullptr)) {
     mpopt_recorder_flush(group->recorder);
     mpopt_recorder_on_flush(group->recorder, nullptr, nullptr);
+    mpopt_recorder_on_control(group->recorder, nullptr, nullptr);
+  }
+}
+
+/// On the group's own stream, so what the device is running takes no notice: it
+/// takes effect with the calls that begin on the device from then on.
+static void control(void *recorder, const Control *now) {
+  for (Group *group : groupsOf(static_cast<mpopt_recorder *>(recorder))) {
+    OnDevice guard(group->device);
+    // Staged before this returns, since it is not pinned.
+    cudaMemcpyAsync(group->control, now, sizeof(Control),
+                    cudaMemcpyHostToDevice, group->copies);
   }
 }
 
@@ -178,16 +189,10 @@ static Group *groupOf(mpopt_recorder *recorder) {
   for (Group *group : groupsOf(recorder))
     if (group->device == device)
       return group;
-  mpopt_recorder_status status;
-  mpopt_recorder_get_status(recorder, &status);
   auto group = std::make_unique<Group>();
   group->recorder = recorder;
   group->device = device;
-  group->wanted = {uint32_t(status.enabled), std::max(status.period, 1u),
-                   MPOPT_NEVER};
   if (cudaMalloc(&group->control, sizeof(Control)) != cudaSuccess ||
-      cudaMemcpy(group->control, &group->wanted, sizeof(Control),
-                 cudaMemcpyHostToDevice) != cudaSuccess ||
       cudaStreamCreateWithFlags(&group->copies, cudaStreamNonBlocking) !=
           cudaSuccess ||
       cudaHostAlloc(&group->pinned, sizeof(Snapshot), cudaHostAllocDefault) !=
@@ -200,6 +205,9 @@ static Group *groupOf(mpopt_recorder *recorder) {
     groups().push_back(group.get());
   }
   mpopt_recorder_on_flush(recorder, collect, recorder);
+  mpopt_recorder_on_control(recorder, control, recorder);
+  // Before the first launch on whichever stream.
+  cudaStreamSynchronize(group->copies);
   return group.release();
 }
 
@@ -329,19 +337,4 @@ void mpopt_cuda_probe_destroy(mpopt_cuda_probe *probe) {
     cudaFree(probe->slot);
   }
   delete probe;
-}
-
-static void change(Group &group, const Control &wanted) {
-  OnDevice guard(group.device);
-  std::lock_guard<std::mutex> lock(group.mutex);
-  group.wanted = wanted;
-  cudaMemcpyAsync(group.control, &group.wanted, sizeof(Control),
-                  cudaMemcpyHostToDevice, group.copies);
-  cudaStreamSynchronize(group.copies);
-}
-
-void mpopt_cuda_set(mpopt_recorder *recorder, int enabled, uint32_t period,
-                    uint64_t step) {
-  for (Group *group : groupsOf(recorder))
-    change(*group, {uint32_t(enabled != 0), std::max(period, 1u), step});
 }

@@ -20,17 +20,15 @@
 #define MPOPT_KERNELS_CUDA_SLOT_H
 
 #include "../lib/ExactSum.h"
+#include "mpopt/Kernels/Recorder.h"
 
 namespace mpopt::kernels::cuda {
 
 constexpr int kMaxBlocks = 1024;
 
-/// Read by every launch, so that a captured graph can be switched.
-struct Control {
-  uint32_t enabled;
-  uint32_t period; // at least 1
-  uint64_t step;   // MPOPT_NEVER: a probe's step is the number of its calls
-};
+/// The recorder's, read by every launch so that a captured graph can be
+/// switched.
+using Control = mpopt_control;
 
 /// What the host knows of the tensor when it launches.
 struct Shape {

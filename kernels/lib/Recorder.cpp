@@ -87,7 +87,9 @@ static void restartInChild() {
   for (mpopt_recorder *recorder : registry().recorders) {
     replaceState(*recorder);
     new (&recorder->collecting) std::mutex;
+    new (&recorder->controlling) std::mutex;
     recorder->collect = nullptr;
+    recorder->changed = nullptr;
   }
 }
 
@@ -116,14 +118,24 @@ static mpopt_recorder *findRecorder(const char *pattern,
   return found;
 }
 
+/// `controlling` is held.
+static void tellControl(mpopt_recorder &recorder) {
+  if (!recorder.changed)
+    return;
+  mpopt_control now = {recorder.enabled, recorder.period, recorder.step};
+  recorder.changed(recorder.changedData, &now);
+}
+
 /// Nothing recorded, settings from the environment.
 static void restart(mpopt_recorder &recorder) {
   replaceState(recorder);
-  recorder.anyStep = false;
   recorder.flushMs = int64_t(environmentNumber("MPOPT_FLUSH_MS", 250));
+  std::lock_guard<std::mutex> lock(recorder.controlling);
   recorder.enabled = !environmentSwitch("MPOPT_PROBE_DISABLE");
   recorder.period = uint32_t(
       std::max<uint64_t>(1, environmentNumber("MPOPT_PROBE_PERIOD", 1)));
+  recorder.step = MPOPT_NEVER;
+  tellControl(recorder);
 }
 
 static mpopt_recorder *makeRecorder(const std::string &pattern,
@@ -192,16 +204,31 @@ size_t mpopt_recorder_all(mpopt_recorder **recorders, size_t room) {
 //===----------------------------------------------------------------------===//
 
 void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step) {
+  std::lock_guard<std::mutex> lock(recorder->controlling);
   recorder->step = step;
-  recorder->anyStep = true;
+  tellControl(*recorder);
 }
 
 void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled) {
+  std::lock_guard<std::mutex> lock(recorder->controlling);
   recorder->enabled = enabled != 0;
+  tellControl(*recorder);
 }
 
 void mpopt_recorder_set_period(mpopt_recorder *recorder, uint32_t period) {
+  std::lock_guard<std::mutex> lock(recorder->controlling);
   recorder->period = std::max(period, 1u);
+  tellControl(*recorder);
+}
+
+void mpopt_recorder_on_control(mpopt_recorder *recorder,
+                               void (*changed)(void *data,
+                                               const mpopt_control *now),
+                               void *data) {
+  std::lock_guard<std::mutex> lock(recorder->controlling);
+  recorder->changed = changed;
+  recorder->changedData = data;
+  tellControl(*recorder);
 }
 
 /// Null beyond MPOPT_MAX_PROBES: a model does not have so many.
@@ -239,22 +266,34 @@ static bool mergeInto(Probe &probe, const mpopt_record &record,
                       into.first_inf_step != MPOPT_NEVER);
 }
 
-/// Counts the call if it is one to leave out. `step` is what it belongs to.
-static bool skipCall(mpopt_recorder &recorder, Probe &probe, uint64_t &step) {
+/// Whether the probe's next call is to be recorded; the call is counted if not,
+/// or if it `begins`. `step` is what it belongs to. One reading of the controls
+/// decides both.
+static bool isTurn(mpopt_recorder &recorder, Probe &probe, uint64_t &step,
+                   bool begins) {
   std::lock_guard<std::mutex> lock(probe.mutex);
-  step = recorder.anyStep ? recorder.step.load() : probe.nextStep;
-  if (recorder.enabled && step % recorder.period == 0)
-    return false;
-  ++probe.nextStep;
-  ++probe.record.skipped;
-  probe.dirty = true;
-  return true;
+  uint64_t given = recorder.step;
+  step = given != MPOPT_NEVER ? given : probe.nextStep;
+  bool turn = recorder.enabled && step % recorder.period == 0;
+  if (!turn) {
+    ++probe.record.skipped;
+    probe.dirty = true;
+  }
+  if (!turn || begins)
+    ++probe.nextStep;
+  return turn;
 }
 
 int mpopt_recorder_skip(mpopt_recorder *recorder, uint32_t id, uint32_t kind) {
   Probe *probe = probeOf(*recorder->state, id, kind);
   uint64_t step;
-  return !probe || skipCall(*recorder, *probe, step);
+  return !probe || !isTurn(*recorder, *probe, step, false);
+}
+
+int mpopt_recorder_begin(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
+                         uint64_t *step) {
+  Probe *probe = probeOf(*recorder->state, id, kind);
+  return probe && isTurn(*recorder, *probe, *step, true);
 }
 
 void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
@@ -263,13 +302,8 @@ void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
   State &state = *recorder->state;
   Probe *probe = probeOf(state, id, kind);
   uint64_t step;
-  if (!probe || skipCall(*recorder, *probe, step))
+  if (!probe || !isTurn(*recorder, *probe, step, true))
     return;
-  {
-    std::lock_guard<std::mutex> lock(probe->mutex);
-    uint64_t own = probe->nextStep++;
-    step = recorder->anyStep ? step : own;
-  }
   std::vector<mpopt_channel_range> channels;
   if (tensor->dims && tensor->channel_axis >= 0 &&
       uint32_t(tensor->channel_axis) < tensor->rank)
@@ -319,7 +353,8 @@ int mpopt_recorder_read(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
 }
 
 void mpopt_recorder_on_flush(mpopt_recorder *recorder,
-                             void (*collect)(void *data), void *data) {
+                             void (*collect)(void *data, int wait),
+                             void *data) {
   std::lock_guard<std::mutex> lock(recorder->collecting);
   recorder->collect = collect;
   recorder->collectData = data;

@@ -66,11 +66,12 @@ static int writeProbe(State &state, Probe &probe) {
 }
 
 /// `state.flushing` is held.
-static int flushLocked(mpopt_recorder &recorder, State &state, bool closing) {
+static int flushLocked(mpopt_recorder &recorder, State &state, bool wait,
+                       bool closing) {
   {
     std::lock_guard<std::mutex> lock(recorder.collecting);
     if (recorder.collect)
-      recorder.collect(recorder.collectData);
+      recorder.collect(recorder.collectData, wait);
   }
   state.lastFlush = nowMs();
   std::vector<Probe *> probes;
@@ -100,7 +101,7 @@ static int flushLocked(mpopt_recorder &recorder, State &state, bool closing) {
 int mpopt::kernels::flush(mpopt_recorder &recorder, bool closing) {
   State &state = *recorder.state;
   std::lock_guard<std::mutex> lock(state.flushing);
-  return flushLocked(recorder, state, closing);
+  return flushLocked(recorder, state, true, closing);
 }
 
 /// Not worth waiting for a flush that is under way.
@@ -110,5 +111,5 @@ void mpopt::kernels::flushIfDue(mpopt_recorder &recorder, State &state,
     return;
   std::unique_lock<std::mutex> lock(state.flushing, std::try_to_lock);
   if (lock)
-    flushLocked(recorder, state, false);
+    flushLocked(recorder, state, false, false);
 }

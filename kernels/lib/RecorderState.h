@@ -55,12 +55,17 @@ struct mpopt_recorder {
   std::atomic<mpopt::kernels::State *> state{nullptr};
   /// States before it, in case somebody still reads one.
   std::vector<mpopt::kernels::State *> retired;
+  /// Read without a lock, changed under `controlling` so that a listener hears
+  /// of changes in their order.
   std::atomic<bool> enabled;
   std::atomic<uint32_t> period;
   std::atomic<uint64_t> step{MPOPT_NEVER};
-  std::atomic<bool> anyStep{false};
+  std::mutex controlling;
+  void (*changed)(void *, const mpopt_control *) = nullptr;
+  void *changedData = nullptr;
+
   std::mutex collecting;
-  void (*collect)(void *) = nullptr;
+  void (*collect)(void *, int) = nullptr;
   void *collectData = nullptr;
 };
 

@@ -10,8 +10,9 @@
 // has a slot of device memory that is taken when the probe is made. Observing a
 // tensor is one kernel launch on the caller's stream: no allocation, no copy,
 // no wait, so it may be captured into a CUDA graph, where every replay counts
-// as a call. Whether and how often a probe records is read from device memory
-// and so may be changed under a captured graph.
+// as a call. Whether and how often a probe records, and the step, are the
+// recorder's (Recorder.h): it tells the device of changes, which reach captured
+// graphs as well.
 //
 // Slots are copied to the host and merged into the recorder when it flushes
 // (Recorder.h), on a stream of their own.
@@ -44,13 +45,6 @@ int mpopt_cuda_probe_observe(mpopt_cuda_probe *probe,
 
 /// Merges what the probe still holds; waits for the device.
 void mpopt_cuda_probe_destroy(mpopt_cuda_probe *probe);
-
-/// For all probes of the recorder, captured graphs included: takes effect with
-/// the next call on the device. `step` MPOPT_NEVER: a probe's step is the
-/// number of its earlier calls. Also: the recorder's own switch and period
-/// count for probes that are made later.
-void mpopt_cuda_set(mpopt_recorder *recorder, int enabled, uint32_t period,
-                    uint64_t step);
 
 #ifdef __cplusplus
 }

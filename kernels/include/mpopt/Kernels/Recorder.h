@@ -49,6 +49,13 @@ typedef struct mpopt_recorder_status {
   char path[1024]; // of the file; empty if there is none
 } mpopt_recorder_status;
 
+/// Which calls of all probes are recorded, and which step they belong to.
+typedef struct mpopt_control {
+  uint32_t enabled; // 0 or 1
+  uint32_t period;  // record the steps that are multiples of this; at least 1
+  uint64_t step;    // MPOPT_NEVER: a probe's step is the number of its calls
+} mpopt_control;
+
 /// The process's recorder for a ledger, made at the first call and shared
 /// afterwards (close it as often). `pattern` null: MPOPT_RECORD. `ledger` is
 /// the SHA-256 of the ledger file's bytes, null: zeros. `runtime` names who
@@ -59,8 +66,8 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
                                     const uint8_t ledger[32],
                                     const char *runtime);
 
-/// From now on calls belong to this step; without it a probe's step is the
-/// number of its earlier calls, skipped ones included.
+/// From now on calls belong to this step; without it, or with MPOPT_NEVER, a
+/// probe's step is the number of its earlier calls, skipped ones included.
 void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step);
 void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled);
 /// Record the steps that are multiples of `period` (0 counts as 1).
@@ -77,6 +84,11 @@ void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t probe,
 int mpopt_recorder_skip(mpopt_recorder *recorder, uint32_t probe,
                         uint32_t kind);
 
+/// For calls that are recorded elsewhere and merged later: counts the call;
+/// true, with the step that it belongs to, if it is to be recorded.
+int mpopt_recorder_begin(mpopt_recorder *recorder, uint32_t probe,
+                         uint32_t kind, uint64_t *step);
+
 /// Adds a record made elsewhere (a device, another recorder). `channels` has
 /// record->channels entries or is null. False if it is malformed.
 int mpopt_recorder_merge(mpopt_recorder *recorder, const mpopt_record *record,
@@ -88,10 +100,19 @@ int mpopt_recorder_read(mpopt_recorder *recorder, uint32_t probe, uint32_t kind,
                         mpopt_record *record, mpopt_channel_range *channels,
                         uint32_t room);
 
-/// Called before each flush, so that a device's slab can be merged in.
-/// `collect` null removes it.
+/// Called before each flush, so that a device's records can be merged in.
+/// `wait`: for calls that are under way, too; somebody asked for this flush, or
+/// none will follow. `collect` null removes it.
 void mpopt_recorder_on_flush(mpopt_recorder *recorder,
-                             void (*collect)(void *data), void *data);
+                             void (*collect)(void *data, int wait), void *data);
+
+/// Called at once, and whenever one of the three functions above changed
+/// something: for devices that keep a copy. `changed` null removes it. It runs
+/// under a lock: it must not change the recorder.
+void mpopt_recorder_on_control(mpopt_recorder *recorder,
+                               void (*changed)(void *data,
+                                               const mpopt_control *now),
+                               void *data);
 
 /// Writes what changed. 0 or an errno. Happens by itself every MPOPT_FLUSH_MS
 /// while probes run, at once when a probe first sees NaN or Inf, and at exit.

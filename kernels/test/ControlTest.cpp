@@ -1,0 +1,169 @@
+//===- ControlTest.cpp - Who keeps a copy of the controls hears of changes
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Kernels/Recorder.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+/// What a device would hold.
+struct Listener {
+  std::vector<mpopt_control> heard;
+
+  static void changed(void *data, const mpopt_control *now) {
+    static_cast<Listener *>(data)->heard.push_back(*now);
+  }
+};
+
+class ControlTest : public testing::Test {
+protected:
+  void SetUp() override {
+    path = testing::TempDir() + "mpopt-control-" + std::to_string(getpid());
+    recorder = open();
+    mpopt_recorder_on_control(recorder, Listener::changed, &listener);
+  }
+  void TearDown() override {
+    mpopt_recorder_on_control(recorder, nullptr, nullptr);
+    mpopt_recorder_close(recorder);
+    std::filesystem::remove(path);
+  }
+
+  mpopt_recorder *open() {
+    uint8_t ledger[32] = {77};
+    return mpopt_recorder_open(path.c_str(), ledger, "test");
+  }
+  void expectLast(uint32_t enabled, uint32_t period, uint64_t step) {
+    ASSERT_FALSE(listener.heard.empty());
+    EXPECT_EQ(listener.heard.back().enabled, enabled);
+    EXPECT_EQ(listener.heard.back().period, period);
+    EXPECT_EQ(listener.heard.back().step, step);
+  }
+
+  std::string path;
+  mpopt_recorder *recorder;
+  Listener listener;
+};
+
+} // namespace
+
+TEST_F(ControlTest, IsToldAtOnceAndOfEachChange) {
+  ASSERT_EQ(listener.heard.size(), 1u);
+  expectLast(1, 1, MPOPT_NEVER);
+  mpopt_recorder_enable(recorder, 0);
+  expectLast(0, 1, MPOPT_NEVER);
+  mpopt_recorder_set_period(recorder, 0);
+  expectLast(0, 1, MPOPT_NEVER);
+  mpopt_recorder_set_period(recorder, 7);
+  expectLast(0, 7, MPOPT_NEVER);
+  mpopt_recorder_set_step(recorder, 41);
+  expectLast(0, 7, 41);
+  mpopt_recorder_enable(recorder, 3);
+  expectLast(1, 7, 41);
+  EXPECT_EQ(listener.heard.size(), 6u);
+}
+
+/// A listener that comes late hears what was set before.
+TEST_F(ControlTest, LateListener) {
+  mpopt_recorder_set_period(recorder, 5);
+  Listener late;
+  mpopt_recorder_on_control(recorder, Listener::changed, &late);
+  ASSERT_EQ(late.heard.size(), 1u);
+  EXPECT_EQ(late.heard[0].period, 5u);
+  mpopt_recorder_on_control(recorder, nullptr, nullptr);
+  mpopt_recorder_set_period(recorder, 6);
+  EXPECT_EQ(late.heard.size(), 1u);
+}
+
+/// A recorder whose file is named again starts anew, its controls too.
+TEST_F(ControlTest, StartingAnew) {
+  mpopt_recorder_set_step(recorder, 9);
+  mpopt_recorder_enable(recorder, 0);
+  mpopt_recorder_close(recorder);
+  EXPECT_EQ(open(), recorder);
+  expectLast(1, 1, MPOPT_NEVER);
+}
+
+/// Whatever the order in which threads change it, the copy ends as the
+/// recorder's own value.
+TEST_F(ControlTest, LastWordIsTheRecorders) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::thread> threads;
+    for (uint64_t thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        for (uint64_t step = 0; step < 100; ++step)
+          mpopt_recorder_set_step(recorder, thread * 1000 + step);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    uint64_t step;
+    ASSERT_TRUE(mpopt_recorder_begin(recorder, 1, MPOPT_VALUE, &step));
+    EXPECT_EQ(listener.heard.back().step, step);
+  }
+}
+
+/// A forked child has no device; its parent's copy is none of its business.
+TEST_F(ControlTest, ForkedChildIsSilent) {
+  pid_t child = fork();
+  if (child == 0) {
+    mpopt_recorder_enable(recorder, 0);
+    _exit(listener.heard.size() == 1 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(ControlTest, CallsThatAreRecordedElsewhere) {
+  mpopt_recorder_set_period(recorder, 3);
+  std::vector<uint64_t> steps;
+  for (int call = 0; call < 7; ++call) {
+    uint64_t step;
+    if (mpopt_recorder_begin(recorder, 4, MPOPT_GRADIENT, &step))
+      steps.push_back(step);
+  }
+  EXPECT_EQ(steps, (std::vector<uint64_t>{0, 3, 6}));
+  mpopt_recorder_set_step(recorder, 30);
+  uint64_t step;
+  EXPECT_TRUE(mpopt_recorder_begin(recorder, 4, MPOPT_GRADIENT, &step));
+  EXPECT_EQ(step, 30u);
+  mpopt_recorder_set_step(recorder, MPOPT_NEVER);
+  EXPECT_FALSE(mpopt_recorder_begin(recorder, 4, MPOPT_GRADIENT, &step));
+  EXPECT_TRUE(mpopt_recorder_begin(recorder, 4, MPOPT_GRADIENT, &step));
+  EXPECT_EQ(step, 9u);
+  mpopt_record record;
+  ASSERT_TRUE(
+      mpopt_recorder_read(recorder, 4, MPOPT_GRADIENT, &record, nullptr, 0));
+  EXPECT_EQ(record.skipped, 5u);
+  EXPECT_EQ(record.calls, 0u); // nobody merged them
+}
+
+/// Who asks for a flush wants what is under way, too; the periodic one must not
+/// wait.
+TEST_F(ControlTest, FlushesThatWait) {
+  std::vector<int> waits;
+  mpopt_recorder_on_flush(
+      recorder,
+      [](void *data, int wait) {
+        static_cast<std::vector<int> *>(data)->push_back(wait);
+      },
+      &waits);
+  float value = 1;
+  mpopt_tensor tensor = {&value, MPOPT_F32, 0, nullptr, nullptr, -1, 0};
+  mpopt_recorder_observe(recorder, 1, MPOPT_VALUE, &tensor, nullptr);
+  mpopt_recorder_flush(recorder);
+  mpopt_recorder_close(recorder);
+  EXPECT_EQ(waits, (std::vector<int>{0, 1, 1}));
+  mpopt_recorder_on_flush(recorder, nullptr, nullptr);
+  open();
+}
