@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """Compare what --confirm says on the generated zoo with what is true there.
 
-    confirm_zoo.py ZOO_DIR --mpopt PATH [--only NAME] [--probe findings|all] [--jobs N] [--json FILE]
+    confirm_zoo.py ZOO_DIR --mpopt PATH [--run fp32|fp16|fp16-saved] [--only NAME]
+                   [--probe findings|all] [--jobs N] [--json FILE]
 
-Each model is instrumented for FP16 with its declared inputs, run in FP32 by ONNX Runtime
-on the batches that its labels were made with (feeds.npz), and confirmed. The package
-`mpopt` must be importable with its libraries. Always exits 0: it is a measurement.
+Each model is instrumented with its declared inputs, run by ONNX Runtime on the batches
+that its labels were made with (feeds.npz), and confirmed. The package `mpopt` must be
+importable with its libraries. Always exits 0: it is a measurement.
 
-What a label should be, from truth.json (see the zoo's README for its fields):
+`--run`: `fp32` judges the file for FP16 and runs it as it is. `fp16` converts the file
+(half.py), judges the result as it is and runs that; the probes bring roundings back that
+the runtime would leave out (docs/instrument.md). `fp16-saved` takes the graph that the
+runtime made of the converted file: it computes what it would compute without probes.
+
+What a label should be in an FP32 run, from truth.json (see the zoo's README for its fields):
 
     MP201, MP207-MP210, MP213   confirmed if the tensor has values of 65520 and more, refuted if
                                 it has none and its op makes no Inf or NaN of finite operands
@@ -16,6 +22,11 @@ What a label should be, from truth.json (see the zoo's README for its fields):
     MP205, MP206                confirmed if the op makes Inf or NaN of finite operands, or the
                                 float32 run has some already; refuted if neither has any
     MP211                       confirmed if the magnitude reaches 60000
+
+In a run of the converted file overflows and MP205 and MP206 are confirmed if the op made
+Inf or NaN of finite operands in the labels' FP16 run, and MP211 if values of that run reach
+60000. The converter clamps constants that FP16 does not hold, and the labels do not, so
+models with such constants have no labels there; and what was flushed to zero is not seen.
 
 Tensors that merely inherit Inf or NaN, and those without a label (inside a body), are not
 counted.
@@ -26,7 +37,6 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -34,8 +44,26 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import half
+
+BENCH = Path(__file__).resolve().parent
+STATUSES = ("confirmed", "refuted", "not-exercised", "not-observable")
 OVERFLOW = {"MP201", "MP207", "MP208", "MP209", "MP210", "MP213"}
 JUDGED = OVERFLOW | {"MP204", "MP205", "MP206", "MP211"}
+
+
+def expected_in_half(finding: dict, tensor: dict) -> bool | None:
+    """The same of a run in FP16."""
+    made = tensor["fp16"]
+    if finding["rule"] == "MP211":
+        values = [abs(made[end]) for end in ("lo", "hi") if made[end] is not None]
+        return max(values, default=0) >= 60000
+    if finding["rule"] == "MP204" or any(watch["test"] == "flush-share"
+                                         for watch in finding.get("decided_by", [])):
+        return None
+    if made["origin"]:
+        return True
+    return None if tensor["nonfinite_fp16"] > 0 or tensor["nonfinite_fp32"] > 0 else False
 
 
 def expected(finding: dict, tensor: dict) -> bool | None:
@@ -56,9 +84,19 @@ def expected(finding: dict, tensor: dict) -> bool | None:
     return tensor["absmax"] >= 60000
 
 
+def is_clamped(truth: dict) -> bool:
+    """Whether the converted file has other values than the labels' FP16 run."""
+    return (any(known["overflow_fp16"] or known["flush_fp16"]
+                for known in truth["constants"].values())
+            or any(max(abs(known["lo"]), abs(known["hi"])) >= 65520
+                   for known in truth["inputs"].values() if known["dtype"].startswith("float")))
+
+
 RUN = """
 import sys, numpy, mpopt, onnxruntime
-model, feeds, record = sys.argv[1:]
+model, feeds, record, bench = sys.argv[1:]
+sys.path.insert(0, bench)
+import half
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 options.intra_op_num_threads = 1
@@ -66,38 +104,61 @@ options.log_severity_level = 4
 session = mpopt.probe_session(model, record=record, sess_options=options)
 arrays = numpy.load(feeds)
 for batch in range(len(arrays[arrays.files[0]])):
-    session.run(None, {name: arrays[name][batch] for name in arrays.files})
+    session.run(None, half.feed_of(session, arrays, batch))
 session.recorder.close()
 """
 
 
-def check(folder: Path, mpopt: str, probe: str, work: Path) -> dict:
+class Failed(Exception):
+    """A step and the last line of why."""
+
+
+def step(name: str, command: list, accepted=(0,)) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode not in accepted:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise Failed(f"{name}: {lines[-1]}")
+    return done.stdout
+
+
+def as_run(model: Path, run: str, work: Path) -> Path:
+    """The file to instrument."""
+    if run == "fp32":
+        return model
+    converted, saved = work / "half.onnx", work / "saved.onnx"
+    step("conversion", [sys.executable, BENCH / "half.py", model, converted])
+    try:
+        half.save_as_run(converted, saved)
+    except Exception as error:  # noqa: BLE001: whatever the runtime throws
+        raise Failed(f"ONNX Runtime: {str(error).splitlines()[0]}") from error
+    return saved if run == "fp16-saved" else converted
+
+
+def check(folder: Path, mpopt: str, run: str, probe: str, work: Path) -> dict:
     truth = json.loads((folder / "truth.json").read_text())
-    probed, record = work / f"{folder.name}.onnx", work / f"{folder.name}.mprec"
-    command = [mpopt, "--instrument", str(folder / "model.onnx"), "-o", str(probed),
-               "--precision", "fp16", "--probe", probe]
+    probed, record = work / "probed.onnx", work / "run.mprec"
+    command = [mpopt, "--instrument", as_run(folder / "model.onnx", run, work), "-o", probed,
+               "--precision", "fp16" if run == "fp32" else "as-is", "--probe", probe]
     for name, known in truth["inputs"].items():
-        command += ["--input", f"{name}={known['lo']}:{known['hi']}"]
+        lo, hi = known["lo"], known["hi"]
         if known["dtype"].startswith("float"):
             command += ["--input", f"{name}~{known['mean']},{known['std']}"]
+            if run != "fp32":
+                lo, hi = half.round_box(lo, hi)
+        command += ["--input", f"{name}={lo}:{hi}"]
     for name, size in truth["dims"].items():
         command += ["--dim", f"{name}={size}"]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    subprocess.run([sys.executable, "-c", RUN, str(probed), str(folder / "feeds.npz"), str(record)],
-                   check=True, capture_output=True, text=True, env={**os.environ, "MPOPT": mpopt})
-    done = subprocess.run([mpopt, "--confirm", str(record), "--ledger", f"{probed}.probes.json",
-                           "--format", "json"], capture_output=True, text=True)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(done.stderr)
-    for file in (probed, record, Path(f"{probed}.probes.json")):
-        file.unlink(missing_ok=True)
-    report = json.loads(done.stdout)
+    step("instrument", command)
+    step("run", [sys.executable, "-c", RUN, probed, folder / "feeds.npz", record, BENCH])
+    report = json.loads(step("confirm", [
+        mpopt, "--confirm", record, "--ledger", f"{probed}.probes.json", "--format", "json"],
+        accepted=(0, 1)))
+    is_labelled = run == "fp32" or not is_clamped(truth)
+    judge = expected if run == "fp32" else expected_in_half
     rows = []
     for finding in report["findings"]:
-        if finding["rule"] not in JUDGED:
-            continue
-        label = truth["tensors"].get(finding["tensor"])
-        want = expected(finding, label) if label else None
+        label = truth["tensors"].get(finding["tensor"]) if is_labelled else None
+        want = judge(finding, label) if label and finding["rule"] in JUDGED else None
         rows.append({"model": folder.name, "rule": finding["rule"], "tensor": finding["tensor"],
                      "certainty": finding["certainty"], "status": finding["status"],
                      "why": finding.get("status_why", ""), "expected": want})
@@ -105,11 +166,51 @@ def check(folder: Path, mpopt: str, probe: str, work: Path) -> dict:
             "outside": report["outside_assumptions"], "counts": report["confirmation"]}
 
 
+def print_tables(results: list[dict]) -> None:
+    table: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    wrong = []
+    for row in (row for result in results for row in result["rows"]):
+        line = table[row["rule"]]
+        line[row["status"]] += 1
+        if row["expected"] is None:
+            line["unlabelled"] += 1
+        elif row["status"] in ("confirmed", "refuted"):
+            agrees = (row["status"] == "confirmed") == row["expected"]
+            line["agree" if agrees else "differ"] += 1
+            if not agrees:
+                wrong.append(row)
+        else:
+            line["open"] += 1
+            wrong.append(row)
+    heads = (*STATUSES, "unlabelled", "agree", "differ", "open")
+    print("rule  " + " ".join(f"{head:>14}" for head in heads))
+    totals = {"all  ": collections.Counter(), "known": collections.Counter()}
+    for rule in sorted(table):
+        totals["all  "] += table[rule]
+        if rule in JUDGED:
+            totals["known"] += table[rule]
+        print(f"{rule} " + " ".join(f"{table[rule][head]:>14}" for head in heads))
+    for name, total in totals.items():
+        print(f"{name} " + " ".join(f"{total[head]:>14}" for head in heads))
+    known = totals["known"]
+    decided = known["agree"] + known["differ"]
+    print(f"of the rules that have labels (known): agreement "
+          f"{known['agree'] / max(decided, 1):.4f} of {decided} decided and labelled; "
+          f"not exercised {known['not-exercised']} of {sum(known[head] for head in STATUSES)}")
+    reasons = collections.Counter((row["status"], row["why"])
+                                  for result in results for row in result["rows"] if row["why"])
+    for (status, why), count in reasons.most_common():
+        print(f"  {count:>6} {status}: {why}")
+    for row in wrong[:30]:
+        print("  ", row)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("zoo", type=Path)
     parser.add_argument("--mpopt", required=True)
+    parser.add_argument("--run", choices=("fp32", "fp16", "fp16-saved"), default="fp32")
     parser.add_argument("--only", default="")
     parser.add_argument("--probe", default="findings")
     parser.add_argument("--jobs", type=int, default=1)
@@ -120,50 +221,27 @@ def main() -> None:
     start = time.time()
     failures, results = [], []
 
-    def run(folder: Path, work: Path) -> None:
-        try:
-            results.append(check(folder, options.mpopt, options.probe, work))
-        except (subprocess.CalledProcessError, RuntimeError) as error:
-            failures.append(f"{folder.name}: {getattr(error, 'stderr', '') or error}")
+    def run(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                results.append(check(folder, options.mpopt, options.run, options.probe,
+                                     Path(work)))
+            except Failed as error:
+                failures.append(f"{folder.name}: {error}")
 
-    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(lambda folder: run(folder, Path(work)), folders))
-
-    table: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    wrong = []
-    for result in results:
-        for row in result["rows"]:
-            line = table[row["rule"]]
-            line[row["status"]] += 1
-            if row["expected"] is None:
-                line["unlabelled"] += 1
-            elif row["status"] in ("confirmed", "refuted"):
-                agrees = (row["status"] == "confirmed") == row["expected"]
-                line["agree" if agrees else "differ"] += 1
-                if not agrees:
-                    wrong.append(row)
-            else:
-                line["open"] += 1
-                wrong.append(row)
-    heads = ("confirmed", "refuted", "not-exercised", "not-observable", "unlabelled", "agree",
-             "differ", "open")
-    print("rule  " + " ".join(f"{head:>14}" for head in heads))
-    total: collections.Counter = collections.Counter()
-    for rule in sorted(table):
-        total += table[rule]
-        print(f"{rule} " + " ".join(f"{table[rule][head]:>14}" for head in heads))
-    print("all   " + " ".join(f"{total[head]:>14}" for head in heads))
-    decided = total["agree"] + total["differ"]
-    labelled = sum(total[head] for head in heads[:4])
-    print(f"agreement {total['agree'] / max(decided, 1):.4f} of {decided} decided and labelled; "
-          f"not exercised {total['not-exercised'] / max(labelled, 1):.4f} of {labelled}")
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(run, folders))
+    print_tables(results)
+    unknown = sum(row["status"] not in STATUSES for result in results for row in result["rows"])
+    print(f"findings {sum(len(result['rows']) for result in results)}, without a status "
+          f"{unknown}; tensors compared with their bounds "
+          f"{sum(result['counts']['comparable'] for result in results)}, of "
+          f"{sum(result['counts']['probes'] for result in results)} probes")
     print(f"models {len(results)}, failed {len(failures)}; bounds exceeded in "
           f"{sum(bool(result['exceeded']) for result in results)}, outside the assumptions "
           f"{sum(bool(result['outside']) for result in results)}; {time.time() - start:.0f} s")
-    for row in wrong[:30]:
-        print("  ", row)
-    for failure in failures[:10]:
-        print("  failed:", failure.splitlines()[-1] if failure.strip() else failure)
+    for failure in sorted(failures):
+        print("  failed:", failure)
     if options.json:
         options.json.write_text(json.dumps({"results": results, "failures": failures}, indent=1))
 
