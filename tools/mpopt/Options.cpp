@@ -7,6 +7,7 @@
 
 #include "Options.h"
 
+#include "OptionUse.h"
 #include "OptionValues.h"
 
 #include "mpopt/Import/InputShape.h"
@@ -111,6 +112,8 @@ Error Validator::checkAction() {
     return fail("nothing to do: try 'mpopt --check MODEL' or 'mpopt --help'");
   if (given.size() > 1)
     return fail(given[0] + " and " + given[1] + " do not go together");
+  if (Error error = checkOptionUse(options.action))
+    return error;
   if (options.action != Action::Explain)
     return Error::success();
   options.explained = findRule(line.explain);
@@ -130,21 +133,6 @@ Error Validator::refuseLaterReleases() {
     if (line.format == format)
       return refuse("--format " + format);
   return Error::success();
-}
-
-static StringRef getActionName(Action action) {
-  switch (action) {
-  case Action::Instrument:
-    return "--instrument";
-  case Action::Confirm:
-    return "--confirm";
-  case Action::Strip:
-    return "--strip";
-  case Action::EmitMlir:
-    return "--emit-mlir";
-  default:
-    return "--check";
-  }
 }
 
 Error Validator::checkModels() {
@@ -276,9 +264,6 @@ Error Validator::checkReporting() {
 
 Error Validator::checkProbing() {
   bool instruments = options.action == Action::Instrument;
-  if (!instruments &&
-      (line.probe.getNumOccurrences() || line.probeWith.getNumOccurrences()))
-    return fail("--probe and --probe-with go with --instrument");
   if (instruments || options.action == Action::Strip)
     if (options.output == "-")
       return fail(getActionName(options.action) + " needs -o OUT");
@@ -303,20 +288,14 @@ Error Validator::checkProbing() {
 }
 
 Error Validator::checkConfirming() {
-  if (options.action != Action::Confirm) {
-    if (line.ledger.getNumOccurrences())
-      return fail("--ledger goes with --confirm");
+  if (options.action != Action::Confirm)
     return Error::success();
-  }
   if (line.ledger.empty())
     return fail("--confirm needs --ledger OUT.probes.json, which "
                 "--instrument wrote");
   options.ledger = line.ledger;
   if (options.ledger == "-" && llvm::is_contained(options.models, "-"))
     return fail("standard input can be read only once");
-  if (!options.rangesFile.empty() || options.safeInput)
-    return fail("--dump-ranges and --safe-input need the model: they go with "
-                "--check");
   return Error::success();
 }
 
