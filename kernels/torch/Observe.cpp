@@ -185,5 +185,7 @@ void mpopt::torch_ops::observe(const Target &target, const at::Tensor &given) {
     return;
   if (!tensor.is_cpu())
     tensor = tensor.cpu();
-  record(target, describe(tensor));
+  mpopt_tensor plain = describe(tensor);
+  plain.channel_axis = target.channelAxis;
+  record(target, plain);
 }

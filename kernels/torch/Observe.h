@@ -26,6 +26,8 @@ struct Target {
   mpopt_recorder *recorder;
   uint32_t probe;
   uint32_t kind;
+  /// Of tensors on the processor; -1: no ranges by channel.
+  int32_t channelAxis = -1;
 };
 
 /// Records a tensor of any device and layout; of those without plain elements

@@ -21,6 +21,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
 #include <torch/library.h>
 #include <torch/version.h>
 
@@ -39,27 +40,48 @@ static std::atomic<bool> &gradients() {
   return wanted;
 }
 
-static void probe(const at::Tensor &x, int64_t id, std::string_view ledger) {
+// -- mpopt::probe and mpopt::probe_channels ----------------------------------
+//
+// One op is the other one without an axis. Each has a kernel for where a tensor
+// is, one for gradients, one for vmap and one for tensors without elements.
+
+static void probeChannels(const at::Tensor &x, int64_t id, int64_t axis,
+                          std::string_view ledger) {
   if (id >= 0)
-    observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE}, x);
+    observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE, int32_t(axis)},
+            x);
+}
+
+static void probe(const at::Tensor &x, int64_t id, std::string_view ledger) {
+  probeChannels(x, id, /*axis=*/-1, ledger);
 }
 
 static void probeNothing(const at::Tensor &, int64_t, std::string_view) {}
+static void probeNoChannels(const at::Tensor &, int64_t, int64_t,
+                            std::string_view) {}
 
-static void callProbe(const at::Tensor &x, int64_t id,
-                      std::string_view ledger) {
-  static auto op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("mpopt::probe", "")
+/// Through the dispatcher; without channels if `axis` is negative.
+static void callProbe(const at::Tensor &x, int64_t id, std::string_view ledger,
+                      int64_t axis = -1) {
+  auto &dispatcher = c10::Dispatcher::singleton();
+  static auto plain =
+      dispatcher.findSchemaOrThrow("mpopt::probe", "")
           .typed<void(const at::Tensor &, int64_t, std::string_view)>();
-  op.call(x, id, ledger);
+  static auto channels =
+      dispatcher.findSchemaOrThrow("mpopt::probe_channels", "")
+          .typed<void(const at::Tensor &, int64_t, int64_t,
+                      std::string_view)>();
+  if (axis < 0)
+    plain.call(x, id, ledger);
+  else
+    channels.call(x, id, axis, ledger);
 }
 
-static void probeWithGradient(const at::Tensor &x, int64_t id,
-                              std::string_view ledger) {
+static void probeChannelsWithGradient(const at::Tensor &x, int64_t id,
+                                      int64_t axis, std::string_view ledger) {
   {
     at::AutoDispatchBelowADInplaceOrView guard;
-    callProbe(x, id, ledger);
+    callProbe(x, id, ledger, axis);
   }
   if (id < 0 || !gradients() || !at::GradMode::is_enabled() ||
       !x.requires_grad())
@@ -67,6 +89,29 @@ static void probeWithGradient(const at::Tensor &x, int64_t id,
   Target target{findRecorder(ledger), uint32_t(id), MPOPT_GRADIENT};
   x.register_hook(
       [target](const at::Tensor &gradient) { observe(target, gradient); });
+}
+
+static void probeWithGradient(const at::Tensor &x, int64_t id,
+                              std::string_view ledger) {
+  probeChannelsWithGradient(x, id, /*axis=*/-1, ledger);
+}
+
+/// torch.vmap: the examples of a batch are recorded together, as one call.
+static void probeChannelsOfBatch(const at::Tensor &x, int64_t id, int64_t axis,
+                                 std::string_view ledger) {
+  c10::impl::ExcludeDispatchKeyGuard guard(c10::DispatchKey::FuncTorchBatched);
+  auto *batch = at::functorch::maybeGetBatchedImpl(x);
+  if (!batch)
+    return callProbe(x, id, ledger, axis);
+  // The axis counts the dims of one example.
+  if (axis >= 0 && batch->bdim() <= axis)
+    ++axis;
+  callProbe(batch->value(), id, ledger, axis);
+}
+
+static void probeBatch(const at::Tensor &x, int64_t id,
+                       std::string_view ledger) {
+  probeChannelsOfBatch(x, id, /*axis=*/-1, ledger);
 }
 
 static void probeOptional(const std::optional<at::Tensor> &x, int64_t id,
@@ -155,12 +200,22 @@ static bool registerOps() {
                               __LINE__);
   };
   // For every device: `observe` tells them apart.
-  for (c10::DispatchKey key :
-       {c10::DispatchKey::CompositeExplicitAutograd,
-        c10::DispatchKey::NestedTensorCPU, c10::DispatchKey::NestedTensorCUDA})
-    implement(key)->impl("probe", probe);
-  implement(c10::DispatchKey::Meta)->impl("probe", probeNothing);
-  implement(c10::DispatchKey::Autograd)->impl("probe", probeWithGradient);
+  for (c10::DispatchKey key : {c10::DispatchKey::CompositeExplicitAutograd,
+                               c10::DispatchKey::NestedTensorCPU,
+                               c10::DispatchKey::NestedTensorCUDA}) {
+    auto *library = implement(key);
+    library->impl("probe", probe);
+    library->impl("probe_channels", probeChannels);
+  }
+  auto *meta = implement(c10::DispatchKey::Meta);
+  meta->impl("probe", probeNothing);
+  meta->impl("probe_channels", probeNoChannels);
+  auto *autograd = implement(c10::DispatchKey::Autograd);
+  autograd->impl("probe", probeWithGradient);
+  autograd->impl("probe_channels", probeChannelsWithGradient);
+  auto *batched = implement(c10::DispatchKey::FuncTorchBatched);
+  batched->impl("probe", probeBatch);
+  batched->impl("probe_channels", probeChannelsOfBatch);
   auto *composite = implement(c10::DispatchKey::CompositeImplicitAutograd);
   composite->impl("probe_optional", probeOptional);
   composite->impl("probe_number", probeNumber);

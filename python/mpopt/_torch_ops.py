@@ -21,6 +21,9 @@ def load() -> bool:
         raise RuntimeError(f"the op library was built for PyTorch {wanted}, and this is "
                            f"{torch.__version__}")
     torch.ops.load_library(str(library))
+    # Without that file the library itself finds out, says so and registers nothing.
+    if not hasattr(torch.ops.mpopt, "probe"):
+        raise RuntimeError(f"{library} registered no ops")
     return True
 
 

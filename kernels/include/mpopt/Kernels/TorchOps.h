@@ -23,6 +23,8 @@ namespace mpopt::kernels {
 constexpr const char *kTorchProbeOps[] = {
     // A tensor.
     "probe(Tensor x, int id, str ledger) -> ()",
+    // A tensor, with a range for each index of an axis.
+    "probe_channels(Tensor x, int id, int axis, str ledger) -> ()",
     // A tensor that may not be there.
     "probe_optional(Tensor? x, int id, str ledger) -> ()",
     // A number, as a tensor of rank 0.
