@@ -85,8 +85,9 @@ def expected(finding: dict, tensor: dict) -> bool | None:
 
 
 def is_clamped(truth: dict) -> bool:
-    """Whether the converted file has other values than the labels' FP16 run."""
-    return (any(known["overflow_fp16"] or known["flush_fp16"]
+    """Whether the converted file has other values than the labels' FP16 run: a constant
+    that is Inf or all 0 there, an input beyond the edge."""
+    return (any(known["overflow_fp16"] or 0 < known["nonzero"] == known["flush_fp16"]
                 for known in truth["constants"].values())
             or any(max(abs(known["lo"]), abs(known["hi"])) >= 65520
                    for known in truth["inputs"].values() if known["dtype"].startswith("float")))

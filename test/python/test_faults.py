@@ -52,14 +52,14 @@ class Runtime:
                     return torch.log(torch.exp(x) - 1)
 
             torch.jit.script(Model()).save(str(self.model))
-        self.probed = self.instrument("probed", "findings")
+        self.probed = self.instrument("probed", "fp16")
         self.record = folder / "run.mprec"
 
-    def instrument(self, name, probes):
+    def instrument(self, name, precision):
         probed = self.folder / f"{name}{self.suffix}"
         shape = ["--dim", "N=2"] if self.suffix == ".onnx" else ["--input-shape", "x=?x4"]
-        done = run_mpopt("--instrument", self.model, "-o", probed, "--precision", "fp16",
-                         "--probe", probes, *shape)
+        done = run_mpopt("--instrument", self.model, "-o", probed, "--precision", precision,
+                         *shape)
         assert done.returncode == 0, done.stderr
         return probed
 
@@ -174,7 +174,7 @@ def test_library_not_registered(runtime):
 
 def test_record_of_another_ledger(runtime):
     runtime.run()
-    other = runtime.instrument("other", "all")
+    other = runtime.instrument("other", "bf16")
     done = runtime.confirm(probed=other)
     assert done.returncode == 2 and done.stdout == ""
     line, = done.stderr.splitlines()

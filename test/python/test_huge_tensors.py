@@ -1,5 +1,5 @@
 """Tensors of more than 2^31 elements, counted exactly: the recorder's C interface, ONNX
-Runtime and PyTorch. They take up to 9 GB and half a minute each, so they run where
+Runtime and PyTorch. A tensor takes 4.3 GB and a test up to a minute, so they run where
 MPOPT_HUGE is set only (docs/probes.md has figures)."""
 
 import ctypes

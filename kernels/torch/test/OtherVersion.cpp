@@ -16,7 +16,8 @@
 namespace at {
 __attribute__((visibility("default"))) std::string show_config() {
   const char *version = std::getenv("MPOPT_TEST_TORCH_VERSION");
-  return std::string("PyTorch built with:\n  - Build settings: TORCH_VERSION=") +
+  return std::string(
+             "PyTorch built with:\n  - Build settings: TORCH_VERSION=") +
          (version ? version : "") + ", USE_CUDA=0\n";
 }
 } // namespace at
