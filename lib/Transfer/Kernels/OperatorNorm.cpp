@@ -105,20 +105,26 @@ double GramBound::finish() {
   return sqrtUp(addUp(std::min(lambda, frobenius), slack));
 }
 
+bool mpopt::kernels::isWithinGramBudget(const LinearRequest &request) {
+  uint64_t side = std::min(request.n, request.k),
+           longer = std::max(request.n, request.k);
+  if (side < 2 || side > request.gramBudget)
+    return false;
+  uint64_t cost = side * side / 2;
+  return cost <= request.gramBudget &&
+         cost * (longer + kSquarings * side) <=
+             request.gramBudget / std::max<uint64_t>(request.matrices, 1);
+}
+
 void mpopt::kernels::boundByGram(const LinearRequest &request,
                                  const WeightReader &reader,
                                  std::vector<double> &norms) {
+  if (!isWithinGramBudget(request))
+    return;
   // In memory a matrix has `outer` rows of `inner`.
   uint64_t outer = request.transposed ? request.n : request.k;
   uint64_t inner = request.transposed ? request.k : request.n;
-  uint64_t side = std::min(outer, inner), longer = std::max(outer, inner);
-  if (side < 2 || side > request.gramBudget)
-    return;
-  uint64_t cost = side * side / 2;
-  if (cost > request.gramBudget ||
-      cost * (longer + kSquarings * side) >
-          request.gramBudget / std::max<uint64_t>(request.matrices, 1))
-    return;
+  uint64_t side = std::min(outer, inner);
   auto ignore = [](size_t, uint8_t) {};
   llvm::ArrayRef<double> zeros = request.weights.zeroPoints;
   for (uint64_t matrix = 0; matrix < request.matrices; ++matrix) {

@@ -14,6 +14,9 @@
 
 namespace mpopt::kernels {
 
+/// Whether the request's budget allows it.
+bool isWithinGramBudget(const LinearRequest &request);
+
 /// Lowers each of `norms` to what the Gram matrix' powers prove, within the
 /// request's budget.
 void boundByGram(const LinearRequest &request, const WeightReader &reader,

@@ -14,11 +14,14 @@
 
 #include "mpopt/Transfer/Kernels/SharedSums.h"
 
+#include "OperatorNorm.h"
+
 #include "mpopt/Support/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 using namespace mpopt;
@@ -105,8 +108,7 @@ std::optional<LinearSums> Pass::widenedTo(const LinearInputs &inputs) const {
   return wider;
 }
 
-static void addWeights(MemoKey &key, const WeightTensor &weights) {
-  key.add(weights.bytes.data());
+static void addFormat(MemoKey &key, const WeightTensor &weights) {
   key.add(weights.bytes.size());
   key.add(weights.format);
   key.add(weights.integerBits);
@@ -137,19 +139,63 @@ static LinearSums share(MemoKey key, const LinearInputs &inputs,
   return sums;
 }
 
-LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs,
-                             const SharedSums &shared) {
-  if (!shared.memo || request.weights.bytes.size() < Memo::kLeastWeight)
+static void addShape(MemoKey &key, const LinearRequest &request) {
+  for (uint64_t number :
+       {request.matrices, request.k, request.n, uint64_t(request.transposed)})
+    key.add(number);
+}
+
+/// The norms that Gram matrices prove, which no input changes. They cost many
+/// passes, so small weights are worth it, too; those need not stay where they
+/// are, hence the key is what they hold.
+static std::shared_ptr<const std::vector<double>>
+gramNorms(const LinearRequest &request, Memo &memo) {
+  MemoKey key;
+  key.add('G');
+  ArrayRef<char> bytes = request.weights.bytes;
+  llvm::XXH128_hash_t content = llvm::xxh3_128bits(ArrayRef<uint8_t>(
+      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  key.add(content.high64);
+  key.add(content.low64);
+  addFormat(key, request.weights);
+  addShape(key, request);
+  if (auto known = memo.find<std::vector<double>>(key))
+    return known;
+  auto norms = std::make_shared<std::vector<double>>(
+      request.matrices, std::numeric_limits<double>::infinity());
+  kernels::boundByGram(request, kernels::WeightReader(request.weights), *norms);
+  memo.keep<std::vector<double>>(key, norms, norms->size() * sizeof(double));
+  return norms;
+}
+
+static LinearSums linearSumsWithoutGram(const LinearRequest &request,
+                                        unsigned jobs,
+                                        const SharedSums &shared) {
+  if (request.weights.bytes.size() < Memo::kLeastWeight)
     return linearSums(request, jobs);
   MemoKey key;
   key.add('L');
-  addWeights(key, request.weights);
-  for (uint64_t number :
-       {request.matrices, request.k, request.n, uint64_t(request.transposed),
-        uint64_t(request.wantNorm), request.gramBudget})
-    key.add(number);
+  key.add(request.weights.bytes.data());
+  addFormat(key, request.weights);
+  addShape(key, request);
+  key.add(request.wantNorm);
   return share(key, request.inputs, shared,
                [&] { return linearSums(request, jobs); });
+}
+
+LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs,
+                             const SharedSums &shared) {
+  if (!shared.memo)
+    return linearSums(request, jobs);
+  LinearRequest plain = request;
+  plain.gramBudget = 0;
+  LinearSums sums = linearSumsWithoutGram(plain, jobs, shared);
+  if (!request.wantNorm || !kernels::isWithinGramBudget(request))
+    return sums;
+  for (auto [norm, bound] :
+       llvm::zip_equal(sums.operatorNorm, *gramNorms(request, *shared.memo)))
+    norm = std::min(norm, bound);
+  return sums;
 }
 
 LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
@@ -158,7 +204,8 @@ LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
     return convolutionSums(request, jobs);
   MemoKey key;
   key.add('C');
-  addWeights(key, request.weights);
+  key.add(request.weights.bytes.data());
+  addFormat(key, request.weights);
   for (uint64_t number : {request.outputs, request.inputs, request.groups,
                           uint64_t(request.transposed)})
     key.add(number);

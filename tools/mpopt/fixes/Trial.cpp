@@ -7,6 +7,7 @@
 
 #include "Trial.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 
 using namespace mlir;
@@ -22,9 +23,36 @@ bool Outcome::has(const FindingList::Entry &entry, Certainty bar) const {
   return found != present.end() && found->second >= bar;
 }
 
+/// An op takes about as long as 16 KiB of weights.
+static size_t costOf(Operation *op) {
+  size_t cost = isa<mp::ConstantOp>(op) ? 0 : 1;
+  for (Value operand : op->getOperands())
+    if (auto constant = operand.getDefiningOp<mp::ConstantOp>())
+      if (std::optional<ConstantBytes> bytes = getConstantBytes(constant))
+        cost += bytes->data.size() >> 14;
+  return cost;
+}
+
+/// Of the ops and all that they reach. What an analysis makes of it depends on
+/// how much stays as it was, this does not.
+static size_t costOfReached(const llvm::DenseSet<Operation *> &ops) {
+  llvm::DenseSet<Operation *> seen(ops.begin(), ops.end());
+  SmallVector<Operation *> work(ops.begin(), ops.end());
+  size_t cost = 0;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    cost += costOf(op);
+    for (Operation *user : op->getUsers())
+      if (seen.insert(user).second)
+        work.push_back(user);
+  }
+  return cost;
+}
+
 Trial::Trial(ModuleOp module, ArrayRef<FindingList::Entry> entries,
              const Analyses &analyses, RunRules rules)
     : module(module), analyses(analyses), rules(rules) {
+  module.walk([&](Operation *op) { moduleSize += costOf(op); });
   for (const FindingList::Entry &entry : entries)
     learn(entry);
 }
@@ -120,6 +148,7 @@ Expected<std::optional<Outcome>> Trial::run(Change change) {
   for (auto [from, to] : mapping.getOperationMap())
     copied.insert(to);
   Outcome outcome;
+  outcome.cost = costOfReached(changed.changed);
   // What nothing was asked about is what it was.
   auto isAsked = [&](Operation *op) {
     Operation *here = op ? mapping.lookupOrNull(op) : nullptr;

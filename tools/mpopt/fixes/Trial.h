@@ -61,6 +61,8 @@ struct Outcome {
   std::vector<Fresh> fresh;
   /// Range findings that are likely, for what has to be kept, too.
   std::vector<std::pair<mlir::Value, Severity>> ranges;
+  /// What the analysis looks at: see Trial::size.
+  size_t cost = 0;
 
   bool has(const FindingList::Entry &entry, Certainty bar) const;
 };
@@ -73,6 +75,9 @@ public:
   /// The module as it is, and what is found there.
   Trial(mlir::ModuleOp module, llvm::ArrayRef<FindingList::Entry> entries,
         const Analyses &analyses, RunRules rules);
+
+  /// The module's ops, and its weights in pieces that take as long.
+  size_t size() const { return moduleSize; }
 
   /// Learns what rules that are not selected say of the module as it is.
   llvm::Error learnAll();
@@ -95,6 +100,7 @@ private:
   ChangedModule compare(mlir::ModuleOp copy, const mlir::IRMapping &mapping);
 
   mlir::ModuleOp module;
+  size_t moduleSize = 0;
   Analyses analyses;
   RunRules rules;
   std::vector<Known> entries;

@@ -1,0 +1,102 @@
+//===- Judgement.cpp - What the trials say of each fix
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Judgement.h"
+
+using namespace mlir;
+using namespace mpopt;
+using llvm::Expected;
+
+/// What runs of single fixes may cost together, relative to a look at all of
+/// the module, and in ops.
+static constexpr size_t kAloneModules = 4, kAloneBudget = 100'000;
+
+Judgement::Judgement(ModuleOp module, std::vector<FindingList::Entry> &entries,
+                     const Analyses &analyses, RunRules rules)
+    : module(module), entries(entries),
+      trial(module, entries, analyses, rules),
+      aloneBudget(std::min(kAloneModules * trial.size(), kAloneBudget)) {
+  for (auto [index, entry] : llvm::enumerate(entries))
+    if (!entry.finding.root.empty())
+      followers[entry.finding.root].push_back(index);
+}
+
+static bool isByList(const Finding &finding) {
+  return StringRef(finding.rule).starts_with("MP1");
+}
+
+/// Below this certainty nothing counts for or against a fix.
+static Certainty barOf(const FindingList::Entry &entry) {
+  return std::min(entry.finding.certainty, Certainty::Likely);
+}
+
+bool Judgement::isGone(size_t entry, const Outcome &outcome) const {
+  return !outcome.has(entries[entry], barOf(entries[entry]));
+}
+
+void Judgement::judge(Candidate &candidate, const Outcome &outcome,
+                      ArrayRef<const Fresh *> fresh) const {
+  if (candidate.safe)
+    return;
+  const FindingList::Entry &entry = entries[candidate.entry];
+  Certainty bar = barOf(entry);
+  candidate.tried = true;
+  candidate.gone = isGone(candidate.entry, outcome);
+  // A root whose consequences stay is not fixed.
+  candidate.safe =
+      candidate.gone &&
+      llvm::none_of(fresh,
+                    [&](const Fresh *other) {
+                      return other->counts(entry.finding.severity, bar);
+                    }) &&
+      llvm::none_of(getFollowers(candidate.entry), [&](size_t follower) {
+        // What a list says of an op holds whatever its ranges are.
+        return !isByList(entries[follower].finding) &&
+               outcome.has(entries[follower], bar);
+      });
+}
+
+void Judgement::judgeByAll(Candidate &candidate, const Outcome &outcome) const {
+  std::vector<const Fresh *> all;
+  for (const Fresh &fresh : ArrayRef(outcome.fresh).take_front(kMostFresh))
+    all.push_back(&fresh);
+  judge(candidate, outcome, all);
+}
+
+llvm::Error Judgement::judgeAlone(Candidate &candidate, Run run) {
+  if (candidate.safe || aloneBudget == 0)
+    return llvm::Error::success();
+  Expected<std::optional<Outcome>> outcome = run();
+  if (!outcome)
+    return outcome.takeError();
+  if (*outcome)
+    judgeByAll(candidate, **outcome);
+  // A copy of the module, at the least.
+  size_t cost = *outcome ? (*outcome)->cost : 0;
+  aloneBudget -= std::min(aloneBudget, cost + trial.size() / 16 + 1);
+  return llvm::Error::success();
+}
+
+void Judgement::record(const Candidate &candidate) {
+  if (!candidate.tried)
+    return;
+  entries[candidate.entry].finding.fixes[candidate.fix].safe = candidate.safe;
+  tried.insert({candidate.entry, candidate.fix});
+}
+
+void Judgement::sortFixes() {
+  for (auto [index, entry] : llvm::enumerate(entries)) {
+    std::vector<Fix> fixes;
+    for (auto [number, fix] : llvm::enumerate(entry.finding.fixes))
+      if (tried.contains({index, number}))
+        fixes.push_back(std::move(fix));
+    llvm::stable_sort(fixes, [](const Fix &lhs, const Fix &rhs) {
+      return lhs.safe > rhs.safe;
+    });
+    entry.finding.fixes = std::move(fixes);
+  }
+}
