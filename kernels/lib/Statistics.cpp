@@ -11,6 +11,7 @@
 #include "Layout.h"
 #include "Observe.h"
 #include "Partial.h"
+#include "Sums.h"
 #include "Threads.h"
 
 #include <algorithm>
@@ -25,11 +26,11 @@
 
 using namespace mpopt::kernels;
 
-/// Blocks that one worker takes at a time.
-static constexpr uint64_t kUnit = 64;
+/// Blocks that one worker takes at a time: whole tiles.
+static constexpr uint64_t kLeastUnit = kTile / kBlock, kMostUnit = 64;
 /// Tensors below are read by the caller's thread alone: waking others costs
-/// some ten microseconds.
-static constexpr uint64_t kParallelBytes = 1 << 20;
+/// some ten microseconds, less where a runtime's own threads wait by spinning.
+static constexpr uint64_t kParallelBytes = 1 << 20, kSharedBytes = 1 << 18;
 
 Isa mpopt::kernels::processorIsa() {
 #if defined(__x86_64__)
@@ -84,6 +85,7 @@ struct Reading {
   mpopt_record &record;
   Channels channels; // count 0: none to keep
   mpopt_channel_range *ranges;
+  uint64_t unit = kMostUnit;
   std::atomic<uint64_t> nextUnit{0};
   std::mutex mutex;
 };
@@ -123,7 +125,7 @@ static void work(void *data, size_t) {
   Reading &reading = *static_cast<Reading *>(data);
   uint64_t blocks = (reading.layout.elements() + kBlock - 1) / kBlock;
   uint64_t unit = reading.nextUnit++;
-  if (unit * kUnit >= blocks)
+  if (unit * reading.unit >= blocks)
     return;
   PlainFloatingPoint plain;
   // Kept for the thread's next tensor: clearing all of it would take longer
@@ -134,9 +136,10 @@ static void work(void *data, size_t) {
   Partial &partial = *kept;
   partial.reset();
   std::vector<mpopt_channel_range> ranges = emptyRanges(reading.channels.count);
-  for (; unit * kUnit < blocks; unit = reading.nextUnit++)
-    readBlocks(reading, unit * kUnit, std::min(blocks, (unit + 1) * kUnit),
-               partial, ranges.empty() ? nullptr : ranges.data());
+  for (; unit * reading.unit < blocks; unit = reading.nextUnit++)
+    readBlocks(reading, unit * reading.unit,
+               std::min(blocks, (unit + 1) * reading.unit), partial,
+               ranges.empty() ? nullptr : ranges.data());
   partial.fold(reading.kernel.decodeCode);
   std::lock_guard<std::mutex> lock(reading.mutex);
   partial.addTo(reading.record);
@@ -147,10 +150,18 @@ static void readTensor(Reading &reading, const mpopt_parallel *parallel) {
   uint64_t elements = reading.layout.elements();
   unsigned threads =
       parallel && parallel->threads ? parallel->threads : threadCount();
-  size_t tasks = std::min<uint64_t>(threads, elements / (kBlock * kUnit) + 1);
-  if (elements * reading.kernel.bytes < kParallelBytes || tasks < 2)
+  bool shared = parallel && parallel->run;
+  uint64_t blocks = (elements + kBlock - 1) / kBlock;
+  // Two units for each, so that a slow thread holds up little.
+  uint64_t unit = blocks / (2 * threads) / kLeastUnit * kLeastUnit;
+  reading.unit = std::clamp(unit, kLeastUnit, kMostUnit);
+  size_t tasks =
+      std::min<uint64_t>(threads, (blocks + reading.unit - 1) / reading.unit);
+  if (elements * reading.kernel.bytes <
+          (shared ? kSharedBytes : kParallelBytes) ||
+      tasks < 2)
     work(&reading, 0);
-  else if (parallel && parallel->run)
+  else if (shared)
     parallel->run(parallel->pool, tasks, work, &reading);
   else
     runTasks(tasks, work, &reading);
@@ -229,8 +240,8 @@ bool mpopt::kernels::observeCall(mpopt_record &record,
     Reading reading{layout,   static_cast<const char *>(tensor.data),
                     kernel,   tensor.dtype,
                     record,   kept,
-                    channels, {},
-                    {}};
+                    channels, kMostUnit,
+                    {},       {}};
     if (record.count)
       readTensor(reading, parallel);
   }

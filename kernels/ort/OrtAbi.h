@@ -23,6 +23,8 @@
 namespace mpopt::ort {
 
 constexpr uint32_t kApiVersion = 16;
+/// Since this version kernels may use the session's threads.
+constexpr uint32_t kParallelVersion = 17;
 
 struct Status;
 struct SessionOptions;
@@ -32,9 +34,9 @@ struct KernelContext;
 struct Value;
 struct ShapeInfo;
 
-/// The runtime's table, by slots.
+/// The runtime's table, by slots. A runtime of kApiVersion has 266 of them.
 struct Api {
-  void *slot[254];
+  void *slot[275];
 
   Status *createDomain(const char *name, Domain **out) const {
     return call<26>(name, out);
@@ -73,6 +75,13 @@ struct Api {
   }
   Status *gpuStream(const KernelContext *context, void **out) const {
     return call<193>(context, out);
+  }
+  /// Calls task(data, i) for every i below `count` on the threads that the
+  /// session's ops run on. Since kParallelVersion.
+  Status *parallelFor(const KernelContext *context,
+                      void (*task)(void *, size_t), size_t count,
+                      void *data) const {
+    return call<274>(context, task, count, size_t(0), data);
   }
   /// Frees what a call returned and tells whether it went well.
   bool ok(Status *status) const {

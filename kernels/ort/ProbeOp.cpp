@@ -74,6 +74,19 @@ static std::string &runtimeName() {
   return *name;
 }
 
+/// Asking for the newer table would do, but an older runtime prints an error.
+static bool &hasParallelFor() {
+  static bool has = false;
+  return has;
+}
+
+/// Whether "1.17.3" is at least 1.`minor`.
+static bool isAtLeast(const char *version, unsigned minor) {
+  unsigned major = 0, given = 0;
+  return std::sscanf(version, "%u.%u", &major, &given) == 2 &&
+         (major > 1 || (major == 1 && given >= minor));
+}
+
 /// All zeros if the text is not 64 hex digits.
 static void parseLedger(const std::string &text, uint8_t *ledger) {
   std::memset(ledger, 0, 32);
@@ -118,6 +131,21 @@ static Status *createCpu(const CustomOp *, const Api *api,
   return nullptr;
 }
 
+namespace {
+struct SessionThreads {
+  const Api &api;
+  const KernelContext *context;
+};
+} // namespace
+
+static void runOnSession(void *threads, size_t count,
+                         void (*task)(void *, size_t), void *data) {
+  auto &[api, context] = *static_cast<SessionThreads *>(threads);
+  if (!api.ok(api.parallelFor(context, task, count, data)))
+    for (size_t i = 0; i < count; ++i)
+      task(data, i);
+}
+
 static Status *computeCpu(void *self, KernelContext *context) {
   Kernel &kernel = *static_cast<Kernel *>(self);
   if (mpopt_recorder_skip(kernel.recorder, kernel.id, MPOPT_VALUE))
@@ -126,8 +154,13 @@ static Status *computeCpu(void *self, KernelContext *context) {
   if (!input.valid)
     return nullptr;
   input.tensor.channel_axis = kernel.channelAxis;
+  // The session's threads spin for a while after each op: others, on the same
+  // processors, would wait for them, and the user said how many there may be.
+  SessionThreads threads{kernel.api, context};
+  mpopt_parallel parallel{hasParallelFor() ? runOnSession : nullptr, &threads,
+                          0};
   mpopt_recorder_observe(kernel.recorder, kernel.id, MPOPT_VALUE, &input.tensor,
-                         nullptr);
+                         &parallel);
   return nullptr;
 }
 
@@ -207,7 +240,9 @@ RegisterCustomOps(SessionOptions *options, const ApiBase *base) {
     return nullptr;
   static std::once_flag named;
   std::call_once(named, [&] {
-    runtimeName() = std::string("onnxruntime ") + base->versionString();
+    const char *version = base->versionString();
+    runtimeName() = std::string("onnxruntime ") + version;
+    hasParallelFor() = isAtLeast(version, kParallelVersion);
   });
   // Never freed: it has to outlive the sessions, which do not own it.
   Domain *domain = nullptr;
