@@ -71,8 +71,8 @@ static std::vector<Round> makeRounds(ArrayRef<Candidate *> candidates) {
 static bool apply(const Candidate &candidate, const IRMapping &mapping,
                   RetiredOps &retired) {
   return applyFix(
-      candidate.action,
-      [&](Operation *op) { return mapping.lookupOrNull(op); }, retired);
+      candidate.action, [&](Operation *op) { return mapping.lookupOrNull(op); },
+      retired);
 }
 
 llvm::Error Changes::tryTogether(Round round) {

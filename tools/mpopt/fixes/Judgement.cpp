@@ -17,8 +17,7 @@ static constexpr size_t kAloneModules = 4, kAloneBudget = 100'000;
 
 Judgement::Judgement(ModuleOp module, std::vector<FindingList::Entry> &entries,
                      const Analyses &analyses, RunRules rules)
-    : module(module), entries(entries),
-      trial(module, entries, analyses, rules),
+    : module(module), entries(entries), trial(module, entries, analyses, rules),
       aloneBudget(std::min(kAloneModules * trial.size(), kAloneBudget)) {
   for (auto [index, entry] : llvm::enumerate(entries))
     if (!entry.finding.root.empty())

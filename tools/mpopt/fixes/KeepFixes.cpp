@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All are tried in one run, since they work only together with the ops that read
-// what they compute; the set grows until they do.
+// All are tried in one run, since they work only together with the ops that
+// read what they compute; the set grows until they do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,28 +41,29 @@ private:
 } // namespace
 
 Expected<std::optional<Outcome>> Keeping::tryPlan(const KeepPlan &plan) {
-  return judgement.trial.run([&](ModuleOp copy, const IRMapping &mapping, RetiredOps &) {
-    SmallVector<KeptOp> ops;
-    for (const auto &[op, reasons] : plan) {
-      KeptOp kept{mapping.lookupOrNull(op), {}};
-      // All operands, unless every reason asks for some only.
-      bool all = false;
-      for (size_t reason : reasons) {
-        bool some = false;
-        for (const FixAction &action : entries[reason].actions)
-          if (action.kind == FixAction::Kind::Keep &&
-              !action.operands.empty() && action.ops.front() == op) {
-            kept.operands = action.operands;
-            some = true;
+  return judgement.trial.run(
+      [&](ModuleOp copy, const IRMapping &mapping, RetiredOps &) {
+        SmallVector<KeptOp> ops;
+        for (const auto &[op, reasons] : plan) {
+          KeptOp kept{mapping.lookupOrNull(op), {}};
+          // All operands, unless every reason asks for some only.
+          bool all = false;
+          for (size_t reason : reasons) {
+            bool some = false;
+            for (const FixAction &action : entries[reason].actions)
+              if (action.kind == FixAction::Kind::Keep &&
+                  !action.operands.empty() && action.ops.front() == op) {
+                kept.operands = action.operands;
+                some = true;
+              }
+            all |= !some;
           }
-        all |= !some;
-      }
-      if (all)
-        kept.operands.clear();
-      ops.push_back(std::move(kept));
-    }
-    return succeeded(keepInFp32(copy, ops));
-  });
+          if (all)
+            kept.operands.clear();
+          ops.push_back(std::move(kept));
+        }
+        return succeeded(keepInFp32(copy, ops));
+      });
 }
 
 /// Ops that only move what one kept op gives another are kept, too.
@@ -177,9 +178,9 @@ llvm::Error Keeping::judge(const Outcome &outcome) {
       KeepPlan own;
       for (const auto &[op, reasons] : plan)
         if (reasons.contains(candidate.entry) ||
-            llvm::any_of(judgement.getFollowers(candidate.entry), [&](size_t follower) {
-              return reasons.contains(follower);
-            }))
+            llvm::any_of(
+                judgement.getFollowers(candidate.entry),
+                [&](size_t follower) { return reasons.contains(follower); }))
           own[op].insert(candidate.entry);
       return tryPlan(own);
     };
