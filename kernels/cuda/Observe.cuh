@@ -16,20 +16,37 @@
 #ifndef MPOPT_KERNELS_CUDA_OBSERVE_CUH
 #define MPOPT_KERNELS_CUDA_OBSERVE_CUH
 
-#include "Tile.h"
+#include "Launch.h"
+#include "Walk.h"
 
 namespace mpopt::kernels::cuda {
 
-constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-/// As many as registers (64 a thread) and shared memory (36 KB) have room for
-/// on all processors since 8.0.
-constexpr int kBlocksPerProcessor = 4;
 
 struct AddAtomic {
   __device__ void operator()(unsigned long long *counter,
                              unsigned long long times) const {
     atomicAdd(counter, times);
+  }
+};
+
+/// Looked at first, since nearly all values are within what was seen: from the
+/// cache that all processors share, where atomics happen.
+struct WidenAtomic {
+  __device__ void operator()(ChannelKeys &keys, unsigned long long low,
+                             unsigned long long high) const {
+    if (low < __ldcg(&keys.min))
+      atomicMin(&keys.min, low);
+    if (high > __ldcg(&keys.max))
+      atomicMax(&keys.max, high);
+  }
+};
+
+/// Sixteen bytes that are not needed again.
+struct LoadVector {
+  __device__ Words operator()(const void *from) const {
+    uint4 vector = __ldcs(static_cast<const uint4 *>(from));
+    return {{vector.x, vector.y, vector.z, vector.w}};
   }
 };
 
@@ -67,12 +84,19 @@ __device__ inline uint64_t minOfWarp(uint64_t key) {
 }
 
 /// Counters and extremes of a warp's threads into the call.
-__device__ inline void foldExtremes(const ThreadStats &stats, Call &call) {
+template <bool hasRows>
+__device__ void foldExtremes(const ThreadStats &stats, Call &call) {
   uint64_t min = minOfWarp(stats.min), max = ~minOfWarp(~stats.max);
-  uint64_t nonzero = minOfWarp(stats.minNonzero);
-  unsigned nan = __reduce_add_sync(~0u, stats.nan);
-  unsigned posInf = __reduce_add_sync(~0u, stats.posInf);
-  unsigned negInf = __reduce_add_sync(~0u, stats.negInf);
+  uint64_t nonzero = kNoMinimum;
+  unsigned nan = 0, posInf = 0, negInf = 0, zeros = 0;
+  if constexpr (hasRows) {
+    nonzero = minOfWarp(stats.minNonzero);
+    nan = __reduce_add_sync(~0u, stats.nan);
+    posInf = __reduce_add_sync(~0u, stats.posInf);
+    negInf = __reduce_add_sync(~0u, stats.negInf);
+  } else {
+    zeros = __reduce_add_sync(~0u, stats.zeros);
+  }
   if (threadIdx.x % 32)
     return;
   if (min != kNoMinimum)
@@ -87,65 +111,25 @@ __device__ inline void foldExtremes(const ThreadStats &stats, Call &call) {
     atomicAdd(&call.posInf, posInf);
   if (negInf)
     atomicAdd(&call.negInf, negInf);
+  if (zeros)
+    atomicAdd(&call.zero, zeros);
 }
 
-/// FP64: the pattern is the value. Here for the kernel's parameter only.
-struct DecodeF64 {
-  using Word = uint64_t;
-};
-
-template <class Decode, class Row, class Edge>
-__device__ void takeWords(ThreadStats &stats, const uint4 &vector, Row row,
-                          Edge edge) {
-  const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
-  if constexpr (sizeof(typename Decode::Word) == 8)
-    takeWideVector(stats, words, row, edge);
-  else if constexpr (sizeof(typename Decode::Word) == 1)
-    takeCodes(words, row);
-  else
-    takeVector<Decode>(stats, words, row, edge);
-}
-
-template <class Decode, class Row, class Edge>
-__device__ void takeWord(ThreadStats &stats, typename Decode::Word word,
-                         Row row, Edge edge) {
-  if constexpr (sizeof(word) == 8) {
-    takeElement(stats, word, doubleOf(word), row, edge);
-  } else if constexpr (sizeof(word) == 1) {
-    row(int(word));
-  } else {
-    uint32_t bits = Decode::decode(word);
-    takeElement(stats, bits, double(floatOf(bits)), row, edge);
+/// The same in all blocks of a launch. Only calls in a graph have to ask.
+__device__ inline Decision decideTogether(Slot &slot, const Turn &turn) {
+  if (!turn.control)
+    return {turn.step, true};
+  __shared__ unsigned long long packed;
+  if (threadIdx.x == 0) {
+    // Each word is read at once, while the host may be writing another one.
+    Control now = {__ldcg(&turn.control->enabled),
+                   __ldcg(&turn.control->period), __ldcg(&turn.control->step)};
+    unsigned long long mine = decide(now, __ldcg(slot.next)).packed();
+    unsigned long long first = atomicCAS(&slot.call.decision, 0ull, mine);
+    packed = first ? first : mine;
   }
-}
-
-/// The block's share of the tensor: 16-byte vectors from the first aligned
-/// address on, and what lies before and after them one by one.
-template <class Decode, class Row, class Edge>
-__device__ void takeShare(ThreadStats &stats, const typename Decode::Word *data,
-                          uint64_t count, Row row, Edge edge) {
-  using Word = typename Decode::Word;
-  constexpr uint64_t size = 16 / sizeof(Word);
-  uint64_t thread = uint64_t(blockIdx.x) * kThreads + threadIdx.x;
-  uint64_t threads = uint64_t(gridDim.x) * kThreads;
-  uint64_t misaligned = reinterpret_cast<uintptr_t>(data) % 16 / sizeof(Word);
-  uint64_t head = misaligned ? size - misaligned : 0;
-  head = head < count ? head : count;
-  uint64_t vectors = (count - head) / size, tail = head + vectors * size;
-  const uint4 *vector = reinterpret_cast<const uint4 *>(data + head);
-  uint64_t i = thread;
-  // Two loads on their way at a time.
-  for (; i + threads < vectors; i += 2 * threads) {
-    uint4 first = __ldcs(vector + i), second = __ldcs(vector + i + threads);
-    takeWords<Decode>(stats, first, row, edge);
-    takeWords<Decode>(stats, second, row, edge);
-  }
-  if (i < vectors)
-    takeWords<Decode>(stats, __ldcs(vector + i), row, edge);
-  if (thread < head)
-    takeWord<Decode>(stats, data[thread], row, edge);
-  if (thread < count - tail)
-    takeWord<Decode>(stats, data[tail + thread], row, edge);
+  __syncthreads();
+  return Decision::of(packed);
 }
 
 /// True in every thread of the block that comes last.
@@ -161,73 +145,110 @@ __device__ inline bool isLastBlock(Call &call) {
   return last;
 }
 
-template <class Decode>
-__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
-    observe(Slot *slot, const Control *control,
-            const typename Decode::Word *data, Shape shape) {
-  // Nobody writes what is read here before every block has its ticket.
-  const Control now = *control;
-  uint64_t step = stepOf(*slot, now);
-  Call &call = slot->call;
-  if (!isTurn(now, step)) {
-    if (isLastBlock(call) && threadIdx.x == 0)
-      ++slot->record.skipped;
+/// The call into the slot's record, by the last block.
+__device__ inline void finish(Slot &slot, const Shape &shape,
+                              const Decision &decision, bool direct,
+                              bool hasRows) {
+  Call &call = slot.call;
+  if (threadIdx.x == 0)
+    ++slot.begun;
+  __threadfence();
+  __syncthreads();
+  if (hasRows)
+    for (int bin = threadIdx.x; bin < MPOPT_BINS; bin += kThreads)
+      finishBin(slot, bin);
+  double sum = 0, squares = 0;
+  if (hasRows)
+    for (unsigned block = threadIdx.x; block < gridDim.x; block += kThreads) {
+      sum += __ldcg(&call.sums[block]);
+      squares += __ldcg(&call.squares[block]);
+    }
+  foldBlock(sum, squares);
+  if (threadIdx.x)
+    return;
+  finishCall(slot, shape, decision.step, sum, squares);
+  slot.direct += direct;
+  __threadfence();
+  slot.ended = slot.begun;
+}
+
+/// Counts the call for the steps of those that follow in graphs.
+__device__ inline void advance(Slot &slot, const Decision &decision) {
+  if (threadIdx.x)
+    return;
+  atomicMax(slot.next, decision.step + 1);
+  slot.call.decision = 0;
+}
+
+/// `walk(stats, row, edge)` takes the thread's elements.
+template <class Kind, class Walk>
+__device__ void observe(Slot &slot, const Turn &turn, const Shape &shape,
+                        Walk walk) {
+  Decision decision = decideTogether(slot, turn);
+  Call &call = slot.call;
+  if (!decision.turn) {
+    if (isLastBlock(call)) {
+      if (threadIdx.x == 0)
+        ++slot.record.skipped;
+      advance(slot, decision);
+    }
     return;
   }
 
-  __shared__ unsigned rows[kRows][32];
-  for (int i = threadIdx.x; i < kRows * 32; i += kThreads)
-    rows[i / 32][i % 32] = 0;
-  __syncthreads();
+  constexpr int rowCount = Kind::hasRows ? kRows : 1;
+  __shared__ unsigned rows[rowCount][32];
+  if constexpr (Kind::hasRows) {
+    for (int i = threadIdx.x; i < kRows * 32; i += kThreads)
+      rows[i / 32][i % 32] = 0;
+    __syncthreads();
+  }
   int lane = threadIdx.x % 32;
   auto row = [&](int index) { atomicAdd(&rows[index][lane], 1u); };
   auto edge = [&](int format, EdgeKind kind) {
     atomicAdd(&call.edge[format][kind], 1ull);
   };
-  ThreadStats stats;
-  takeShare<Decode>(stats, data, shape.count, row, edge);
-  finishThread<Decode>(stats);
-  __syncthreads();
-
-  for (int index = threadIdx.x; index < kRows; index += kThreads) {
-    uint64_t times = 0;
-    // Each thread begins in another bank.
-    for (int i = 0; i < 32; ++i)
-      times += rows[index][(i + lane) % 32];
-    if (!times)
-      continue;
-    if constexpr (sizeof(typename Decode::Word) == 1)
-      finishCode<Decode>(stats, call, index, times, AddAtomic());
-    else
-      finishRow(stats, call, index, times, AddAtomic());
+  typename Kind::Stats taken;
+  walk(taken, row, edge);
+  ThreadStats stats = Kind::finish(taken);
+  if constexpr (Kind::hasRows) {
+    __syncthreads();
+    for (int index = threadIdx.x; index < kRows; index += kThreads) {
+      uint64_t times = 0;
+      // Each thread begins in another bank.
+      for (int i = 0; i < 32; ++i)
+        times += rows[index][(i + lane) % 32];
+      if (times)
+        Kind::finishRow(stats, call, index, times, AddAtomic());
+    }
+    double sum = stats.sum, squares = stats.squares;
+    foldBlock(sum, squares);
+    if (threadIdx.x == 0) {
+      call.sums[blockIdx.x] = sum;
+      call.squares[blockIdx.x] = squares;
+    }
   }
-  foldExtremes(stats, call);
-  double sum = stats.sum, squares = stats.squares;
-  foldBlock(sum, squares);
-  if (threadIdx.x == 0) {
-    call.sums[blockIdx.x] = sum;
-    call.squares[blockIdx.x] = squares;
-  }
+  foldExtremes<Kind::hasRows>(stats, call);
   if (!isLastBlock(call))
     return;
+  finish(slot, shape, decision, !turn.control, Kind::hasRows);
+  advance(slot, decision);
+}
 
-  if (threadIdx.x == 0)
-    ++slot->versionBefore;
-  __threadfence();
-  __syncthreads();
-  for (int bin = threadIdx.x; bin < MPOPT_BINS; bin += kThreads)
-    finishBin(*slot, bin);
-  sum = squares = 0;
-  for (unsigned block = threadIdx.x; block < gridDim.x; block += kThreads) {
-    sum += call.sums[block];
-    squares += call.squares[block];
-  }
-  foldBlock(sum, squares);
-  if (threadIdx.x == 0) {
-    finishCall(*slot, shape, step, sum, squares);
-    __threadfence();
-    ++slot->versionAfter;
-  }
+__device__ inline uint64_t threadNumber() {
+  return uint64_t(blockIdx.x) * kThreads + threadIdx.x;
+}
+
+template <class Kernel> bool isLoaded(Kernel kernel) {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+}
+
+/// Load{loaded}.run<Kind>() for each kind.
+template <class Load> bool loadAll() {
+  bool loaded = true;
+  for (uint32_t dtype = MPOPT_UNDEFINED; dtype <= MPOPT_F8E5M2FNUZ; ++dtype)
+    withKind(dtype, Load{loaded});
+  return loaded;
 }
 
 } // namespace mpopt::kernels::cuda

@@ -9,7 +9,8 @@
 // The blocks of a launch add up in Call, in any order: integers and ordered
 // keys by atomics, sums in a place of the block's own. The last block to finish
 // moves Call into the record and clears it for the next launch, so launches on
-// a probe have to be ordered, as those of one stream are.
+// a slot have to be ordered, as those of one stream are: a probe has a slot for
+// each stream.
 //
 // All functions here also run on the host, where a twin of the kernel uses
 // them.
@@ -35,6 +36,30 @@ struct Shape {
   uint64_t count;
   uint32_t dtype, rank;
   int64_t dims[MPOPT_MAX_DIMS];
+  uint32_t channels; // 0: none
+  uint32_t flags;    // mpopt_record_flags that the call brings
+};
+
+/// Which calls count. A call outside a graph is launched only if it is to be
+/// recorded; one in a graph reads the controls on the device.
+struct Turn {
+  const Control *control; // null: recorded, at `step`
+  uint64_t step;
+};
+
+/// What all blocks of a call have to agree on, whatever is written to the
+/// controls while they begin: the first one to come leaves it in Call::decision
+/// as step << 2 | turn << 1 | 1. Steps end at 2^62 there.
+struct Decision {
+  uint64_t step;
+  bool turn;
+
+  MPOPT_HD unsigned long long packed() const {
+    return step << 2 | uint64_t(turn) << 1 | 1;
+  }
+  static MPOPT_HD Decision of(unsigned long long packed) {
+    return {packed >> 2, (packed & 2) != 0};
+  }
 };
 
 /// Orders doubles as unsigned numbers.
@@ -55,15 +80,26 @@ struct Call {
   unsigned long long histogram[MPOPT_BINS];
   unsigned long long edge[MPOPT_FORMATS][3]; // by EdgeKind
   double sums[kMaxBlocks], squares[kMaxBlocks];
+  unsigned long long decision; // 0: none yet
   unsigned ticket;
 };
 
 struct Slot {
-  /// Odd while the record changes; equal in a whole copy.
-  uint64_t versionBefore;
+  /// Counted up before the record changes, and `ended` set to it afterwards. A
+  /// copy is whole if `ended`, read before it, is `begun`, read after it.
+  unsigned long long begun, ended;
   mpopt_record record;
-  uint64_t versionAfter;
+  unsigned long long direct; // calls in it that were launched outside a graph
+  /// The step after the last one, which calls in a graph take if nobody sets
+  /// steps; `next` is that of the probe's first slot.
+  unsigned long long ownNext, *next;
   Call call;
+};
+
+/// What the host gets of a slot.
+struct Snapshot {
+  uint64_t whole, direct;
+  mpopt_record record;
 };
 
 MPOPT_HD void clearScalars(Call &call) {
@@ -75,13 +111,9 @@ MPOPT_HD void clearScalars(Call &call) {
       kind = 0;
 }
 
-MPOPT_HD uint64_t stepOf(const Slot &slot, const Control &control) {
-  return control.step != MPOPT_NEVER ? control.step
-                                     : slot.record.calls + slot.record.skipped;
-}
-
-MPOPT_HD bool isTurn(const Control &control, uint64_t step) {
-  return control.enabled && step % control.period == 0;
+MPOPT_HD Decision decide(const Control &now, uint64_t next) {
+  uint64_t step = now.step != MPOPT_NEVER ? now.step : next;
+  return {step, now.enabled && step % now.period == 0};
 }
 
 MPOPT_HD double doubleOf(uint64_t bits) {
@@ -158,15 +190,24 @@ MPOPT_HD void mergeShape(mpopt_record &record, const Shape &shape) {
   }
 }
 
+/// As mpopt_record_merge: calls that differ in their channels leave none.
+MPOPT_HD void mergeChannels(mpopt_record &record, const Shape &shape) {
+  record.flags |= shape.flags;
+  if (!(record.flags & MPOPT_CHANNELS_DROPPED) && !record.calls)
+    record.channels = shape.channels;
+  if (record.channels != shape.channels)
+    record.flags |= MPOPT_CHANNELS_DROPPED;
+  if (record.flags & MPOPT_CHANNELS_DROPPED)
+    record.channels = 0;
+}
+
 MPOPT_HD void mergeExtremes(mpopt_record &record, const Call &call,
                             uint64_t step) {
-  bool any = call.min != kNoMinimum;
+  if (call.min == kNoMinimum)
+    return;
   // Adding +0 turns -0 into +0.
   double low = doubleOf(bitsOfKey(call.min)) + 0.0;
   double high = doubleOf(bitsOfKey(call.max)) + 0.0;
-  double nonzero = doubleOf(bitsOfKey(call.minNonzero));
-  if (!any)
-    return;
   double most = -low > high ? -low : high;
   if (low < record.min)
     record.min = low;
@@ -179,20 +220,21 @@ MPOPT_HD void mergeExtremes(mpopt_record &record, const Call &call,
   } else if (most == record.absmax) {
     takeFirst(record.absmax_step, step);
   }
+  for (int format = 0; format < MPOPT_FORMATS; ++format)
+    if (bitsOf(most) >= notFiniteFrom(format))
+      takeFirst(record.first_overflow_step[format], step);
   if (call.minNonzero == kNoMinimum)
     return;
+  double nonzero = doubleOf(bitsOfKey(call.minNonzero));
   if (nonzero < record.min_nonzero) {
     record.min_nonzero = nonzero;
     record.min_nonzero_step = step;
   } else if (nonzero == record.min_nonzero) {
     takeFirst(record.min_nonzero_step, step);
   }
-  for (int format = 0; format < MPOPT_FORMATS; ++format) {
-    if (bitsOf(most) >= notFiniteFrom(format))
-      takeFirst(record.first_overflow_step[format], step);
+  for (int format = 0; format < MPOPT_FORMATS; ++format)
     if (bitsOf(nonzero) <= zeroAt(format))
       takeFirst(record.first_flush_step[format], step);
-  }
 }
 
 /// All of a finished call but its histogram; `sum` and `squares` are the
@@ -201,6 +243,7 @@ MPOPT_HD void finishCall(Slot &slot, const Shape &shape, uint64_t step,
                          double sum, double squares) {
   mpopt_record &record = slot.record;
   Call &call = slot.call;
+  mergeChannels(record, shape);
   mergeShape(record, shape);
   mergeExtremes(record, call, step);
   ++record.calls;

@@ -47,6 +47,7 @@ struct ThreadStats {
   /// Of elements looked at one by one: keys.
   uint64_t min = kNoMinimum, max = kNoMaximum, minNonzero = kNoMinimum;
   uint32_t nan = 0, posInf = 0, negInf = 0;
+  uint32_t zeros = 0; // of integers; those of floats have a row
   double sum = 0, squares = 0;
 };
 
@@ -229,10 +230,19 @@ MPOPT_HD void takeVector(ThreadStats &stats, const uint32_t *words, Row row,
   }
   look |= least < vector.smallest - 1;
   if (look) {
+    // Word by word, without an index that registers do not have: memory for it
+    // would be written for every vector.
+    uint32_t rest[4] = {words[0], words[1], words[2], words[3]};
     MPOPT_NO_UNROLL
-    for (int i = 0; i < size; ++i) {
-      uint32_t one = elementBits<Decode>(words, i);
-      takeElement(stats, one, double(floatOf(one)), row, edge);
+    for (int word = 0; word < 4; ++word) {
+      MPOPT_UNROLL
+      for (int i = 0; i < size / 4; ++i) {
+        uint32_t one = elementBits<Decode>(rest, i);
+        takeElement(stats, one, double(floatOf(one)), row, edge);
+      }
+      rest[0] = rest[1];
+      rest[1] = rest[2];
+      rest[2] = rest[3];
     }
     return;
   }

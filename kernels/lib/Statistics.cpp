@@ -173,7 +173,8 @@ static void setSteps(mpopt_record &record, uint64_t step) {
     record.first_nan_step = step;
   if (record.pos_inf || record.neg_inf)
     record.first_inf_step = step;
-  if (record.count == record.nan + record.pos_inf + record.neg_inf)
+  // Without a finite value that was looked at.
+  if (record.min > record.max)
     return;
   record.absmax_step = step;
   if (std::isfinite(record.min_nonzero))

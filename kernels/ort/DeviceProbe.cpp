@@ -40,7 +40,8 @@ const DeviceProbes *mpopt::ort::deviceProbes() {
                            RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     return library && find(library, "mpopt_cuda_probe_create", probes.create) &&
            find(library, "mpopt_cuda_probe_observe", probes.observe) &&
-           find(library, "mpopt_cuda_probe_destroy", probes.destroy);
+           find(library, "mpopt_cuda_probe_destroy", probes.destroy) &&
+           find(library, "mpopt_cuda_is_capturing", probes.isCapturing);
   }();
   return found ? &probes : nullptr;
 }

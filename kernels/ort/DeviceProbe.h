@@ -18,6 +18,7 @@ struct DeviceProbes {
   decltype(&mpopt_cuda_probe_create) create;
   decltype(&mpopt_cuda_probe_observe) observe;
   decltype(&mpopt_cuda_probe_destroy) destroy;
+  decltype(&mpopt_cuda_is_capturing) isCapturing;
 };
 
 /// Null unless libmpopt_cuda.so lies beside this library. Looked for once.

@@ -189,6 +189,7 @@ static Status *computeCuda(void *self, KernelContext *context) {
   if (!input.valid || !kernel.deviceProbe ||
       !kernel.api.ok(kernel.api.gpuStream(context, &stream)))
     return nullptr;
+  input.tensor.channel_axis = kernel.channelAxis;
   kernel.device->observe(kernel.deviceProbe, &input.tensor, stream);
   return nullptr;
 }

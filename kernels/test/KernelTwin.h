@@ -14,68 +14,110 @@
 #ifndef MPOPT_KERNELS_TEST_KERNELTWIN_H
 #define MPOPT_KERNELS_TEST_KERNELTWIN_H
 
-#include "../cuda/Tile.h"
+#include "../cuda/View.h"
+#include "../cuda/Walk.h"
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 namespace mpopt::kernels::cuda {
-
-struct DecodeF64 {
-  using Word = uint64_t;
-};
 
 inline void addPlain(unsigned long long *counter, uint64_t times) {
   *counter += times;
 }
 
-template <class Decode> class KernelTwin {
+inline void widenPlain(ChannelKeys &keys, unsigned long long low,
+                       unsigned long long high) {
+  keys.min = std::min(keys.min, low);
+  keys.max = std::max(keys.max, high);
+}
+
+inline Words loadPlain(const void *from) {
+  Words words;
+  std::memcpy(&words, from, sizeof(words));
+  return words;
+}
+
+/// One launch.
+class KernelTwin {
 public:
-  using Word = typename Decode::Word;
+  KernelTwin(Slot &slot, Turn turn, const View &view, ChannelKeys *keys,
+             uint64_t blocks, uint64_t threads)
+      : slot(slot), turn(turn), view(view), keys(keys), blocks(blocks),
+        threads(threads) {}
 
-  KernelTwin(uint64_t blocks, uint64_t threads)
-      : blocks(blocks), threads(threads) {}
+  /// Called before each block: what the rest of the machine does meanwhile.
+  std::function<void(uint64_t block)> meanwhile = [](uint64_t) {};
 
-  void launch(Slot &slot, const Control &control, const void *data,
-              const Shape &shape) {
-    uint64_t step = stepOf(slot, control);
-    if (!isTurn(control, step)) {
-      ++slot.record.skipped;
-      return;
-    }
-    for (uint64_t block = 0; block < blocks; ++block)
-      runBlock(slot.call, block, static_cast<const Word *>(data), shape.count);
-    for (int bin = 0; bin < MPOPT_BINS; ++bin)
-      finishBin(slot, bin);
-    double sum = 0, squares = 0;
-    for (uint64_t block = 0; block < blocks; ++block) {
-      sum += slot.call.sums[block];
-      squares += slot.call.squares[block];
-    }
-    finishCall(slot, shape, step, sum, squares);
+  void run() {
+    if (!withKind(view.shape.dtype, *this))
+      runBlocks(false, [](uint64_t) {});
+  }
+
+  /// For withKind().
+  template <class Kind> void run() {
+    runBlocks(Kind::hasRows, [&](uint64_t block) { runBlock<Kind>(block); });
   }
 
 private:
-  void runBlock(Call &call, uint64_t block, const Word *data, uint64_t count) {
+  template <class RunBlock> void runBlocks(bool hasRows, RunBlock runBlock) {
+    Decision decision = {};
+    for (uint64_t block = 0; block < blocks; ++block) {
+      meanwhile(block);
+      decision = decideTogether();
+      if (decision.turn)
+        runBlock(block);
+    }
+    if (decision.turn)
+      finish(decision, hasRows);
+    else
+      ++slot.record.skipped;
+    *slot.next = std::max<unsigned long long>(*slot.next, decision.step + 1);
+    slot.call.decision = 0;
+  }
+
+  Decision decideTogether() {
+    if (!turn.control)
+      return {turn.step, true};
+    unsigned long long mine = decide(*turn.control, *slot.next).packed();
+    if (!slot.call.decision)
+      slot.call.decision = mine;
+    return Decision::of(slot.call.decision);
+  }
+
+  void finish(const Decision &decision, bool hasRows) {
+    ++slot.begun;
+    double sum = 0, squares = 0;
+    if (hasRows) {
+      for (int bin = 0; bin < MPOPT_BINS; ++bin)
+        finishBin(slot, bin);
+      for (uint64_t block = 0; block < blocks; ++block) {
+        sum += slot.call.sums[block];
+        squares += slot.call.squares[block];
+      }
+    }
+    finishCall(slot, view.shape, decision.step, sum, squares);
+    slot.direct += !turn.control;
+    slot.ended = slot.begun;
+  }
+
+  template <class Kind> void runBlock(uint64_t block) {
+    Call &call = slot.call;
     std::vector<uint64_t> rows(kRows);
     auto row = [&](int index) { ++rows.at(size_t(index)); };
     auto edge = [&](int format, EdgeKind kind) { ++call.edge[format][kind]; };
     std::vector<ThreadStats> all(threads);
     for (uint64_t thread = 0; thread < threads; ++thread) {
-      takeShare(all[thread], block * threads + thread, data, count, row, edge);
-      finishThread<Decode>(all[thread]);
+      typename Kind::Stats taken;
+      walk<Kind>(taken, block * threads + thread, row, edge);
+      all[thread] = Kind::finish(taken);
     }
-    for (int index = 0; index < kRows; ++index) {
-      ThreadStats &stats = all[size_t(index) % threads];
-      uint64_t times = rows[size_t(index)];
-      if (!times)
-        continue;
-      if constexpr (sizeof(Word) == 1)
-        finishCode<Decode>(stats, call, index, times, addPlain);
-      else
-        finishRow(stats, call, index, times, addPlain);
-    }
+    for (int index = 0; index < kRows; ++index)
+      if (uint64_t times = rows[size_t(index)])
+        Kind::finishRow(all[size_t(index) % threads], call, index, times,
+                        addPlain);
     double sum = 0, squares = 0;
     for (const ThreadStats &stats : all) {
       call.min = std::min<uint64_t>(call.min, stats.min);
@@ -84,6 +126,7 @@ private:
       call.nan += stats.nan;
       call.posInf += stats.posInf;
       call.negInf += stats.negInf;
+      call.zero += stats.zeros;
       sum += stats.sum;
       squares += stats.squares;
     }
@@ -91,45 +134,36 @@ private:
     call.squares[block] = squares;
   }
 
-  template <class Row, class Edge>
-  void takeShare(ThreadStats &stats, uint64_t thread, const Word *data,
-                 uint64_t count, Row row, Edge edge) {
-    constexpr uint64_t size = 16 / sizeof(Word);
-    uint64_t misaligned = reinterpret_cast<uintptr_t>(data) % 16 / sizeof(Word);
-    uint64_t head = std::min(misaligned ? size - misaligned : 0, count);
-    uint64_t vectors = (count - head) / size, tail = head + vectors * size;
-    for (uint64_t i = thread; i < vectors; i += blocks * threads)
-      takeWords(stats, data + head + i * size, row, edge);
-    if (thread < head)
-      takeWord(stats, data[thread], row, edge);
-    if (thread < count - tail)
-      takeWord(stats, data[tail + thread], row, edge);
-  }
-
-  template <class Row, class Edge>
-  void takeWords(ThreadStats &stats, const Word *from, Row row, Edge edge) {
-    uint32_t words[4];
-    std::memcpy(words, from, sizeof(words));
-    if constexpr (sizeof(Word) == 8)
-      takeWideVector(stats, words, row, edge);
-    else if constexpr (sizeof(Word) == 1)
-      takeCodes(words, row);
-    else
-      takeVector<Decode>(stats, words, row, edge);
-  }
-
-  template <class Row, class Edge>
-  void takeWord(ThreadStats &stats, Word word, Row row, Edge edge) {
-    if constexpr (sizeof(Word) == 8) {
-      takeElement(stats, word, doubleOf(word), row, edge);
-    } else if constexpr (sizeof(Word) == 1) {
-      row(int(word));
+  template <class Kind, class Row, class Edge>
+  void walk(typename Kind::Stats &stats, uint64_t thread, Row row, Edge edge) {
+    using Word = typename Kind::Word;
+    const Word *data = reinterpret_cast<const Word *>(view.data);
+    uint64_t count = view.shape.count;
+    auto takeVector = [&](const uint32_t *words, uint64_t) {
+      Kind::takeVector(stats, words, row, edge);
+    };
+    auto takeWord = [&](Word word, uint64_t) {
+      Kind::takeWord(stats, word, row, edge);
+    };
+    if (!view.dense) {
+      Axes axes = view.axes;
+      axes.keys = keys;
+      walkAxes<Kind>(data, count, thread, blocks * threads, axes, takeWord,
+                     widenPlain);
+    } else if (keys) {
+      walkChannels<Kind>(data, count, thread,
+                         denseChannels(view, blocks * threads, keys), loadPlain,
+                         takeVector, takeWord, widenPlain);
     } else {
-      uint32_t bits = Decode::decode(word);
-      takeElement(stats, bits, double(floatOf(bits)), row, edge);
+      walkDense(data, count, thread, blocks * threads, loadPlain, takeVector,
+                takeWord);
     }
   }
 
+  Slot &slot;
+  Turn turn;
+  View view;
+  ChannelKeys *keys;
   uint64_t blocks, threads;
 };
 

@@ -175,6 +175,7 @@ TEST(TensorTest, Integers) {
   mpopt_record strings = observe({wide, 8, 1, dims, nullptr, -1, 0});
   EXPECT_EQ(strings.count, 2u);
   EXPECT_EQ(strings.flags, uint32_t(MPOPT_COUNT_ONLY));
+  EXPECT_EQ(strings.absmax_step, MPOPT_NEVER);
 }
 
 TEST(TensorTest, Channels) {

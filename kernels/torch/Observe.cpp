@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Strided tensors in the processor's memory are read where they are. CUDA
-// tensors are read by libmpopt_cuda.so where it is there; everything else is
-// copied to the processor first.
+// Strided tensors are read where they are: in the processor's memory, and on
+// CUDA devices by libmpopt_cuda.so where it is there. Everything else is copied
+// to the processor first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,46 +129,51 @@ static void countOnly(const Target &target, const at::Tensor &tensor) {
   record(target, plain);
 }
 
-static mpopt_tensor describe(const at::Tensor &tensor) {
+static mpopt_tensor describe(const Target &target, const at::Tensor &tensor) {
   mpopt_tensor plain = {};
   plain.data = tensor.const_data_ptr();
   plain.dtype = dtypeOf(tensor);
   plain.rank = uint32_t(tensor.dim());
   plain.dims = tensor.sizes().data();
   plain.strides = tensor.is_contiguous() ? nullptr : tensor.strides().data();
-  plain.channel_axis = -1;
+  plain.channel_axis = target.channelAxis;
   return plain;
 }
 
-/// False if the tensor has to be copied.
-static bool observeOnCuda(const Target &target, const at::Tensor &given) {
-  const ort::DeviceProbes *library = ort::deviceProbes();
-  if (!library)
-    return false;
-  at::Tensor tensor = given.contiguous();
-  c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
+/// Null if the device's memory cannot be read there.
+static mpopt_cuda_probe *deviceProbe(const ort::DeviceProbes &library,
+                                     const Target &target, c10::Device on,
+                                     c10::impl::VirtualGuardImpl &device) {
   static auto *mutex = new std::mutex;
   using Key = std::tuple<mpopt_recorder *, uint32_t, uint32_t, int>;
   static auto *probes = new std::map<Key, mpopt_cuda_probe *>;
-  mpopt_cuda_probe *probe;
-  {
-    c10::Device before = device.exchangeDevice(tensor.device());
-    std::lock_guard<std::mutex> lock(*mutex);
-    auto [entry, isNew] =
-        probes->try_emplace(Key{target.recorder, target.probe, target.kind,
-                                int(tensor.device().index())},
-                            nullptr);
-    if (isNew)
-      entry->second =
-          library->create(target.recorder, target.probe, target.kind);
-    probe = entry->second;
+  std::lock_guard<std::mutex> lock(*mutex);
+  auto [entry, isNew] = probes->try_emplace(
+      Key{target.recorder, target.probe, target.kind, int(on.index())},
+      nullptr);
+  if (isNew) {
+    c10::Device before = device.exchangeDevice(on);
+    entry->second = library.create(target.recorder, target.probe, target.kind);
     device.setDevice(before);
   }
-  if (!probe)
+  return entry->second;
+}
+
+/// False if the tensor has to be copied to the processor, which a stream that
+/// is captured does not allow.
+static bool observeOnCuda(const Target &target, const at::Tensor &tensor) {
+  const ort::DeviceProbes *library = ort::deviceProbes();
+  if (!library)
     return false;
-  mpopt_tensor plain = describe(tensor);
-  c10::Stream stream = device.getStream(tensor.device());
-  return library->observe(probe, &plain, device.getStreamNativeHandle(stream));
+  c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
+  void *stream =
+      device.getStreamNativeHandle(device.getStream(tensor.device()));
+  mpopt_cuda_probe *probe =
+      deviceProbe(*library, target, tensor.device(), device);
+  mpopt_tensor plain = describe(target, tensor);
+  if (probe && library->observe(probe, &plain, stream))
+    return true;
+  return library->isCapturing(stream);
 }
 
 void mpopt::torch_ops::observe(const Target &target, const at::Tensor &given) {
@@ -185,7 +190,5 @@ void mpopt::torch_ops::observe(const Target &target, const at::Tensor &given) {
     return;
   if (!tensor.is_cpu())
     tensor = tensor.cpu();
-  mpopt_tensor plain = describe(tensor);
-  plain.channel_axis = target.channelAxis;
-  record(target, plain);
+  record(target, describe(target, tensor));
 }

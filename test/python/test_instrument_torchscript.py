@@ -620,6 +620,13 @@ def test_op_on_strided_tensors(dtype, view):
     assert recorded(record) == summary(value)
 
 
+def test_op_on_negated_views():
+    """The imaginary part of a conjugate is a view with the signs of the original in memory."""
+    value = torch.imag(torch.tensor([1 + 2j, 3 - 5j]).conj())
+    assert value.is_neg()
+    assert recorded(observe(value)) == summary(torch.tensor([-2.0, 5.0]))
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool])
 def test_op_on_integers(dtype):
     value = torch.arange(-3, 4).to(dtype)
