@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Cases.h"
 #include "CudaPair.h"
 
 #include <gtest/gtest.h>
@@ -12,72 +13,11 @@
 using namespace mpopt::kernels;
 using namespace mpopt::kernels::test;
 
-static const std::vector<uint32_t> &integerDtypes() {
-  static const std::vector<uint32_t> all = {MPOPT_U8,  MPOPT_I8,  MPOPT_U16,
-                                            MPOPT_I16, MPOPT_I32, MPOPT_I64,
-                                            MPOPT_U32, MPOPT_U64, MPOPT_BOOL};
-  return all;
-}
-
-static std::vector<uint32_t> allDtypes() {
-  std::vector<uint32_t> all = floatDtypes();
-  all.insert(all.end(), integerDtypes().begin(), integerDtypes().end());
-  return all;
-}
-
-/// Values as tensors have them, or any integers with many small ones.
-static std::vector<char> bytesFor(uint32_t dtype, size_t size, uint64_t seed) {
-  const auto &floats = floatDtypes();
-  if (std::find(floats.begin(), floats.end(), dtype) != floats.end())
-    return randomData(dtype, size, 1, seed).bytes;
-  std::vector<char> bytes;
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < size; ++i) {
-    uint64_t bits = random(), value = bits;
-    if (bits % 4 == 0)
-      value = bits >> 8 & 3;
-    if (dtype == MPOPT_BOOL)
-      value &= 1;
-    const char *from = reinterpret_cast<const char *>(&value);
-    bytes.insert(bytes.end(), from, from + cuda::bytesOf(dtype));
-  }
-  return bytes;
-}
-
-namespace {
-
-/// A view of 60 x 70 x 8 elements in memory.
-struct ViewCase {
-  std::vector<int64_t> dims, strides;
-  size_t first;
-  bool dense;
-};
-
-} // namespace
-
-static const std::vector<ViewCase> &viewCases() {
-  static const std::vector<ViewCase> all = {
-      {{60, 70, 8}, {560, 8, 1}, 0, true},        // as it lies
-      {{70, 60, 8}, {8, 560, 1}, 0, true},        // permuted
-      {{8, 70, 60}, {1, 8, 560}, 0, true},        // reversed axes
-      {{60, 1, 70, 8}, {560, 3, 8, 1}, 0, true},  // a stride of no matter
-      {{60, 35, 8}, {560, 16, 1}, 8, false},      // every other row
-      {{60, 70, 4}, {560, 8, 2}, 1, false},       // every other element
-      {{5, 4200}, {0, 8}, 3, false},              // expanded
-      {{3, 60, 70, 8}, {0, 560, 8, 1}, 0, false}, // a batch of the same
-      {{1, 33600}, {7, 1}, 0, true},              //
-      {{30, 2, 7, 10, 2, 2, 2}, {1120, 560, 80, 8, 4, 2, 1}, 0, true},
-      {{30, 7, 5, 2, 2}, {1120, 80, 16, 4, 1}, 3, false},
-      {{10, 10}, {1, 1}, 0, false}, // elements that several indices share
-  };
-  return all;
-}
-
 TEST(CudaViewTest, StridesInEveryDtype) {
   for (uint32_t dtype : allDtypes())
     for (const ViewCase &view : viewCases()) {
       Pair pair(dtype);
-      pair.observe(bytesFor(dtype, 60 * 70 * 8, dtype), cuda::bytesOf(dtype),
+      pair.observe(bytesFor(dtype, kViewElements, dtype), cuda::bytesOf(dtype),
                    view.dims, view.strides.data(), -1, view.first);
       EXPECT_EQ(pair.dense, view.dense);
       pair.check();
@@ -90,8 +30,9 @@ TEST(CudaViewTest, ChannelsOfEveryAxis) {
       for (size_t axis = 0; axis < view.dims.size(); ++axis) {
         SCOPED_TRACE("axis " + std::to_string(axis));
         Pair pair(dtype);
-        pair.observe(bytesFor(dtype, 60 * 70 * 8, dtype), cuda::bytesOf(dtype),
-                     view.dims, view.strides.data(), int32_t(axis), view.first);
+        pair.observe(bytesFor(dtype, kViewElements, dtype),
+                     cuda::bytesOf(dtype), view.dims, view.strides.data(),
+                     int32_t(axis), view.first);
         pair.check();
         ASSERT_EQ(pair.record().channels, uint64_t(view.dims[axis]));
       }
