@@ -139,12 +139,15 @@ void Group::remove(mpopt_cuda_probe *probe) {
   std::lock_guard<std::mutex> lock(mutex);
   probes.erase(std::find(probes.begin(), probes.end(), probe));
   // What the device may still write to is nobody else's.
-  if (!complete)
-    return;
-  for (auto &track : probe->tracks)
-    spareSlots.push_back(track->slot);
-  if (probe->keys)
-    spareKeys.emplace(probe->channels, probe->keys);
+  if (complete) {
+    for (auto &track : probe->tracks)
+      spareSlots.push_back(track->slot);
+    if (probe->keys)
+      spareKeys.emplace(probe->channels, probe->keys);
+  }
+  probe->tracks.clear();
+  probe->keys = nullptr;
+  probe->channels = 0;
 }
 
 /// For memory that nobody uses yet: not the caller's stream, and not the

@@ -23,6 +23,7 @@
 #include "Launch.h"
 #include "mpopt/Kernels/Recorder.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,8 @@ struct mpopt_cuda_probe {
   mpopt_recorder *recorder;
   uint32_t id, kind;
   mpopt::kernels::cuda::Group *group;
+  /// Whether the group is that of its tensors' device.
+  std::atomic<bool> placed{false};
   /// The rest is under Group::mutex.
   std::vector<std::unique_ptr<mpopt::kernels::cuda::Track>> tracks;
   /// Of all tracks; made for the number of channels that came first.

@@ -39,7 +39,7 @@ mpopt_cuda_probe *mpopt_cuda_probe_create(mpopt_recorder *recorder, uint32_t id,
     cudaGetLastError();
   if (!group)
     return nullptr;
-  auto *probe = new mpopt_cuda_probe{recorder, id, kind, nullptr, {}};
+  auto *probe = new mpopt_cuda_probe{recorder, id, kind, nullptr, {}, {}};
   group->add(probe);
   return probe;
 }
@@ -61,17 +61,24 @@ static Capture captureOf(cudaStream_t stream) {
 }
 
 /// The device is the tensor's, whichever was current when the probe was made.
-static bool moveToTensor(mpopt_cuda_probe &probe, const void *data) {
+static bool placeAtTensor(mpopt_cuda_probe &probe, const void *data) {
+  static std::mutex placing;
+  std::lock_guard<std::mutex> lock(placing);
+  if (probe.placed)
+    return true;
+  OnDevice guard(probe.group->device);
   cudaPointerAttributes attributes;
   if (!data || cudaPointerGetAttributes(&attributes, data) != cudaSuccess ||
-      attributes.type != cudaMemoryTypeDevice ||
-      attributes.device == probe.group->device)
+      attributes.type != cudaMemoryTypeDevice)
     return true;
-  Group *group = Group::of(probe.recorder, attributes.device);
-  if (!group)
-    return false;
-  probe.group->remove(&probe);
-  group->add(&probe);
+  if (attributes.device != probe.group->device) {
+    Group *group = Group::of(probe.recorder, attributes.device);
+    if (!group)
+      return false;
+    probe.group->remove(&probe);
+    group->add(&probe);
+  }
+  probe.placed = true;
   return true;
 }
 
@@ -123,7 +130,7 @@ int mpopt_cuda_probe_observe(mpopt_cuda_probe *probe,
   View view;
   auto on = static_cast<cudaStream_t>(stream);
   if (!viewOf(*tensor, view) ||
-      (probe->tracks.empty() && !moveToTensor(*probe, tensor->data)))
+      (!probe->placed && !placeAtTensor(*probe, tensor->data)))
     return 0;
   OnDevice guard(probe->group->device);
   Capture capture = captureOf(on);

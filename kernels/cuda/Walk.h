@@ -152,12 +152,23 @@ template <class Kind, class TakeWord, class Widen>
 MPOPT_HD void walkAxes(const typename Kind::Word *data, uint64_t count,
                        uint64_t thread, uint64_t threads, const Axes &axes,
                        TakeWord takeWord, Widen widen) {
-  for (uint64_t i = thread; i < count; i += threads) {
-    uint64_t channel;
-    typename Kind::Word word = data[axes.offsetOf(i, channel)];
-    takeWord(word, i);
-    if (axes.keys)
-      widenChannel<Kind>(word, axes.keys[channel], widen);
+  // Four loads on their way at a time.
+  constexpr int ahead = 4;
+  for (uint64_t i = thread; i < count; i += ahead * threads) {
+    typename Kind::Word words[ahead];
+    uint64_t channels[ahead];
+    MPOPT_UNROLL
+    for (int k = 0; k < ahead; ++k)
+      if (i + k * threads < count)
+        words[k] = data[axes.offsetOf(i + k * threads, channels[k])];
+    MPOPT_UNROLL
+    for (int k = 0; k < ahead; ++k) {
+      if (i + k * threads >= count)
+        break;
+      takeWord(words[k], i + k * threads);
+      if (axes.keys)
+        widenChannel<Kind>(words[k], axes.keys[channels[k]], widen);
+    }
   }
 }
 

@@ -328,6 +328,14 @@ TEST_F(CudaHostTest, TwoDevices) {
   mpopt_cuda_probe *late = makeProbe(2);
   observe(late, {4}, second, 1);
   EXPECT_EQ(fake::contextOfThread(), 0);
+  // An empty tensor does not tell where the others are.
+  mpopt_cuda_probe *moved = makeProbe(3);
+  int64_t none = 0;
+  mpopt_tensor empty = {nullptr, MPOPT_F32, 1, &none, nullptr, 0, 0};
+  EXPECT_EQ(mpopt_cuda_probe_observe(moved, &empty, stream), 1);
+  observe(moved, {5}, second, 1);
+  EXPECT_EQ(read(3).calls, 2u);
+  mpopt_cuda_probe_destroy(moved);
   EXPECT_EQ(read(2).calls, 1u);
   mpopt_cuda_probe_destroy(probe);
   mpopt_cuda_probe_destroy(late);

@@ -25,7 +25,8 @@ TEST(CudaViewTest, StridesInEveryDtype) {
 }
 
 TEST(CudaViewTest, ChannelsOfEveryAxis) {
-  for (uint32_t dtype : allDtypes())
+  for (uint32_t dtype :
+       {MPOPT_F32, MPOPT_BF16, MPOPT_F64, MPOPT_F8E4M3FN, MPOPT_I8, MPOPT_U64})
     for (const ViewCase &view : viewCases())
       for (size_t axis = 0; axis < view.dims.size(); ++axis) {
         SCOPED_TRACE("axis " + std::to_string(axis));

@@ -109,9 +109,9 @@ static bool near(double got, double wanted, double error) {
 std::string device::difference(mpopt_record got, mpopt_record wanted) {
   wanted.probe = got.probe;
   double squares = mpopt_exact_sum_value(&wanted.sum_squares);
-  double unit = wanted.dtype == MPOPT_F16 || wanted.dtype == MPOPT_BF16
-                    ? 0x1p-19
-                    : 0x1p-40;
+  bool narrow = wanted.dtype == MPOPT_F16 || wanted.dtype == MPOPT_BF16 ||
+                (wanted.flags & MPOPT_MIXED_DTYPE);
+  double unit = narrow ? 0x1p-19 : 0x1p-40;
   // FP64's own sums overflow, at other places for another order.
   bool sums = wanted.dtype != MPOPT_F64 ||
               (!got.sum.lost && !got.sum_squares.lost && !wanted.sum.lost &&
