@@ -100,8 +100,8 @@ void device::checkGraphs() {
   // Probes made within a capture, while another thread flushes and observes.
   std::atomic<bool> done{false};
   Probed others;
+  Stream own;
   std::thread busy([&] {
-    Stream own;
     while (!done) {
       others.observe(sample.tensor, own);
       mpopt_recorder_flush(others.recorder);
