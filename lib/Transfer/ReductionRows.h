@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A reduction sees, for each group of its result, rows of elements: so many of
-// this group of its input, so many of that. The functions in Reduction.cpp say
-// what becomes of one row.
+// this group of its input, so many of that. ReductionFunctions.h has what
+// becomes of one row.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,109 @@
+//===- ReductionExtremes.cpp - The largest of a row, and its truth
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReductionFunctions.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::cells;
+using namespace mpopt::reduction;
+
+//===----------------------------------------------------------------------===//
+// Extremes
+//===----------------------------------------------------------------------===//
+
+Cell reduction::maximumOf(const Row &row, const AbstractValue &input) {
+  Interval all = Interval::empty();
+  double best = -kInfinity, hi = -kInfinity, middle = -kInfinity;
+  for (const Term &term : row.terms) {
+    all = hull(all, bound(term.cell));
+    if (!term.cell.empty() && term.count.lo > 0)
+      best = std::max(best, term.cell.lo);
+    hi = std::max(hi, term.cell.likelyHi);
+    middle = std::max(middle, term.cell.mean);
+  }
+  // An element that is -Inf (or a NaN that is dropped) leaves the others.
+  if (!all.isEmpty() && !input.mayBeNonFinite())
+    all.lo = std::max(all.lo, best);
+  Cell x = row.mixture();
+  double count = std::max(row.expected, 1.0);
+  if (count <= 1)
+    return make(all, x.mean, x.variance, cells::likely(x));
+  double deviation = std::sqrt(x.variance);
+  double mean =
+      std::clamp(x.mean + deviation * expectedMaximum(count), middle, hi);
+  double spread =
+      deviation * M_PI / std::sqrt(6.0) / std::max(1.28, drawFactor(count));
+  double reach = drawFactor(row.draws) * spread;
+  return make(all, mean, spread * spread,
+              {std::max(mean - reach, count > 4 ? middle : x.likelyLo), hi});
+}
+
+Cell reduction::maxRow(const Row &row, Reducing &state) {
+  state.posInf |= state.input.posInf;
+  state.negInf |= state.input.negInf;
+  state.nan |= state.input.nan;
+  return maximumOf(row, state.input);
+}
+
+static Cell negated(const Cell &x) {
+  return {-x.hi, -x.lo, -x.mean, x.variance, -x.likelyHi, -x.likelyLo};
+}
+
+Cell reduction::minRow(const Row &row, Reducing &state) {
+  state.posInf |= state.input.posInf;
+  state.negInf |= state.input.negInf;
+  state.nan |= state.input.nan;
+  SmallVector<Term> terms;
+  for (const Term &term : row.terms)
+    terms.push_back({negated(term.cell), term.count});
+  Row mirrored = row;
+  mirrored.terms = terms;
+  return negated(maximumOf(mirrored, state.input));
+}
+
+//===----------------------------------------------------------------------===//
+// Truth values
+//===----------------------------------------------------------------------===//
+
+Cell reduction::countRow(const Row &row, Reducing &state) {
+  Interval count = Interval::point(0);
+  double mean = 0;
+  double each = row.expected / double(row.terms.size());
+  for (const Term &term : row.terms) {
+    bool zero = term.cell.empty() || bound(term.cell).contains(0.0);
+    bool other = state.input.mayBeNonFinite() || term.cell.empty() ||
+                 term.cell.lo != 0 || term.cell.hi != 0;
+    zero &= !(term.cell.empty() && !state.input.mayBeNonFinite());
+    count =
+        count + Interval{zero ? 0 : term.count.lo, other ? term.count.hi : 0};
+    // Truth values count by their mean; other numbers are hardly ever 0.
+    bool truth = term.cell.lo >= 0 && term.cell.hi <= 1 && state.input.integral;
+    mean += each * (truth ? term.cell.mean : other ? 1 : 0);
+  }
+  count.lo = std::max(count.lo, 0.0);
+  double spread = std::sqrt(std::max(mean * (1 - mean / row.expected), 0.0));
+  double reach = drawFactor(row.draws) * spread;
+  return make(count, mean, spread * spread, {mean - reach, mean + reach});
+}
+
+Cell reduction::allRow(const Row &row, Reducing &state) {
+  Cell count = countRow(row, state);
+  double lo = row.count.isPoint() && count.lo >= row.count.lo ? 1 : 0;
+  double hi = count.hi < row.count.lo ? 0 : 1;
+  double share = lo == hi ? lo : count.mean >= row.expected ? 1 : 0.5;
+  return make({lo, hi}, share, share * (1 - share), {lo, hi});
+}
+
+Cell reduction::anyRow(const Row &row, Reducing &state) {
+  Cell count = countRow(row, state);
+  double lo = count.lo >= 1 ? 1 : 0, hi = count.hi <= 0 ? 0 : 1;
+  double share = lo == hi ? lo : std::min(1.0, count.mean);
+  return make({lo, hi}, share, share * (1 - share), {lo, hi});
+}
