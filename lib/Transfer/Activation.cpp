@@ -24,10 +24,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-static bool isReal(Value value) {
-  return isa<FloatType, IntegerType>(getElementType(value));
-}
-
 static void transferUnary(Operation *op, const Unary &unary,
                           TransferContext &ctx) {
   if (!isReal(op->getOperand(0)))

@@ -29,20 +29,6 @@ static bool isFloat(Value value) {
   return isa<FloatType>(getElementType(value));
 }
 
-/// Ops whose operands are neither float nor integer (complex, strings).
-static bool isNumeric(Operation *op) {
-  return llvm::all_of(op->getOperands(), [](Value value) {
-    return isa<FloatType, IntegerType>(getElementType(value));
-  });
-}
-
-static SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx) {
-  SmallVector<AbstractValue, 3> values;
-  for (Value operand : ctx.op()->getOperands())
-    values.push_back(ctx.of(operand));
-  return values;
-}
-
 /// The number that an operand is everywhere.
 static std::optional<double> splatOf(TransferContext &ctx, unsigned index) {
   return ctx.operand(index).constant();
@@ -118,7 +104,7 @@ static std::optional<NormFact> normOfProduct(Operation *op,
 //===----------------------------------------------------------------------===//
 
 static void transferAdd(mp::AddOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   bool same = ctx.isSameValue(op.getLhs(), op.getRhs());
   AbstractValue value = mapGroups(
@@ -139,7 +125,7 @@ static AbstractValue differenceOfSame(const AbstractValue &input) {
 }
 
 static void transferSub(mp::SubOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   if (ctx.isSameValue(op.getLhs(), op.getRhs()))
     return ctx.result(0, differenceOfSame(ctx.operand(0)));
@@ -161,7 +147,7 @@ static double extremeOf(TransferContext &ctx) {
 }
 
 static void transferMul(mp::MulOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   if (ctx.isSameValue(op.getLhs(), op.getRhs()))
     return ctx.result(0, mapUnary(ctx, ctx.operand(0),
@@ -177,7 +163,7 @@ static void transferMul(mp::MulOp op, TransferContext &ctx) {
 }
 
 static void transferDiv(mp::DivOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   double k = extremeOf(ctx);
   bool real = isFloat(op.getLhs());
@@ -213,7 +199,7 @@ static void transferDiv(mp::DivOp op, TransferContext &ctx) {
 }
 
 static void transferFloorDiv(mp::FloorDivOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   double k = extremeOf(ctx);
   ComputeError error = functionError(ctx, op.getLhs());
@@ -227,7 +213,7 @@ static void transferFloorDiv(mp::FloorDivOp op, TransferContext &ctx) {
 }
 
 static void transferMod(mp::ModOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   bool fmod = op.getFmod();
   ctx.result(0, mapGroups(
@@ -246,7 +232,7 @@ static void transferMod(mp::ModOp op, TransferContext &ctx) {
 }
 
 static void transferPow(mp::PowOp op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   ComputeError error = functionError(ctx, op.getLhs());
   std::optional<double> exponent = splatOf(ctx, 1);
@@ -266,7 +252,7 @@ static void transferPow(mp::PowOp op, TransferContext &ctx) {
 }
 
 static void transferAtan2(mp::Atan2Op op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   ComputeError error = functionError(ctx, op.getLhs());
   ctx.result(0, mapGroups(
@@ -288,7 +274,7 @@ static void transferAtan2(mp::Atan2Op op, TransferContext &ctx) {
 //===----------------------------------------------------------------------===//
 
 static void transferExtreme(Operation *op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   bool max = isa<mp::MaxOp>(op);
   ctx.result(0, mapGroups(
@@ -311,7 +297,7 @@ static void transferExtreme(Operation *op, TransferContext &ctx) {
 
 /// The sum of n operands, each partial sum rounded; the mean is the sum over n.
 static void transferSum(Operation *op, TransferContext &ctx) {
-  if (!isNumeric(op))
+  if (!areReal(op))
     return ctx.unknown();
   double count = op->getNumOperands();
   bool mean = isa<mp::MeanNOp>(op);

@@ -28,6 +28,20 @@ void mpopt::setLikely(Cell &cell, const Likely &likely) {
   cell.likelyHi = likely.hi;
 }
 
+bool mpopt::isReal(Value value) {
+  return isa<FloatType, IntegerType>(getElementType(value));
+}
+bool mpopt::areReal(Operation *op) {
+  return llvm::all_of(op->getOperands(), isReal);
+}
+
+SmallVector<AbstractValue, 3> mpopt::operandsOf(TransferContext &ctx) {
+  SmallVector<AbstractValue, 3> values;
+  for (Value operand : ctx.op()->getOperands())
+    values.push_back(ctx.of(operand));
+  return values;
+}
+
 namespace {
 /// The flags of a tensor from those of its groups.
 class FlagJoin {

@@ -1,4 +1,4 @@
-//===- Select.cpp - Ranges of comparisons, choices and bits
+//===- Select.cpp - Ranges of choices
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,18 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Comparison.h"
 #include "Families.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Transfer/ElementwiseSupport.h"
-#include "mpopt/Transfer/Math/Binary.h"
-#include "mpopt/Transfer/Math/Integer.h"
 #include "mpopt/Transfer/RangeInterface.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 
@@ -29,114 +25,6 @@ using namespace mlir;
 using namespace mpopt;
 using range::Comparison;
 using range::Truth;
-
-static bool isReal(Value value) {
-  return isa<FloatType, IntegerType>(getElementType(value));
-}
-static bool areReal(ValueRange values) { return llvm::all_of(values, isReal); }
-
-static SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx) {
-  SmallVector<AbstractValue, 3> values;
-  for (Value operand : ctx.op()->getOperands())
-    values.push_back(ctx.of(operand));
-  return values;
-}
-
-/// 1 with this probability.
-static Likely chance(double probability) {
-  double p = std::clamp(probability, 0.0, 1.0);
-  return {p, p * (1 - p), p < 1 ? 0.0 : 1.0, p > 0 ? 1.0 : 0.0};
-}
-
-//===----------------------------------------------------------------------===//
-// Comparisons
-//===----------------------------------------------------------------------===//
-
-static std::optional<Comparison> getComparison(Operation *op) {
-  return llvm::TypeSwitch<Operation *, std::optional<Comparison>>(op)
-      .Case<mp::EqualOp>([](auto) { return Comparison::Equal; })
-      .Case<mp::NotEqualOp>([](auto) { return Comparison::NotEqual; })
-      .Case<mp::LessOp>([](auto) { return Comparison::Less; })
-      .Case<mp::LessEqualOp>([](auto) { return Comparison::LessEqual; })
-      .Case<mp::GreaterOp>([](auto) { return Comparison::Greater; })
-      .Case<mp::GreaterEqualOp>([](auto) { return Comparison::GreaterEqual; })
-      .Default(std::nullopt);
-}
-
-/// How probable a < b is, both being normal.
-static double probablyLess(const Likely &a, const Likely &b) {
-  if (a.hi < b.lo)
-    return 1;
-  if (a.lo > b.hi)
-    return 0;
-  double spread = std::sqrt(a.variance + b.variance);
-  return spread > 0 ? std::erfc((a.mean - b.mean) / spread * M_SQRT1_2) / 2
-                    : 0.5;
-}
-
-static double probability(Comparison comparison, const Likely &a,
-                          const Likely &b) {
-  switch (comparison) {
-  case Comparison::Less:
-  case Comparison::LessEqual:
-    return probablyLess(a, b);
-  case Comparison::Greater:
-  case Comparison::GreaterEqual:
-    return probablyLess(b, a);
-  case Comparison::Equal:
-    return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 1 : 0.1;
-  case Comparison::NotEqual:
-    return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 0 : 0.9;
-  }
-  llvm_unreachable("unknown comparison");
-}
-
-/// 64-bit integers past 2^53 are no doubles: two different ones may be equal as
-/// ends of a bound, which matters where the answer hangs on one.
-static bool isExact(const FloatRange &range) {
-  return range.finite.maxAbs() < 0x1p53;
-}
-
-static void transferCompare(Operation *op, TransferContext &ctx) {
-  Comparison comparison = *getComparison(op);
-  if (!areReal(op->getOperands()))
-    return ctx.unknown();
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      if (x[0].integral && x[1].integral &&
-                          !(isExact(x[0]) && isExact(x[1])))
-                        return Truth::unknown().toRange();
-                      return range::compare(comparison, x[0], x[1]).toRange();
-                    },
-                    [&](ArrayRef<Likely> x) {
-                      return chance(probability(comparison, x[0], x[1]));
-                    }));
-}
-
-/// is_nan, is_inf, is_finite.
-static void transferPredicate(Operation *op, TransferContext &ctx) {
-  if (!isReal(op->getOperand(0)))
-    return ctx.unknown();
-  ctx.result(0, mapGroups(
-                    ctx, ctx.operand(0),
-                    [&](ArrayRef<FloatRange> x) {
-                      if (isa<mp::IsNanOp>(op))
-                        return range::isNaN(x[0]).toRange();
-                      if (auto inf = dyn_cast<mp::IsInfOp>(op))
-                        return range::isInf(x[0], inf.getDetectNegative(),
-                                            inf.getDetectPositive())
-                            .toRange();
-                      return range::isFinite(x[0]).toRange();
-                    },
-                    [&](ArrayRef<Likely>) {
-                      return chance(isa<mp::IsFiniteOp>(op) ? 1 : 0);
-                    }));
-}
-
-//===----------------------------------------------------------------------===//
-// Choices
-//===----------------------------------------------------------------------===//
 
 static Comparison negate(Comparison comparison) {
   switch (comparison) {
@@ -201,7 +89,7 @@ static void findGuards(Value condition, bool taken, Value branch,
     return;
   }
   std::optional<Comparison> comparison = op ? getComparison(op) : std::nullopt;
-  if (!comparison || !areReal(op->getOperands()))
+  if (!comparison || !areReal(op))
     return;
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   // Without broadcasting: else an element is guarded by several comparisons,
@@ -335,7 +223,7 @@ static FloatRange clipOpenEnds(FloatRange x, bool hasMin, bool hasMax,
 }
 
 static void transferClip(mp::ClipOp op, TransferContext &ctx) {
-  if (!areReal(op->getOperands()))
+  if (!areReal(op))
     return ctx.unknown();
   bool hasMin = bool(op.getMin()), hasMax = bool(op.getMax());
   const FloatFormat &format = ctx.functionFormat(op.getInput());
@@ -371,150 +259,8 @@ static void transferClip(mp::ClipOp op, TransferContext &ctx) {
   ctx.result(0, std::move(value));
 }
 
-//===----------------------------------------------------------------------===//
-// Fused ops
-//===----------------------------------------------------------------------===//
-
-static double extremeOf(TransferContext &ctx) {
-  return expectedExtreme(
-      ctx.elementsPerGroup(ctx.op()->getResult(0), ctx.operand(0).groups()),
-      /*draws=*/1);
-}
-
-static void transferAddcmul(Operation *op, TransferContext &ctx) {
-  if (!areReal(op->getOperands()))
-    return ctx.unknown();
-  ComputeError error = functionError(ctx, op->getOperand(0));
-  bool divides = isa<mp::AddcdivOp>(op);
-  double factor = divides
-                      ? cast<mp::AddcdivOp>(op).getValue().convertToDouble()
-                      : cast<mp::AddcmulOp>(op).getValue().convertToDouble();
-  double k = extremeOf(ctx);
-  ctx.result(
-      0, mapGroups(
-             ctx, operandsOf(ctx),
-             [&](ArrayRef<FloatRange> x) {
-               return divides ? range::addcdiv(x[0], x[1], x[2], factor, error)
-                              : range::addcmul(x[0], x[1], x[2], factor, error);
-             },
-             [&](ArrayRef<Likely> x) {
-               Likely term = divides ? likely::div(x[1], x[2], k)
-                                     : likely::mul(x[1], x[2], k);
-               return likely::add(x[0], likely::affine(term, factor, 0));
-             }));
-}
-
-static void transferLerp(mp::LerpOp op, TransferContext &ctx) {
-  if (!areReal(op->getOperands()))
-    return ctx.unknown();
-  ComputeError error = functionError(ctx, op.getLhs());
-  double k = extremeOf(ctx);
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      return range::lerp(x[0], x[1], x[2], error);
-                    },
-                    [&](ArrayRef<Likely> x) {
-                      return likely::add(
-                          x[0], likely::mul(x[2], likely::sub(x[1], x[0]), k));
-                    }));
-}
-
-//===----------------------------------------------------------------------===//
-// Bits
-//===----------------------------------------------------------------------===//
-
-static void transferLogicalNot(mp::LogicalNotOp, TransferContext &ctx) {
-  ctx.result(0, mapGroups(
-                    ctx, ctx.operand(0),
-                    [](ArrayRef<FloatRange> x) {
-                      return (!range::compare(Comparison::NotEqual, x[0],
-                                              FloatRange::point(0)))
-                          .toRange();
-                    },
-                    [](ArrayRef<Likely> x) { return chance(1 - x[0].mean); }));
-}
-
-/// and, or, xor of truths.
-static void transferLogical(Operation *op, TransferContext &ctx) {
-  if (!areReal(op->getOperands()))
-    return ctx.unknown();
-  auto truth = [](const FloatRange &x) {
-    return range::compare(Comparison::NotEqual, x, FloatRange::point(0));
-  };
-  bool isAnd = isa<mp::LogicalAndOp>(op), isOr = isa<mp::LogicalOrOp>(op);
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      Truth a = truth(x[0]), b = truth(x[1]);
-                      if (isAnd)
-                        return Truth{a.mayBeTrue && b.mayBeTrue,
-                                     a.mayBeFalse || b.mayBeFalse}
-                            .toRange();
-                      if (isOr)
-                        return Truth{a.mayBeTrue || b.mayBeTrue,
-                                     a.mayBeFalse && b.mayBeFalse}
-                            .toRange();
-                      return Truth{(a.mayBeTrue && b.mayBeFalse) ||
-                                       (a.mayBeFalse && b.mayBeTrue),
-                                   (a.mayBeTrue && b.mayBeTrue) ||
-                                       (a.mayBeFalse && b.mayBeFalse)}
-                          .toRange();
-                    },
-                    [&](ArrayRef<Likely> x) {
-                      double p = x[0].mean, q = x[1].mean;
-                      return chance(isAnd  ? p * q
-                                    : isOr ? p + q - p * q
-                                           : p + q - 2 * p * q);
-                    }));
-}
-
-static IntegerFormat getFormat(Value value) {
-  auto type = cast<IntegerType>(getElementType(value));
-  return {type.getWidth(), !type.isUnsigned()};
-}
-
-/// Bits have no distribution to speak of.
-static void transferBits(Operation *op, TransferContext &ctx) {
-  if (!llvm::all_of(op->getOperands(), [](Value value) {
-        return isa<IntegerType>(getElementType(value));
-      }))
-    return ctx.unknown();
-  IntegerFormat format = getFormat(op->getResult(0));
-  AbstractValue value = mapGroups(
-      ctx, operandsOf(ctx),
-      [&](ArrayRef<FloatRange> x) {
-        if (isa<mp::BitwiseNotOp>(op))
-          return range::bitwiseNot(x[0], format);
-        if (isa<mp::BitwiseAndOp>(op))
-          return range::bitwiseAnd(x[0], x[1], format);
-        if (isa<mp::BitwiseOrOp>(op))
-          return range::bitwiseOr(x[0], x[1], format);
-        if (isa<mp::BitwiseXorOp>(op))
-          return range::bitwiseXor(x[0], x[1], format);
-        if (isa<mp::ShiftLeftOp>(op))
-          return range::shiftLeft(x[0], x[1], format);
-        return range::shiftRight(x[0], x[1], format);
-      },
-      [](ArrayRef<Likely> x) { return x[0]; });
-  value.source = LikelySource::Unknown;
-  ctx.result(0, std::move(value));
-}
-
 void mpopt::attachSelectTransfers(MLIRContext *context) {
-  attachTransfer<transferCompare, mp::EqualOp, mp::NotEqualOp, mp::LessOp,
-                 mp::LessEqualOp, mp::GreaterOp, mp::GreaterEqualOp>(context);
-  attachTransfer<transferPredicate, mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(
-      context);
   attachTransfer<transferWhere, mp::WhereOp>(context);
   attachTransfer<transferMaskedFill, mp::MaskedFillOp>(context);
   attachTransfer<transferClip, mp::ClipOp>(context);
-  attachTransfer<transferAddcmul, mp::AddcmulOp, mp::AddcdivOp>(context);
-  attachTransfer<transferLerp, mp::LerpOp>(context);
-  attachTransfer<transferLogicalNot, mp::LogicalNotOp>(context);
-  attachTransfer<transferLogical, mp::LogicalAndOp, mp::LogicalOrOp,
-                 mp::LogicalXorOp>(context);
-  attachTransfer<transferBits, mp::BitwiseNotOp, mp::BitwiseAndOp,
-                 mp::BitwiseOrOp, mp::BitwiseXorOp, mp::ShiftLeftOp,
-                 mp::ShiftRightOp>(context);
 }
