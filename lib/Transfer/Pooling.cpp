@@ -5,21 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Windows lie within channels: groups of leading axes stay, and those of
-// spatial axes become windows where all is known. A mean stays within the hull
-// of its window but for the errors of the sum and of the division; padding that
-// counts is a part of it. Windows that lie in the padding alone have no
-// element: what a kernel makes of them (the identity of the maximum, 0 / 0) is
-// flagged where pads are as large as the kernel.
+// A mean stays within the hull of its window but for the errors of the sum and
+// of the division; padding that counts is a part of it. Windows that lie in the
+// padding alone have no element: what a kernel makes of them (the identity of
+// the maximum, 0 / 0) is flagged where pads are as large as the kernel.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
-#include "PoolWindows.h"
+#include "Pool.h"
 #include "ProductSupport.h"
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
-#include "mpopt/Dialect/WindowSupport.h"
 #include "mpopt/Support/Accumulation.h"
 #include "mpopt/Support/Rounding.h"
 #include "mpopt/Transfer/ElementwiseSupport.h"
@@ -32,129 +29,6 @@ using namespace mlir;
 using namespace mpopt;
 
 static constexpr double kInf = std::numeric_limits<double>::infinity();
-
-//===----------------------------------------------------------------------===//
-// Windows
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct Pool {
-  /// Spatial axes are the last ones.
-  size_t spatial = 0;
-  /// Elements of a window; nothing if unknown.
-  std::optional<uint64_t> count;
-  /// Whether some of a window may lie in padding; whether all may.
-  bool padded = false, empty = false;
-  /// The spatial axes, if everything is known of them.
-  SmallVector<PoolAxis, 3> axes;
-};
-} // namespace
-
-/// The axes of windows over `input` that give `result`.
-static SmallVector<PoolAxis, 3> getAxes(const Window &window, Value input,
-                                        Value result) {
-  MaybeShape in = getShape(input), out = getShape(result);
-  size_t count = window.dims.size();
-  if (!in || !out || in->size() != out->size() || in->size() < count)
-    return {};
-  SmallVector<PoolAxis, 3> axes;
-  for (auto [index, dim] : llvm::enumerate(window.dims)) {
-    int64_t inputs = (*in)[in->size() - count + index];
-    int64_t outputs = (*out)[out->size() - count + index];
-    auto pads = window.pads(index, inputs);
-    if (inputs < 0 || outputs < 0 || dim.kernel < 1 || !pads)
-      return {};
-    axes.push_back(
-        {inputs, outputs, dim.kernel, dim.stride, dim.dilation, pads->first});
-  }
-  return axes;
-}
-
-template <typename OpT> static Pool getPool(OpT op) {
-  Pool pool;
-  ArrayRef<int64_t> kernel = op.getKernelShape();
-  pool.spatial = kernel.size();
-  Window window = Window::get(kernel, op.getStrides(), op.getDilations(),
-                              op.getPads(), op.getAutoPad(), op.getCeilMode());
-  uint64_t count = 1;
-  for (const WindowDim &dim : window.dims) {
-    count *= std::max<int64_t>(dim.kernel, 1);
-    // A window that starts past the input, too, with ceil_mode.
-    pool.padded |= dim.padBegin > 0 || dim.padEnd > 0 || op.getCeilMode() ||
-                   window.autoPad.starts_with("SAME");
-    pool.empty |= dim.padBegin >= dim.extent() || dim.padEnd >= dim.extent() ||
-                  dim.dilation > 1 || op.getCeilMode();
-  }
-  pool.empty &= pool.padded;
-  pool.count = count;
-  pool.axes = getAxes(window, op.getInput(), op->getResult(0));
-  return pool;
-}
-
-static Pool getGlobalPool(Value input) {
-  Pool pool;
-  MaybeShape shape = getShape(input);
-  if (!shape || shape->size() < 2)
-    return pool;
-  pool.spatial = shape->size() - 2;
-  if (std::optional<int64_t> count =
-          getNumElements(Shape(ArrayRef(*shape).drop_front(2)))) {
-    pool.count = uint64_t(*count);
-    for (int64_t dim : ArrayRef(*shape).drop_front(2))
-      pool.axes.push_back({dim, 1, dim});
-  }
-  return pool;
-}
-
-/// Windows differ in size by at most one element an axis.
-static Pool getAdaptivePool(Value input, ArrayRef<int64_t> outputs) {
-  Pool pool;
-  pool.spatial = outputs.size();
-  MaybeShape shape = getShape(input);
-  if (!shape || shape->size() < outputs.size())
-    return pool;
-  uint64_t count = 1;
-  size_t leading = shape->size() - outputs.size();
-  for (size_t axis = 0; axis < outputs.size(); ++axis) {
-    int64_t size = (*shape)[leading + axis], wanted = outputs[axis];
-    if (wanted < 0)
-      continue;
-    if (size < 0)
-      return pool;
-    count *= size / std::max<int64_t>(wanted, 1) + 2;
-  }
-  pool.count = count;
-  return pool;
-}
-
-/// Leading axes keep their groups.
-static AbstractValue leadingGroups(const AbstractValue &input, Value result,
-                                   size_t spatial) {
-  size_t rank = TransferContext::rankOf(result);
-  if (input.rank() != rank || spatial > rank) {
-    AbstractValue merged(AbstractValue::Dims(rank, 1), input.hull());
-    merged.copyFlags(input);
-    return merged;
-  }
-  AbstractValue::Dims target(input.dims());
-  for (size_t axis = rank - spatial; axis < rank; ++axis)
-    target[axis] = 1;
-  AbstractValue value = input.regrouped(target);
-  value.norm.reset();
-  value.rowSum.reset();
-  return value;
-}
-
-/// Groups of leading axes, and windows where they are known.
-static AbstractValue windowGroups(const AbstractValue &input, Value result,
-                                  const Pool &pool, PoolBound bound) {
-  if (!pool.axes.empty() && !pool.empty &&
-      input.rank() == TransferContext::rankOf(result))
-    if (std::optional<AbstractValue> windows =
-            slideWindows(input, pool.axes, bound))
-      return *windows;
-  return leadingGroups(input, result, pool.spatial);
-}
 
 //===----------------------------------------------------------------------===//
 // Maxima
@@ -241,16 +115,6 @@ static void transferAdaptiveMaxPool(mp::AdaptiveMaxPoolOp op,
 //===----------------------------------------------------------------------===//
 // Means
 //===----------------------------------------------------------------------===//
-
-/// Flags of a sum of magnitude `positive` and `negative` at most.
-static void flagSum(AbstractValue &value, double positive, double negative,
-                    const FloatFormat &format) {
-  bool up = !(positive < format.overflowFrom);
-  bool down = !(negative < format.overflowFrom);
-  value.nan |= up && down;
-  value.posInf |= up;
-  value.negInf |= down;
-}
 
 /// Elements of a window, or of the bins of a region.
 static void transferMean(Value source, const Pool &pool, bool zeros,
@@ -399,93 +263,6 @@ static void transferGlobalLpPool(mp::GlobalLpPoolOp op, TransferContext &ctx) {
              op.getP().convertToDouble(), ctx);
 }
 
-//===----------------------------------------------------------------------===//
-// Unpooling and regions
-//===----------------------------------------------------------------------===//
-
-/// What is read, at other positions, or zero.
-static AbstractValue withZero(const AbstractValue &input, Value result,
-                              size_t spatial) {
-  AbstractValue value = leadingGroups(input, result, spatial);
-  for (Cell &cell : value.mutableCells()) {
-    Interval bound = hull(getBound(cell), 0);
-    cell.lo = bound.lo;
-    cell.hi = bound.hi;
-    cell.likelyLo = std::min(cell.likelyLo, 0.0);
-    cell.likelyHi = std::max(cell.likelyHi, 0.0);
-  }
-  return value;
-}
-
-static void transferMaxUnpool(mp::MaxUnpoolOp op, TransferContext &ctx) {
-  // Indices are positions in the whole tensor: nothing keeps a maximum in its
-  // channel.
-  AbstractValue input = ctx.operand(0).merged();
-  AbstractValue value = withZero(input, op.getResult(), 0);
-  ctx.result(0, std::move(value));
-}
-
-/// Regions may reach past the map, and be empty: 0.
-static void transferMaxRoiPool(mp::MaxRoiPoolOp op, TransferContext &ctx) {
-  AbstractValue input = ctx.operand(0);
-  if (input.rank() == 4)
-    input = input.keeping({1});
-  AbstractValue value = withZero(input, op.getResult(), 2);
-  if (value.nan || value.negInf) {
-    // A comparison that NaN fails, and no element is larger than -Inf, leaves
-    // the number that it began with.
-    double least = -ctx.functionFormat(op.getInput()).maxFinite;
-    for (Cell &cell : value.mutableCells())
-      cell.lo = std::min(cell.lo, least);
-    value.negInf = true;
-  }
-  ctx.result(0, std::move(value));
-}
-
-/// Bilinear samples are convex combinations of elements; those past the map
-/// are 0. A region that is not finite has no samples to speak of.
-static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
-  AbstractValue input = ctx.operand(0);
-  if (input.rank() == 4)
-    input = input.keeping({1});
-  AbstractValue value = withZero(input, op.getResult(), 2);
-  const AbstractValue &rois = ctx.operand(1);
-  const FloatFormat &format = ctx.sumFormat(op.getInput());
-  double unit = std::ldexp(1.0, -int(format.digits));
-  // With an adaptive grid the number of samples is that of the map's elements
-  // in a bin: the region's size bounds it.
-  double samples = double(op.getSamplingRatio());
-  if (samples <= 0) {
-    double size = rois.hull().absMax() *
-                  std::fabs(op.getSpatialScale().convertToDouble());
-    samples = 2 * size + 2;
-  }
-  samples *= samples;
-  bool unbounded = !(samples < 0x1p40) || rois.mayBeNonFinite();
-  for (Cell &cell : value.mutableCells()) {
-    if (unbounded) {
-      cell.lo = -kInf;
-      cell.hi = kInf;
-      continue;
-    }
-    double size = cell.absMax();
-    double total = mulUp(size, samples);
-    double error = sumError({&format}, uint64_t(samples) * 4 + 4, total);
-    flagSum(value, total + error, total + error, format);
-    Interval bound = getBound(cell).widened(16 * unit, size * 64 * unit +
-                                                           format.minSubnormal);
-    bound = bound + Interval::symmetric(divUp(error, std::max(samples, 1.0)));
-    cell.lo = bound.lo;
-    cell.hi = bound.hi;
-  }
-  if (unbounded)
-    value.nan = value.posInf = value.negInf = true;
-  value.nan |= value.mayBeInf();
-  value.minNonZero = 0;
-  value.integral = false;
-  ctx.result(0, std::move(value));
-}
-
 void mpopt::attachPoolingTransfers(MLIRContext *context) {
   attachTransfer<transferMaxPool, mp::MaxPoolOp>(context);
   attachTransfer<transferGlobalMaxPool, mp::GlobalMaxPoolOp>(context);
@@ -495,7 +272,4 @@ void mpopt::attachPoolingTransfers(MLIRContext *context) {
   attachTransfer<transferAdaptiveAvgPool, mp::AdaptiveAvgPoolOp>(context);
   attachTransfer<transferLpPool, mp::LpPoolOp>(context);
   attachTransfer<transferGlobalLpPool, mp::GlobalLpPoolOp>(context);
-  attachTransfer<transferMaxUnpool, mp::MaxUnpoolOp>(context);
-  attachTransfer<transferMaxRoiPool, mp::MaxRoiPoolOp>(context);
-  attachTransfer<transferRoiAlign, mp::RoiAlignOp>(context);
 }
