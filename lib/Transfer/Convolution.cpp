@@ -338,23 +338,6 @@ static void transferConvTranspose(mp::ConvTransposeOp op,
   conv.run(ctx);
 }
 
-/// x - zero, by the zero point's range.
-static AbstractValue shifted(AbstractValue value, const AbstractValue &zero) {
-  Cell off = zero.hull();
-  for (Cell &cell : value.mutableCells()) {
-    Interval bound = getBound(cell) - getBound(off);
-    cell.lo = bound.lo;
-    cell.hi = bound.hi;
-    cell.mean -= off.mean;
-    cell.likelyLo -= off.mean;
-    cell.likelyHi -= off.mean;
-  }
-  value.minNonZero = 0;
-  value.norm.reset();
-  value.rowSum.reset();
-  return value;
-}
-
 static void transferConvInteger(mp::ConvIntegerOp op, TransferContext &ctx) {
   Convolution conv{op.getInput(), op.getFilter(), Value(),
                    int64_t(op.getGroup())};
@@ -363,7 +346,7 @@ static void transferConvInteger(mp::ConvIntegerOp op, TransferContext &ctx) {
                             op.getPads(), op.getAutoPad());
   conv.value = ctx.operand(0);
   if (op.getInputZeroPoint())
-    conv.value = shifted(conv.value, ctx.of(op.getInputZeroPoint()));
+    conv.value = minusZero(conv.value, ctx.of(op.getInputZeroPoint()));
   if (op.getFilterZeroPoint())
     conv.filterZero = ctx.of(op.getFilterZeroPoint());
   conv.run(ctx);

@@ -5,23 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A constant operand's bytes are streamed once: per output channel centre and
-// radius, the norm of its weights and the moments under independence. A row of
-// known Euclidean norm bounds a channel by |x w| <= ‖x‖ ‖w‖ and the new row by
-// ‖x‖ times the matrix' operator norm (certified from above). Without a
-// constant: Contraction.cpp. Convolutions are in Convolution.cpp.
+// With a constant operand: WeightProduct.h. Without: Contraction.cpp.
+// Convolutions are in Convolution.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
-#include "GainedRows.h"
 #include "ProductSupport.h"
 #include "ShapeSupport.h"
+#include "WeightProduct.h"
 
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Support/Rounding.h"
-#include "mpopt/Transfer/ElementwiseSupport.h"
-#include "mpopt/Transfer/Kernels/HeavyTerms.h"
 #include "mpopt/Transfer/RangeInterface.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -31,19 +26,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-static constexpr double kInf = std::numeric_limits<double>::infinity();
-/// Weights that are read again for each row of small tensors, for each group
-/// that a result may have.
-static constexpr uint64_t kStepsPerGroup = 256;
-/// Inputs of batched weights that are told apart.
-static constexpr uint64_t kMaxBatched = 1 << 20;
-/// Weights whose operator norm is bounded better than by Frobenius' even where
-/// no fact gives the norm of a row.
-static constexpr uint64_t kSmallMatrix = 1 << 14;
-
-/// Weights that are read a second time for rows behind a norm's gain.
-static constexpr uint64_t kMostGained = 1 << 22;
-
 static AbstractValue swapLast(const AbstractValue &value) {
   if (value.rank() < 2)
     return value;
@@ -52,175 +34,6 @@ static AbstractValue swapLast(const AbstractValue &value) {
   std::swap(perm[value.rank() - 1], perm[value.rank() - 2]);
   return value.transposed(perm);
 }
-
-//===----------------------------------------------------------------------===//
-// One constant operand
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// [batch..., rows, k] times weights [weight batch..., k, n].
-struct WeightProduct {
-  AbstractValue input;
-  WeightSource weights;
-  /// Leading dims of the weights.
-  Shape batch;
-  uint64_t k = 0, n = 0;
-  /// Stored as [n, k].
-  bool transposed = false;
-  double alpha = 1, beta = 1;
-  /// Of the result's rank [batch..., rows, n].
-  std::optional<AbstractValue> bias;
-  /// Zero points of the weights, none, one or one per channel.
-  std::vector<double> zeroPoints;
-  /// What the rows are behind a normalisation.
-  std::optional<GainedRows> gained;
-
-  AbstractValue run(TransferContext &ctx, ProductResult &rules);
-
-private:
-  void runOnce(TransferContext &ctx, ProductResult &rules,
-               const InputLists &inputs, uint64_t matrices, size_t first,
-               std::vector<Cell> &cells);
-
-  AbstractValue::Dims dims;
-  double inputNorm = kInf, operatorNorm = 0;
-  GainedRows::Products products;
-  bool wantNorm = false, lostWeights = false;
-  std::optional<AbstractValue> biasCells;
-};
-} // namespace
-
-void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
-                            const InputLists &inputs, uint64_t matrices,
-                            size_t first, std::vector<Cell> &cells) {
-  LinearRequest request;
-  request.weights = weights.tensor;
-  request.weights.zeroPoints = zeroPoints;
-  request.matrices = matrices;
-  request.k = k;
-  request.n = n;
-  request.transposed = transposed;
-  request.inputs = inputs.get();
-  request.wantNorm = wantNorm;
-  // What is unbounded altogether needs no pass to find which channels it
-  // reaches: those whose weights are not all zero.
-  bool unbounded = inputs.unbounded();
-  if (unbounded)
-    request.inputs.centre = request.inputs.radius = {};
-  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
-  for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
-    if (sums.norm[channel] > 0)
-      sums.radius[channel] = sums.terms[channel] = kInf;
-  rules.addFlags(sums.flags);
-  lostWeights |= !sums.flags.empty();
-  for (double norm : sums.operatorNorm)
-    operatorNorm = std::max(operatorNorm, norm);
-  std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
-  if (gained && products.bound.empty() && matrices == 1 &&
-      weights.size() <= kMostGained)
-    products = gained->multiply(request, ctx.jobs());
-  for (size_t channel = 0; channel < matrices * n; ++channel) {
-    ProductSum sum = ProductSum::of(sums, channel, k);
-    if (!heavy.empty())
-      sum.mostReach = heavy[channel];
-    if (!products.bound.empty()) {
-      sum.bound = intersect(sum.bound, products.bound[channel]);
-      sum.terms = std::min(sum.terms, products.terms[channel]);
-    }
-    if (inputNorm < kInf)
-      sum.limit(mulUp(inputNorm, sums.norm[channel]));
-    size_t group = first + channel;
-    cells[group] = rules.finish(
-        sum, alpha, biasCells ? &biasCells->cell(group) : nullptr, beta);
-  }
-}
-
-AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
-  rules.addOperand(input);
-  if (bias && beta != 0)
-    rules.addBias(*bias);
-  size_t rank = std::max(input.rank(), batch.size() + 2);
-  input = input.withRank(rank);
-  int64_t last = rank - 1;
-  if (input.dims()[last] != 1 && uint64_t(input.dims()[last]) != k)
-    input = input.merging(last);
-  // Only a fact bounds a row better than its elements do.
-  bool hasFact = input.norm && input.norm->axis == last;
-  if (hasFact || weights.size() <= kSmallMatrix)
-    inputNorm = rowNorm(input, last, k);
-  wantNorm = inputNorm < kInf;
-  uint64_t matrices = 1;
-  for (int64_t dim : batch)
-    matrices *= dim;
-
-  std::vector<InputLists> lists;
-  dims.assign(rank, 1);
-  if (matrices > 1) {
-    // Rows are merged, batch dims kept where both have them.
-    AbstractValue::Dims target(rank, 1);
-    bool kept = false;
-    for (size_t i = 0; i < batch.size(); ++i) {
-      size_t axis = rank - 2 - batch.size() + i;
-      dims[axis] = batch[i];
-      if (input.dims()[axis] == batch[i] && batch[i] > 1) {
-        target[axis] = batch[i];
-        kept = true;
-      }
-    }
-    kept &= matrices * k <= kMaxBatched;
-    if (!kept)
-      target.assign(rank, 1);
-    target[last] = input.dims()[last];
-    input = input.regrouped(target);
-    if (kept) {
-      for (int64_t axis = 0; axis < last - 1; ++axis)
-        target[axis] = dims[axis];
-      target[last] = k;
-      input = input.regrouped(target);
-    }
-  } else if (uint64_t rows = input.groups() / input.dims()[last];
-             rows > 1 &&
-             rows * weights.size() <= kStepsPerGroup * ctx.maxGroups() &&
-             rows * n <= ctx.maxGroups()) {
-    for (int64_t axis = 0; axis < last; ++axis)
-      dims[axis] = input.dims()[axis];
-  } else {
-    input = input.keeping({last});
-  }
-  dims[last] = n;
-
-  if (bias) {
-    AbstractValue::Dims target(dims);
-    AbstractValue aligned = bias->withRank(rank);
-    for (auto [own, wanted] : llvm::zip(aligned.dims(), target))
-      if (own != wanted && own != 1)
-        wanted = 1;
-    biasCells = aligned.regrouped(target).regrouped(dims);
-  }
-  std::vector<Cell> cells(countGroups(dims));
-  size_t perRun = matrices > 1 ? input.groups() : input.dims()[last];
-  size_t runs = input.groups() / perRun;
-  for (size_t run = 0; run < runs; ++run) {
-    InputLists inputs;
-    for (size_t i = 0; i < perRun; ++i)
-      inputs.add(input.cell(run * perRun + i));
-    inputs.compress();
-    runOnce(ctx, rules, inputs, matrices, run * n, cells);
-  }
-
-  AbstractValue result = rules.take(dims, std::move(cells));
-  if (inputNorm < kInf && !lostWeights && n > 0) {
-    double bound = mulUp(mulUp(inputNorm, operatorNorm), std::fabs(alpha));
-    if (bias && beta != 0)
-      bound += std::fabs(beta) * rowNorm(bias->withRank(rank), last, n);
-    ProductResult::setNorm(result, last, n, bound, rules.error());
-  }
-  return result;
-}
-
-//===----------------------------------------------------------------------===//
-// Matrix products
-//===----------------------------------------------------------------------===//
 
 namespace {
 struct Product {
@@ -249,24 +62,9 @@ static Shape matrixShape(Shape shape, bool transposed, bool isLhs) {
   return shape;
 }
 
-/// x - zero, of integers; zero points of several channels are merged.
-static AbstractValue minusZero(AbstractValue value,
-                               const std::optional<AbstractValue> &zero) {
-  if (!zero)
-    return value;
-  Cell off = zero->hull();
-  value.norm.reset();
-  value.rowSum.reset();
-  for (Cell &cell : value.mutableCells()) {
-    Interval bound = getBound(cell) - getBound(off);
-    cell.lo = bound.lo;
-    cell.hi = bound.hi;
-    cell.mean -= off.mean;
-    cell.likelyLo -= off.mean;
-    cell.likelyHi -= off.mean;
-  }
-  value.minNonZero = 0;
-  return value;
+static AbstractValue minusKnown(AbstractValue value,
+                                const std::optional<AbstractValue> &zero) {
+  return zero ? minusZero(std::move(value), *zero) : value;
 }
 
 /// Numbers of a constant zero point: one, or one per channel of the weights.
@@ -309,7 +107,7 @@ multiplyWeights(const Product &product, bool onRight, TransferContext &ctx,
   if (!readZeroPoints(zero, weights.n, weights.zeroPoints))
     return std::nullopt;
   weights.weights = std::move(*source);
-  weights.input = minusZero(
+  weights.input = minusKnown(
       asMatrix(ctx.of(other), onRight ? product.transLhs : product.transRhs,
                onRight),
       onRight ? product.lhsZero : product.rhsZero);
@@ -349,7 +147,8 @@ static void multiply(const Product &product, TransferContext &ctx) {
   auto labelled = [&](Value value, bool transposed, bool isLhs,
                       const std::optional<AbstractValue> &zero) {
     Labelled operand;
-    operand.value = minusZero(asMatrix(ctx.of(value), transposed, isLhs), zero);
+    operand.value =
+        minusKnown(asMatrix(ctx.of(value), transposed, isLhs), zero);
     operand.shape = matrixShape(*getShape(value), transposed, isLhs);
     // Batch dims count from the right; -1 is the row, -2 what is summed over,
     // -3 the column.

@@ -263,3 +263,19 @@ AbstractValue mpopt::unboundedProducts(TransferContext &,
   result.integral = lhs.integral && rhs.integral;
   return result;
 }
+
+AbstractValue mpopt::minusZero(AbstractValue value, const AbstractValue &zero) {
+  Cell off = zero.hull();
+  value.norm.reset();
+  value.rowSum.reset();
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = getBound(cell) - getBound(off);
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+    cell.mean -= off.mean;
+    cell.likelyLo -= off.mean;
+    cell.likelyHi -= off.mean;
+  }
+  value.minNonZero = 0;
+  return value;
+}
