@@ -229,6 +229,10 @@ Number mpopt::normOf(const Number &x, double p, double count, double expected) {
   return norm;
 }
 
+Number mpopt::numberOf(Value value, TransferContext &ctx) {
+  return Number::of(ctx.of(value), ctx.functionFormat(value));
+}
+
 double mpopt::countOf(Value value) {
   MaybeShape shape = getShape(value);
   double count = shape ? 1 : kInfinity;

@@ -68,6 +68,9 @@ Number meanOf(const Number &x, double count, double expected);
 /// (sum of |x|^p)^(1/p) of `count` of them.
 Number normOf(const Number &x, double p, double count, double expected);
 
+/// The hull of what is known of `value`, as its kernel computes functions of
+/// it.
+Number numberOf(mlir::Value value, TransferContext &ctx);
 /// Elements of a tensor: infinite, and expected 1 a dim, where one is unknown.
 double countOf(mlir::Value value);
 double expectedCountOf(mlir::Value value);

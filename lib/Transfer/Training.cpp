@@ -21,10 +21,6 @@ using namespace mlir;
 using namespace mpopt;
 using cells::kInfinity;
 
-static Number numberOf(Value value, TransferContext &ctx) {
-  return Number::of(ctx.of(value), ctx.functionFormat(value));
-}
-
 static void give(TransferContext &ctx, unsigned index, const Number &number) {
   ctx.result(index, number.value(ctx.op()->getResult(index)));
 }
