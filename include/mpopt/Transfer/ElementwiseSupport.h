@@ -30,6 +30,13 @@ using LikelyFunction = llvm::function_ref<Likely(llvm::ArrayRef<Likely>)>;
 Likely getLikely(const Cell &cell);
 void setLikely(Cell &cell, const Likely &likely);
 
+/// Whether the elements are floats or integers: not complex, no strings.
+bool isReal(mlir::Value value);
+/// Whether those of all operands are.
+bool areReal(mlir::Operation *op);
+/// What is known of all operands of the current op.
+llvm::SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx);
+
 /// Applies both functions to each group of the broadcast operands. The likely
 /// part is unknown if an operand's is. Facts about rows are not carried.
 AbstractValue mapGroups(TransferContext &ctx,

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The parts of the importer, one file each: GraphImporter.cpp (function,
-// inputs, outputs), NodeImport.cpp (one node), ControlFlow.cpp (if, loop),
-// Prims.cpp (prim:: nodes), Scalars.cpp (Python's arithmetic), Constants.cpp
-// (literals and parameters), Autocast.cpp (autocast regions).
+// inputs, outputs), NodeImport.cpp (one node), If.cpp, Loop.cpp and
+// ControlFlow.cpp (what both do with bodies), Prims.cpp (prim:: nodes),
+// Scalars.cpp (Python's arithmetic), Constants.cpp (literals and parameters),
+// Autocast.cpp (autocast regions).
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,13 +109,17 @@ private:
 
   // ControlFlow.cpp
   struct Body;
-  void importIf(const Node &node);
-  void importLoop(const Node &node);
-  bool raises(const JitBlock &block) const;
   /// Imports a block into a region of its own and takes its changes back.
   Body importBody(const JitBlock &block, llvm::ArrayRef<Item> arguments,
                   mlir::TypeRange argumentTypes, mlir::Location location,
                   llvm::function_ref<void(mlir::Block &, Body &)> prepare = {});
+  /// Nothing is known any more of the lists and dicts that the body changed.
+  void forgetCollections(const Body &body);
+
+  // If.cpp, Loop.cpp
+  void importIf(const Node &node);
+  bool raises(const JitBlock &block) const;
+  void importLoop(const Node &node);
   bool unrollLoop(const Node &node, int64_t limit);
 
   // Autocast.cpp

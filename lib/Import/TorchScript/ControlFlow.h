@@ -1,0 +1,40 @@
+//===- ControlFlow.h - Bodies of branches and loops -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_CONTROLFLOW_H
+#define MPOPT_LIB_IMPORT_TORCHSCRIPT_CONTROLFLOW_H
+
+#include "GraphImporter.h"
+
+namespace mpopt::torchscript {
+
+struct GraphImporter::Body {
+  std::unique_ptr<mlir::Region> region = std::make_unique<mlir::Region>();
+  std::vector<Item> results; ///< as the block gives them
+  std::vector<Item> frozen;  ///< tensors as they are at its end
+  State::Changes changes;
+  mlir::Block &block() { return region->front(); }
+};
+
+/// The tensors and numbers inside an item, in order.
+class Leaves {
+public:
+  using ValueOf = llvm::function_ref<mlir::Value(const Item &)>;
+
+  /// Appends the leaves of `item`. Static things that are no numbers have none.
+  static void collect(const Item &item, ValueOf valueOf,
+                      llvm::SmallVectorImpl<mlir::Value> &values);
+  /// Whether both have their leaves in the same places.
+  static bool match(const Item &lhs, const Item &rhs);
+  /// `like` with its leaves taken from `values`, from `next` on.
+  static Item rebuild(const Item &like, State &state, mlir::ValueRange values,
+                      unsigned &next);
+};
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_LIB_IMPORT_TORCHSCRIPT_CONTROLFLOW_H

@@ -1,0 +1,267 @@
+//===- Loop.cpp - prim::Loop
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a loop changes is not known before its body was imported: the body is
+// imported on trial until the types that it carries and the variables that it
+// changes are stable, then once more for good. A loop that changes more than
+// tensors (it appends to a list) is unrolled if its trip count is known.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ControlFlow.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/ControlFlowOps.h"
+#include "mpopt/Dialect/TypeJoin.h"
+
+#include <climits>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+/// Longer loops are not unrolled.
+static constexpr int64_t kMaxUnroll = 256;
+/// Trials until the types that a loop carries lose their shapes.
+static constexpr unsigned kMaxTrials = 4;
+
+/// Whether a member of a list is asked for by its place: the body then has no
+/// meaning for a place that is not known.
+static bool readsList(const JitBlock &block, const Graph &graph) {
+  return llvm::any_of(block.nodes, [&](const Node &node) {
+    return (node.op == "aten::__getitem__" && !node.inputs.empty() &&
+            graph.values[node.inputs[0]].type.kind == JitType::Kind::List) ||
+           llvm::any_of(node.blocks, [&](const JitBlock &inner) {
+             return readsList(inner, graph);
+           });
+  });
+}
+
+bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
+  const JitBlock &body = node.blocks.front();
+  State::Mark mark = state.mark();
+  Block *block = builder.getInsertionBlock();
+  Operation *before = block->empty() ? nullptr : &block->back();
+  ErrorSink::Mark said = sink.mark();
+  const Coverage counted = result.coverage;
+  Coverage coverage = counted;
+  std::vector<Item> carried;
+  for (ValueId id : ArrayRef(node.inputs).drop_front(2))
+    carried.push_back(items[id]);
+  Item go = items[node.inputs[1]];
+  std::string outer = iteration;
+  rounds.push_back({body.arguments[0], 0});
+  bool done = false;
+  for (int64_t count = 0; count <= kMaxUnroll; ++count) {
+    if (count >= limit || (go.isStatic() && !go.integer)) {
+      done = true;
+      break;
+    }
+    if (!go.isStatic() || count == kMaxUnroll)
+      break;
+    iteration = outer + "#" + std::to_string(count);
+    rounds.back().second = count;
+    items[body.arguments[0]] = Item::integerOf(count);
+    for (auto [id, item] :
+         llvm::zip(ArrayRef(body.arguments).drop_front(), carried))
+      items[id] = item;
+    importNodes(body.nodes);
+    // The nodes of the body are ops of the model once.
+    if (count == 0)
+      coverage = result.coverage;
+    go = items[body.results[0]];
+    for (auto [index, id] :
+         llvm::enumerate(ArrayRef(body.results).drop_front()))
+      carried[index] = items[id];
+  }
+  iteration = outer;
+  rounds.pop_back();
+  if (!done) {
+    while (!block->empty() && &block->back() != before)
+      block->back().erase();
+    state.takeBack(mark);
+    sink.rollBack(said);
+    result.coverage = counted;
+    return false;
+  }
+  result.coverage = coverage;
+  for (auto [index, item] : llvm::enumerate(carried))
+    set(node, index, item);
+  return true;
+}
+
+void GraphImporter::importLoop(const Node &node) {
+  const JitBlock &block = node.blocks.front();
+  Location location = locationOf(node);
+  const Item trips = items[node.inputs[0]], start = items[node.inputs[1]];
+  bool counted = !(trips.isStatic() && trips.integer == INT64_MAX);
+  int64_t limit = trips.isStatic() ? trips.integer : -1;
+  if (limit == 0 || (start.isStatic() && !start.integer)) {
+    for (size_t index = 0; index < node.outputs.size(); ++index)
+      set(node, index, Item(items[node.inputs[index + 2]]));
+    return;
+  }
+  if (limit > 0 && readsList(block, graph) && unrollLoop(node, limit))
+    return;
+  std::vector<Item> initial;
+  for (ValueId id : ArrayRef(node.inputs).drop_front(2))
+    initial.push_back(items[id]);
+  auto valueNow = [&](const Item &item) { return valueOf(item); };
+  SmallVector<Value> values;
+  for (const Item &item : initial)
+    Leaves::collect(item, valueNow, values);
+  unsigned numCarried = values.size();
+
+  llvm::SetVector<TensorVariable *> roots;
+  SmallVector<mlir::Type> types;
+  auto int64 = RankedTensorType::get({}, builder.getI64Type());
+  auto boolean = RankedTensorType::get({}, builder.getI1Type());
+  auto argumentTypes = [&] {
+    SmallVector<mlir::Type> all = {int64, boolean};
+    llvm::append_range(all, types);
+    return all;
+  };
+  for (Value value : values)
+    types.push_back(value.getType());
+
+  // One import of the body from block arguments.
+  SmallVector<Value> yielded;
+  Item next;
+  bool regular = true;
+  auto importOnce = [&] {
+    yielded.clear();
+    std::vector<Item> arguments(block.arguments.size());
+    Body body = importBody(
+        block, arguments, argumentTypes(), location, [&](Block &inner, Body &) {
+          unsigned from = 2;
+          ValueRange all = inner.getArguments();
+          arguments[0] = Item::computed(Item::Kind::Int, all[0]);
+          for (auto [index, item] : llvm::enumerate(initial))
+            arguments[index + 1] = Leaves::rebuild(item, state, all, from);
+          for (TensorVariable *root : roots)
+            state.write(root, all[from++]);
+        });
+    next = body.frozen.front();
+    regular =
+        body.changes.collections.empty() && body.changes.attributes.empty();
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&body.block());
+    for (auto [index, item] : llvm::enumerate(initial)) {
+      const Item &after = body.frozen[index + 1];
+      if (!Leaves::match(item, after)) {
+        regular = false;
+        continue;
+      }
+      Leaves::collect(after, valueNow, yielded);
+    }
+    return body;
+  };
+  std::optional<Body> body;
+  ++trial;
+  ErrorSink::Mark said = sink.mark();
+  for (unsigned round = 0;; ++round) {
+    body = importOnce();
+    if (!regular)
+      break;
+    bool stable = true;
+    for (auto &[root, value] : body->changes.tensors)
+      if (roots.insert(root)) {
+        stable = false;
+        values.push_back(root->value);
+        types.push_back(root->value.getType());
+      }
+    for (unsigned index = 0; index < numCarried; ++index) {
+      mlir::Type joined = joinTypes(types[index], yielded[index].getType());
+      if (round >= kMaxTrials && joined != types[index])
+        joined = forgetShape(joined);
+      stable &= joined == types[index];
+      types[index] = joined;
+    }
+    for (auto [index, root] : llvm::enumerate(roots)) {
+      mlir::Type &type = types[numCarried + index];
+      auto after = body->changes.tensors.find(root);
+      if (after == body->changes.tensors.end())
+        continue;
+      mlir::Type joined = joinTypes(type, after->second.getType());
+      if (round >= kMaxTrials && joined != type)
+        joined = forgetShape(joined);
+      stable &= joined == type;
+      type = joined;
+    }
+    if (stable)
+      break;
+    sink.rollBack(said);
+  }
+  --trial;
+  sink.rollBack(said);
+  if (!regular) {
+    body.reset();
+    if (unrollLoop(node, limit >= 0 ? limit : INT64_MAX))
+      return;
+    sink.warn("loop '" + currentNode +
+              "' changes lists or attributes an unknown number of times: what "
+              "it gives is not known");
+    ++trial;
+    Body last = importOnce();
+    --trial;
+    for (auto [index, output] : llvm::enumerate(node.outputs))
+      set(node, index, unknownItem(graph.values[output].type, location));
+    for (auto &[root, value] : last.changes.tensors)
+      state.write(root,
+                  valueOf(unknownItem({JitType::Kind::Tensor, {}}, location)));
+    forgetCollections(last);
+    for (auto &[path, item] : last.changes.attributes)
+      state.setAttribute(path, Item());
+    result.coverage.ops += trial == 0;
+    if (trial == 0)
+      ++result.coverage.unmodelled[node.op];
+    return;
+  }
+  result.coverage.ops += trial == 0;
+  result.coverage.modelled += trial == 0;
+  body = importOnce();
+  for (TensorVariable *root : roots) {
+    auto after = body->changes.tensors.find(root);
+    yielded.push_back(after == body->changes.tensors.end() ? root->value
+                                                           : after->second);
+  }
+  bool endless = start.isStatic() && next.isStatic() && next.integer;
+  OperationState made(location, mp::LoopOp::getOperationName());
+  SmallVector<int32_t> segments = {0, 0, int32_t(values.size())};
+  if (counted) {
+    made.addOperands(valueOf(trips));
+    segments[0] = 1;
+  }
+  if (!endless) {
+    made.addOperands(valueOf(start));
+    segments[1] = 1;
+  }
+  made.addOperands(values);
+  made.addAttribute("operandSegmentSizes",
+                    builder.getDenseI32ArrayAttr(segments));
+  made.addTypes(
+      SmallVector<mlir::Type>(values.size(), getUnknownTensor(context)));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&body->block());
+    SmallVector<Value> results = {valueOf(next)};
+    llvm::append_range(results, yielded);
+    mp::YieldOp::create(builder, location, results);
+  }
+  made.addRegion(std::move(body->region));
+  Operation *op = builder.create(made);
+  finish(op);
+  unsigned from = 0;
+  for (auto [index, item] : llvm::enumerate(initial)) {
+    set(node, index, Leaves::rebuild(item, state, op->getResults(), from));
+    const Item &after = items[node.outputs[index]];
+    if (after.isTensor())
+      nameResult(after.variable->value, node.outputs[index]);
+  }
+  for (TensorVariable *root : roots)
+    state.write(root, op->getResult(from++));
+}
