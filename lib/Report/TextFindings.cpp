@@ -1,0 +1,160 @@
+//===- TextFindings.cpp - Findings for people, rule by rule
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SourceText.h"
+#include "TextReport.h"
+
+#include "mpopt/Report/RuleTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::Twine;
+
+static constexpr size_t kMaxNotes = 3, kMaxCauses = 5;
+
+static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
+  return llvm::equal(lhs.fixes, rhs.fixes, [](const Fix &a, const Fix &b) {
+    return a.text == b.text && a.safe == b.safe;
+  });
+}
+
+void TextReport::writeGroup(const FindingGroup &group) {
+  const RuleInfo *rule = findRule(group.rule);
+  std::string head =
+      (StringRef(toString(group.severity)) + "[" + group.rule + "]").str();
+  style.severity(group.severity, head);
+  std::string title = ":";
+  if (rule)
+    title += " " + std::string(rule->name) + ": " + std::string(rule->summary);
+  if (group.certainty != Certainty::Certain)
+    title += " (" + std::string(toString(group.certainty)) + ")";
+  os << title.front();
+  os << ' ';
+  style.wrap(StringRef(title).drop_front(), 4, head.size() + 2);
+
+  const Finding &first = group.folded.front().first();
+  bool sameFixes = llvm::all_of(group.folded, [&](const FoldedFinding &fold) {
+    return haveSameFixes(fold.first(), first);
+  });
+  // What all places have in common is said once, around them.
+  llvm::ArrayRef<FoldedFinding> places = group.folded;
+  bool sameMessage =
+      places.size() > 1 && llvm::all_of(places, [&](const FoldedFinding &fold) {
+        return fold.first().message == first.message;
+      });
+  if (sameMessage) {
+    os.indent(2);
+    style.wrap(first.message, 2);
+  }
+  size_t most = group.severity == Severity::Note ? kMaxNotes : kMaxPlaces;
+  for (const FoldedFinding &fold : places.take_front(most))
+    writePlace(fold, /*withMessage=*/!sameMessage, /*withFixes=*/!sameFixes);
+  if (places.size() > most) {
+    unsigned rest = 0;
+    for (const FoldedFinding &fold : places.drop_front(most))
+      rest += fold.members.size();
+    style.dim("  --> ");
+    os << "and " << rest << " more (--format json lists all)\n";
+  }
+  if (sameFixes)
+    writeFixes(first, 2);
+  style.dim("  = ");
+  os << "more: mpopt --explain " << group.rule << '\n';
+}
+
+void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
+                            bool withFixes) {
+  const Finding &finding = fold.first();
+  style.dim("  --> ");
+  style.bold(finding.op.name);
+  os << " (" << finding.op.type;
+  if (!finding.dtype.empty())
+    os << ", " << finding.dtype;
+  os << ')';
+  if (!finding.op.scope.empty())
+    os << " in " << finding.op.scope;
+  if (finding.location)
+    os << " at " << finding.location->file << ':' << finding.location->line;
+  if (fold.members.size() > 1) {
+    os << "  ";
+    style.bold(
+        ("x " + Twine(fold.members.size()) + (fold.layers ? " layers" : ""))
+            .str());
+  }
+  os << '\n';
+
+  if (finding.location)
+    if (std::optional<std::string> line = readSourceLine(*finding.location)) {
+      os.indent(6);
+      style.dim((Twine(finding.location->line) + " | ").str());
+      os << *line << '\n';
+    }
+  if (withMessage) {
+    os.indent(6);
+    style.wrap(finding.message, 6);
+  }
+  if (!finding.tensor.empty() && (finding.bound || finding.likely)) {
+    os.indent(6) << finding.tensor << ':';
+    if (finding.likely)
+      os << " likely " << getInterval(*finding.likely);
+    if (finding.bound)
+      os << (finding.likely ? "," : "") << " at most "
+         << getInterval(*finding.bound);
+    os << '\n';
+  }
+  llvm::ArrayRef<Cause> causes = finding.causes;
+  for (const Cause &cause : causes.take_front(kMaxCauses)) {
+    os << "      - ";
+    std::string who = cause.tensor.empty() ? cause.op : cause.tensor;
+    if (!cause.tensor.empty() && !cause.op.empty() && cause.op != cause.tensor)
+      who += " (" + cause.op + ")";
+    std::string text = who.empty() ? cause.why : who + ": " + cause.why;
+    if (cause.location)
+      text += " (" + cause.location->file + ":" +
+              std::to_string(cause.location->line) + ")";
+    style.wrap(text, 8);
+  }
+  if (causes.size() > kMaxCauses)
+    os << "      - and " << causes.size() - kMaxCauses << " more\n";
+  if (fold.consequences)
+    os << "      " << plural(fold.consequences, "other finding")
+       << (fold.consequences == 1 ? " follows" : " follow") << " from it\n";
+  if (fold.members.size() > 1) {
+    std::string also = "also";
+    llvm::ArrayRef<const Finding *> others(fold.members);
+    others = others.drop_front();
+    for (const Finding *other : others.take_front(kMaxNames))
+      also += (also == "also" ? " " : ", ") + other->op.name;
+    if (others.size() > kMaxNames)
+      also += " and " + std::to_string(others.size() - kMaxNames) + " more";
+    os.indent(6);
+    style.wrap(also, 11, 6);
+  }
+  if (withFixes)
+    writeFixes(finding, 6);
+}
+
+void TextReport::writeFixes(const Finding &finding, unsigned indent) {
+  bool helps = false;
+  auto write = [&](StringRef label, const Fix &fix) {
+    os.indent(indent);
+    style.dim("= ");
+    os << label;
+    style.wrap(fix.text, indent + 4, indent + 2 + label.size());
+  };
+  for (const Fix &fix : finding.fixes)
+    if (fix.safe) {
+      write("safe fix: ", fix);
+      helps = true;
+    }
+  // What does not help is no advice, unless there is nothing else.
+  if (!helps && !finding.fixes.empty())
+    write("tried, and no help alone: ", finding.fixes.front());
+}

@@ -1,0 +1,63 @@
+//===- TextReport.h - What writes reports for people ------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   warning[MP103]: silent-upcast: a 32-bit operand among 16-bit ones widens
+//   ...
+//     --> /layers.0/Add (Add, f32)  x 12 layers
+//         mixes f16 and f32 operands, so f32 spreads from here
+//         - /layers.0/scale: brings f32
+//     = safe: cast the f16 operand explicitly in front of the op
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_REPORT_TEXTREPORT_H
+#define MPOPT_LIB_REPORT_TEXTREPORT_H
+
+#include "mpopt/Report/Fold.h"
+#include "mpopt/Report/Report.h"
+#include "mpopt/Report/TextStyle.h"
+
+namespace mpopt {
+
+class TextReport {
+public:
+  TextReport(llvm::raw_ostream &os, const TextOptions &options)
+      : os(os), style(os, options) {}
+
+  void write(const ModelReport &report);
+  void writeTotal(llvm::ArrayRef<ModelReport> reports);
+
+private:
+  void writeHead(const ModelReport &report);
+
+  // TextFindings.cpp
+  void writeGroup(const FindingGroup &group);
+  void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
+  void writeFixes(const Finding &finding, unsigned indent);
+
+  // TextSummary.cpp
+  void writeSafeInputs(const ModelReport &report);
+  void writeSummary(const ModelReport &report);
+  void writeCoverage(const ModelReport &report);
+  void writeAssumptions(const ModelReport &report);
+  void writeCounts(SeverityCounts counts);
+
+  llvm::raw_ostream &os;
+  TextStyle style;
+};
+
+// What is shown of long lists; JSON has everything.
+inline constexpr size_t kMaxPlaces = 8, kMaxNames = 3;
+
+// 1 node, 2 nodes.
+std::string plural(uint64_t count, llvm::StringRef noun);
+std::string getNumber(double value);
+std::string getInterval(const Interval &interval);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_REPORT_TEXTREPORT_H

@@ -1,0 +1,217 @@
+//===- TextSummary.cpp - What a report says besides its findings
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Safe input scales, counts, coverage and what was assumed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TextReport.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+
+static constexpr size_t kMaxUnmodelled = 6;
+
+// `Foo x 2, Bar`, the most frequent first: they are what is worth knowing.
+static std::string
+listTypes(const std::map<std::string, unsigned> &countByType) {
+  std::vector<std::pair<unsigned, StringRef>> types;
+  for (const auto &[type, count] : countByType)
+    types.push_back({count, type});
+  llvm::stable_sort(
+      types, [](const auto &a, const auto &b) { return a.first > b.first; });
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::ArrayRef<std::pair<unsigned, StringRef>> list(types);
+  llvm::interleaveComma(list.take_front(kMaxUnmodelled), os, [&](auto &item) {
+    os << item.second;
+    if (item.first > 1)
+      os << " x " << item.first;
+  });
+  if (list.size() > kMaxUnmodelled)
+    os << " and " << list.size() - kMaxUnmodelled << " more";
+  return text;
+}
+
+// `up to a scale of 2.55, [-25.5, 25.5]`.
+static std::string describeScale(double scale, const std::string &input) {
+  if (scale == 0)
+    return "at no scale";
+  if (scale == SafeScale::kMost)
+    return "whatever its scale (searched up to " + getNumber(scale) + ")";
+  return "up to a scale of " + getNumber(scale) + ": " + input;
+}
+
+void TextReport::writeSafeInputs(const ModelReport &report) {
+  style.bold("safe input scales");
+  os << ": by what an input's assumed range may be multiplied, the other "
+        "inputs "
+        "as assumed\n";
+  if (report.safeInputs->empty())
+    os << "  there is no float input\n";
+  // The tightest first: they are what breaks.
+  std::vector<const SafeScale *> scales;
+  for (const SafeScale &scale : *report.safeInputs)
+    scales.push_back(&scale);
+  llvm::stable_sort(scales, [](const SafeScale *lhs, const SafeScale *rhs) {
+    return std::pair(lhs->likely, lhs->proved) <
+           std::pair(rhs->likely, rhs->proved);
+  });
+  for (const SafeScale *scale : llvm::ArrayRef(scales).take_front(kMaxPlaces)) {
+    auto assumed = llvm::find_if(report.assumptions, [&](const auto &known) {
+      return known.input == scale->input;
+    });
+    style.dim("  --> ");
+    style.bold(scale->input);
+    os << '\n';
+    double likely = scale->likely, proved = scale->proved;
+    const Interval &bound = assumed->bound;
+    os.indent(6) << "no overflow is likely "
+                 << describeScale(
+                        likely, "mean " + getNumber(assumed->mean * likely) +
+                                    ", std " + getNumber(assumed->std * likely))
+                 << '\n';
+    os.indent(6) << "none is possible "
+                 << describeScale(proved,
+                                  "in " + getInterval({bound.lo * proved,
+                                                       bound.hi * proved}))
+                 << '\n';
+  }
+  if (scales.size() > kMaxPlaces) {
+    style.dim("  --> ");
+    os << "and " << scales.size() - kMaxPlaces
+       << " more (--format json lists all)\n";
+  }
+  os << '\n';
+}
+
+void TextReport::writeCounts(SeverityCounts counts) {
+  if (counts.error + counts.warning + counts.note == 0) {
+    style.bold("no findings");
+    return;
+  }
+  StringRef separator;
+  auto part = [&](unsigned count, Severity severity, StringRef noun) {
+    if (!count)
+      return;
+    os << separator;
+    style.severity(severity, plural(count, noun));
+    separator = ", ";
+  };
+  part(counts.error, Severity::Error, "error");
+  part(counts.warning, Severity::Warning, "warning");
+  part(counts.note, Severity::Note, "note");
+}
+
+/// Of what is shown: consequences are not.
+static SeverityCounts countShown(llvm::ArrayRef<Finding> findings) {
+  SeverityCounts counts;
+  for (const FindingGroup &group : groupFindings(findings)) {
+    unsigned &count = group.severity == Severity::Error     ? counts.error
+                      : group.severity == Severity::Warning ? counts.warning
+                                                            : counts.note;
+    count += group.size();
+  }
+  return counts;
+}
+
+void TextReport::writeSummary(const ModelReport &report) {
+  SeverityCounts shown = countShown(report.findings);
+  writeCounts(shown);
+  unsigned all = report.certain + report.likely + report.possible;
+  unsigned hidden =
+      report.findings.size() - shown.error - shown.warning - shown.note;
+  if (hidden)
+    os << " and " << hidden << (hidden == 1 ? " that follows" : " that follow");
+  if (all)
+    os << " (" << report.certain << " certain, " << report.likely << " likely, "
+       << report.possible << " possible";
+  if (report.consequences && !hidden)
+    os << ", " << report.consequences << " of them "
+       << (report.consequences == 1 ? "a consequence" : "consequences");
+  if (all > report.findings.size())
+    os << "; " << all - report.findings.size() << " not listed";
+  if (all)
+    os << ')';
+  os << "; ";
+  writeCoverage(report);
+  os << llvm::format("; %.2f s\n", report.seconds);
+  if (report.tensors)
+    os << report.proved << " of " << plural(report.tensors, "float tensor")
+       << " proved to stay in range for all inputs as assumed\n";
+  if (!report.unknownRanges.empty()) {
+    os << "unknown ranges from: ";
+    style.wrap(listTypes(report.unknownRanges), 21);
+  }
+  writeAssumptions(report);
+}
+
+void TextReport::writeCoverage(const ModelReport &report) {
+  os << report.modelled << " of " << plural(report.ops, "op") << " modelled";
+  if (!report.unmodelled.empty())
+    os << " (not: " << listTypes(report.unmodelled) << ')';
+}
+
+void TextReport::writeAssumptions(const ModelReport &report) {
+  if (!report.target.empty()) {
+    os << "target: ";
+    style.wrap(report.target + ": " + report.targetSummary, 8);
+  }
+  if (report.assumptions.empty())
+    return;
+  // Inputs by what is assumed of them: often the same of all.
+  std::vector<std::pair<std::string, std::vector<StringRef>>> groups;
+  for (const Assumption &assumption : report.assumptions) {
+    std::string what = getInterval(assumption.bound);
+    if (!assumption.why.empty())
+      what += " (" + assumption.why + ")";
+    else if (!std::isnan(assumption.mean))
+      what += ", mean " + getNumber(assumption.mean) + ", std " +
+              getNumber(assumption.std);
+    if (assumption.source == "default")
+      what += " (by default)";
+    auto group = llvm::find_if(
+        groups, [&](const auto &known) { return known.first == what; });
+    if (group == groups.end())
+      group = groups.insert(group, {what, {}});
+    group->second.push_back(assumption.input);
+  }
+  std::string text;
+  for (const auto &[what, inputs] : groups) {
+    llvm::ArrayRef<StringRef> names(inputs);
+    text += text.empty() ? "" : "; ";
+    text += llvm::join(names.take_front(kMaxNames), ", ");
+    if (names.size() > kMaxNames)
+      text += " and " + std::to_string(names.size() - kMaxNames) + " more";
+    text += " in " + what;
+  }
+  os << "assumed: ";
+  style.wrap(text, 9);
+}
+
+void TextReport::writeTotal(llvm::ArrayRef<ModelReport> reports) {
+  SeverityCounts total;
+  double seconds = 0;
+  for (const ModelReport &report : reports) {
+    SeverityCounts counts = countShown(report.findings);
+    total.error += counts.error;
+    total.warning += counts.warning;
+    total.note += counts.note;
+    seconds += report.seconds;
+  }
+  os << '\n';
+  style.bold(plural(reports.size(), "model"));
+  os << ": ";
+  writeCounts(total);
+  os << llvm::format("; %.2f s\n", seconds);
+}
