@@ -27,17 +27,7 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-struct Absorption : mpopt::impl::AbsorptionBase<Absorption> {
-  void check(ModuleOp module) override {
-    const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isAnyOf(op, {"add", "sub"}) && op->getNumOperands() == 2 &&
-          isLowPrecision(getElementType(op->getResult(0))))
-        judge(op, ranges);
-    });
-  }
-
-private:
+struct Absorption : RangeRule<Absorption, mpopt::impl::AbsorptionBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
@@ -58,6 +48,9 @@ static bool isMissed(Operation *sum, Value large) {
 }
 
 void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
+  if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2 ||
+      !isLowPrecision(getElementType(op->getResult(0))))
+    return;
   const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));
   for (unsigned small : {0u, 1u}) {
     Value addend = op->getOperand(small), other = op->getOperand(1 - small);

@@ -28,13 +28,8 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-struct InexactIntegers : mpopt::impl::InexactIntegersBase<InexactIntegers> {
-  void check(ModuleOp module) override {
-    const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
-  }
-
-private:
+struct InexactIntegers
+    : RangeRule<InexactIntegers, mpopt::impl::InexactIntegersBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace

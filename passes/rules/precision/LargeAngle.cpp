@@ -21,16 +21,7 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-struct LargeAngle : mpopt::impl::LargeAngleBase<LargeAngle> {
-  void check(ModuleOp module) override {
-    const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isAnyOf(op, {"sin", "cos", "tan"}))
-        judge(op, ranges);
-    });
-  }
-
-private:
+struct LargeAngle : RangeRule<LargeAngle, mpopt::impl::LargeAngleBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
@@ -43,6 +34,8 @@ static double getUlp(const FloatFormat &format, double magnitude) {
 }
 
 void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {
+  if (!isAnyOf(op, {"sin", "cos", "tan"}))
+    return;
   Value angle = op->getOperand(0);
   const FloatFormat *format = getFloatFormat(getElementType(angle));
   if (!format || isConstant(angle))

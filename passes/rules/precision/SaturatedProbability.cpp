@@ -50,16 +50,7 @@ private:
 };
 
 struct SaturatedProbability
-    : mpopt::impl::SaturatedProbabilityBase<SaturatedProbability> {
-  void check(ModuleOp module) override {
-    const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isAnyOf(op, {"sigmoid", "softmax"}))
-        judge(op, ranges);
-    });
-  }
-
-private:
+    : RangeRule<SaturatedProbability, mpopt::impl::SaturatedProbabilityBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace
@@ -136,6 +127,8 @@ static FixAction useLogits(Operation *op, const Readers &readers, bool zero) {
 }
 
 void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
+  if (!isAnyOf(op, {"sigmoid", "softmax"}))
+    return;
   Value result = op->getResult(0);
   const FloatFormat *format = getFloatFormat(getElementType(result));
   Readers readers(ranges);

@@ -25,13 +25,8 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-struct DivisionByZero : mpopt::impl::DivisionByZeroBase<DivisionByZero> {
-  void check(ModuleOp module) override {
-    const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
-  }
-
-private:
+struct DivisionByZero
+    : RangeRule<DivisionByZero, mpopt::impl::DivisionByZeroBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace

@@ -37,13 +37,8 @@ struct Domain {
   }
 };
 
-struct InvalidDomain : mpopt::impl::InvalidDomainBase<InvalidDomain> {
-  void check(ModuleOp module) override {
-    const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) { judge(op, ranges); });
-  }
-
-private:
+struct InvalidDomain
+    : RangeRule<InvalidDomain, mpopt::impl::InvalidDomainBase> {
   void judge(Operation *op, const RangeAnalysis &ranges);
 };
 } // namespace

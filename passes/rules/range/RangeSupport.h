@@ -49,6 +49,18 @@ bool isAnyOf(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> mnemonics);
 void fixByKeeping(FindingBuilder &finding, mlir::Type type,
                   const llvm::Twine &what);
 
+/// A rule that judges every op by the ranges, with `judge(op, ranges)`:
+/// `struct Rule : RangeRule<Rule, impl::RuleBase>`.
+template <typename Rule, template <typename> typename Base>
+struct RangeRule : Base<Rule> {
+  void check(mlir::ModuleOp module) override {
+    const auto &ranges = this->template getAnalysis<RangeAnalysis>();
+    this->walk([&](mlir::Operation *op) {
+      static_cast<Rule *>(this)->judge(op, ranges);
+    });
+  }
+};
+
 } // namespace mpopt
 
 #endif // MPOPT_PASSES_RULES_RANGE_RANGESUPPORT_H
