@@ -51,26 +51,26 @@ static Target readTarget(NodeContext &context) {
   return {shapeValue(context, like), element};
 }
 
-static Value makeUniform(NodeContext &context, const Target &target, double low,
-                         double high) {
+/// Of two numbers that the distribution `OpT` takes.
+template <typename OpT>
+static Value makeFloats(NodeContext &context, const Target &target,
+                        double first, double second) {
   Builder &builder = context.builder();
   return context
-      .makeTyped<mp::RandomUniformOp>(
-          {getTensorType(std::nullopt, target.element)}, target.shape,
-          builder.getF64FloatAttr(low), builder.getF64FloatAttr(high),
-          FloatAttr())
+      .makeTyped<OpT>({getTensorType(std::nullopt, target.element)},
+                      target.shape, builder.getF64FloatAttr(first),
+                      builder.getF64FloatAttr(second), FloatAttr())
       .getResult();
+}
+
+static Value makeUniform(NodeContext &context, const Target &target, double low,
+                         double high) {
+  return makeFloats<mp::RandomUniformOp>(context, target, low, high);
 }
 
 static Value makeNormal(NodeContext &context, const Target &target, double mean,
                         double deviation) {
-  Builder &builder = context.builder();
-  return context
-      .makeTyped<mp::RandomNormalOp>(
-          {getTensorType(std::nullopt, target.element)}, target.shape,
-          builder.getF64FloatAttr(mean), builder.getF64FloatAttr(deviation),
-          FloatAttr())
-      .getResult();
+  return makeFloats<mp::RandomNormalOp>(context, target, mean, deviation);
 }
 
 static Value makeIntegers(NodeContext &context, const Target &target,
