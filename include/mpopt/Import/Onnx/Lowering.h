@@ -13,19 +13,18 @@
 #ifndef MPOPT_IMPORT_ONNX_LOWERING_H
 #define MPOPT_IMPORT_ONNX_LOWERING_H
 
-#include "mpopt/Import/OpMaker.h"
+#include "mpopt/Import/LoweringContext.h"
 
 #include "mlir/IR/Region.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/Twine.h"
-
-#include <optional>
 
 namespace mpopt::onnx_import {
 
-/// One node being lowered. Operands and attributes are read here, ops are made
-/// here, and every output that the node has is set before the lowering returns.
-class NodeContext : public OpMaker {
+/// One node being lowered. Its numbers are attributes. Operands and attributes
+/// are read here, ops are made here, and every output that the node has is set
+/// before the lowering returns. An output value that another output or input
+/// already names is wrapped in an `mp.identity`. Where a form is unsupported,
+/// the importer tries the schema's function body, then makes it `mp.opaque`.
+class NodeContext : public LoweringContext {
 public:
   /// `Gemm`, `com.microsoft`, the version of that domain the model imports.
   virtual llvm::StringRef type() const = 0;
@@ -44,17 +43,11 @@ public:
   llvm::LogicalResult requireInputs(unsigned count);
 
   /// An output with an empty name, or past the end, is not wanted.
-  virtual unsigned numOutputs() const = 0;
   virtual bool hasOutput(unsigned index) const = 0;
 
   // Attributes of the node, references of a function body already resolved.
   virtual bool hasAttr(llvm::StringRef name) const = 0;
-  virtual std::optional<int64_t> findInt(llvm::StringRef name) const = 0;
   virtual std::optional<double> findFloat(llvm::StringRef name) const = 0;
-  virtual std::optional<llvm::StringRef>
-  findString(llvm::StringRef name) const = 0;
-  virtual std::optional<llvm::SmallVector<int64_t>>
-  findInts(llvm::StringRef name) const = 0;
   virtual std::optional<llvm::SmallVector<double>>
   findFloats(llvm::StringRef name) const = 0;
   virtual std::optional<llvm::SmallVector<llvm::StringRef>>
@@ -64,9 +57,6 @@ public:
   /// The type of a type_proto attribute.
   virtual mlir::Type findType(llvm::StringRef name) const = 0;
 
-  int64_t getInt(llvm::StringRef name, int64_t otherwise) const {
-    return findInt(name).value_or(otherwise);
-  }
   bool getFlag(llvm::StringRef name, bool otherwise = false) const {
     return findInt(name).value_or(otherwise) != 0;
   }
@@ -105,19 +95,8 @@ public:
                                          mlir::Region &region,
                                          mlir::TypeRange arguments) = 0;
 
-  /// Binds output `index`. A value that another output or input already names
-  /// is wrapped in an `mp.identity`.
-  virtual void setOutput(unsigned index, mlir::Value value) = 0;
-
-  /// This form has no lowering: the importer tries the schema's function body,
-  /// then `mp.opaque`. Nothing may have been set.
-  llvm::LogicalResult unsupported() { return mlir::failure(); }
-
-  /// The node is wrong: reported as MPI... with the node and this reason.
-  virtual llvm::LogicalResult error(const llvm::Twine &reason) = 0;
-
 protected:
-  using OpMaker::OpMaker;
+  using LoweringContext::LoweringContext;
 };
 
 using Lowering = llvm::LogicalResult (*)(NodeContext &);

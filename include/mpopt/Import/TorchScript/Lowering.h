@@ -13,14 +13,10 @@
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_LOWERING_H
 #define MPOPT_IMPORT_TORCHSCRIPT_LOWERING_H
 
-#include "mpopt/Import/OpMaker.h"
-
-#include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/Twine.h"
+#include "mpopt/Import/LoweringContext.h"
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 namespace mpopt::torchscript {
 
@@ -36,8 +32,10 @@ struct TensorView {
 /// One `aten::` (or custom) node being lowered. Inputs are asked for by the
 /// name that the op's schema gives them (`dim`, `weight`), so that overloads
 /// share a lowering; an input that the schema lacks or that is None is absent.
-/// `hx.1` is the second member of the list or tuple `hx`.
-class NodeContext : public OpMaker {
+/// `hx.1` is the second member of the list or tuple `hx`. Numbers are inputs,
+/// too; a single int counts as an `int[]` of one. A form that is unsupported
+/// becomes `mp.opaque`.
+class NodeContext : public LoweringContext {
 public:
   /// The op without namespace and without the `_` of an in-place form (`add`),
   /// and its overload (`Scalar`).
@@ -46,7 +44,6 @@ public:
 
   /// The same context for what runs after the lowering: functions of a view.
   virtual std::shared_ptr<NodeContext> keep() const = 0;
-  virtual unsigned numOutputs() const = 0;
 
   /// Whether the input is there and not None.
   virtual bool has(llvm::StringRef input) const = 0;
@@ -63,19 +60,10 @@ public:
   tensors(llvm::StringRef input) = 0;
 
   // Numbers that are known now; nothing if absent or computed at run time.
-  virtual std::optional<int64_t> findInt(llvm::StringRef input) const = 0;
   virtual std::optional<double> findNumber(llvm::StringRef input) const = 0;
-  virtual std::optional<llvm::StringRef>
-  findString(llvm::StringRef input) const = 0;
-  /// All of an `int[]` (a single int counts as a list of one).
-  virtual std::optional<llvm::SmallVector<int64_t>>
-  findInts(llvm::StringRef input) const = 0;
   virtual std::optional<llvm::SmallVector<double>>
   findNumbers(llvm::StringRef input) const = 0;
 
-  int64_t getInt(llvm::StringRef input, int64_t otherwise) const {
-    return findInt(input).value_or(otherwise);
-  }
   bool getBool(llvm::StringRef input, bool otherwise = false) const {
     return findInt(input).value_or(otherwise) != 0;
   }
@@ -122,7 +110,6 @@ public:
   /// and unknown. A rank-0 tensor has a dim 0.
   static std::optional<int64_t> axisOf(mlir::Value value, int64_t dim);
 
-  virtual void setOutput(unsigned index, mlir::Value value) = 0;
   /// A result that is a list of tensors.
   virtual void setOutputTensors(unsigned index,
                                 llvm::ArrayRef<mlir::Value> values) = 0;
@@ -141,14 +128,8 @@ public:
   /// The tensor input is changed in place. It keeps its dtype.
   virtual void write(llvm::StringRef input, mlir::Value value) = 0;
 
-  /// This form has no lowering: it becomes `mp.opaque`. Nothing may have been
-  /// set.
-  llvm::LogicalResult unsupported() { return mlir::failure(); }
-  /// The node cannot work: reported with the node and this reason.
-  virtual llvm::LogicalResult error(const llvm::Twine &reason) = 0;
-
 protected:
-  using OpMaker::OpMaker;
+  using LoweringContext::LoweringContext;
 };
 
 using Lowering = llvm::LogicalResult (*)(NodeContext &);
