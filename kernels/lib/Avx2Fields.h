@@ -23,99 +23,71 @@
 namespace {
 
 constexpr int kWindow = 15;
-/// Bytes that one round of adders takes; a block is a multiple of it.
-constexpr size_t kRound = 16 * 32;
-static_assert(kTile % kRound == 0 && kTile / kRound <= 255);
+/// How often each of the eight bits was set in the bytes given to it, by the
+/// vectors of `Bytes`.
+template <class Bytes> class BitCounter {
+  using Vector = typename Bytes::Vector;
 
-/// Of all bytes of a counter of bytes.
-inline uint64_t sumBytes(__m256i bytes) {
-  __m256i sums = _mm256_sad_epu8(bytes, _mm256_setzero_si256());
-  return uint64_t(_mm256_extract_epi64(sums, 0)) +
-         uint64_t(_mm256_extract_epi64(sums, 1)) +
-         uint64_t(_mm256_extract_epi64(sums, 2)) +
-         uint64_t(_mm256_extract_epi64(sums, 3));
-}
-
-inline void addBits(__m256i &high, __m256i &low, __m256i a, __m256i b) {
-  __m256i either = _mm256_xor_si256(low, a);
-  high = _mm256_or_si256(_mm256_and_si256(low, a), _mm256_and_si256(either, b));
-  low = _mm256_xor_si256(either, b);
-}
-
-/// How often each of the eight bits was set in the bytes given to it.
-class BitCounter {
 public:
-  // Written out, so that it is compiled for AVX2 as what is around it.
+  // Written out, so that it is compiled for the target as what is around it.
   BitCounter() {}
 
   /// Sixteen vectors: at(i) gives the i-th one.
   template <class At> void add(At at) {
-    __m256i twosA, twosB, foursA, foursB, eightsA, eightsB, sixteens;
-    addBits(twosA, ones, at(0), at(1));
-    addBits(twosB, ones, at(2), at(3));
-    addBits(foursA, twos, twosA, twosB);
-    addBits(twosA, ones, at(4), at(5));
-    addBits(twosB, ones, at(6), at(7));
-    addBits(foursB, twos, twosA, twosB);
-    addBits(eightsA, fours, foursA, foursB);
-    addBits(twosA, ones, at(8), at(9));
-    addBits(twosB, ones, at(10), at(11));
-    addBits(foursA, twos, twosA, twosB);
-    addBits(twosA, ones, at(12), at(13));
-    addBits(twosB, ones, at(14), at(15));
-    addBits(foursB, twos, twosA, twosB);
-    addBits(eightsB, fours, foursA, foursB);
-    addBits(sixteens, eights, eightsA, eightsB);
-    for (int bit = 0; bit < 8; ++bit) {
-      __m256i mask = _mm256_set1_epi8(char(1 << bit));
-      __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(sixteens, mask), mask);
-      rounds[bit] = _mm256_sub_epi8(rounds[bit], set);
-    }
+    Vector twosA, twosB, foursA, foursB, eightsA, eightsB, sixteens;
+    Bytes::addBits(twosA, ones, at(0), at(1));
+    Bytes::addBits(twosB, ones, at(2), at(3));
+    Bytes::addBits(foursA, twos, twosA, twosB);
+    Bytes::addBits(twosA, ones, at(4), at(5));
+    Bytes::addBits(twosB, ones, at(6), at(7));
+    Bytes::addBits(foursB, twos, twosA, twosB);
+    Bytes::addBits(eightsA, fours, foursA, foursB);
+    Bytes::addBits(twosA, ones, at(8), at(9));
+    Bytes::addBits(twosB, ones, at(10), at(11));
+    Bytes::addBits(foursA, twos, twosA, twosB);
+    Bytes::addBits(twosA, ones, at(12), at(13));
+    Bytes::addBits(twosB, ones, at(14), at(15));
+    Bytes::addBits(foursB, twos, twosA, twosB);
+    Bytes::addBits(eightsB, fours, foursA, foursB);
+    Bytes::addBits(sixteens, eights, eightsA, eightsB);
+    for (int bit = 0; bit < 8; ++bit)
+      rounds[bit] = Bytes::addBit(rounds[bit], sixteens, bit);
   }
 
   void totals(uint32_t *total) const {
     for (int bit = 0; bit < 8; ++bit)
-      total[bit] = uint32_t(16 * sumBytes(rounds[bit]) +
-                            8 * count(eights, bit) + 4 * count(fours, bit) +
-                            2 * count(twos, bit) + count(ones, bit));
+      total[bit] = uint32_t(
+          16 * Bytes::sum(rounds[bit]) + 8 * Bytes::count(eights, bit) +
+          4 * Bytes::count(fours, bit) + 2 * Bytes::count(twos, bit) +
+          Bytes::count(ones, bit));
   }
 
 private:
-  static uint64_t count(__m256i bits, int bit) {
-    // The bit moves to its byte's top, where the mask is taken from; what comes
-    // over from the neighbouring byte lands below.
-    __m256i top = _mm256_sll_epi32(bits, _mm_cvtsi32_si128(7 - bit));
-    return uint64_t(__builtin_popcount(unsigned(_mm256_movemask_epi8(top))));
-  }
-
-  __m256i ones = _mm256_setzero_si256(), twos = ones, fours = ones,
-          eights = ones;
-  __m256i rounds[8] = {ones, ones, ones, ones, ones, ones, ones, ones};
+  Vector ones = Bytes::set(0), twos = ones, fours = ones, eights = ones;
+  Vector rounds[8] = {ones, ones, ones, ones, ones, ones, ones, ones};
 };
 
 /// How often each of the fields from `window` on occurs; the last of the
-/// sixteen places has all others, zeros too. `count` is a multiple of kRound.
-inline void countFields(const uint8_t *fields, size_t count, int window,
-                        uint32_t *places) {
-  const __m256i first = _mm256_set1_epi8(char(window));
-  const __m256i last = _mm256_set1_epi8(kWindow);
-  const __m256i lowBits =
-      _mm256_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0, //
-                       1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
-  const __m256i highBits =
-      _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128, //
-                       0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128);
-  BitCounter low, high;
-  for (size_t at = 0; at < count; at += kRound) {
-    __m256i place[16];
+/// sixteen places has all others, zeros too. `count` is a multiple of sixteen
+/// vectors.
+template <class Bytes>
+void countFields(const uint8_t *fields, size_t count, int window,
+                 uint32_t *places) {
+  using Vector = typename Bytes::Vector;
+  const Vector first = Bytes::set(char(window)), last = Bytes::set(kWindow);
+  const Vector lowBits = Bytes::repeat(
+      _mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0));
+  const Vector highBits = Bytes::repeat(
+      _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, -128));
+  BitCounter<Bytes> low, high;
+  for (size_t at = 0; at < count; at += 16 * sizeof(Vector)) {
+    Vector place[16];
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) {
-      __m256i field = _mm256_load_si256(
-          reinterpret_cast<const __m256i *>(fields + at + 32 * i));
-      place[i] = _mm256_min_epu8(_mm256_sub_epi8(field, first), last);
-    }
-    low.add([&](int i) { return _mm256_shuffle_epi8(lowBits, place[i]); });
-    high.add([&](int i) { return _mm256_shuffle_epi8(highBits, place[i]); });
+    for (int i = 0; i < 16; ++i)
+      place[i] = Bytes::placeOf(Bytes::load(fields + at + sizeof(Vector) * i),
+                                first, last);
+    low.add([&](int i) { return Bytes::lookUp(lowBits, place[i]); });
+    high.add([&](int i) { return Bytes::lookUp(highBits, place[i]); });
   }
   low.totals(places);
   high.totals(places + 8);

@@ -19,73 +19,74 @@ using namespace mpopt::kernels;
 
 namespace {
 
-/// Sums in double, element i in lane i mod 16.
-class WideSums {
-public:
-  // Written out, so that it is compiled for AVX2 as what is around it.
-  WideSums() {}
-
-  /// The `v`-th vector of eight elements.
-  void add(int v, __m256 value) {
-    __m256d first = _mm256_cvtps_pd(_mm256_castps256_ps128(value));
-    __m256d second = _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1));
-    int lane = v % 2 * 2;
-    sums[lane] = _mm256_add_pd(sums[lane], first);
-    sums[lane + 1] = _mm256_add_pd(sums[lane + 1], second);
-    // The square of 24 bits is exact in double, so this rounds as a
-    // multiplication and an addition would.
-    squares[lane] = _mm256_fmadd_pd(first, first, squares[lane]);
-    squares[lane + 1] = _mm256_fmadd_pd(second, second, squares[lane + 1]);
+/// Vectors of 32 bytes.
+struct Bytes {
+  using Vector = __m256i;
+  static Vector set(char byte) { return _mm256_set1_epi8(byte); }
+  static Vector repeat(__m128i half) {
+    return _mm256_broadcastsi128_si256(half);
   }
-  void flush() {}
-  void store(Scan &scan) const {
-    for (int i = 0; i < 4; ++i) {
-      _mm256_store_pd(scan.sums + 4 * i, sums[i]);
-      _mm256_store_pd(scan.squares + 4 * i, squares[i]);
-    }
+  static Vector load(const uint8_t *from) {
+    return _mm256_load_si256(reinterpret_cast<const Vector *>(from));
   }
-
-private:
-  __m256d sums[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(),
-                     _mm256_setzero_pd(), _mm256_setzero_pd()};
-  __m256d squares[4] = {sums[0], sums[0], sums[0], sums[0]};
+  static Vector placeOf(Vector field, Vector first, Vector last) {
+    return _mm256_min_epu8(_mm256_sub_epi8(field, first), last);
+  }
+  static Vector lookUp(Vector table, Vector place) {
+    return _mm256_shuffle_epi8(table, place);
+  }
+  static void addBits(Vector &high, Vector &low, Vector a, Vector b) {
+    Vector either = _mm256_xor_si256(low, a);
+    high =
+        _mm256_or_si256(_mm256_and_si256(low, a), _mm256_and_si256(either, b));
+    low = _mm256_xor_si256(either, b);
+  }
+  static Vector addBit(Vector to, Vector bits, int bit) {
+    Vector mask = _mm256_set1_epi8(char(1 << bit));
+    return _mm256_sub_epi8(
+        to, _mm256_cmpeq_epi8(_mm256_and_si256(bits, mask), mask));
+  }
+  static uint64_t sum(Vector bytes) {
+    Vector sums = _mm256_sad_epu8(bytes, _mm256_setzero_si256());
+    return uint64_t(_mm256_extract_epi64(sums, 0)) +
+           uint64_t(_mm256_extract_epi64(sums, 1)) +
+           uint64_t(_mm256_extract_epi64(sums, 2)) +
+           uint64_t(_mm256_extract_epi64(sums, 3));
+  }
+  static uint64_t count(Vector bits, int bit) {
+    // The bit moves to its byte's top, where the mask is taken from; what comes
+    // over from the neighbouring byte lands below.
+    Vector top = _mm256_sll_epi32(bits, _mm_cvtsi32_si128(7 - bit));
+    return uint64_t(__builtin_popcount(unsigned(_mm256_movemask_epi8(top))));
+  }
 };
 
-/// Sums in FP32 over kChain elements, then in double.
-class ShortSums {
-public:
-  ShortSums() {}
+/// Bytes that one round of adders takes; a block is a multiple of it.
+constexpr size_t kRound = 16 * 32;
+static_assert(kTile % kRound == 0 && kTile / kRound <= 255);
 
-  void add(int v, __m256 value) {
-    sums[v % 2] = _mm256_add_ps(sums[v % 2], value);
-    squares[v % 2] = _mm256_fmadd_ps(value, value, squares[v % 2]);
+/// Vectors of eight floats.
+struct Lanes {
+  using Floats = __m256;
+  using Doubles = __m256d;
+  static constexpr int count = 8;
+  static Floats zeroFloats() { return _mm256_setzero_ps(); }
+  static Doubles zeroDoubles() { return _mm256_setzero_pd(); }
+  static Doubles low(Floats value) {
+    return _mm256_cvtps_pd(_mm256_castps256_ps128(value));
   }
-  void flush() {
-    for (int i = 0; i < 2; ++i) {
-      widen(wideSums + 2 * i, sums[i]);
-      widen(wideSquares + 2 * i, squares[i]);
-      sums[i] = squares[i] = _mm256_setzero_ps();
-    }
+  static Doubles high(Floats value) {
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1));
   }
-  void store(Scan &scan) const {
-    for (int i = 0; i < 4; ++i) {
-      _mm256_store_pd(scan.sums + 4 * i, wideSums[i]);
-      _mm256_store_pd(scan.squares + 4 * i, wideSquares[i]);
-    }
+  static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+  static Doubles add(Doubles a, Doubles b) { return _mm256_add_pd(a, b); }
+  static Floats addProduct(Floats to, Floats a, Floats b) {
+    return _mm256_fmadd_ps(a, b, to);
   }
-
-private:
-  static void widen(__m256d *to, __m256 value) {
-    to[0] =
-        _mm256_add_pd(to[0], _mm256_cvtps_pd(_mm256_castps256_ps128(value)));
-    to[1] =
-        _mm256_add_pd(to[1], _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1)));
+  static Doubles addProduct(Doubles to, Doubles a, Doubles b) {
+    return _mm256_fmadd_pd(a, b, to);
   }
-  __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  __m256 squares[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  __m256d wideSums[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(),
-                         _mm256_setzero_pd(), _mm256_setzero_pd()};
-  __m256d wideSquares[4] = {wideSums[0], wideSums[0], wideSums[0], wideSums[0]};
+  static void store(double *to, Doubles value) { _mm256_store_pd(to, value); }
 };
 
 /// Elements [0, count), a multiple of 32. With `special` they may be Inf or
@@ -133,7 +134,7 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
     sums.flush();
   }
   storeExtremes<Words>(mostSigned, mostUnsigned, least, scan);
-  sums.store(scan);
+  sums.store(scan.sums, scan.squares);
   if constexpr (special) {
     scan.nan = countLanes<Words>(nans);
     scan.posInf = countLanes<Words>(posInfs);
@@ -152,7 +153,7 @@ template <class Dtype> struct Avx2Dtype {
   }
   static void countFields(const uint8_t *fields, size_t count, int window,
                           uint32_t *places) {
-    ::countFields(fields, count, window, places);
+    ::countFields<Bytes>(fields, count, window, places);
   }
   static uint64_t countRange(const void *data, size_t count, uint32_t low,
                              uint32_t high) {
@@ -163,12 +164,8 @@ template <class Dtype> struct Avx2Dtype {
   }
 };
 
-struct F32 : Avx2Dtype<F32> {
-  using Decode = DecodeF32;
-  using Words = Full;
-  using Sums = WideSums;
-  static constexpr unsigned mantissa = 23, top = 255, bias = 127;
-  static constexpr uint32_t inf = kInf32;
+struct F32 : Avx2Dtype<F32>, F32Format {
+  using Sums = WideSums<Lanes>;
   static constexpr uint8_t kOrigin[32] = {
       0, 1, 2, 3, 8,  9,  10, 11, 16, 17, 18, 19, 24, 25, 26, 27,
       4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31};
@@ -197,12 +194,8 @@ template <unsigned shift> struct PackNarrow {
   }
 };
 
-struct F16 : PackNarrow<10>, Avx2Dtype<F16> {
-  using Decode = DecodeF16;
-  using Words = Narrow;
-  using Sums = ShortSums;
-  static constexpr unsigned mantissa = 10, top = 31, bias = 15;
-  static constexpr uint32_t inf = 0x7C00;
+struct F16 : PackNarrow<10>, Avx2Dtype<F16>, F16Format {
+  using Sums = ShortSums<Lanes>;
   static void sum(Sums &sums, const __m256i *words) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
@@ -212,12 +205,8 @@ struct F16 : PackNarrow<10>, Avx2Dtype<F16> {
   }
 };
 
-struct BF16 : PackNarrow<7>, Avx2Dtype<BF16> {
-  using Decode = DecodeBF16;
-  using Words = Narrow;
-  using Sums = ShortSums;
-  static constexpr unsigned mantissa = 7, top = 255, bias = 127;
-  static constexpr uint32_t inf = 0x7F80;
+struct BF16 : PackNarrow<7>, Avx2Dtype<BF16>, BF16Format {
+  using Sums = ShortSums<Lanes>;
   /// Elements at even places, then those at odd ones (laneOf).
   static void sum(Sums &sums, const __m256i *words) {
     const __m256i odd = _mm256_set1_epi32(int(0xFFFF0000u));

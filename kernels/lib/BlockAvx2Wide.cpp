@@ -16,19 +16,9 @@
 
 #include "Avx2.h"
 
+#include "OneByOne.h"
+
 using namespace mpopt::kernels;
-
-static uint64_t wordAt(const void *data, size_t i) {
-  uint64_t word;
-  __builtin_memcpy(&word, static_cast<const char *>(data) + 8 * i, 8);
-  return word;
-}
-
-static double toDouble(uint64_t bits) {
-  double value;
-  __builtin_memcpy(&value, &bits, sizeof(value));
-  return value;
-}
 
 static double least(__m256d lanes, double than) {
   alignas(32) double lane[4];
@@ -50,37 +40,22 @@ static bool anyLane(__m256i lanes) { return !_mm256_testz_si256(lanes, lanes); }
 /// A block with Inf or NaN, and what does not fill a vector.
 static void countOneByOne(const void *data, size_t from, size_t count,
                           double *sums, double *squares, Partial &partial) {
-  constexpr uint64_t sign = 1ull << 63;
-  for (size_t i = from; i < count; ++i) {
-    uint64_t bits = wordAt(data, i), magnitude = bits & ~sign;
-    if (magnitude >= kInf64) {
-      ++(magnitude > kInf64 ? partial.nan
-         : bits & sign      ? partial.negInf
-                            : partial.posInf);
-      continue;
-    }
-    double value = toDouble(bits), positive = toDouble(magnitude);
-    partial.widen(value, value);
-    if (!magnitude) {
-      ++partial.zero;
-      continue;
-    }
-    partial.widenNonzero(positive);
-    partial.countMagnitude(magnitude);
-    sums[i % kLanes] += value;
-    squares[i % kLanes] += value * value;
-  }
+  countElements<DecodeF64>(data, from, count, partial,
+                           [&](size_t i, double value) {
+                             sums[i % kLanes] += value;
+                             squares[i % kLanes] += value * value;
+                           });
 }
 
 static void countFields(const void *data, size_t count, bool edges,
                         Partial &partial) {
   for (size_t i = 0; i < count; i += 2) {
-    ++partial.wideFields[0][wordAt(data, i) << 1 >> 53];
-    ++partial.wideFields[1][wordAt(data, i + 1) << 1 >> 53];
+    ++partial.wideFields[0][wordAt<uint64_t>(data, i) << 1 >> 53];
+    ++partial.wideFields[1][wordAt<uint64_t>(data, i + 1) << 1 >> 53];
   }
   partial.unfolded += count;
   for (size_t i = 0; edges && i < count; ++i)
-    partial.countEdges(wordAt(data, i) << 1 >> 1);
+    partial.countEdges(wordAt<uint64_t>(data, i) << 1 >> 1);
 }
 
 void mpopt::kernels::avx2WideBlock(const void *data, size_t count,

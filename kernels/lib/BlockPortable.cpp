@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Partial.h"
+#include "OneByOne.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,65 +19,11 @@
 
 using namespace mpopt::kernels;
 
-namespace {
-
-/// FP64 and what decodes to FP32 differ in the width of the pattern only.
-struct Wide {
-  using Word = uint64_t;
-  static uint64_t decode(Word word) { return word; }
-};
-
-template <class Bits> struct PatternOf;
-template <> struct PatternOf<uint32_t> {
-  using Float = float;
-  static constexpr uint32_t inf = kInf32;
-};
-template <> struct PatternOf<uint64_t> {
-  using Float = double;
-  static constexpr uint64_t inf = kInf64;
-};
-
-} // namespace
-
-/// Everything but the sums. Calls sum(i, value) for the finite non-zero ones.
-template <class Decode, class Sum>
-static void countElements(const void *data, size_t count, Partial &partial,
-                          Sum sum) {
-  using Word = typename Decode::Word;
-  using Bits = decltype(Decode::decode(Word()));
-  using Pattern = PatternOf<Bits>;
-  constexpr Bits sign = Bits(1) << (sizeof(Bits) * 8 - 1);
-
-  const char *bytes = static_cast<const char *>(data);
-  for (size_t i = 0; i < count; ++i) {
-    Word word;
-    std::memcpy(&word, bytes + i * sizeof(Word), sizeof(Word));
-    Bits bits = Decode::decode(word), magnitude = bits & ~sign;
-    if (magnitude >= Pattern::inf) {
-      ++(magnitude > Pattern::inf ? partial.nan
-         : bits & sign            ? partial.negInf
-                                  : partial.posInf);
-      continue;
-    }
-    typename Pattern::Float narrow;
-    std::memcpy(&narrow, &bits, sizeof(narrow));
-    double value = narrow;
-    partial.widen(value, value);
-    if (!magnitude) {
-      ++partial.zero;
-      continue;
-    }
-    partial.widenNonzero(value < 0 ? -value : value);
-    partial.countMagnitude(magnitude);
-    sum(i, value);
-  }
-}
-
 /// FP32 and FP64, summed in double.
 template <class Decode>
 static void wideBlock(const void *data, size_t count, Partial &partial) {
   double sums[kLanes] = {}, squares[kLanes] = {};
-  countElements<Decode>(data, count, partial, [&](size_t i, double value) {
+  countElements<Decode>(data, 0, count, partial, [&](size_t i, double value) {
     sums[i % kLanes] += value;
     squares[i % kLanes] += value * value;
   });
@@ -90,7 +36,7 @@ template <class Decode>
 static void narrowBlock(const void *data, size_t count, Partial &partial) {
   size_t whole = shortSumCount(count);
   double most = 0, least = __builtin_inf();
-  countElements<Decode>(data, count, partial, [&](size_t i, double value) {
+  countElements<Decode>(data, 0, count, partial, [&](size_t i, double value) {
     if (i >= whole)
       return;
     double magnitude = value < 0 ? -value : value;
@@ -158,7 +104,7 @@ DtypeKernel mpopt::kernels::portableKernel(uint32_t dtype) {
   case MPOPT_BF16:
     return {narrowBlock<DecodeBF16>, 2, true};
   case MPOPT_F64:
-    return {wideBlock<Wide>, 8, true};
+    return {wideBlock<DecodeF64>, 8, true};
   case MPOPT_F8E4M3FN:
     return {codeBlock, 1, true, decodeCode<DecodeE4M3FN>};
   case MPOPT_F8E4M3FNUZ:

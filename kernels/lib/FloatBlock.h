@@ -12,7 +12,7 @@
 // block: Inf and NaN, subnormals, values in a bin with a format's edge.
 //
 // Included by each unit for one instruction set, after its target is set. The
-// unit's dtypes give: Decode, Words, mantissa, top, bias, inf; scan<special>();
+// unit's dtypes are one of the formats below, and give: scan<special>();
 // countFields() for multiples of `round` fields; countRange(); and origin(i),
 // where the i-th field of the buffer comes from.
 //
@@ -21,9 +21,31 @@
 #ifndef MPOPT_KERNELS_LIB_FLOATBLOCK_H
 #define MPOPT_KERNELS_LIB_FLOATBLOCK_H
 
-#include "Avx2Fields.h"
+#include "FloatFields.h"
+#include "FloatSums.h"
 
 namespace {
+
+struct F32Format {
+  using Decode = DecodeF32;
+  using Words = Full;
+  static constexpr unsigned mantissa = 23, top = 255, bias = 127;
+  static constexpr uint32_t inf = kInf32;
+};
+
+struct F16Format {
+  using Decode = DecodeF16;
+  using Words = Narrow;
+  static constexpr unsigned mantissa = 10, top = 31, bias = 15;
+  static constexpr uint32_t inf = 0x7C00;
+};
+
+struct BF16Format {
+  using Decode = DecodeBF16;
+  using Words = Narrow;
+  static constexpr unsigned mantissa = 7, top = 255, bias = 127;
+  static constexpr uint32_t inf = 0x7F80;
+};
 
 /// What a scan of a block gives. Patterns are the dtype's own.
 struct Scan {
@@ -38,98 +60,6 @@ struct Scan {
   alignas(64) double sums[kLanes] = {};
   alignas(64) double squares[kLanes] = {};
 };
-
-struct Narrow {
-  /// Lanes of a vector that compare and count 16 bits.
-  static constexpr unsigned bits = 16;
-  static constexpr uint32_t absMask = 0x7FFF;
-  static __m256i set(uint32_t word) { return _mm256_set1_epi16(short(word)); }
-  static __m256i add(__m256i a, __m256i b) { return _mm256_add_epi16(a, b); }
-  static __m256i sub(__m256i a, __m256i b) { return _mm256_sub_epi16(a, b); }
-  static __m256i greater(__m256i a, __m256i b) {
-    return _mm256_cmpgt_epi16(a, b);
-  }
-  static __m256i equal(__m256i a, __m256i b) {
-    return _mm256_cmpeq_epi16(a, b);
-  }
-  static __m256i mostSigned(__m256i a, __m256i b) {
-    return _mm256_max_epi16(a, b);
-  }
-  static __m256i mostUnsigned(__m256i a, __m256i b) {
-    return _mm256_max_epu16(a, b);
-  }
-  static __m256i leastUnsigned(__m256i a, __m256i b) {
-    return _mm256_min_epu16(a, b);
-  }
-};
-
-struct Full {
-  static constexpr unsigned bits = 32;
-  static constexpr uint32_t absMask = 0x7FFFFFFF;
-  static __m256i set(uint32_t word) { return _mm256_set1_epi32(int(word)); }
-  static __m256i add(__m256i a, __m256i b) { return _mm256_add_epi32(a, b); }
-  static __m256i sub(__m256i a, __m256i b) { return _mm256_sub_epi32(a, b); }
-  static __m256i greater(__m256i a, __m256i b) {
-    return _mm256_cmpgt_epi32(a, b);
-  }
-  static __m256i equal(__m256i a, __m256i b) {
-    return _mm256_cmpeq_epi32(a, b);
-  }
-  static __m256i mostSigned(__m256i a, __m256i b) {
-    return _mm256_max_epi32(a, b);
-  }
-  static __m256i mostUnsigned(__m256i a, __m256i b) {
-    return _mm256_max_epu32(a, b);
-  }
-  static __m256i leastUnsigned(__m256i a, __m256i b) {
-    return _mm256_min_epu32(a, b);
-  }
-};
-
-template <class Dtype>
-typename Dtype::Decode::Word wordAt(const void *data, size_t i) {
-  typename Dtype::Decode::Word word;
-  __builtin_memcpy(&word, static_cast<const char *>(data) + i * sizeof(word),
-                   sizeof(word));
-  return word;
-}
-
-__m256i vectorAt(const void *data, size_t byte) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(
-      static_cast<const char *>(data) + byte));
-}
-
-float toFloat(uint32_t bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-/// The lanes of a vector folded by `better`.
-template <class Word, class Better>
-Word foldWords(__m256i lanes, Word start, Better better) {
-  alignas(32) Word lane[32 / sizeof(Word)];
-  _mm256_store_si256(reinterpret_cast<__m256i *>(lane), lanes);
-  for (Word one : lane)
-    start = better(one, start) ? one : start;
-  return start;
-}
-
-/// Of lanes that counted down from zero.
-template <class Words> uint64_t countLanes(__m256i lanes) {
-  using Word = decltype([] {
-    if constexpr (Words::bits == 16)
-      return int16_t();
-    else
-      return int32_t();
-  }());
-  alignas(32) Word lane[32 / sizeof(Word)];
-  _mm256_store_si256(reinterpret_cast<__m256i *>(lane), lanes);
-  int64_t count = 0;
-  for (Word one : lane)
-    count -= one;
-  return uint64_t(count);
-}
 
 } // namespace
 
@@ -149,206 +79,26 @@ static void storeExtremes(__m256i mostSigned, __m256i mostUnsigned,
   }
 }
 
-/// How many magnitudes lie in [low, high], patterns of the dtype, with AVX2.
-template <class Dtype>
-static uint64_t countRange(const void *data, size_t count, uint32_t low,
-                           uint32_t high) {
-  using Words = typename Dtype::Words;
-  const __m256i absMask = Words::set(Words::absMask);
-  const __m256i under = Words::set(low - 1), over = Words::set(high + 1);
-  __m256i found = _mm256_setzero_si256();
-  for (size_t byte = 0; byte < count * Words::bits / 8; byte += 32) {
-    __m256i magnitude = _mm256_and_si256(vectorAt(data, byte), absMask);
-    found =
-        Words::add(found, _mm256_and_si256(Words::greater(magnitude, under),
-                                           Words::greater(over, magnitude)));
-  }
-  return countLanes<Words>(found);
-}
-
-/// The dtype's smallest pattern whose value is at least that of FP32 bits.
-template <class Dtype> static uint32_t patternFrom(uint32_t bits) {
-  uint32_t drop = 23 - Dtype::mantissa;
-  uint32_t rebias = (127 - Dtype::bias) << 23;
-  return (bits - rebias + (1u << drop) - 1) >> drop;
-}
-
-/// The edge counters of the bin with this FP32 exponent field, by ranges;
-/// `most` is the block's largest magnitude in the dtype's pattern.
-template <class Dtype>
-static void countEdgeField(const void *data, size_t count, unsigned field,
-                           uint32_t most, Partial &partial) {
-  uint32_t binEnd = patternFrom<Dtype>((field + 1) << 23) - 1;
-  auto beyond = [&](int format, uint32_t first, uint32_t notFinite) {
-    first = patternFrom<Dtype>(first);
-    notFinite = patternFrom<Dtype>(notFinite);
-    mpopt_edge &edge = partial.edge[format];
-    if (most >= first && first <= binEnd)
-      edge.beyond_max += Dtype::countRange(data, count, first, binEnd);
-    if (most >= notFinite && notFinite <= binEnd)
-      edge.not_finite += Dtype::countRange(data, count, notFinite, binEnd);
-  };
-  auto zero = [&](int format, uint32_t at) {
-    at = patternFrom<Dtype>(at);
-    partial.edge[format].rounds_to_zero +=
-        Dtype::countRange(data, count, at, at);
-  };
-  switch (field) {
-  case 127 + 127:
-    return beyond(MPOPT_TO_BF16, 0x7F7F0001u, 0x7F7F8000u);
-  case 127 + 15:
-    beyond(MPOPT_TO_F16, 0x477FE001u, 0x477FF000u);
-    return beyond(MPOPT_TO_E5M2, 0x47600001u, 0x47700000u);
-  case 127 + 8:
-    return beyond(MPOPT_TO_E4M3, 0x43E00001u, 0x43E80001u);
-  case 127 - 10:
-    return zero(MPOPT_TO_E4M3, 0x3A800000u);
-  case 127 - 17:
-    return zero(MPOPT_TO_E5M2, 0x37000000u);
-  case 127 - 25:
-    return zero(MPOPT_TO_F16, 0x33000000u);
-  }
-}
-
-/// Whether the edge tests of an FP32 field need a look at single elements.
-static bool isEdgeField(unsigned field) {
-  constexpr uint8_t edges[] = {127 + 127, 127 + 15, 127 + 8,
-                               127 - 10,  127 - 17, 127 - 25};
-  for (uint8_t edge : edges)
-    if (edge == field)
-      return true;
-  return false;
-}
-
-/// Counts the fields of a block's finite normal values. Returns how many are 0.
-template <class Dtype>
-static uint64_t countBlockFields(const void *data, size_t count,
-                                 uint8_t *fields, uint32_t most,
-                                 uint64_t notFinite, Partial &partial) {
-  constexpr unsigned rebias = 127 - Dtype::bias;
-  auto countEdge = [&](size_t i) {
-    uint32_t bits =
-        Dtype::Decode::decode(wordAt<Dtype>(data, Dtype::origin(i)));
-    partial.countEdges(bits & 0x7FFFFFFFu);
-  };
-  auto addField = [&](unsigned field, uint64_t times) {
-    partial.fields[field + rebias] += times;
-    if (!times || !isEdgeField(field + rebias))
-      return;
-    if (times * 32 < count)
-      forField(fields, count, uint8_t(field), countEdge);
-    else
-      countEdgeField<Dtype>(data, count, field + rebias, most, partial);
-  };
-  if (partial.window < 0) {
-    uint32_t table[256] = {};
-    size_t sample = count < 1024 ? count : 1024;
-    countAllFields(fields, sample, table);
-    partial.window = bestWindow(table, sample, Dtype::top);
-    if (partial.window < 0) {
-      countAllFields(fields + sample, count - sample, table);
-      for (unsigned field = 1; field < Dtype::top; ++field)
-        addField(field, table[field]);
-      return table[0];
-    }
-  }
-  // Filled up with zeros, which are among the others then.
-  size_t whole = (count + Dtype::round - 1) / Dtype::round * Dtype::round;
-  __builtin_memset(fields + count, 0, whole - count);
-  uint32_t places[kWindow + 1];
-  Dtype::countFields(fields, whole, partial.window, places);
-  for (int i = 0; i < kWindow; ++i)
-    addField(unsigned(partial.window + i), places[i]);
-  // What is not finite lies above every window.
-  uint64_t others = places[kWindow] - (whole - count) - notFinite;
-  if (!others)
-    return 0;
-  uint64_t zeros = countZeros(fields, count), outliers = others - zeros;
-  if (outliers)
-    forOutliers(fields, count, partial.window, Dtype::top, [&](size_t i) {
-      unsigned field = fields[i] + rebias;
-      ++partial.fields[field];
-      if (isEdgeField(field))
-        countEdge(i);
-    });
-  if (outliers * 8 > count)
-    partial.window = -1;
-  return zeros;
-}
-
-/// Counts the subnormals and returns how many there are.
-template <class Dtype>
-static uint64_t countSubnormals(const void *data, size_t count,
-                                Partial &partial) {
-  using Words = typename Dtype::Words;
-  using Word = typename Dtype::Decode::Word;
-  const __m256i absMask = Words::set(Words::absMask);
-  const __m256i normal = Words::set(1u << Dtype::mantissa);
-  const __m256i zero = _mm256_setzero_si256();
-  uint64_t found = 0;
-  for (size_t byte = 0; byte < count * sizeof(Word); byte += 32) {
-    __m256i magnitude = _mm256_and_si256(vectorAt(data, byte), absMask);
-    __m256i subnormal = _mm256_and_si256(Words::greater(normal, magnitude),
-                                         Words::greater(magnitude, zero));
-    // One bit an element, at its first byte.
-    uint32_t rest = uint32_t(_mm256_movemask_epi8(subnormal));
-    rest &= sizeof(Word) == 2 ? 0x55555555u : 0x11111111u;
-    for (; rest; rest &= rest - 1, ++found) {
-      size_t i = (byte + size_t(__builtin_ctz(rest))) / sizeof(Word);
-      partial.countMagnitude(
-          Dtype::Decode::decode(wordAt<Dtype>(data, i) & Words::absMask));
-    }
-  }
-  return found;
-}
-
-/// One element at a time, in the lanes where it belongs.
-template <class Dtype>
-static void countRest(const void *data, size_t from, size_t count, double *sums,
-                      double *squares, Partial &partial) {
-  for (size_t i = from; i < count; ++i) {
-    uint32_t bits = Dtype::Decode::decode(wordAt<Dtype>(data, i));
-    uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude >= kInf32) {
-      ++(magnitude > kInf32 ? partial.nan
-         : bits >> 31       ? partial.negInf
-                            : partial.posInf);
-      continue;
-    }
-    double value = toFloat(bits), positive = toFloat(magnitude);
-    partial.widen(value, value);
-    if (!magnitude) {
-      ++partial.zero;
-      continue;
-    }
-    partial.widenNonzero(positive);
-    partial.countMagnitude(magnitude);
-    int lane = laneOf<typename Dtype::Decode>(i);
-    sums[lane] += value;
-    squares[lane] += value * value;
-  }
-}
-
 /// Extremes from the scan's patterns (see Scan).
 template <class Dtype>
 static void widenByScan(const Scan &scan, uint64_t zeros, Partial &partial) {
   using Word = typename Dtype::Decode::Word;
-  auto valueOf = [](uint32_t pattern) {
-    return double(toFloat(Dtype::Decode::decode(Word(pattern))));
+  auto value = [](uint32_t pattern) {
+    return valueOf(Dtype::Decode::decode(Word(pattern)));
   };
   constexpr uint32_t sign = Dtype::Words::absMask + 1;
   bool any = scan.least <= Dtype::Words::absMask;
-  double least = any ? valueOf(scan.least + 1) : 0;
+  double least = any ? value(scan.least + 1) : 0;
   if (any)
     partial.widenNonzero(least);
   if (scan.mostUnsigned > sign)
-    partial.widen(-valueOf(scan.mostUnsigned & ~sign),
-                  scan.mostSigned > 0 ? valueOf(uint32_t(scan.mostSigned))
+    partial.widen(-value(scan.mostUnsigned & ~sign),
+                  scan.mostSigned > 0 ? value(uint32_t(scan.mostSigned))
                   : zeros             ? 0
                                       : -least);
   else if (any || zeros)
     partial.widen(zeros ? 0 : least,
-                  scan.mostSigned > 0 ? valueOf(uint32_t(scan.mostSigned)) : 0);
+                  scan.mostSigned > 0 ? value(uint32_t(scan.mostSigned)) : 0);
 }
 
 /// The largest magnitude that a scan met.
@@ -365,6 +115,7 @@ template <class Dtype> static uint32_t mostOf(const Scan &scan) {
 template <class Dtype>
 static void sumBlock(const void *data, size_t count, size_t whole,
                      uint8_t *fields, Scan &all, Partial &partial) {
+  using Decode = typename Dtype::Decode;
   Scan scan;
   if (whole) {
     if (!partial.special)
@@ -379,8 +130,7 @@ static void sumBlock(const void *data, size_t count, size_t whole,
           scan.least + 1 < kShortSumBegin) {
         __builtin_memset(scan.sums, 0, sizeof(scan.sums));
         __builtin_memset(scan.squares, 0, sizeof(scan.squares));
-        sumWide<typename Dtype::Decode>(data, 0, whole, scan.sums,
-                                        scan.squares);
+        sumWide<Decode>(data, 0, whole, scan.sums, scan.squares);
       }
     all.mostSigned =
         scan.mostSigned > all.mostSigned ? scan.mostSigned : all.mostSigned;
@@ -391,7 +141,13 @@ static void sumBlock(const void *data, size_t count, size_t whole,
     all.posInf += scan.posInf;
     all.negInf += scan.negInf;
   }
-  countRest<Dtype>(data, whole, count, scan.sums, scan.squares, partial);
+  // One element at a time, in the lanes where it belongs.
+  countElements<Decode>(data, whole, count, partial,
+                        [&](size_t i, double value) {
+                          int lane = laneOf<Decode>(i);
+                          scan.sums[lane] += value;
+                          scan.squares[lane] += value * value;
+                        });
   mpopt_exact_sum_add(&partial.sum, foldLanes(scan.sums));
   mpopt_exact_sum_add(&partial.sumSquares, foldLanes(scan.squares));
 }
