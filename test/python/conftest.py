@@ -16,3 +16,11 @@ def rounds(request):
     pool, futures = soundness_rounds.start(params)
     yield futures
     pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory):
+    """Every network of PyTorch with probes on all tensors, as a test asks for it."""
+    import torch_probes
+
+    return torch_probes.Archives(tmp_path_factory.mktemp("archives"))

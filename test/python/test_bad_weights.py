@@ -1,0 +1,95 @@
+"""Weights in files of their own that are missing, elsewhere, or too short."""
+
+import os
+import threading
+
+import pytest
+from onnx import TensorProto
+
+from bad_input import GIGABYTE, model, node, peak_memory, refused, run
+
+
+def external(location, **more):
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2],
+                         data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": location, **more}.items():
+        weight.external_data.add(key=key, value=str(value))
+    return model([node("Add", ["x", "w"], ["y"])], ["x"], ["y"],
+                 initializer=[weight])
+
+
+def test_missing_weights_are_not_fatal(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(external("gone.bin"))
+    done = run("--check", path)
+    assert done.returncode == 0, done.stderr
+    assert b"'" in done.stderr and b"gone.bin' is missing" in done.stderr
+
+
+@pytest.mark.parametrize("location", ["../w.bin", "/etc/passwd", "a/../../w",
+                                      "", "link", "fifo", ".", "/dev/zero"])
+def test_external_paths(location, tmp_path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "w.bin").write_bytes(bytes(8))
+    (inside / "link").symlink_to("../w.bin")
+    os.mkfifo(inside / "fifo")
+    (inside / "model.onnx").write_bytes(external(location))
+    refused(run("--check", inside / "model.onnx"), "is refused")
+
+
+@pytest.mark.parametrize("more", [{"offset": -1}, {"offset": "x"},
+                                  {"offset": 1 << 64}, {"offset": 1},
+                                  {"length": 4}, {"length": 1 << 63},
+                                  {"offset": (1 << 64) - 1}])
+def test_external_ranges(more, tmp_path):
+    (tmp_path / "w.bin").write_bytes(bytes(8))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(external("w.bin", **more))
+    refused(run("--check", path), "'w'")
+
+
+def mlir_weight(file, offset=0):
+    return (f'func.func @main() -> tensor<2xf32> {{\n  %0 = mp.constant '
+            f'file("{file}", {offset}:8) : tensor<2xf32>\n'
+            "  return %0 : tensor<2xf32>\n}\n")
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "/dev/stdin", "/", "no such"])
+def test_weights_of_mlir(file, tmp_path):
+    """Weights that cannot be read are unknown, as where a file is missing."""
+    path = tmp_path / "model.mlir"
+    path.write_text(mlir_weight(file))
+    peak, done = peak_memory("--check", path)
+    assert peak < GIGABYTE
+    if done.returncode not in (0, 1):
+        refused(done)
+
+
+def test_file_shrinks(tmp_path):
+    """Read once, cut short, and read again by an unlucky run."""
+    weights = tmp_path / "w.bin"
+    path = tmp_path / "model.onnx"
+    count = 1 << 22
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[count],
+                         data_location=TensorProto.EXTERNAL)
+    weight.external_data.add(key="location", value="w.bin")
+    path.write_bytes(model([node("Add", ["x", "w"], ["y"])], ["x"], [],
+                           initializer=[weight]))
+    stop = threading.Event()
+
+    def flip():
+        while not stop.is_set():
+            os.truncate(weights, 4 * count)
+            os.truncate(weights, 8)
+    weights.write_bytes(b"")
+    thread = threading.Thread(target=flip)
+    thread.start()
+    try:
+        for _ in range(12):
+            done = run("--check", path, "--precision", "fp16")
+            if done.returncode not in (0, 1):
+                refused(done)
+    finally:
+        stop.set()
+        thread.join()
