@@ -70,16 +70,12 @@ struct Lanes {
   using Floats = __m256;
   using Doubles = __m256d;
   static constexpr int count = 8;
-  static Floats zeroFloats() { return _mm256_setzero_ps(); }
-  static Doubles zeroDoubles() { return _mm256_setzero_pd(); }
   static Doubles low(Floats value) {
     return _mm256_cvtps_pd(_mm256_castps256_ps128(value));
   }
   static Doubles high(Floats value) {
     return _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1));
   }
-  static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
-  static Doubles add(Doubles a, Doubles b) { return _mm256_add_pd(a, b); }
   static Floats addProduct(Floats to, Floats a, Floats b) {
     return _mm256_fmadd_ps(a, b, to);
   }

@@ -63,16 +63,12 @@ struct Lanes {
   using Floats = __m512;
   using Doubles = __m512d;
   static constexpr int count = 16;
-  static Floats zeroFloats() { return _mm512_setzero_ps(); }
-  static Doubles zeroDoubles() { return _mm512_setzero_pd(); }
   static Doubles low(Floats value) {
     return _mm512_cvtps_pd(_mm512_castps512_ps256(value));
   }
   static Doubles high(Floats value) {
     return _mm512_cvtps_pd(_mm512_extractf32x8_ps(value, 1));
   }
-  static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
-  static Doubles add(Doubles a, Doubles b) { return _mm512_add_pd(a, b); }
   static Floats addProduct(Floats to, Floats a, Floats b) {
     return _mm512_fmadd_ps(a, b, to);
   }

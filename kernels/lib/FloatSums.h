@@ -19,10 +19,7 @@ namespace {
 template <class Lanes> class DoubleSums {
 public:
   // Written out, so that it is compiled for the target as what is around it.
-  DoubleSums() {
-    for (int i = 0; i < vectors; ++i)
-      sums[i] = squares[i] = Lanes::zeroDoubles();
-  }
+  DoubleSums() {}
   void store(double *toSums, double *toSquares) const {
     for (int i = 0; i < vectors; ++i) {
       Lanes::store(toSums + kLanes / vectors * i, sums[i]);
@@ -32,7 +29,7 @@ public:
 
 protected:
   static constexpr int vectors = 2 * kLanes / Lanes::count;
-  typename Lanes::Doubles sums[vectors], squares[vectors];
+  typename Lanes::Doubles sums[vectors] = {}, squares[vectors] = {};
 };
 
 /// Every element in double.
@@ -49,7 +46,7 @@ public:
 
 private:
   void addTo(int at, typename Lanes::Doubles value) {
-    this->sums[at] = Lanes::add(this->sums[at], value);
+    this->sums[at] += value;
     // The square of 24 bits is exact in double, so this rounds as a
     // multiplication and an addition would.
     this->squares[at] = Lanes::addProduct(this->squares[at], value, value);
@@ -59,32 +56,28 @@ private:
 /// In FP32 over kChain elements, then in double.
 template <class Lanes> class ShortSums : public DoubleSums<Lanes> {
 public:
-  ShortSums() { clear(); }
+  ShortSums() {}
   void add(int v, typename Lanes::Floats value) {
     int at = v % shorts;
-    sums[at] = Lanes::add(sums[at], value);
+    sums[at] += value;
     squares[at] = Lanes::addProduct(squares[at], value, value);
   }
   void flush() {
     for (int i = 0; i < shorts; ++i) {
       widen(DoubleSums<Lanes>::sums + 2 * i, sums[i]);
       widen(DoubleSums<Lanes>::squares + 2 * i, squares[i]);
+      sums[i] = squares[i] = {};
     }
-    clear();
   }
 
 private:
   static constexpr int shorts = kLanes / Lanes::count;
   static void widen(typename Lanes::Doubles *to, typename Lanes::Floats value) {
-    to[0] = Lanes::add(to[0], Lanes::low(value));
-    to[1] = Lanes::add(to[1], Lanes::high(value));
-  }
-  void clear() {
-    for (int i = 0; i < shorts; ++i)
-      sums[i] = squares[i] = Lanes::zeroFloats();
+    to[0] += Lanes::low(value);
+    to[1] += Lanes::high(value);
   }
 
-  typename Lanes::Floats sums[shorts], squares[shorts];
+  typename Lanes::Floats sums[shorts] = {}, squares[shorts] = {};
 };
 
 } // namespace
