@@ -38,7 +38,7 @@ MPOPT_HD int rowOfBin(int bin) { return bin == kZeroRow ? kSubnormalRow : bin; }
 MPOPT_HD int binOfRow(int row) { return row == kSubnormalRow ? kZeroRow : row; }
 
 struct ThreadStats {
-  /// Of FP32 patterns of the vectors looked at as a whole (BlockAvx2.cpp's
+  /// Of FP32 patterns of the vectors looked at as a whole (FloatBlock.h's
   /// Scan).
   int32_t mostSigned = INT32_MIN;
   uint32_t mostUnsigned = 0, least = ~0u;

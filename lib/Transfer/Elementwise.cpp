@@ -137,15 +137,6 @@ static void transferSub(mp::SubOp op, TransferContext &ctx) {
   ctx.result(0, std::move(value));
 }
 
-/// How far the extremes of the current op's result are, in deviations.
-static double extremeOf(TransferContext &ctx) {
-  Value result = ctx.op()->getResult(0);
-  size_t groups = 1;
-  for (Value operand : ctx.op()->getOperands())
-    groups = std::max(groups, ctx.of(operand).groups());
-  return expectedExtreme(ctx.elementsPerGroup(result, groups), /*draws=*/1);
-}
-
 static void transferMul(mp::MulOp op, TransferContext &ctx) {
   if (!areReal(op))
     return ctx.unknown();

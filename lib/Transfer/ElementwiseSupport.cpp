@@ -190,3 +190,11 @@ double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
   }
   return std::min(least, std::sqrt(squares) * (1 + 1e-12));
 }
+
+double mpopt::extremeOf(TransferContext &ctx) {
+  Value result = ctx.op()->getResult(0);
+  size_t groups = 1;
+  for (Value operand : ctx.op()->getOperands())
+    groups = std::max(groups, ctx.of(operand).groups());
+  return expectedExtreme(ctx.elementsPerGroup(result, groups), /*draws=*/1);
+}

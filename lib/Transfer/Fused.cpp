@@ -19,12 +19,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-static double extremeOf(TransferContext &ctx) {
-  return expectedExtreme(
-      ctx.elementsPerGroup(ctx.op()->getResult(0), ctx.operand(0).groups()),
-      /*draws=*/1);
-}
-
 static void transferAddcmul(Operation *op, TransferContext &ctx) {
   if (!areReal(op))
     return ctx.unknown();

@@ -37,6 +37,10 @@ bool areReal(mlir::Operation *op);
 /// What is known of all operands of the current op.
 llvm::SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx);
 
+/// How far the extremes of a group of the current op's result are, in
+/// deviations.
+double extremeOf(TransferContext &ctx);
+
 /// Applies both functions to each group of the broadcast operands. The likely
 /// part is unknown if an operand's is. Facts about rows are not carried.
 AbstractValue mapGroups(TransferContext &ctx,
