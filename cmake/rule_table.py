@@ -13,7 +13,7 @@ TEXTS = ("id", "name", "family", "severity", "since", "observable", "summary",
 # As in include/mpopt/Report/Decision.h.
 DECISIONS = ("none", "file-fact", "overflow", "flush-share", "loss-of-range",
              "zero", "domain", "near-overflow", "non-finite", "cancellation",
-             "absorption", "integer-limit", "channel-ratio", "large-angle",
+             "absorption", "integer-limit", "channel-ratio", "large-angle", "sum-error",
              "dead")
 
 

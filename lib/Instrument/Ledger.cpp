@@ -64,6 +64,8 @@ static void writeProbe(OStream &json, const Probe &probe) {
   json.attribute("id", probe.id);
   json.attribute("role", toString(probe.role));
   writeTensor(json, probe.tensor);
+  if (probe.channelAxis >= 0)
+    json.attribute("channel_axis", probe.channelAxis);
   json.attributeArray("fingerprints", [&] {
     for (const std::string &print : probe.fingerprints)
       json.value(print);

@@ -60,6 +60,7 @@ static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
     return json.fail("role", "is no role of a probe");
   probe.role = *parsed;
   readTensor(json, probe.tensor);
+  json.integer("channel_axis", probe.channelAxis, 0, INT32_MAX);
   probe.tensor.isInput = probe.role == ProbeRole::Input;
   json.texts("fingerprints", probe.fingerprints);
   // What a tensor depends on comes before it, but for what a loop carries.

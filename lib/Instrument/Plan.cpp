@@ -77,6 +77,7 @@ private:
   const ProbeSelection &selection;
   llvm::Regex pattern;
   llvm::StringMap<std::vector<std::string>> fingerprints; ///< by tensor
+  llvm::StringMap<int64_t> axes;                          ///< by tensor
   bool matched = false;
   /// Of each tensor: its probe, or the nearest ones above it.
   std::vector<llvm::SmallVector<int64_t, 2>> above;
@@ -89,6 +90,8 @@ void Planner::takeFindings(llvm::ArrayRef<Finding> findings) {
     for (const Watch &watch : finding.watches) {
       if (watch.test == Decision::FileFact)
         continue;
+      if (watch.axis >= 0)
+        axes.try_emplace(watch.tensor, watch.axis);
       for (const std::string &tensor : {watch.tensor, watch.against}) {
         if (tensor.empty())
           continue;
@@ -170,10 +173,12 @@ ProbePlan Planner::make(Placeable placeable) {
       above[index].assign(ids.begin(), ids.end());
       continue;
     }
-    Probe probe{int64_t(plan.probes.size()), *role, tensor, {}, {}, {}};
+    Probe probe{int64_t(plan.probes.size()), *role, tensor, {}, {}, {}, -1};
     if (auto found = fingerprints.find(tensor.name);
         found != fingerprints.end())
       probe.fingerprints = found->second;
+    if (auto found = axes.find(tensor.name); found != axes.end())
+      probe.channelAxis = found->second;
     connect(index, probe);
     above[index] = {probe.id};
     probed[index] = true;

@@ -65,7 +65,8 @@ Error TorchInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
                                  StringRef ledgerHash) {
   std::vector<torchscript::PlacedProbe> placed;
   for (const Probe &probe : probes)
-    placed.push_back({probe.id, places.at(probe.tensor.name).front()});
+    placed.push_back(
+        {probe.id, places.at(probe.tensor.name).front(), probe.channelAxis});
   Expected<torchscript::NewRecords> records =
       torchscript::insertProbes(path, method, placed, ledgerHash);
   if (!records)

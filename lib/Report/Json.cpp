@@ -65,6 +65,13 @@ static void writeWatch(OStream &json, const Watch &watch) {
     attribute(json, "against", watch.against);
   if (watch.threshold != 0)
     json.attribute("threshold", watch.threshold);
+  if (watch.axis >= 0)
+    json.attribute("axis", watch.axis);
+  if (watch.test == Decision::SumError) {
+    json.attribute("terms", watch.terms);
+    json.attribute("pairwise", watch.pairwise);
+    json.attribute("one_sign", watch.oneSign);
+  }
   if (watch.test != Decision::Domain)
     return;
   json.attribute("lo", jsonNumber(watch.lo));

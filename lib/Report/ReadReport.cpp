@@ -43,6 +43,8 @@ static void readLocation(JsonReader json, std::optional<SourceLine> &location) {
   });
 }
 
+static constexpr int64_t kMostAxis = 1 << 16;
+
 static void readWatch(JsonReader json, Watch &watch) {
   std::string test;
   json.text("test", test, /*need=*/true);
@@ -60,6 +62,10 @@ static void readWatch(JsonReader json, Watch &watch) {
   json.number("lo", watch.lo);
   json.number("hi", watch.hi);
   json.flag("open", watch.open);
+  json.integer("axis", watch.axis, 0, kMostAxis);
+  json.integer("terms", watch.terms, 0, INT64_MAX);
+  json.flag("pairwise", watch.pairwise);
+  json.flag("one_sign", watch.oneSign);
 }
 
 static void readFinding(JsonReader json, Finding &finding) {

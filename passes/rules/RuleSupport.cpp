@@ -142,6 +142,25 @@ FindingBuilder &FindingBuilder::watchAs(Type elementType, Decision test,
   return *this;
 }
 
+FindingBuilder &FindingBuilder::watchChannels(Value value, int64_t axis) {
+  watch(Decision::ChannelRatio, value);
+  entry().finding.watches.back().axis = axis;
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::watchSum(Value summed,
+                                         const FloatFormat &format,
+                                         int64_t terms, bool pairwise,
+                                         bool oneSign) {
+  watch(Decision::SumError, summed, "terms");
+  Watch &watch = entry().finding.watches.back();
+  watch.dtype = format.name.str();
+  watch.terms = terms;
+  watch.pairwise = pairwise;
+  watch.oneSign = oneSign;
+  return *this;
+}
+
 FindingBuilder &FindingBuilder::watchDomain(Value value, double lo, double hi,
                                             bool open) {
   watch(Decision::Domain, value, "argument");

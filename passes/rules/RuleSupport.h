@@ -117,6 +117,12 @@ public:
                         llvm::StringRef part = "result");
   FindingBuilder &watchDomain(mlir::Value value, double lo, double hi,
                               bool open);
+  /// Of Decision::ChannelRatio, on the ranges along an axis.
+  FindingBuilder &watchChannels(mlir::Value value, int64_t axis);
+  /// Of Decision::SumError: `terms` values like those of `summed` are added in
+  /// `format`.
+  FindingBuilder &watchSum(mlir::Value summed, const FloatFormat &format,
+                           int64_t terms, bool pairwise, bool oneSign);
 
   /// Default: a root. Where no MP2 rule reports on `root`, it stays one.
   FindingBuilder &follows(mlir::Value root);

@@ -833,6 +833,10 @@ def LongSum : Rule<"MP304", "long-sum"> {
     Threshold<"long-sum-error", "0.1",
       "bound of the rounding errors of a sum, as a share of it, from which it "
       "is reported">];
+  let decision = "sum-error";
+  let decisionThreshold = "long-sum-error";
+  let observable = "mean and spread of the terms; seen when the roundings of "
+    "adding so many terms like these amount to the share";
   let summary = "a 16-bit sum is so long that its error counts";
   let what = [{
     A reduction, mean, running sum or average pool whose target adds in FP16 or

@@ -354,6 +354,49 @@ def test_an_epsilon_that_flushes_under_a_root(tmp_path):
     assert status(numpy.zeros((2, 4), numpy.float32)) == [("confirmed", "u")]
 
 
+def test_a_long_sum_is_judged_by_the_terms_that_were_seen(tmp_path):
+    """350 terms: their roundings are a tenth of the sum if the terms are around 0, and less
+    if they are alike."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    long (float[2, 350] x) => (float[2] y) { y = ReduceMean <axes = [1], keepdims = 0> (x) }
+    """
+    probed = Probed(parser.parse_model(text), tmp_path, "--precision", "fp16",
+                    "--target", "strict16")
+    ones = numpy.ones((2, 350), numpy.float32)
+    around = numpy.random.default_rng(0).standard_normal((2, 350)).astype(numpy.float32)
+    for x, status in ((ones, "refuted"), (around, "confirmed"), (0 * ones, "refuted")):
+        finding, = [found for found in probed.confirm(probed.run({"x": x}))["findings"]
+                    if found["rule"] == "MP304"]
+        watch, = finding["decided_by"]
+        assert (watch["test"], watch["tensor"], watch["terms"]) == ("sum-error", "x", 350)
+        assert finding["status"] == status, finding.get("status_why")
+
+
+def test_channels_of_different_size_are_seen(tmp_path):
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    channels (float[2, 4] x) => (float[2, 4] y) <float[4] s = {30000, 1, 1, 1}> {
+      y = Mul (x, s)
+    }
+    """
+    probed = Probed(parser.parse_model(text), tmp_path, "--precision", "fp16",
+                    "--input", "x=-2:2", "--input", "x~0,1")
+    ledger = json.loads(pathlib.Path(probed.ledger).read_text())
+    assert {probe["tensor"]: probe.get("channel_axis") for probe in ledger["probes"]} == {
+        "x": None, "y": 1}
+    onnx.checker.check_model(onnx.load(probed.file), full_check=True)
+    # Without the library, too.
+    onnxruntime.InferenceSession(probed.file, providers=["CPUExecutionProvider"]).run(
+        None, {"x": numpy.ones((2, 4), numpy.float32)})
+    for first, status in ((1, "confirmed"), (1e-3, "refuted"), (0, "refuted")):
+        x = numpy.ones((2, 4), numpy.float32)
+        x[:, 0] = first
+        finding, = [found for found in probed.confirm(probed.run({"x": x}))["findings"]
+                    if found["rule"] == "MP305"]
+        assert finding["status"] == status, finding.get("status_why")
+
+
 KILLED = """
 import os, signal, sys, numpy, mpopt
 session = mpopt.probe_session(sys.argv[1], record=sys.argv[2])

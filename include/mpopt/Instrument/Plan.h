@@ -83,6 +83,8 @@ struct Probe {
   std::vector<int64_t> from;
   /// Ops on one way from those to it, the op of this tensor last, at most 8.
   std::vector<std::string> via;
+  /// The probe keeps a range for each index of this axis; -1: for none.
+  int64_t channelAxis = -1;
 };
 
 /// A tensor that has findings and no probe.

@@ -14,6 +14,7 @@
 #ifndef MPOPT_REPORT_DECISION_H
 #define MPOPT_REPORT_DECISION_H
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ enum class Decision {
   IntegerLimit, ///< integers past what the dtype holds
   ChannelRatio, ///< a quarter of the channels is smaller than the largest
   LargeAngle,   ///< the largest magnitude's ulp is past a number
+  SumError,     ///< the roundings of adding so many terms like these
   Dead          ///< no magnitude reaches a number
 };
 
@@ -60,6 +62,12 @@ struct Watch {
   double lo = -std::numeric_limits<double>::infinity();
   double hi = std::numeric_limits<double>::infinity();
   bool open = false; ///< The ends are outside.
+  /// Of Decision::ChannelRatio: the probe keeps ranges along it.
+  int64_t axis = -1;
+  // Of Decision::SumError.
+  int64_t terms = 0;
+  bool pairwise = false;
+  bool oneSign = false; ///< What is added is |x| or x^2: no term is negative.
 };
 
 } // namespace mpopt

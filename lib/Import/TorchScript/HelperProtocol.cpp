@@ -156,6 +156,7 @@ std::string mpopt::torchscript::printPlan(ArrayRef<PlacedProbe> probes,
   for (const PlacedProbe &probe : probes) {
     json::Object object = toJson(probe.place);
     object["id"] = probe.id;
+    object["channel_axis"] = probe.channelAxis;
     list.push_back(std::move(object));
   }
   std::string text;
@@ -178,8 +179,9 @@ mpopt::torchscript::parsePlan(StringRef text) {
   for (const json::Value &entry : *list) {
     const json::Object *probe = entry.getAsObject();
     auto id = probe ? probe->getInteger("id") : std::nullopt;
-    probes.push_back({id.value_or(-1), {}});
-    if (!id || !fromJson(*probe, probes.back().place))
+    auto axis = probe ? probe->getInteger("channel_axis") : std::nullopt;
+    probes.push_back({id.value_or(-1), {}, axis.value_or(-1)});
+    if (!id || !axis || !fromJson(*probe, probes.back().place))
       return damaged("the plan of probes");
   }
   return std::pair(std::move(probes), hash->str());

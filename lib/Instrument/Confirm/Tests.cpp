@@ -15,6 +15,8 @@
 
 #include "Tests.h"
 
+#include "mpopt/Support/SumEstimate.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -48,6 +50,7 @@ private:
   TestResult integerLimit() const;
   TestResult channelRatio() const;
   TestResult largeAngle() const;
+  TestResult sumError() const;
   TestResult dead() const;
 
   /// The run rounded values to zero itself, that the judged format would.
@@ -212,10 +215,13 @@ TestResult Test::integerLimit() const {
 TestResult Test::channelRatio() const {
   std::vector<double> sizes;
   for (const mpopt_channel_range &channel : seen.channels)
-    if (channel.min <= channel.max)
+    if (channel.min < 0 || (channel.min <= channel.max && channel.max > 0))
       sizes.push_back(std::max(std::fabs(channel.min), std::fabs(channel.max)));
-  if (sizes.empty())
+  if (seen.channels.empty())
     return {Verdict::Unable, "the probe kept no ranges by channel"};
+  // One scale serves channels that are 0 throughout.
+  if (sizes.empty())
+    return {Verdict::No};
   double largest = *std::max_element(sizes.begin(), sizes.end());
   auto small = std::count_if(sizes.begin(), sizes.end(), [&](double size) {
     return size * watch.threshold <= largest;
@@ -233,6 +239,23 @@ TestResult Test::largeAngle() const {
   double ulp =
       std::ldexp(1.0, std::ilogb(record.absmax) + 1 - int(judged->digits));
   return yesIf(ulp > watch.threshold, getStep(record.absmax_step));
+}
+
+TestResult Test::sumError() const {
+  if (!judged)
+    return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  if (!seen.finite())
+    return {Verdict::Unseen, "no value was finite"};
+  double mean = mpopt_record_mean(&record);
+  double spread = mpopt_record_stddev(&record);
+  // Partial sums that only grow: as of terms that are all the same.
+  if (watch.oneSign) {
+    mean = record.absmax;
+    spread = 0;
+  }
+  return yesIf(estimateSumError(*judged, double(watch.terms), mean,
+                                spread * spread,
+                                watch.pairwise) >= watch.threshold);
 }
 
 TestResult Test::dead() const {
@@ -275,6 +298,8 @@ TestResult Test::run() const {
     return channelRatio();
   case Decision::LargeAngle:
     return largeAngle();
+  case Decision::SumError:
+    return sumError();
   case Decision::Dead:
     return dead();
   case Decision::None:

@@ -100,8 +100,9 @@ Error OnnxInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
     StringRef name = probe.tensor.name;
     if (const std::string &path = map->graphs[graph].path; !path.empty())
       name = name.drop_front(path.size() + 1);
-    byGraph[graph].push_back(
-        {name.str(), probe.id, probe.tensor.fileDtype == "f64"});
+    byGraph[graph].push_back({name.str(), probe.id,
+                              probe.tensor.fileDtype == "f64",
+                              probe.channelAxis});
   }
   std::vector<int64_t> growth = dropOverridableInputs();
   // Inner bodies first: two may end at the same byte.
@@ -116,9 +117,15 @@ Error OnnxInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
   undo = patch.makeUndo(model);
 
   bool withOp = with == ProbeWith::Op;
+  bool keepsChannels = llvm::any_of(
+      probes, [](const Probe &probe) { return probe.channelAxis >= 0; });
   int64_t needed = withOp ? kFunctionIr : kInitializerIr;
-  TailFacts facts{map->irVersion < needed ? needed : 0, map->opset,
-                  !map->importsProbes, undo.encode(), ledgerHash.str()};
+  TailFacts facts{map->irVersion < needed ? needed : 0,
+                  map->opset,
+                  !map->importsProbes,
+                  keepsChannels,
+                  undo.encode(),
+                  ledgerHash.str()};
   tail = withOp ? encodeOpTail(byGraph[0], facts)
                 : encodeOutputTail(byGraph[0], facts);
   if (undo.bodySize + tail.size() > INT_MAX)

@@ -22,6 +22,13 @@ using namespace mpopt;
 using namespace mpopt::onnx_instrument;
 using llvm::StringRef;
 
+static void addNumber(onnx::NodeProto &node, StringRef name, int64_t value) {
+  onnx::AttributeProto &attribute = *node.add_attribute();
+  attribute.set_name(name.str());
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
 static void addNode(onnx::GraphProto &graph, const ProbeNode &probe,
                     StringRef ledgerHash) {
   onnx::NodeProto &node = *graph.add_node();
@@ -29,10 +36,9 @@ static void addNode(onnx::GraphProto &graph, const ProbeNode &probe,
   node.set_name("mpopt.probe." + std::to_string(probe.id));
   node.set_op_type("Probe");
   node.set_domain(kDomain.str());
-  onnx::AttributeProto &id = *node.add_attribute();
-  id.set_name("id");
-  id.set_type(onnx::AttributeProto::INT);
-  id.set_i(probe.id);
+  addNumber(node, "id", probe.id);
+  if (probe.channelAxis >= 0)
+    addNumber(node, "channel_axis", probe.channelAxis);
   onnx::AttributeProto &ledger = *node.add_attribute();
   ledger.set_name("ledger");
   ledger.set_type(onnx::AttributeProto::STRING);
@@ -47,13 +53,16 @@ std::string onnx_instrument::encodeProbes(llvm::ArrayRef<ProbeNode> nodes,
   return graph.SerializeAsString();
 }
 
-static void addFallback(onnx::ModelProto &model, int64_t opset) {
+static void addFallback(onnx::ModelProto &model, int64_t opset,
+                        bool keepsChannels) {
   onnx::FunctionProto &function = *model.add_functions();
   function.set_domain(kDomain.str());
   function.set_name("Probe");
   function.add_input("x");
   function.add_attribute("id");
   function.add_attribute("ledger");
+  if (keepsChannels)
+    function.add_attribute("channel_axis");
   onnx::NodeProto &node = *function.add_node();
   node.set_op_type("Identity");
   node.add_input("x");
@@ -79,7 +88,7 @@ std::string onnx_instrument::encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
   onnx::ModelProto model;
   for (const ProbeNode &probe : nodes)
     addNode(*model.mutable_graph(), probe, facts.ledgerHash);
-  addFallback(model, facts.opset);
+  addFallback(model, facts.opset, facts.keepsChannels);
   if (facts.importDomain) {
     onnx::OperatorSetIdProto &import = *model.add_opset_import();
     import.set_domain(kDomain.str());

@@ -24,7 +24,8 @@ namespace mpopt::onnx_instrument {
 struct ProbeNode {
   std::string value; ///< name in its graph
   int64_t id;
-  bool isDouble = false; ///< FP64 in the file
+  bool isDouble = false;    ///< FP64 in the file
+  int64_t channelAxis = -1; ///< As Probe::channelAxis.
 };
 
 /// What the tail of a model says beside its nodes.
@@ -34,6 +35,8 @@ struct TailFacts {
   /// The model does not import the probes' domain yet. A graph that ONNX
   /// Runtime saved imports every domain that the process had registered.
   bool importDomain;
+  /// Some probe has the attribute `channel_axis`.
+  bool keepsChannels;
   std::string undo;
   std::string ledgerHash;
 };

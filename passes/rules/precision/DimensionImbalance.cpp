@@ -164,6 +164,7 @@ void DimensionImbalance::judge(Operation *op, Value value,
                             ", where " + format.name.str() +
                             " keeps less than half of its digits"
                       : ""));
+  finding.watchChannels(value, imbalance->axis);
   addRange(finding, value, ranges);
   fixByKeeping(finding, getElementType(value),
                "the tensor up to the op that brings its channels to one size");

@@ -18,6 +18,7 @@
 #include "passes/rules/range/RangeSupport.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Support/SumEstimate.h"
 
 #include <cmath>
 
@@ -47,23 +48,6 @@ private:
 };
 } // namespace
 
-/// The sum of the magnitudes of the partial sums over that of the sum itself,
-/// for terms of mean `m` and variance `v`.
-static double getGrowth(double n, double m, double v, bool pairwise) {
-  auto partial = [&](double k) { return std::sqrt(k * k * m * m + k * v); };
-  double whole = partial(n), all = 0;
-  if (!(whole > 0))
-    return 0;
-  if (!pairwise) {
-    // The integrals of k |m| and of sqrt(k) s, which bound the root.
-    all = std::fabs(m) * n * n / 2 + std::sqrt(v) * std::pow(n, 1.5) * 2 / 3;
-    return all / whole;
-  }
-  for (double k = 2; k < 2 * n; k *= 2)
-    all += n / std::min(k, n) * partial(std::min(k, n));
-  return all / whole;
-}
-
 /// Whole numbers whose sums the format holds: nothing is rounded.
 static bool isExact(Operation *op, const AddedTerms &terms,
                     const RangeAnalysis &ranges) {
@@ -85,8 +69,7 @@ void LongSum::judge(Operation *op, const AddedTerms &terms,
   }
   bool pairwise = ranges.target().addsPairwise() && runsAlways(op);
   double n = double(terms.count);
-  double error = getGrowth(n, mean, variance, pairwise) *
-                 std::ldexp(1.0, -int(format.digits));
+  double error = estimateSumError(format, n, mean, variance, pairwise);
   if (!(error >= threshold("long-sum-error")) || isExact(op, terms, ranges))
     return;
   FindingBuilder finding = report(op, op->getResult(0));
@@ -104,6 +87,8 @@ void LongSum::judge(Operation *op, const AddedTerms &terms,
                                             formatNumber(std::sqrt(variance))
                   : terms.nonNegative ? ", none of them negative once added"
                                       : ""));
+  finding.watchSum(terms.summed, format, terms.count, pairwise,
+                   terms.nonNegative);
   addRange(finding, op->getResult(0), ranges);
   finding.fix("keep-fp32", runsAlways(op)
                                ? "accumulate in f32 and round the result once"

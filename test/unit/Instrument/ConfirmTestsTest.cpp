@@ -199,6 +199,35 @@ TEST(Tests, Channels) {
   EXPECT_EQ(run(ratio, seen), Verdict::Yes);
   seen.channels[1] = {0, 100};
   EXPECT_EQ(run(ratio, seen), Verdict::No);
+  // A dead channel is not a small one, and one without values is none.
+  seen.channels[1] = {0, 0};
+  EXPECT_EQ(run(ratio, seen), Verdict::No);
+  seen.channels[1] = {INFINITY, -INFINITY};
+  EXPECT_EQ(run(ratio, seen), Verdict::No);
+  seen.channels.assign(4, {0, 0});
+  EXPECT_EQ(run(ratio, seen), Verdict::No);
+}
+
+TEST(Tests, RoundingsOfALongSum) {
+  Watch sum = watch(Decision::SumError, "f16", 0.1);
+  sum.terms = 350;
+  // Partial sums of terms around 0 are as large as the sum, which is small.
+  ProbeSight around = seeF32({1, -1}), same = seeF32({3, 3});
+  EXPECT_EQ(run(sum, around), Verdict::Yes);
+  EXPECT_EQ(run(sum, same), Verdict::No);
+  EXPECT_EQ(run(sum, seeF32({0, 0})), Verdict::No);
+  EXPECT_EQ(run(sum, seeF32({NAN})), Verdict::Unseen);
+  sum.oneSign = true;
+  EXPECT_EQ(run(sum, around), Verdict::No);
+  sum.terms = 420;
+  EXPECT_EQ(run(sum, around), Verdict::Yes);
+  EXPECT_EQ(run(sum, same), Verdict::Yes);
+  EXPECT_EQ(run(sum, seeF32({0, 0})), Verdict::No);
+  sum.pairwise = true;
+  EXPECT_EQ(run(sum, same), Verdict::No);
+  sum.dtype = "f32";
+  sum.pairwise = false;
+  EXPECT_EQ(run(sum, same), Verdict::No);
 }
 
 TEST(Tests, Dead) {

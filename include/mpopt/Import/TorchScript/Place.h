@@ -42,6 +42,7 @@ using Places = std::map<std::string, std::vector<Place>>;
 struct PlacedProbe {
   int64_t id;
   Place place;
+  int64_t channelAxis = -1; ///< Ranges by channel; -1: none.
 };
 
 } // namespace mpopt::torchscript

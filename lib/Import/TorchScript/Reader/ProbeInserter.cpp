@@ -100,7 +100,7 @@ static bool isTensorList(const c10::TypePtr &type) {
   return list && list->getElementType()->kind() == c10::TypeKind::TensorType;
 }
 
-void ProbeInserter::insertOne(Value *value, int64_t id) {
+void ProbeInserter::insertOne(Value *value, const PlacedProbe &probe) {
   const c10::TypePtr &type = value->type();
   const char *op = nullptr;
   if (type->kind() == c10::TypeKind::TensorType)
@@ -114,7 +114,12 @@ void ProbeInserter::insertOne(Value *value, int64_t id) {
     throw std::runtime_error("a probe on what is no tensor: " +
                              type->repr_str());
   setInsertPoint(value);
-  addNode(op, {value, graph.insertConstant(id)}, value);
+  std::vector<Value *> inputs{value, graph.insertConstant(probe.id)};
+  if (probe.channelAxis >= 0 && type->kind() == c10::TypeKind::TensorType) {
+    op = "mpopt::probe_channels";
+    inputs.push_back(graph.insertConstant(probe.channelAxis));
+  }
+  addNode(op, inputs, value);
 }
 
 void ProbeInserter::insertTable(const RowKey &key,
@@ -158,7 +163,7 @@ void ProbeInserter::insert(const std::vector<PlacedProbe> &probes) {
     if (members.size() > 1)
       throw std::runtime_error("a probe in a list of lists");
     if (members.empty() && probe.place.rounds.empty()) {
-      insertOne(value, probe.id);
+      insertOne(value, probe);
       continue;
     }
     RowKey key{value, {}};

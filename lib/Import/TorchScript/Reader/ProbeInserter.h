@@ -32,7 +32,7 @@ private:
   Value *find(const Place &place) const;
   /// Follows members of tuples; those of a list are left.
   Value *unpack(Value *value, std::vector<int64_t> &members);
-  void insertOne(Value *value, int64_t id);
+  void insertOne(Value *value, const PlacedProbe &probe);
   /// Rows of one `probe_members`, by the value and its loops' counters.
   using RowKey = std::pair<Value *, std::vector<std::string>>;
   void insertTable(const RowKey &key, const std::vector<int64_t> &table);
