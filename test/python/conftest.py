@@ -19,8 +19,10 @@ def rounds(request):
 
 
 @pytest.fixture(scope="session")
-def archives(tmp_path_factory):
+def archives(request, tmp_path_factory):
     """Every network of PyTorch with probes on all tensors, as a test asks for it."""
     import torch_probes
 
-    return torch_probes.Archives(tmp_path_factory.mktemp("archives"))
+    made = torch_probes.Archives(tmp_path_factory.mktemp("archives"), request.session.items)
+    yield made
+    made.pool.shutdown(cancel_futures=True)

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -85,7 +86,10 @@ def bits(value):
 
 
 def run(path, inputs, seed=7, times=1):
-    module = torch.jit.load(str(path))
+    return call(torch.jit.load(str(path)), inputs, seed, times)
+
+
+def call(module, inputs, seed=7, times=1):
     torch.manual_seed(seed)
     with torch.no_grad():
         for _ in range(times):
@@ -94,22 +98,48 @@ def run(path, inputs, seed=7, times=1):
 
 
 class Archives:
-    """Every network with probes on all tensors: the model, the probed file, its ledger."""
+    """Every network with probes on all tensors: the model, the probed file, its ledger.
+    Most of the time is mpopt's start of LibTorch, so those that `items` (of pytest) ask
+    for are made side by side."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, items):
         self.folder = folder
-        self.known = {}
+        self.pool = ThreadPoolExecutor(os.cpu_count())
+        self.known, self.runs = {}, {}
+        for item in items:
+            params = item.callspec.params if hasattr(item, "callspec") else {}
+            if "archives" in item.fixturenames and {"name", "form"} <= params.keys():
+                self.make(params["name"], params["form"])
+
+    def make(self, name, form):
+        if (name, form) in self.known:
+            return
+        network = NETWORKS[name]
+        folder = self.folder / f"{name}-{form}"
+        folder.mkdir()
+        path = folder / "model.pt"
+        network.save(form, str(path))  # draws random numbers: not in a thread
+        options = [f"--input-shape={shape}" for shape in
+                   torchscript_import.shapes_of(network.names, network.inputs)]
+        self.known[name, form] = path, self.pool.submit(
+            instrument, path, folder, "--probe", "all", *options)
 
     def __call__(self, name, form):
-        if (name, form) not in self.known:
-            network = NETWORKS[name]
-            path = self.folder / f"{name}.{form}.pt"
-            network.save(form, str(path))
-            options = [f"--input-shape={shape}" for shape in
-                       torchscript_import.shapes_of(network.names, network.inputs)]
-            self.known[name, form] = path, *instrument(path, self.folder, "--probe", "all",
-                                                       *options)
-        return self.known[name, form]
+        self.make(name, form)
+        path, made = self.known[name, form]
+        return path, *made.result()
+
+    def first_run(self, name, form):
+        """The module with probes, what it gave when it ran once without optimisations, and
+        the probes that recorded. LibTorch takes seconds to load the largest."""
+        if (name, form) not in self.runs:
+            _, probed, ledger = self(name, form)
+            module = torch.jit.load(str(probed))
+            outputs = call(module, NETWORKS[name].inputs)
+            seen = recorder_of(probed)
+            self.runs[name, form] = module, outputs, [
+                probe for probe in ledger["probes"] if seen.read(probe["id"])]
+        return self.runs[name, form]
 
 
 def summary(value):
