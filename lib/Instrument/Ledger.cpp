@@ -43,6 +43,8 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
   json.attribute("as_filed", tensor.asFiled);
   if (!tensor.narrowest.empty())
     json.attribute("narrowest", tensor.narrowest);
+  if (tensor.afterRounding)
+    json.attribute("after_rounding", true);
   if (tensor.isConstant)
     json.attribute("constant", true);
   if (tensor.copies)

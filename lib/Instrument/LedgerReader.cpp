@@ -31,6 +31,7 @@ static void readTensor(JsonReader json, TensorFacts &tensor) {
   json.interval("likely", tensor.likely);
   json.flag("as_filed", tensor.asFiled);
   json.text("narrowest", tensor.narrowest);
+  json.flag("after_rounding", tensor.afterRounding);
   json.flag("constant", tensor.isConstant);
   json.flag("copies", tensor.copies);
   json.flag("nan", tensor.nan);

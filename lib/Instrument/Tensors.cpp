@@ -39,6 +39,7 @@ private:
   /// What the values that one depends on have in common.
   struct Upstream {
     bool filed = true;
+    bool rounded = false;
     const FloatFormat *narrowest = nullptr;
   };
   void add(Value value, Operation *op, Indices operands, Upstream upstream);
@@ -52,6 +53,9 @@ private:
   llvm::DenseMap<Value, Indices> sources;
   /// Values that are judged in the file's dtypes, with all they depend on.
   llvm::DenseSet<Value> filed;
+  /// Values that an op computes and stores in 16 or 8 bits, and all that depend
+  /// on them.
+  llvm::DenseSet<Value> rounded;
   /// Of the fewest digits, upstream of each value and its own; null: no float.
   llvm::DenseMap<Value, const FloatFormat *> narrowest;
 };
@@ -77,6 +81,7 @@ static const FloatFormat *getNarrower(const FloatFormat *a,
 void Collector::join(Upstream &upstream, ValueRange values) const {
   for (Value value : values) {
     upstream.filed &= filed.contains(value);
+    upstream.rounded |= rounded.contains(value);
     upstream.narrowest =
         getNarrower(upstream.narrowest, narrowest.lookup(value));
   }
@@ -134,6 +139,10 @@ void Collector::add(Value value, Operation *op, Indices operands,
     asFiled &= known->second == getDtypeName(getElementType(value));
   if (asFiled)
     filed.insert(value);
+  // A cast is one of the file's, which no runtime leaves out.
+  bool computes = op && !isa<mp::CastOp>(op) && !copiesElements(op);
+  if (upstream.rounded || (computes && isLowPrecision(getElementType(value))))
+    rounded.insert(value);
   const FloatFormat *least = upstream.narrowest;
   if (isa<TensorType>(value.getType()))
     least = getNarrower(least, getFloatFormat(getElementType(value)));
@@ -160,6 +169,7 @@ void Collector::add(Value value, Operation *op, Indices operands,
   facts.isMoved = op && isViewLike(op);
   facts.copies = op && copiesElements(op);
   facts.asFiled = asFiled;
+  facts.afterRounding = upstream.rounded;
   facts.narrowest = least ? least->name.str() : "";
 
   // Bounds as computed, flags as stored: as in --dump-ranges.

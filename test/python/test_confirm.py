@@ -292,7 +292,8 @@ def test_a_run_in_fp16_shows_the_inf_itself(tmp_path):
     calm = probed.confirm(probed.run({"x": numpy.array([1, 2, 3, 4], numpy.float16)}))
     assert {finding["status"] for finding in calm["findings"]
             if finding["rule"] in ("MP201", "MP209")} == {"refuted"}
-    assert calm["exceeded"] == [] and calm["confirmation"]["comparable"] == 3
+    # Behind p, which the runtime may not have rounded, there is no promise.
+    assert calm["exceeded"] == [] and calm["confirmation"]["comparable"] == 2
 
 
 def test_inputs_outside_of_what_was_assumed_are_named(tmp_path):

@@ -44,6 +44,9 @@ struct TensorFacts {
   /// It and all it depends on are judged in the dtypes of the file: what a run
   /// of the file computes is what was judged.
   bool asFiled = false;
+  /// It depends on what an op computes and stores in 16 or 8 bits; a runtime
+  /// that leaves such roundings out computes something else.
+  bool afterRounding = false;
   /// The float dtype of the fewest digits among it and all it depends on; empty
   /// if there is none.
   std::string narrowest;
