@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Compare what --confirm says on the generated zoo with what is true there.
 
-    confirm_zoo.py ZOO_DIR --mpopt PATH [--run fp32|fp16|fp16-saved] [--only NAME]
-                   [--probe findings|all] [--jobs N] [--json FILE]
+    confirm_zoo.py ZOO_DIR --mpopt PATH [--run fp32|fp16|fp16-saved|fp16-rounded]
+                   [--only NAME] [--probe findings|all] [--jobs N] [--json FILE]
 
 Each model is instrumented with its declared inputs, run by ONNX Runtime on the batches
 that its labels were made with (feeds.npz), and confirmed. The package `mpopt` must be
 importable with its libraries. Always exits 0: it is a measurement.
 
 `--run`: `fp32` judges the file for FP16 and runs it as it is. `fp16` converts the file
-(half.py), judges the result as it is and runs that; the probes bring roundings back that
-the runtime would leave out (docs/instrument.md). `fp16-saved` takes the graph that the
-runtime made of the converted file: it computes what it would compute without probes.
+(half.py), judges the result as it is and runs that. On the CPU the runtime computes most of
+it in FP32 (docs/instrument.md): `fp16-saved` takes the graph that it makes of the converted
+file, in which that shows, `fp16-rounded` that graph with every rounding put back.
 
 What a label should be in an FP32 run, from truth.json (see the zoo's README for its fields):
 
@@ -126,13 +126,10 @@ def as_run(model: Path, run: str, work: Path) -> Path:
     """The file to instrument."""
     if run == "fp32":
         return model
-    converted, saved = work / "half.onnx", work / "saved.onnx"
-    step("conversion", [sys.executable, BENCH / "half.py", model, converted])
-    try:
-        half.save_as_run(converted, saved)
-    except Exception as error:  # noqa: BLE001: whatever the runtime throws
-        raise Failed(f"ONNX Runtime: {str(error).splitlines()[0]}") from error
-    return saved if run == "fp16-saved" else converted
+    made = work / "half.onnx"
+    mode = [f"--{run.removeprefix('fp16-')}"] * (run != "fp16")
+    step("conversion", [sys.executable, BENCH / "half.py", *mode, model, made])
+    return made
 
 
 def check(folder: Path, mpopt: str, run: str, probe: str, work: Path) -> dict:
@@ -211,7 +208,8 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("zoo", type=Path)
     parser.add_argument("--mpopt", required=True)
-    parser.add_argument("--run", choices=("fp32", "fp16", "fp16-saved"), default="fp32")
+    parser.add_argument("--run", choices=("fp32", "fp16", "fp16-saved", "fp16-rounded"),
+                        default="fp32")
     parser.add_argument("--only", default="")
     parser.add_argument("--probe", default="findings")
     parser.add_argument("--jobs", type=int, default=1)

@@ -1,11 +1,16 @@
 """FP32 models of ONNX as FP16 files, by ONNX Runtime's converter.
 
-    half.py MODEL OUT
+    half.py [--saved | --rounded] MODEL OUT
+
+On the CPU ONNX Runtime computes most ops of such a file in FP32 and leaves roundings out
+(docs/instrument.md). `--saved` writes the graph that it makes of the file, `--rounded` that
+graph with every rounding put back.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy
@@ -35,6 +40,46 @@ def save_as_run(model: Path, out: Path) -> None:
     onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
+# ONNX Runtime's name for the FP32 twin of an FP16 value.
+TWIN = "InsertedPrecisionFreeCast_"
+
+
+def _round_all(graph) -> None:
+    named = {name for node in graph.node for name in node.output}
+    named |= {value.name for value in (*graph.input, *graph.initializer)}
+    nodes = []
+    for node in graph.node:
+        nodes.append(node)
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                _round_all(attribute.g)
+        if node.op_type == "Cast":
+            continue
+        for index, name in enumerate(node.output):
+            if not name.startswith(TWIN):
+                continue
+            stored = name.removeprefix(TWIN)
+            if stored in named:
+                stored = f"{stored}.stored"
+            node.output[index] = f"{stored}.computed"
+            # Casts by other names than the runtime's own stay where they are.
+            nodes += [onnx.helper.make_node("Cast", [node.output[index]], [stored],
+                                            f"{stored}.round", to=onnx.TensorProto.FLOAT16),
+                      onnx.helper.make_node("Cast", [stored], [name], f"{stored}.widen",
+                                            to=onnx.TensorProto.FLOAT)]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def put_roundings_back(saved: Path, out: Path) -> None:
+    """Behind each op that runs in FP32 in place of FP16: what it gives is stored in FP16
+    under its name in the original file, and read from there."""
+    model = onnx.load(saved)
+    _round_all(model.graph)
+    del model.graph.value_info[:]
+    onnx.save(model, out)
+
+
 def feed_of(session, arrays, batch: int) -> dict:
     """One batch of float32 arrays in the types that the session's inputs have."""
     feed = {}
@@ -52,5 +97,17 @@ def round_box(lo: float, hi: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def main() -> None:
+    *mode, model, out = sys.argv[1:]
+    if not mode:
+        return convert(Path(model), Path(out))
+    with tempfile.TemporaryDirectory() as folder:
+        converted, saved = Path(folder, "half.onnx"), Path(folder, "saved.onnx")
+        convert(Path(model), converted)
+        save_as_run(converted, saved if mode == ["--rounded"] else Path(out))
+        if mode == ["--rounded"]:
+            put_roundings_back(saved, Path(out))
+
+
 if __name__ == "__main__":
-    convert(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()

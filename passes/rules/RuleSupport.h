@@ -41,6 +41,7 @@
 
 namespace mpopt {
 
+struct FloatFormat;
 struct RuleInfo;
 
 /// The findings so far: an analysis of the module that rules append to. No rule
