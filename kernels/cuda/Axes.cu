@@ -35,10 +35,10 @@ struct LaunchAxes {
                                 kBlocksPerProcessor);
     Axes axes = launch.view.axes;
     axes.keys = launch.keys;
-    observeAxes<Kind><<<blocks, kThreads, 0, stream>>>(
-        launch.slot, launch.turn,
-        reinterpret_cast<const Word *>(launch.view.data), launch.view.shape,
-        axes);
+    MPOPT_LAUNCH(observeAxes<Kind>, blocks,
+                 stream)(launch.slot, launch.turn,
+                         reinterpret_cast<const Word *>(launch.view.data),
+                         launch.view.shape, axes);
   }
 };
 

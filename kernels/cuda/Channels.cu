@@ -36,7 +36,7 @@ struct LaunchChannels {
     using Word = typename Kind::Word;
     unsigned blocks = blocksFor(launch.view.shape.count, 16 / sizeof(Word),
                                 launch.processors, kBlocksWithChannels);
-    observeChannels<Kind><<<blocks, kThreads, 0, stream>>>(
+    MPOPT_LAUNCH(observeChannels<Kind>, blocks, stream)(
         launch.slot, launch.turn,
         reinterpret_cast<const Word *>(launch.view.data), launch.view.shape,
         denseChannels(launch.view, uint64_t(blocks) * kThreads, launch.keys));

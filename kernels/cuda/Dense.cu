@@ -36,7 +36,7 @@ struct LaunchDense {
     using Word = typename Kind::Word;
     unsigned blocks = blocksFor(launch.view.shape.count, 16 / sizeof(Word),
                                 launch.processors, kBlocksPerProcessor);
-    observeDense<Kind><<<blocks, kThreads, 0, stream>>>(
+    MPOPT_LAUNCH(observeDense<Kind>, blocks, stream)(
         launch.slot, launch.turn,
         reinterpret_cast<const Word *>(launch.view.data), launch.view.shape);
   }

@@ -19,6 +19,12 @@
 #include "Launch.h"
 #include "Walk.h"
 
+/// A test runs the same kernels on the CPU (test/Emulated.h).
+#ifdef __CUDACC__
+#define MPOPT_LAUNCH(kernel, blocks, stream)                                   \
+  kernel<<<blocks, kThreads, 0, stream>>>
+#endif
+
 namespace mpopt::kernels::cuda {
 
 constexpr int kWarps = kThreads / 32;
@@ -240,7 +246,8 @@ __device__ inline uint64_t threadNumber() {
 
 template <class Kernel> bool isLoaded(Kernel kernel) {
   cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+  return cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(
+                                                kernel)) == cudaSuccess;
 }
 
 /// Load{loaded}.run<Kind>() for each kind.

@@ -51,14 +51,14 @@ __global__ void __launch_bounds__(kThreads)
 
 void mpopt::kernels::cuda::launchCount(const Launch &launch,
                                        cudaStream_t stream) {
-  observeCount<<<1, kThreads, 0, stream>>>(launch.slot, launch.turn,
-                                           launch.view.shape);
+  MPOPT_LAUNCH(observeCount, 1, stream)(launch.slot, launch.turn,
+                                        launch.view.shape);
 }
 
 void mpopt::kernels::cuda::launchSnapshots(const Source *sources,
                                            unsigned count, char *slab,
                                            cudaStream_t stream) {
-  copySnapshots<<<count, kThreads, 0, stream>>>(sources, slab);
+  MPOPT_LAUNCH(copySnapshots, count, stream)(sources, slab);
 }
 
 bool mpopt::kernels::cuda::loadCount() {

@@ -7,9 +7,6 @@
 
 #include "FakeCuda.h"
 
-#include "../cuda/Launch.h"
-#include "KernelTwin.h"
-
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +17,6 @@
 #include <utility>
 
 using namespace mpopt::kernels;
-using namespace mpopt::kernels::cuda;
 using mpopt::kernels::fake::Graph;
 
 struct CUstream_st {
@@ -208,6 +204,16 @@ void *fake::upload(int device, const void *data, size_t bytes) {
   to.used += (bytes + 255) / 256 * 256;
   onDevice(device, [&] { std::memcpy(memory, data, bytes); });
   return memory;
+}
+
+void fake::launch(cudaStream_t stream, const void *slot,
+                  std::function<void()> work) {
+  Lock lock(world().mutex);
+  world().launches += slot != nullptr;
+  if (slot && (world().broken || owner(slot) != &current()))
+    fail(cudaErrorIllegalAddress);
+  else
+    enqueue(stream, std::move(work));
 }
 
 int fake::launches() { return world().launches; }
@@ -401,53 +407,8 @@ cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned,
   return cudaSuccess;
 }
 
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *) {
+  return cudaSuccess;
+}
+
 } // extern "C"
-
-//===----------------------------------------------------------------------===//
-// The kernels
-//===----------------------------------------------------------------------===//
-
-static void launchTwin(const Launch &launch, cudaStream_t stream) {
-  Lock lock(world().mutex);
-  ++world().launches;
-  if (world().broken || owner(launch.slot) != &current()) {
-    fail(cudaErrorIllegalAddress);
-    return;
-  }
-  enqueue(stream, [launch] {
-    KernelTwin(*launch.slot, launch.turn, launch.view, launch.keys, 2, 32)
-        .run();
-  });
-}
-
-void cuda::launchDense(const Launch &launch, cudaStream_t stream) {
-  launchTwin(launch, stream);
-}
-void cuda::launchChannels(const Launch &launch, cudaStream_t stream) {
-  launchTwin(launch, stream);
-}
-void cuda::launchAxes(const Launch &launch, cudaStream_t stream) {
-  launchTwin(launch, stream);
-}
-void cuda::launchCount(const Launch &launch, cudaStream_t stream) {
-  launchTwin(launch, stream);
-}
-
-void cuda::launchSnapshots(const Source *sources, unsigned count, char *slab,
-                           cudaStream_t stream) {
-  Lock lock(world().mutex);
-  enqueue(stream, [=] {
-    for (unsigned i = 0; i < count; ++i) {
-      auto *to = reinterpret_cast<Snapshot *>(slab + sources[i].at);
-      const Slot &slot = *sources[i].slot;
-      *to = {slot.begun == slot.ended, slot.direct, slot.record};
-      std::copy_n(sources[i].keys, sources[i].channels,
-                  reinterpret_cast<ChannelKeys *>(to + 1));
-    }
-  });
-}
-
-bool cuda::loadDense() { return true; }
-bool cuda::loadChannels() { return true; }
-bool cuda::loadAxes() { return true; }
-bool cuda::loadCount() { return true; }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Just what the host's side of libmpopt_cuda.so calls, so that it can be tested
-// where there is no device. Kernels are the twin (KernelTwin.h). Rules that a
-// real runtime has are kept, and breaking them fails the call:
+// where there is no device. Its kernels are those of EmulatedKernels.cpp. Rules
+// that a real runtime has are kept, and breaking them fails the call:
 //
 //   - device memory is not the host's to touch: it is mapped without access but
 //     for the while in which a kernel or a copy runs
@@ -49,7 +49,11 @@ void replay(const Graph &graph, cudaStream_t stream);
 /// Device memory with this in it.
 void *upload(int device, const void *data, size_t bytes);
 
-/// Kernels launched on the callers' streams so far.
+/// What a launch does. `slot`: the one that it writes to, null if there is
+/// none.
+void launch(cudaStream_t stream, const void *slot, std::function<void()> work);
+
+/// Kernels launched that write to slots so far.
 int launches();
 /// Copies to the host or waits that the library made so far.
 int waits();
