@@ -262,6 +262,11 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
   AbstractValue result = x;
   bool masks = x.negInf;
   double relative = rows.relative();
+  // Vector kernels make exponentials below the smallest normal number 0 (ONNX
+  // Runtime's for AVX2; CUDA's with flush-to-zero, which FP16 does not have).
+  double flushed = functions.minNormal < FloatFormat::f16().minNormal
+                       ? functions.minNormal
+                       : functions.minSubnormal;
   std::vector<SoftmaxRow> expected;
   if (x.hasLikely())
     expected =
@@ -285,8 +290,7 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
         } else {
           Interval p{std::exp(log.lo) * (1 - kSlack), std::exp(log.hi)};
           if (relative < 0.5)
-            setBound(cell, {std::max(0.0, p.lo * (1 - 2 * relative) -
-                                              functions.minSubnormal),
+            setBound(cell, {std::max(0.0, p.lo * (1 - 2 * relative) - flushed),
                             std::min(p.hi * (1 + 2 * relative),
                                      1 + 4 * roundoff(functions))});
           else // A sum of positive terms is no smaller than the largest, 1.
@@ -308,9 +312,7 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
     double n = rows.count();
     bool sound = relative < 0.5 && n < sums.maxFinite / 2;
     result.rowSum = RowSumFact{
-        axes.front(),
-        sound ? std::max(0.0, 1 - 2 * relative - n * functions.minSubnormal)
-              : 0,
+        axes.front(), sound ? std::max(0.0, 1 - 2 * relative - n * flushed) : 0,
         sound ? 1 + 2 * relative : n * (1 + 4 * roundoff(functions)),
         int64_t(n)};
   }

@@ -70,7 +70,12 @@ def test_dtypes_are_eager(name, counts, tmp_path):
     module = network.save(form, str(path))
     # Autocast changes a graph that is asked for while it is on.
     interpreter = torchscript_eager.Interpreter(torch.jit.load(str(path)))
-    eager, _ = run(module, network.inputs)
+    try:
+        eager, _ = run(module, network.inputs)
+    except RuntimeError as error:
+        if "could not create a primitive" not in str(error):
+            raise
+        pytest.skip("PyTorch has no bf16 kernel of this for this processor")
     archived, known = run(interpreter, network.inputs)
     assert archived == eager, f"{archived - eager} {eager - archived}"
 
