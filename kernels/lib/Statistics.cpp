@@ -87,7 +87,7 @@ struct Reading {
   mpopt_channel_range *ranges;
   uint64_t unit = kMostUnit;
   std::atomic<uint64_t> nextUnit{0};
-  std::mutex mutex;
+  std::mutex mutex{};
 };
 
 } // namespace
@@ -238,11 +238,10 @@ bool mpopt::kernels::observeCall(mpopt_record &record,
     record.flags |= MPOPT_COUNT_ONLY;
   } else {
     Channels kept = keptChannels(tensor, channels, into, record);
-    Reading reading{layout,   static_cast<const char *>(tensor.data),
-                    kernel,   tensor.dtype,
-                    record,   kept,
-                    channels, kMostUnit,
-                    {},       {}};
+    Reading reading{layout,  static_cast<const char *>(tensor.data),
+                    kernel,  tensor.dtype,
+                    record,  kept,
+                    channels};
     if (record.count)
       readTensor(reading, parallel);
   }

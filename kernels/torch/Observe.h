@@ -26,7 +26,7 @@ struct Target {
   mpopt_recorder *recorder;
   uint32_t probe;
   uint32_t kind;
-  /// Of tensors on the processor; -1: no ranges by channel.
+  /// -1: no ranges by channel.
   int32_t channelAxis = -1;
 };
 

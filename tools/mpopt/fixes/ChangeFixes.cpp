@@ -128,6 +128,7 @@ llvm::Error Changes::run() {
   for (Candidate *candidate : all)
     if (candidate->tried && !candidate->safe && company[candidate])
       kinds[candidate->action.kind].push_back(candidate);
+  // Again only where others were with them before.
   for (auto &[kind, left] : kinds)
     if (left.size() > 1 && left.size() <= company[left.front()])
       if (llvm::Error error = tryAll(left))

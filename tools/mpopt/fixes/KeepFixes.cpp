@@ -27,7 +27,7 @@ public:
 private:
   void collect(Certainty least);
   Expected<Outcome> growPlan();
-  Expected<std::optional<Outcome>> tryPlan(const KeepPlan &plan);
+  Expected<std::optional<Outcome>> tryPlan(const KeepPlan &tried);
   bool isSettled(const Outcome &outcome) const;
   bool grow(const Outcome &outcome);
   llvm::Error judge(const Outcome &outcome);
@@ -40,11 +40,11 @@ private:
 };
 } // namespace
 
-Expected<std::optional<Outcome>> Keeping::tryPlan(const KeepPlan &plan) {
+Expected<std::optional<Outcome>> Keeping::tryPlan(const KeepPlan &tried) {
   return judgement.trial.run(
       [&](ModuleOp copy, const IRMapping &mapping, RetiredOps &) {
         SmallVector<KeptOp> ops;
-        for (const auto &[op, reasons] : plan) {
+        for (const auto &[op, reasons] : tried) {
           KeptOp kept{mapping.lookupOrNull(op), {}};
           // All operands, unless every reason asks for some only.
           bool all = false;
