@@ -12,7 +12,7 @@ TEXTS = ("id", "name", "family", "severity", "since", "observable", "summary",
          "what", "why", "example", "instead")
 # As in include/mpopt/Report/Decision.h.
 DECISIONS = ("none", "file-fact", "overflow", "flush-share", "loss-of-range",
-             "zero", "domain", "near-overflow", "non-finite", "cancellation",
+             "zero", "domain", "near-overflow", "non-finite", "nan", "cancellation",
              "absorption", "integer-limit", "channel-ratio", "large-angle", "sum-error",
              "dead")
 

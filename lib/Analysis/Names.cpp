@@ -26,15 +26,24 @@ std::string mpopt::getDtypeName(Type elementType) {
   return name;
 }
 
-// The path of the body that holds a value. A block argument belongs to the body
-// whose ops have the scope; an empty body has no scope of its own.
+// The path of a body, which its ops have; an empty one has none. What a pass
+// put in front may be called after the op around it, whose scope is outside.
+static StringRef getScopeOf(Block &body) {
+  StringRef outer = getScope(body.getParentOp());
+  for (Operation &op : body)
+    if (StringRef scope = getScope(&op); !scope.empty() && scope != outer)
+      return scope;
+  return body.empty() ? StringRef() : getScope(&body.front());
+}
+
+// The path of the body that holds a value.
 static StringRef getScopeOf(Value value) {
   if (Operation *op = value.getDefiningOp())
     return getScope(op);
   Block *block = cast<BlockArgument>(value).getOwner();
   if (block->isEntryBlock() && isa<FunctionOpInterface>(block->getParentOp()))
     return {};
-  return block->empty() ? StringRef() : getScope(&block->front());
+  return getScopeOf(*block);
 }
 
 std::string mpopt::getTensorPath(Value value) {

@@ -8,6 +8,7 @@
 #include "mpopt/Import/Import.h"
 
 #include "MlirReader.h"
+#include "NameLengths.h"
 #include "Onnx/OnnxImport.h"
 #include "TorchScript/Helper.h"
 
@@ -44,6 +45,8 @@ ImportResult mpopt::importBytes(StringRef bytes, StringRef path,
     sink.error(ImportCode::NotAModel, "",
                "the file is " + explainFormat(result.format));
   }
+  if (result.module && result.errors.empty())
+    checkNameLengths(*result.module, sink);
   sink.finish();
   if (!result.errors.empty())
     result.module = nullptr;

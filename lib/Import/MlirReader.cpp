@@ -30,6 +30,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <set>
 #include <sys/time.h>
 
 using namespace mlir;
@@ -196,7 +197,14 @@ void mpopt::importMlir(StringRef bytes, StringRef path,
     result.module = nullptr;
     return;
   }
-  result.module->walk([&](Operation *op) { count(op, result); });
+  std::set<std::string> files;
+  result.module->walk([&](Operation *op) {
+    count(op, result);
+    if (auto constant = dyn_cast<mp::ConstantOp>(op))
+      if (auto weight = dyn_cast<mp::WeightAttr>(constant.getValue()))
+        files.insert(weight.getFile().str());
+  });
+  result.weightFiles.assign(files.begin(), files.end());
   Operation *module = *result.module;
   auto number = [&](StringRef name) {
     return module->getAttrOfType<IntegerAttr>(name);

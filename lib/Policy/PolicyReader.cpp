@@ -13,36 +13,12 @@
 
 #include "PolicyReader.h"
 
+#include "mpopt/Support/BoundedJson.h"
+
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace mpopt;
-
-/// Deeper than any table; the JSON parser recurses, so it must not see more.
-static constexpr unsigned kMaxDepth = 16;
-
-/// How deep brackets nest outside of strings.
-static unsigned getDepth(StringRef text) {
-  unsigned depth = 0, deepest = 0;
-  bool quoted = false;
-  for (size_t index = 0; index < text.size(); ++index) {
-    char c = text[index];
-    if (quoted) {
-      if (c == '\\')
-        ++index;
-      else if (c == '"')
-        quoted = false;
-      continue;
-    }
-    if (c == '"')
-      quoted = true;
-    else if (c == '[' || c == '{')
-      deepest = std::max(deepest, ++depth);
-    else if ((c == ']' || c == '}') && depth)
-      --depth;
-  }
-  return deepest;
-}
 
 Error PolicyReader::error(const Twine &message) const {
   return createStringError(inconvertibleErrorCode(),
@@ -206,14 +182,12 @@ Error PolicyReader::readTop(const json::Object &table) {
 }
 
 Expected<Policy> PolicyReader::read(StringRef text) {
-  if (getDepth(text) > kMaxDepth)
-    return error("not a policy table: nested too deeply");
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = parseJson(text);
   if (!value) {
     // One line: the parser's message has the place in front.
     std::string message = llvm::toString(value.takeError());
     llvm::replace(message, '\n', ' ');
-    return error("not JSON: " + message);
+    return error("it " + message);
   }
   const json::Object *table = value->getAsObject();
   if (!table)

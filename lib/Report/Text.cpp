@@ -56,7 +56,7 @@ void TextReport::writeHead(const ModelReport &report) {
      << (report.parameters == 1 ? " parameter" : " parameters")
      << "; judged as " << report.precision;
   if (!report.policy.empty())
-    os << " (" << report.policy << ')';
+    style.plain(" (" + report.policy + ")");
   os << '\n';
 }
 

@@ -74,14 +74,16 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
   const Finding &finding = fold.first();
   style.dim("  --> ");
   style.bold(finding.op.name);
-  os << " (" << finding.op.type;
+  style.plain(" (" + finding.op.type);
   if (!finding.dtype.empty())
-    os << ", " << finding.dtype;
+    style.plain(", " + finding.dtype);
   os << ')';
   if (!finding.op.scope.empty())
-    os << " in " << finding.op.scope;
-  if (finding.location)
-    os << " at " << finding.location->file << ':' << finding.location->line;
+    style.plain(" in " + finding.op.scope);
+  if (finding.location) {
+    style.plain(" at " + finding.location->file);
+    os << ':' << finding.location->line;
+  }
   if (fold.members.size() > 1) {
     os << "  ";
     style.bold(
@@ -94,14 +96,16 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
     if (std::optional<std::string> line = readSourceLine(*finding.location)) {
       os.indent(6);
       style.dim((Twine(finding.location->line) + " | ").str());
-      os << *line << '\n';
+      style.plain(*line);
+      os << '\n';
     }
   if (withMessage) {
     os.indent(6);
     style.wrap(finding.message, 6);
   }
   if (!finding.tensor.empty() && (finding.bound || finding.likely)) {
-    os.indent(6) << finding.tensor << ':';
+    os.indent(6);
+    style.plain(finding.tensor + ":");
     if (finding.likely)
       os << " likely " << getInterval(*finding.likely);
     if (finding.bound)

@@ -7,6 +7,8 @@
 
 #include "mpopt/Report/TextStyle.h"
 
+#include "mpopt/Support/Printable.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -15,10 +17,12 @@ using llvm::StringRef;
 
 void TextStyle::paint(StringRef code, StringRef text) {
   if (options.color)
-    os << "\033[" << code << 'm' << text << "\033[0m";
+    os << "\033[" << code << 'm' << printable(text) << "\033[0m";
   else
-    os << text;
+    os << printable(text);
 }
+
+void TextStyle::plain(StringRef text) { os << printable(text); }
 
 void TextStyle::severity(Severity severity, StringRef text) {
   switch (severity) {
@@ -35,7 +39,8 @@ void TextStyle::wrap(StringRef text, unsigned indent, unsigned column) {
   llvm::SmallVector<StringRef> words;
   llvm::SplitString(text, words, " \n");
   bool first = true;
-  for (StringRef word : words) {
+  for (StringRef raw : words) {
+    std::string word = printable(raw);
     if (!first && column + 1 + word.size() > options.width) {
       os << '\n';
       os.indent(indent);

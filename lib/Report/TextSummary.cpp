@@ -43,13 +43,16 @@ listTypes(const std::map<std::string, unsigned> &countByType) {
   return text;
 }
 
-// `up to a scale of 2.55, [-25.5, 25.5]`.
-static std::string describeScale(double scale, const std::string &input) {
+// `no overflow is likely up to a scale of 2.55: in [-25.5, 25.5]`.
+static std::string describeScale(StringRef word, double scale,
+                                 const std::string &input) {
   if (scale == 0)
-    return "at no scale";
+    return ("an overflow is " + word + " at every scale").str();
+  std::string text = ("no overflow is " + word).str();
   if (scale == SafeScale::kMost)
-    return "whatever its scale (searched up to " + getNumber(scale) + ")";
-  return "up to a scale of " + getNumber(scale) + ": " + input;
+    return text + " whatever its scale (searched up to " + getNumber(scale) +
+           ")";
+  return text + " up to a scale of " + getNumber(scale) + ": " + input;
 }
 
 void TextReport::writeSafeInputs(const ModelReport &report) {
@@ -76,13 +79,12 @@ void TextReport::writeSafeInputs(const ModelReport &report) {
     os << '\n';
     double likely = scale->likely, proved = scale->proved;
     const Interval &bound = assumed->bound;
-    os.indent(6) << "no overflow is likely "
-                 << describeScale(
-                        likely, "mean " + getNumber(assumed->mean * likely) +
-                                    ", std " + getNumber(assumed->std * likely))
+    os.indent(6) << describeScale("likely", likely,
+                                  "mean " + getNumber(assumed->mean * likely) +
+                                      ", std " +
+                                      getNumber(assumed->std * likely))
                  << '\n';
-    os.indent(6) << "none is possible "
-                 << describeScale(proved,
+    os.indent(6) << describeScale("possible", proved,
                                   "in " + getInterval({bound.lo * proved,
                                                        bound.hi * proved}))
                  << '\n';
@@ -159,7 +161,7 @@ void TextReport::writeSummary(const ModelReport &report) {
 void TextReport::writeCoverage(const ModelReport &report) {
   os << report.modelled << " of " << plural(report.ops, "op") << " modelled";
   if (!report.unmodelled.empty())
-    os << " (not: " << listTypes(report.unmodelled) << ')';
+    style.plain(" (not: " + listTypes(report.unmodelled) + ")");
 }
 
 void TextReport::writeAssumptions(const ModelReport &report) {

@@ -115,16 +115,37 @@ Expected<std::vector<ZipMember>> mpopt::readZipDirectory(StringRef zip) {
   return members;
 }
 
-Expected<std::string> mpopt::unpackZipMember(const ZipMember &member) {
+static llvm::Error
+inflateMember(z_stream &stream, const ZipMember &member,
+              llvm::function_ref<llvm::Error(StringRef)> visit) {
+  std::vector<char> buffer(1 << 16);
+  uint64_t size = 0;
+  for (int status = Z_OK; status != Z_STREAM_END;) {
+    stream.next_out = reinterpret_cast<Bytef *>(buffer.data());
+    stream.avail_out = buffer.size();
+    status = inflate(&stream, Z_NO_FLUSH);
+    size_t made = buffer.size() - stream.avail_out;
+    size += made;
+    // Z_BUF_ERROR: the data ends too early.
+    if ((status != Z_OK && status != Z_STREAM_END) || size > member.size)
+      return fail("is damaged");
+    if (llvm::Error error = visit(StringRef(buffer.data(), made)))
+      return error;
+  }
+  return size == member.size ? llvm::Error::success() : fail("is damaged");
+}
+
+llvm::Error
+mpopt::readZipMember(const ZipMember &member,
+                     llvm::function_ref<llvm::Error(StringRef)> visit) {
   if (member.isStored())
-    return member.bytes.str();
+    return visit(member.bytes);
   if (member.method != 8)
     return fail("has a member in a compression that is not read");
   // Deflate packs at most 1032 to 1: a larger claim is a damaged header.
   if (member.size / 1032 > member.bytes.size() ||
-      member.bytes.size() > UINT32_MAX || member.size > UINT32_MAX)
+      member.bytes.size() > UINT32_MAX)
     return fail("is damaged");
-  std::string out(member.size, '\0');
   z_stream stream = {};
   // A negative window size means no zlib header, as in zip files.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
@@ -132,12 +153,20 @@ Expected<std::string> mpopt::unpackZipMember(const ZipMember &member) {
   stream.next_in =
       reinterpret_cast<Bytef *>(const_cast<char *>(member.bytes.data()));
   stream.avail_in = member.bytes.size();
-  stream.next_out = reinterpret_cast<Bytef *>(out.data());
-  stream.avail_out = out.size();
-  int status = inflate(&stream, Z_FINISH);
-  bool whole = status == Z_STREAM_END && stream.avail_out == 0;
+  llvm::Error error = inflateMember(stream, member, visit);
   inflateEnd(&stream);
-  if (!whole)
+  return error;
+}
+
+Expected<std::string> mpopt::unpackZipMember(const ZipMember &member,
+                                             uint64_t maxSize) {
+  if (member.size > maxSize)
     return fail("is damaged");
+  std::string out;
+  if (llvm::Error error = readZipMember(member, [&](StringRef bytes) {
+        out += bytes;
+        return llvm::Error::success();
+      }))
+    return std::move(error);
   return out;
 }

@@ -111,7 +111,9 @@ private:
   Interval scaled, capped, masked;
   Likely likely;
   bool knowsLikely = false;
-  bool overflow = false, negInf = false, rowMayVanish = false;
+  bool overflow = false, negInf = false;
+  /// All keys of a query may be masked: by -Inf, by the lowest number.
+  bool rowMayVanish = false, rowMayBeLowest = false;
 };
 } // namespace
 
@@ -165,10 +167,11 @@ void Attention::getScores() {
   if (const FloatFormat *own = getFloatFormat(getElementType(op.getQuery())))
     scaled = scaled.widened(2 * roundoff(*own), own->minSubnormal);
   capped = scaled;
+  // cap tanh(x / cap), which grows with x and is smaller than it.
   if (double cap = op.getSoftcap().convertToDouble(); cap > 0)
-    capped =
-        intersect(capped.widened(16 * roundoff(functions)),
-                  Interval::symmetric(cap * (1 + 8 * roundoff(functions))));
+    capped = Interval{cap * std::tanh(scaled.lo / cap),
+                      cap * std::tanh(scaled.hi / cap)}
+                 .widened(16 * roundoff(functions), functions.minSubnormal);
 
   knowsLikely = query.likely && key.likely && query.size > 0;
   if (knowsLikely) {
@@ -205,6 +208,10 @@ void Attention::addMask(Value mask) {
     masked =
         (masked + bound(all)).widened(2 * roundoff(own ? *own : functions));
   rowMayVanish |= known.nan || known.posInf;
+  // ONNX Runtime takes a row of its lowest number for one without keys.
+  if (!(all.lo > -functions.maxFinite / 2))
+    rowMayBeLowest |=
+        !weights || !constantRowsReach(*weights, -functions.maxFinite / 2);
   if (!known.negInf)
     return;
   negInf = true;
@@ -237,9 +244,10 @@ AbstractValue Attention::getResult() {
   if (own)
     off += 2 * roundoff(*own) + n * own->minSubnormal;
   off *= 2;
-  // Masked keys and an extra term of the denominator leave less than 1.
-  bool less =
-      op.getSink() || op.getSmoothSoftmax() || off > 0.5 || op.getCacheBuffer();
+  // Masked keys and an extra term of the denominator leave less than 1; without
+  // any key the result is NaN, or 0 (ONNX Runtime's).
+  bool less = op.getSink() || op.getSmoothSoftmax() || off > 0.5 ||
+              op.getCacheBuffer() || rowMayVanish || rowMayBeLowest;
   double share = 1;
   if (knowsLikely)
     share = std::min(1.0, std::exp(std::min(likely.variance, 50.0)) / n);
@@ -308,6 +316,9 @@ AbstractValue Attention::getScoresResult(Value result) {
                    : mode == 1 ? capped
                    : mode == 2 ? masked
                                : Interval{0, 1 + 16 * roundoff(functions)};
+  // ONNX Runtime has its lowest number where the definition says -Inf.
+  if (mode == 2 && negInf)
+    range = hull(range, -functions.maxFinite);
   AbstractValue value = AbstractValue::within(range.lo, range.hi,
                                               TransferContext::rankOf(result));
   value.nan = query.nonFinite || key.nonFinite || overflow;

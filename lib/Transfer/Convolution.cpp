@@ -205,7 +205,7 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
   LinearSums sums =
       elements ? convolutionElements(request, ctx.jobs())
                : convolutionSums(request, ctx.jobs(), ctx.sharedSums());
-  rules.addFlags(sums.flags);
+  rules.addWeights(ctx.of(filter), sums.flags);
   std::vector<Cell> cells(countGroups(dims));
   uint64_t positions = cells.size() / request.outputs;
   // The channels at one position are a row; a window is as many as it has taps.

@@ -169,12 +169,16 @@ static AbstractValue weighted(AbstractValue value, double weight,
 }
 
 /// The largest sum of magnitudes of the four cubic weights on an axis: between
-/// pixels the outer two sum to a t (1 - t), all to 1.
+/// pixels the outer two sum to a t (1 - t), all to 1. Infinity if there is
+/// none.
 static double cubicWeight(double a, bool renormalised) {
   double outer = std::fabs(a) / 4;
   double weight = a >= -1 && a <= 0 ? 1 + 2 * outer : 1 + 8 * outer;
   // Weights outside the image are dropped and the rest divided by its sum, or
-  // the kernel is stretched over more pixels.
+  // the kernel is stretched over more pixels. For other `a` that sum may
+  // vanish.
+  if (renormalised && !(a >= -1 && a <= 0))
+    return kInfinity;
   return renormalised ? 2 * weight : weight;
 }
 
@@ -183,8 +187,8 @@ static SmallVector<int64_t> keptAxes(mp::ResizeOp op, TransferContext &ctx,
                                      const Shape &in) {
   SmallVector<int64_t> kept;
   SmallVector<int64_t> axes;
-  if (op.getAxes()) {
-    for (int64_t axis : *op.getAxes())
+  if (std::optional<ArrayRef<int64_t>> given = op.getAxes()) {
+    for (int64_t axis : *given)
       axes.push_back(normalizeAxis(axis, in.size()).value_or(0));
   } else {
     for (size_t axis = 0; axis < in.size(); ++axis)
@@ -233,6 +237,8 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
           std::pow(cubicWeight(op.getCubicCoeffA().convertToDouble(),
                                op.getExcludeOutside() || op.getAntialias()),
                    double(resized));
+    if (std::isinf(weight))
+      return ctx.unknown();
     value =
         weighted(std::move(value), weight, ctx.functionFormat(op.getInput()));
     // Integers are rounded back, or truncated.

@@ -106,6 +106,7 @@ multiplyWeights(const Product &product, bool onRight, TransferContext &ctx,
   weights.transposed = stored;
   if (!readZeroPoints(zero, weights.n, weights.zeroPoints))
     return std::nullopt;
+  weights.constant = constant;
   weights.weights = std::move(*source);
   weights.input = minusKnown(
       asMatrix(ctx.of(other), onRight ? product.transLhs : product.transRhs,

@@ -159,6 +159,12 @@ void ProductResult::addBias(const AbstractValue &value) {
   source = std::max(source, value.source);
 }
 
+void ProductResult::addWeights(const AbstractValue &weights,
+                               ArrayRef<uint8_t> flags) {
+  integral &= weights.integral;
+  addFlags(flags);
+}
+
 void ProductResult::addFlags(ArrayRef<uint8_t> flags) {
   for (uint8_t flag : flags)
     if (flag)

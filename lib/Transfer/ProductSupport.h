@@ -76,7 +76,10 @@ public:
   void addOperand(const AbstractValue &value);
   /// A bias' flags: sums with it.
   void addBias(const AbstractValue &value);
-  /// `WeightFlag`s.
+  /// Constant weights, whose Inf and NaN a pass over them has told by channel
+  /// in `WeightFlag`s.
+  void addWeights(const AbstractValue &weights, llvm::ArrayRef<uint8_t> flags);
+  /// Products or partial sums that may not be finite.
   void addFlags(llvm::ArrayRef<uint8_t> flags);
 
   /// alpha sum + beta bias; `bias` may be null.

@@ -141,10 +141,18 @@ static void transferDequantize(mp::DequantizeOp op, TransferContext &ctx) {
       parameter(ctx.of(op.getScale()), op.getAxis(), rank, blocks);
   AbstractValue zero =
       zeroPoint(op.getZeroPoint(), op.getAxis(), rank, blocks, ctx);
+  // Codes of 32 bits are rounded to the scale's dtype before the product.
+  const FloatFormat *format = getFloatFormat(getElementType(op.getScale()));
+  double exact = format ? std::ldexp(1.0, int(format->digits)) : 0;
   ctx.result(0, mapGroups(
                     ctx, {x, scale, zero},
-                    [](ArrayRef<FloatRange> in) {
-                      return range::mul(range::sub(in[0], in[2]), in[1]);
+                    [&](ArrayRef<FloatRange> in) {
+                      FloatRange code = range::sub(in[0], in[2]);
+                      if (code.finite.maxAbs() > exact) {
+                        code.finite = code.finite.widened(2 / exact);
+                        code.minNonZero *= 1 - 2 / exact;
+                      }
+                      return range::mul(code, in[1]);
                     },
                     [](ArrayRef<Likely> in) {
                       Likely code = likely::sub(in[0], in[2]);

@@ -52,6 +52,20 @@ static bool mayWrap(Value input, const AbstractValue &x, bool squares) {
   return most > 0 && !(most <= TransferContext::anything(input).cell(0).hi);
 }
 
+/// Whether no element is there, whatever the open dims.
+static bool isEmpty(Value input) {
+  MaybeShape shape = getShape(input);
+  return shape && llvm::is_contained(*shape, 0);
+}
+
+/// Whether nothing is reduced to 0. Of the others the largest, the mean and the
+/// product of no elements are -Inf, NaN and 1, or what a runtime likes.
+template <typename OpTy>
+static constexpr bool kEmptyIsZero =
+    llvm::is_one_of<OpTy, mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceL2Op,
+                    mp::ReduceSumSquareOp, mp::ReduceAllOp, mp::ReduceAnyOp,
+                    mp::CountNonzeroOp>::value;
+
 template <auto function, typename OpTy>
 static void transferReduce(OpTy op, TransferContext &ctx) {
   const AbstractValue &x = ctx.operand(0);
@@ -63,6 +77,8 @@ static void transferReduce(OpTy op, TransferContext &ctx) {
                          std::is_same_v<OpTy, mp::ReduceLogSumOp> ||
                          std::is_same_v<OpTy, mp::ReduceLogSumExpOp>;
   if (ofSum && integers && mayWrap(op.getInput(), x, !isMean))
+    return ctx.unknown();
+  if (!kEmptyIsZero<OpTy> && isEmpty(op.getInput()))
     return ctx.unknown();
   Reducing state{x,
                  integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput()),

@@ -122,8 +122,9 @@ static void transferTfIdf(mp::TfIdfVectorizerOp op, TransferContext &ctx) {
   if (shape && !shape->empty() && shape->back() >= 0)
     most = double(shape->back()) * double(op.getMaxSkipCount() + 1);
   double lo = 1, hi = 1;
-  if (op.getMode() != "TF" && op.getWeights()) {
-    for (double weight : *op.getWeights()) {
+  if (std::optional<ArrayRef<double>> weights = op.getWeights();
+      weights && op.getMode() != "TF") {
+    for (double weight : *weights) {
       lo = std::min(lo, weight);
       hi = std::max(hi, weight);
     }

@@ -175,6 +175,9 @@ static void transferWindow(mp::WindowOp op, TransferContext &ctx) {
           getFloatFormat(getElementType(op.getResult())))
     all = all.widened(0, std::ldexp(4.0, -int(format->digits)));
   AbstractValue value = numbers(all, op.getResult());
+  // Of one sample, size - 1 is 0: 0 / 0 in ONNX Runtime, 1 in PyTorch.
+  value.nan =
+      !op.getPeriodic() && !(TransferContext::dimOf(op.getResult(), 0) > 1);
   // A half of cos^2 or so.
   Cell &cell = value.mutableCells().front();
   cell.mean = op.getKind() == "blackman" ? 0.42 : 0.5;

@@ -288,7 +288,9 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
           // error.
           setBound(cell, {log.lo - off, std::min(log.hi + off, 64 * unit)});
         } else {
-          Interval p{std::exp(log.lo) * (1 - kSlack), std::exp(log.hi)};
+          // An element that is -Inf itself has none of the row.
+          Interval p{masks ? 0 : std::exp(log.lo) * (1 - kSlack),
+                     std::exp(log.hi)};
           if (relative < 0.5)
             setBound(cell, {std::max(0.0, p.lo * (1 - 2 * relative) - flushed),
                             std::min(p.hi * (1 + 2 * relative),

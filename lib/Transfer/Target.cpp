@@ -7,9 +7,10 @@
 
 #include "mpopt/Transfer/Target.h"
 
+#include "mpopt/Support/BoundedJson.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mpopt;
@@ -31,9 +32,9 @@ public:
 
   llvm::Expected<std::shared_ptr<const TargetProfile>>
   read(llvm::StringRef text) {
-    llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
+    llvm::Expected<llvm::json::Value> json = parseJson(text);
     if (!json)
-      return fail("no JSON: " + llvm::toString(json.takeError()));
+      return fail("it " + llvm::toString(json.takeError()));
     const llvm::json::Object *object = json->getAsObject();
     if (!object || object->getString("schema") != "mpopt-target/1")
       return fail("its \"schema\" is not \"mpopt-target/1\"");

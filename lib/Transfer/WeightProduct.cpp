@@ -50,7 +50,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
     if (sums.norm[channel] > 0)
       sums.radius[channel] = sums.terms[channel] = kInf;
-  rules.addFlags(sums.flags);
+  rules.addWeights(ctx.of(constant), sums.flags);
   lostWeights |= !sums.flags.empty();
   for (double norm : sums.operatorNorm)
     operatorNorm = std::max(operatorNorm, norm);

@@ -25,6 +25,8 @@ namespace mpopt {
 /// [batch..., rows, k] times weights [weight batch..., k, n].
 struct WeightProduct {
   AbstractValue input;
+  /// The weights as a value, and where their elements are read.
+  mlir::Value constant;
   WeightSource weights;
   /// Leading dims of the weights.
   Shape batch;

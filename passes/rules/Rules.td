@@ -466,7 +466,8 @@ def InvalidDomain : Rule<"MP205", "invalid-domain"> {
     The argument of a log, sqrt, rsqrt, pow, asin, acos, acosh, atanh or log1p,
     as stored in its dtype, may be where the function is NaN or infinite: 0 or
     less for log, less than 0 for sqrt, beyond 1 for acos. Zero is reached by
-    rounding as well: a probability below 2.98e-8 is 0 in FP16.
+    rounding as well: a probability below 2.98e-8 is 0 in FP16. A note where
+    only integers are made of the result (bucket numbers of positions).
   }];
   let why = [{
     One NaN in a loss or an activation makes everything that depends on it NaN.
@@ -729,6 +730,39 @@ def NarrowingCast : Rule<"MP213", "narrowing-cast"> {
   }];
 }
 
+def InvalidOperation : Rule<"MP214", "invalid-operation"> {
+  let family = "range";
+  let severity = "error";
+  let since = "0.1";
+  let decision = "nan";
+  let observable = "NaN count of the result";
+  let summary = "an infinity that the model holds becomes NaN";
+  let what = [{
+    An Inf that is a constant of the model, or that the assumptions give an
+    input, meets an op that makes NaN of it: 0 * Inf, Inf - Inf, Inf / Inf, the
+    sine or the remainder of Inf. Also a constant that holds NaN. Certain where
+    the result is never a number, likely where the other factor is 0 at an end
+    of its range. Softmax rows that are masked altogether are MP208's, Inf that
+    an op overflows to is reported where that happens.
+  }];
+  let why = [{
+    -Inf is a fine mask where it is added or chosen. As a factor it is not: the
+    elements that should stay are multiplied by 0, and 0 * -Inf is NaN. No
+    dtype is wide enough to help.
+  }];
+  let example = [{
+    ```python
+    scores = scores + (1.0 - mask) * float("-inf")    # 0 * -inf where mask is 1
+    ```
+  }];
+  let instead = [{
+    Choose rather than multiply (`torch.where(mask, scores, -inf)`,
+    `scores.masked_fill(~mask, -inf)`), or use the dtype's lowest finite number
+    as the factor. In a softmax written out, clamp the row's maximum to a finite
+    number before it is subtracted.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // MP3xx: precision loss
 //===----------------------------------------------------------------------===//
@@ -980,7 +1014,8 @@ def NonFiniteValue : RunRule<"MP501", "non-finite-value"> {
     error where it begins; where it was handed on, a consequence. Not reported:
     infinities that the model puts there itself (a mask of -Inf that an op
     selects or adds), and what an input of the model brings along, which is
-    listed under the assumptions that did not hold.
+    listed under the assumptions that did not hold. Recorded gradients are
+    judged by this and the rules that follow, too.
   }];
   let why = [{
     The record needs no assumption: it happened. Where the analysis said that it

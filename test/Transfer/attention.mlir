@@ -68,3 +68,24 @@ func.func @rotary(%x: tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32> {
   %1 = mp.rotary_embedding %n, %cos, %sin : (tensor<1x2x2x4xf32>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<1x2x2x4xf32>
   return %0 : tensor<1x2x2x4xf32>
 }
+
+// -----
+
+// Rows without a key are NaN, or 0 (ONNX Runtime), whatever masks them; a cap
+// makes scores smaller.
+func.func @no_keys(%q: tensor<1x1x2x16xf32> {mp.assume = {lo = 0.5 : f64, hi = 1.0 : f64}}, %keep: tensor<2x2xi1>) -> tensor<1x1x2x16xf32> {
+  // expected-remark @below {{[0, 1.00004] nan}}
+  %0 = mp.attention %q, %q, %q mask %keep : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xi1>) -> tensor<1x1x2x16xf32>
+  %lowest = mp.constant dense<-3.40282347E+38> : tensor<2x2xf32>
+  // expected-remark @below {{[0, 1.00004] norm}}
+  %1 = mp.attention %q, %q, %q mask %lowest : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xf32>) -> tensor<1x1x2x16xf32>
+  // expected-remark @below {{[0.499963, 1.00004]}}
+  %2 = mp.attention %q, %q, %q : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>) -> tensor<1x1x2x16xf32>
+  // 2 tanh(x / 2) of x in [1, 4].
+  // expected-remark @below {{#3: [0.924228, 1.92806]}}
+  %3:4 = mp.attention %q, %q, %q {softcap = 2.0 : f64, scores_mode = 1 : i64} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>) -> (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x2xf32>)
+  // The lowest number where the definition has -Inf.
+  // expected-remark @below {{#3: [-3.40282e+38, 4.00001] -inf}}
+  %4:4 = mp.attention %q, %q, %q {is_causal, scores_mode = 2 : i64} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>) -> (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x2xf32>)
+  return %0 : tensor<1x1x2x16xf32>
+}

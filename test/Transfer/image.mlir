@@ -58,3 +58,13 @@ func.func @determinant(%x: tensor<2x2xf32> {mp.assume = {lo = -3.0 : f64, hi = 2
   %1 = mp.det %d : (tensor<?x?xf32>) -> tensor<f32>
   return
 }
+
+// -----
+
+// What is left of such weights may sum to nearly 0, by which they are divided.
+func.func @renormalised(%x: tensor<1x1x4x4xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64}}) {
+  %scales = mp.constant dense<[1.0, 1.0, 13.1, 1.0]> : tensor<4xf32>
+  // expected-remark @below {{[-inf, inf]}}
+  %0 = mp.resize %x scales %scales {mode = "cubic", cubic_coeff_a = 1.0 : f64, exclude_outside} : (tensor<1x1x4x4xf32>, tensor<4xf32>) -> tensor<1x1x52x4xf32>
+  return
+}

@@ -114,3 +114,29 @@ func.func @conv_rows(%x: tensor<1x1x4x4xf32> {mp.assume = {lo = -1.0 : f64, hi =
   %1 = mp.conv %0, %w : (tensor<1x1x4x4xf32>, tensor<1x1x3x3xf32>) -> tensor<1x1x2x2xf32>
   return %1 : tensor<1x1x2x2xf32>
 }
+
+// -----
+
+// Whole numbers times fractions are none: the reciprocal may be large. Times
+// whole numbers they are.
+func.func @fractional_weights(%i: tensor<3x2xi64> {mp.assume = {lo = 0.0 : f64, hi = 9.0 : f64}}) -> tensor<3x2xf32> {
+  %x = mp.cast %i : (tensor<3x2xi64>) -> tensor<3x2xf32>
+  %w = mp.constant dense<[[0.003, 0.2], [0.4, 0.7]]> : tensor<2x2xf32>
+  // expected-remark @below {{[-9.65596e-07, 8.1]}}
+  %0 = mp.matmul %x, %w : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
+  // expected-remark @below {{+inf -inf}}
+  %1 = mp.reciprocal %0 : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %whole = mp.constant dense<[[1.0, 2.0], [0.0, 1.0]]> : tensor<2x2xf32>
+  // expected-remark @below {{27] integral}}
+  %2 = mp.matmul %x, %whole : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
+  return %0 : tensor<3x2xf32>
+}
+
+func.func @fractional_filter(%i: tensor<1x1x3x3xi1>) -> tensor<1x1x2x2xf32> {
+  %x = mp.cast %i : (tensor<1x1x3x3xi1>) -> tensor<1x1x3x3xf32>
+  %w = mp.constant dense<[[[[0.003, 0.2], [0.4, 0.7]]]]> : tensor<1x1x2x2xf32>
+  %0 = mp.conv %x, %w {stride = array<i64: 1, 1>} : (tensor<1x1x3x3xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32>
+  // expected-remark @below {{+inf -inf}}
+  %1 = mp.reciprocal %0 : (tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32>
+  return %0 : tensor<1x1x2x2xf32>
+}

@@ -41,3 +41,13 @@ func.func @bits(%x: tensor<3x64xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f
   %0 = mp.matmul_nbits %x, %w scales %s {k = 64 : i64, n = 8 : i64, bits = 4 : i64, block_size = 32 : i64} : (tensor<3x64xf32>, tensor<8x2x16xui8>, tensor<8x2xf32>) -> tensor<3x8xf32>
   return
 }
+
+// -----
+
+// FP32 does not hold 2^24 + 1.
+func.func @large_codes(%x: tensor<2xi32> {mp.assume = {lo = 16777217.0 : f64, hi = 16777217.0 : f64}}) -> tensor<2xf32> {
+  %s = mp.constant dense<3.0> : tensor<f32>
+  // expected-remark @below {{[5.03316e+07, 5.03317e+07]}}
+  %0 = mp.dequantize %x, %s : (tensor<2xi32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

@@ -126,3 +126,23 @@ func.func @zeros() {
   %0 = mp.reduce_log_sum %c {axes = array<i64: 1>} : (tensor<3x2xf32>) -> tensor<3xf32>
   return
 }
+
+// -----
+
+// Nothing sums to 0; what its largest, mean and product are is the runtime's
+// business.
+func.func @nothing(%x: tensor<2x0x4xf32> {mp.assume = {lo = -2.0 : f64, hi = -1.0 : f64}}) -> tensor<2x4xf32> {
+  // expected-remark @below {{[0, 0]}}
+  %0 = mp.reduce_sum %x {axes = array<i64: 1>} : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{nan +inf -inf}}
+  %1 = mp.reduce_max %x {axes = array<i64: 1>} : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{nan +inf -inf}}
+  %2 = mp.reduce_min %x {axes = array<i64: 1>} : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{nan +inf -inf}}
+  %3 = mp.reduce_log_sum_exp %x {axes = array<i64: 1>} : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{nan +inf -inf}}
+  %4 = mp.reduce_mean %x {axes = array<i64: 1>} : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{nan +inf -inf}}
+  %5 = mp.reduce_prod %x {axes = array<i64: 1>} : (tensor<2x0x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}

@@ -25,3 +25,16 @@ func.func @transforms(%x: tensor<2x16x1xf32> {mp.assume = {lo = -2.0 : f64, hi =
   %6 = mp.mel_weight_matrix %size, %size, %size, %low, %low : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<f32>, tensor<f32>) -> tensor<5x8xf32>
   return
 }
+
+// -----
+
+// One sample of a symmetric window is 0 / 0.
+func.func @one_sample(%length: tensor<i64>) {
+  %one = mp.constant dense<1> : tensor<i64>
+  // expected-remark @below {{nan}}
+  %0 = mp.window %one {kind = "hann", periodic = false} : (tensor<i64>) -> tensor<1xf32>
+  %two = mp.constant dense<2> : tensor<i64>
+  // expected-remark @below {{[-1.23842e-06, 1]}}
+  %1 = mp.window %two {kind = "hann", periodic = false} : (tensor<i64>) -> tensor<2xf32>
+  return
+}

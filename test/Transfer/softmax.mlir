@@ -49,3 +49,20 @@ func.func @masked(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %1 = mp.log_softmax %all : (tensor<2x2xf32>) -> tensor<2x2xf32>
   return %0 : tensor<2x2xf32>
 }
+
+// -----
+
+// What is masked is 0, however close the other elements are.
+func.func @masked_elements(%keep: tensor<2x3xi1>, %x: tensor<2x3xf32> {mp.assume = {lo = 0.0 : f64, hi = 0.1 : f64}}, %s: tensor<2x2xf32> {mp.assume = {lo = 0.0 : f64, hi = 0.1 : f64}}) -> tensor<2x3xf32> {
+  %out = mp.constant dense<0xFF800000> : tensor<f32>
+  %m = mp.where %keep, %x, %out : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  // expected-remark @below {{[0, 1}}
+  %0 = mp.softmax %m : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // expected-remark @below {{-inf}}
+  %1 = mp.log %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %causal = mp.constant dense<[[0.0, 0xFF800000], [0.0, 0.0]]> : tensor<2x2xf32>
+  %a = mp.add %s, %causal : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-remark @below {{[0, 1}}
+  %2 = mp.softmax %a : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x3xf32>
+}

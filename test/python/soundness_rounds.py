@@ -9,6 +9,7 @@ import pathlib
 import soundness
 import soundness_cases
 import soundness_composites
+import soundness_facts
 import soundness_ir
 import soundness_ir_cases
 import soundness_ir_layers
@@ -34,6 +35,8 @@ LISTS = {
     "composites": soundness_composites,
     # the other ONNX and com.microsoft ops
     "more": soundness_more_cases,
+    # whole numbers, masks, nothing at all
+    "facts": soundness_facts,
     # small networks, for what ops say to each other
     "networks": soundness_networks,
     # ops of other frameworks: references in NumPy

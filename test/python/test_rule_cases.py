@@ -17,7 +17,7 @@ ALL = {*LOW, "f32"}
 # Where a rule can fire. Those that are not named are about 16 bits; the others are also
 # reached in FP32: its edge, its smallest number and its 24 digits.
 FIRES = dict.fromkeys(("MP201", "MP205", "MP206", "MP207", "MP208", "MP209", "MP210", "MP212",
-                       "MP213", "MP306", "MP307"), ALL)
+                       "MP213", "MP214", "MP306", "MP307"), ALL)
 # Reported at the constant, in the dtype that it has in the file.
 AT_CONSTANTS = ("MP202", "MP203")
 

@@ -70,6 +70,9 @@ struct ImportResult {
   /// should hold. Their constants refer to the file all the same: a reader gets
   /// an error from WeightStore, to be taken as "values unknown".
   std::map<std::string, unsigned> missingWeights;
+  /// Files other than the model's own that it takes weights from, missing ones
+  /// included.
+  std::vector<std::string> weightFiles;
   /// Of the tensors of a TorchScript module.
   torchscript::Places places;
 };

@@ -32,6 +32,7 @@ enum class Decision {
   Domain,       ///< a value, rounded to the dtype, is outside [lo, hi]
   NearOverflow, ///< the largest magnitude is within a share of the edge
   NonFinite,    ///< NaN or Inf
+  Nan,          ///< NaN
   Cancellation, ///< half an ulp of `against` is a share of the values
   Absorption,   ///< no value is half an ulp of `against`
   IntegerLimit, ///< integers past what the dtype holds

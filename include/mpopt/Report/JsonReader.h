@@ -23,10 +23,6 @@
 
 namespace mpopt {
 
-/// LLVM's parser recurses; text that is nested deeper than anything mpopt
-/// writes is refused before it.
-llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text);
-
 /// Reads one object's keys. The first thing that is wrong is kept, and
 /// everything after it reads as nothing, so that callers check once.
 class JsonReader {

@@ -17,6 +17,9 @@ public:
   TextStyle(llvm::raw_ostream &os, const TextOptions &options)
       : os(os), options(options) {}
 
+  /// What a model or a file says goes through one of these: it may hold
+  /// anything.
+  void plain(llvm::StringRef text);
   void bold(llvm::StringRef text) { paint("1", text); }
   void dim(llvm::StringRef text) { paint("2", text); }
   void severity(Severity severity, llvm::StringRef text);

@@ -13,6 +13,7 @@
 #ifndef MPOPT_SUPPORT_ZIPFILE_H
 #define MPOPT_SUPPORT_ZIPFILE_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -37,9 +38,16 @@ struct ZipMember {
 /// error is a phrase for after the file's name ("is not a zip archive").
 llvm::Expected<std::vector<ZipMember>> readZipDirectory(llvm::StringRef zip);
 
-/// The unpacked bytes of a member. A size that deflate cannot reach, or that
-/// the data does not have, is an error.
-llvm::Expected<std::string> unpackZipMember(const ZipMember &member);
+/// Calls `visit` with the unpacked bytes of a member, piece by piece. A size
+/// that deflate cannot reach, or that the data does not have, is an error, at
+/// the latest after the last piece.
+llvm::Error
+readZipMember(const ZipMember &member,
+              llvm::function_ref<llvm::Error(llvm::StringRef)> visit);
+
+/// All of them, of a member that claims to have `maxSize` at most.
+llvm::Expected<std::string> unpackZipMember(const ZipMember &member,
+                                            uint64_t maxSize = UINT32_MAX);
 
 } // namespace mpopt
 

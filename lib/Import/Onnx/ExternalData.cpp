@@ -71,6 +71,14 @@ const ExternalData::File &ExternalData::open(StringRef location,
   return file;
 }
 
+std::vector<std::string> ExternalData::listFiles() const {
+  std::vector<std::string> paths;
+  for (const auto &entry : files)
+    if (!entry.second.refused)
+      paths.push_back(entry.second.path);
+  return paths;
+}
+
 std::optional<ExternalRange> ExternalData::find(const onnx::TensorProto &tensor,
                                                 StringRef name,
                                                 uint64_t length) {

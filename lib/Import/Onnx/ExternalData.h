@@ -38,6 +38,9 @@ public:
   /// Files that are not there, with the number of tensors in them.
   const std::map<std::string, unsigned> &missing() const { return absent; }
 
+  /// All that were named and not refused, in any order.
+  std::vector<std::string> listFiles() const;
+
 private:
   struct File {
     bool refused = false, missing = false;

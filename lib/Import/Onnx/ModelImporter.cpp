@@ -276,6 +276,7 @@ void ModelImporter::run(const FunctionTable &table, const NodeOrders &sorted,
     importInitializers(file.model.graph(), scope);
   }
   result.missingWeights = tensors.missing();
+  result.weightFiles = tensors.listExternalFiles();
   for (const auto &[name, count] : result.missingWeights)
     sink.warn("weights of " + Twine(count) + " tensors missing: no file '" +
               name + "'");

@@ -13,59 +13,13 @@
 
 #include "OnnxWire.h"
 
+#include "mpopt/Support/OnnxMessages.h"
 #include "mpopt/Support/ProtoWire.h"
 
 using namespace mpopt;
 using namespace mpopt::onnx_import;
 
 namespace {
-
-enum class Message : uint8_t {
-  Model,
-  Training,
-  Graph,
-  Function,
-  Node,
-  Attribute,
-  SparseTensor,
-  Tensor,
-  Other
-};
-
-/// The messages on the way from a model to a tensor.
-Message childOf(Message parent, uint64_t field) {
-  switch (parent) {
-  case Message::Model:
-    return field == 7    ? Message::Graph
-           : field == 20 ? Message::Training
-           : field == 25 ? Message::Function
-                         : Message::Other;
-  case Message::Training:
-    return field == 1 || field == 2 ? Message::Graph : Message::Other;
-  case Message::Graph:
-    return field == 1    ? Message::Node
-           : field == 5  ? Message::Tensor
-           : field == 15 ? Message::SparseTensor
-                         : Message::Other;
-  case Message::Function:
-    return field == 7    ? Message::Node
-           : field == 11 ? Message::Attribute
-                         : Message::Other;
-  case Message::Node:
-    return field == 5 ? Message::Attribute : Message::Other;
-  case Message::Attribute:
-    return field == 5 || field == 10    ? Message::Tensor
-           : field == 6 || field == 11  ? Message::Graph
-           : field == 22 || field == 23 ? Message::SparseTensor
-                                        : Message::Other;
-  case Message::SparseTensor:
-    return field == 1 || field == 2 ? Message::Tensor : Message::Other;
-  case Message::Tensor:
-  case Message::Other:
-    return Message::Other;
-  }
-  return Message::Other;
-}
 
 /// What the first walk learnt about a message.
 struct Measure {
@@ -95,8 +49,8 @@ public:
   Walker(llvm::StringRef model, uint64_t threshold, ErrorSink &sink)
       : model(model), threshold(threshold), sink(sink) {}
 
-  bool measure(uint64_t begin, uint64_t end, Message kind, unsigned depth);
-  void write(uint64_t begin, uint64_t end, Message kind, std::string &out);
+  bool measure(uint64_t begin, uint64_t end, OnnxMessage kind, unsigned depth);
+  void write(uint64_t begin, uint64_t end, OnnxMessage kind, std::string &out);
 
   std::vector<CutBytes> cuts;
   std::vector<Measure> measures;
@@ -157,7 +111,7 @@ bool Walker::measureTensor(uint64_t begin, uint64_t end, size_t self) {
   return true;
 }
 
-bool Walker::measure(uint64_t begin, uint64_t end, Message kind,
+bool Walker::measure(uint64_t begin, uint64_t end, OnnxMessage kind,
                      unsigned depth) {
   if (depth > kMaxGraphDepth) {
     sink.error(ImportCode::TooDeep, "",
@@ -167,7 +121,7 @@ bool Walker::measure(uint64_t begin, uint64_t end, Message kind,
   }
   size_t self = measures.size();
   measures.push_back({end - begin, 0});
-  if (kind == Message::Tensor) {
+  if (kind == OnnxMessage::Tensor) {
     if (!measureTensor(begin, end, self))
       return false;
   } else {
@@ -175,13 +129,13 @@ bool Walker::measure(uint64_t begin, uint64_t end, Message kind,
       WireField field;
       if (!readField(position, end, field))
         return false;
-      Message child = childOf(kind, field.number);
+      OnnxMessage child = getOnnxChild(kind, field.number);
       position = field.end;
-      if (child == Message::Other || field.wire != 2)
+      if (child == OnnxMessage::Other || field.wire != 2)
         continue;
       size_t index = measures.size();
       if (!measure(field.payload, field.end, child,
-                   depth + (child == Message::Graph)))
+                   depth + (child == OnnxMessage::Graph)))
         return false;
       if (!measures[index].changed)
         continue;
@@ -197,7 +151,7 @@ bool Walker::measure(uint64_t begin, uint64_t end, Message kind,
   return true;
 }
 
-void Walker::write(uint64_t begin, uint64_t end, Message kind,
+void Walker::write(uint64_t begin, uint64_t end, OnnxMessage kind,
                    std::string &out) {
   const Measure measure = measures[cursor++];
   if (!measure.changed) {
@@ -213,8 +167,8 @@ void Walker::write(uint64_t begin, uint64_t end, Message kind,
       out += makeReference(*measure.cut);
       continue;
     }
-    Message child = childOf(kind, field.number);
-    if (child == Message::Other || field.wire != 2) {
+    OnnxMessage child = getOnnxChild(kind, field.number);
+    if (child == OnnxMessage::Other || field.wire != 2) {
       out += model.slice(field.begin, field.end);
       continue;
     }
@@ -228,11 +182,11 @@ std::optional<SlimModel> onnx_import::cutLargeTensors(llvm::StringRef model,
                                                       uint64_t threshold,
                                                       ErrorSink &sink) {
   Walker walker(model, threshold, sink);
-  if (!walker.measure(0, model.size(), Message::Model, 0))
+  if (!walker.measure(0, model.size(), OnnxMessage::Model, 0))
     return std::nullopt;
   SlimModel result;
   result.bytes.reserve(walker.measures.front().length);
-  walker.write(0, model.size(), Message::Model, result.bytes);
+  walker.write(0, model.size(), OnnxMessage::Model, result.bytes);
   result.cuts = std::move(walker.cuts);
   return result;
 }

@@ -40,6 +40,9 @@ public:
   const std::map<std::string, unsigned> &missing() const {
     return external.missing();
   }
+  std::vector<std::string> listExternalFiles() const {
+    return external.listFiles();
+  }
 
 private:
   /// A tensor's packed bytes: a view of the file, the message, or `storage`.

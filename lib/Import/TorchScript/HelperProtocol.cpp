@@ -7,8 +7,9 @@
 
 #include "mpopt/Import/TorchScript/HelperProtocol.h"
 
+#include "mpopt/Support/BoundedJson.h"
+
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -82,7 +83,7 @@ static std::string printPlaces(const torchscript::Places &places) {
 }
 
 static void parsePlaces(StringRef text, torchscript::Places &places) {
-  llvm::Expected<json::Value> value = json::parse(text);
+  llvm::Expected<json::Value> value = parseJson(text);
   if (!value)
     return llvm::consumeError(value.takeError());
   const json::Object *object = value->getAsObject();
@@ -167,9 +168,11 @@ std::string mpopt::torchscript::printPlan(ArrayRef<PlacedProbe> probes,
 
 llvm::Expected<std::pair<std::vector<torchscript::PlacedProbe>, std::string>>
 mpopt::torchscript::parsePlan(StringRef text) {
-  llvm::Expected<json::Value> value = json::parse(text);
-  if (!value)
-    return value.takeError();
+  llvm::Expected<json::Value> value = parseJson(text);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return damaged("the plan of probes");
+  }
   const json::Object *object = value->getAsObject();
   const json::Array *list = object ? object->getArray("probes") : nullptr;
   auto hash = object ? object->getString("ledger") : std::nullopt;
@@ -200,9 +203,11 @@ void mpopt::torchscript::writeRecords(llvm::raw_ostream &os,
 llvm::Expected<torchscript::NewRecords>
 mpopt::torchscript::parseRecords(StringRef bytes) {
   auto [head, rest] = bytes.split('\n');
-  llvm::Expected<json::Value> value = json::parse(head);
-  if (!value)
-    return value.takeError();
+  llvm::Expected<json::Value> value = parseJson(head);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return damaged("the result");
+  }
   NewRecords records;
   const json::Array *list = value->getAsArray();
   if (!list)
@@ -236,7 +241,7 @@ std::string mpopt::torchscript::printError(const ImportError &error) {
 }
 
 std::optional<ImportError> mpopt::torchscript::parseError(StringRef line) {
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
+  llvm::Expected<llvm::json::Value> value = parseJson(line);
   if (!value) {
     llvm::consumeError(value.takeError());
     return std::nullopt;

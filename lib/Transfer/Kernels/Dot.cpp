@@ -85,8 +85,9 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
   DotRange result;
   if (count == 0)
     return result;
-  for (ArrayRef<Interval> list : {a.range, b.range})
-    assert((list.size() == 1 || list.size() == count) && "a range per term");
+  assert((a.range.size() == 1 || a.range.size() == count) &&
+         (b.range.size() == 1 || b.range.size() == count) &&
+         "a range per term");
   uint64_t different = distinct(a, b, count);
   double repeats = double(count / different), sixth = 0;
   double centreA = combinedMean(b, a, different);

@@ -166,6 +166,26 @@ static FixAction clampToDomain(Operation *op, const Domain &domain,
   return FixAction::clamp(op, 0, inside(domain.lo, 1), inside(domain.hi, -1));
 }
 
+/// Whether all that is made of `value` is integers, a few ops on: bucket
+/// numbers (T5's relative positions), of which a Where then takes others.
+static bool becomesIntegers(Value value) {
+  constexpr size_t kMost = 16;
+  SmallVector<Value> pending = {value};
+  for (size_t at = 0; at < pending.size(); ++at) {
+    if (pending.size() > kMost || pending[at].use_empty())
+      return false;
+    for (Operation *user : pending[at].getUsers()) {
+      if (user->getNumResults() != 1 || user->getNumRegions() != 0)
+        return false;
+      if (isa<FloatType>(getElementType(user->getResult(0))))
+        pending.push_back(user->getResult(0));
+      else if (!isAnyOf(user, {"cast"}))
+        return false;
+    }
+  }
+  return true;
+}
+
 void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
   std::optional<Domain> domain = getDomain(op);
   if (!domain)
@@ -189,11 +209,16 @@ void InvalidDomain::judge(Operation *op, const RangeAnalysis &ranges) {
   finding.watchDomain(argument, domain->lo, domain->hi, domain->open);
   if (domain->open && domain->lo == 0)
     watchZeros(finding, argument, "argument");
+  bool harmless = becomesIntegers(op->getResult(0));
   finding.certainty(*sure).message(
       "the argument of " + name + verb + " outside its domain" +
       (rounded ? " after rounding to " + getDtypeName(getElementType(argument))
                : "") +
-      ": it must be " + describeDomain(*domain));
+      ": it must be " + describeDomain(*domain) +
+      (harmless ? "; the result is cast to integers, see that they are not used"
+                : ""));
+  if (harmless)
+    finding.severity(Severity::Note);
   finding.cause(argument,
                 "argument" + range +
                     (computed.hasLikely()

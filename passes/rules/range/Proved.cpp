@@ -45,9 +45,10 @@ Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
       if (!format || isConstant(value))
         continue;
       ++result.tensors;
-      result.proved +=
-          !accused.contains(value) &&
-          boundMagnitude(ranges.preRounding(value)) < format->overflowFrom;
+      // An infinity that a mask holds stays what it is; NaN is no range.
+      const AbstractValue &computed = ranges.preRounding(value);
+      result.proved += !accused.contains(value) && !computed.nan &&
+                       boundMagnitude(computed) < format->overflowFrom;
     }
   });
   return result;

@@ -87,3 +87,22 @@ func.func @possible(%x: tensor<4xf32> {mp.assume = {lo = -9.0 : f64, hi = 9.0 : 
   %1 = mp.sqrt %x : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+// Bucket numbers: no float is made of the infinity. As soon as one is, it is an
+// error.
+func.func @buckets(%p: tensor<4xi64> {mp.assume = {lo = 0.0 : f64, hi = 9.0 : f64}}) -> tensor<4xi64> {
+  // expected-note @below {{argument in [0, 9], likely within}}
+  %x = mp.cast %p : (tensor<4xi64>) -> tensor<4xf32>
+  // expected-remark @below {{; the result is cast to integers, see that they are not used [MP205 likely]}}
+  %0 = mp.log %x : (tensor<4xf32>) -> tensor<4xf32>
+  %c = mp.constant dense<2.0> : tensor<f32>
+  %1 = mp.div %0, %c : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %2 = mp.cast %1 : (tensor<4xf32>) -> tensor<4xi64>
+  // expected-error @below {{it must be above 0 [MP205 likely]}}
+  %3 = mp.log %x : (tensor<4xf32>) -> tensor<4xf32>
+  %4 = mp.cast %3 : (tensor<4xf32>) -> tensor<4xi64>
+  %5 = mp.exp %3 : (tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xi64>
+}

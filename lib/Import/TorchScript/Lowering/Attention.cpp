@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Dropout of the weights becomes dropout of the result: what it does to its
-// range is the same, and the scores stay where no kernel of PyTorch stores
-// them.
+// Dropout of the weights becomes dropout of the values: what it does to the
+// range of their sums is the same (a weight that is dropped leaves 0 of its
+// value), and the weights stay where no kernel of PyTorch stores them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,17 +49,16 @@ static LogicalResult lowerAttention(NodeContext &context) {
     return context.unsupported();
   if (mask && isIntegral(mask))
     mask = context.cast(mask, context.builder().getI1Type());
-  Value result = makeAttention(context, query, key, value, mask, /*heads=*/0,
-                               context.getNumber("scale", 0),
-                               context.getBool("is_causal"));
   double ratio = context.getNumber("dropout_p", 0);
   if (ratio < 0 || ratio > 1)
     return context.unsupported();
   if (ratio > 0)
-    result = context.make<mp::DropoutOp>(
-        result, Value(), Value(), context.builder().getF64FloatAttr(ratio),
+    value = context.make<mp::DropoutOp>(
+        value, Value(), Value(), context.builder().getF64FloatAttr(ratio),
         context.builder().getUnitAttr(), IntegerAttr());
-  context.setOutput(0, result);
+  context.setOutput(0, makeAttention(context, query, key, value, mask,
+                                     /*heads=*/0, context.getNumber("scale", 0),
+                                     context.getBool("is_causal")));
   return success();
 }
 

@@ -152,6 +152,11 @@ void ProbeInserter::insertTable(const RowKey &key,
   addNode("mpopt::probe_members", {list, rounds, numbers(cells)}, value);
 }
 
+void ProbeInserter::insertBeginRun() {
+  graph.setInsertPoint(*graph.nodes().begin());
+  addNode("mpopt::begin_run", {}, graph.inputs().front());
+}
+
 void ProbeInserter::insert(const std::vector<PlacedProbe> &probes) {
   std::vector<RowKey> order;
   std::map<RowKey, std::vector<int64_t>> tables;
@@ -179,5 +184,7 @@ void ProbeInserter::insert(const std::vector<PlacedProbe> &probes) {
   }
   for (const RowKey &key : order)
     insertTable(key, tables.at(key));
+  // Last, so that it comes before the probes on inputs.
+  insertBeginRun();
   graph.lint();
 }

@@ -36,6 +36,8 @@ private:
   /// Rows of one `probe_members`, by the value and its loops' counters.
   using RowKey = std::pair<Value *, std::vector<std::string>>;
   void insertTable(const RowKey &key, const std::vector<int64_t> &table);
+  /// All calls from there on have one step.
+  void insertBeginRun();
   void addNode(const char *op, std::vector<Value *> inputs,
                const Value *probed);
   void collect(torch::jit::Block &block);
