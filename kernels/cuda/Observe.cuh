@@ -124,7 +124,7 @@ __device__ void foldExtremes(const ThreadStats &stats, Call &call) {
 /// The same in all blocks of a launch. Only calls in a graph have to ask.
 __device__ inline Decision decideTogether(Slot &slot, const Turn &turn) {
   if (!turn.control)
-    return {turn.step, true};
+    return {turn.step, true, true};
   __shared__ unsigned long long packed;
   if (threadIdx.x == 0) {
     // Each word is read at once, while the host may be writing another one.
@@ -172,8 +172,7 @@ __device__ inline void finish(Slot &slot, const Shape &shape,
   foldBlock(sum, squares);
   if (threadIdx.x)
     return;
-  finishCall(slot, shape, decision.step, sum, squares);
-  slot.direct += direct;
+  finishCall(slot, shape, decision, direct, sum, squares);
   __threadfence();
   slot.ended = slot.begun;
 }

@@ -49,16 +49,19 @@ struct Turn {
 
 /// What all blocks of a call have to agree on, whatever is written to the
 /// controls while they begin: the first one to come leaves it in Call::decision
-/// as step << 2 | turn << 1 | 1. Steps end at 2^62 there.
+/// as step << 3 | shared << 2 | turn << 1 | 1. Steps end at 2^61 there.
 struct Decision {
   uint64_t step;
   bool turn;
+  /// Of a call in a graph: somebody set the step. The recorder knows it of
+  /// others.
+  bool shared;
 
   MPOPT_HD unsigned long long packed() const {
-    return step << 2 | uint64_t(turn) << 1 | 1;
+    return step << 3 | uint64_t(shared) << 2 | uint64_t(turn) << 1 | 1;
   }
   static MPOPT_HD Decision of(unsigned long long packed) {
-    return {packed >> 2, (packed & 2) != 0};
+    return {packed >> 3, (packed & 2) != 0, (packed & 4) != 0};
   }
 };
 
@@ -112,8 +115,9 @@ MPOPT_HD void clearScalars(Call &call) {
 }
 
 MPOPT_HD Decision decide(const Control &now, uint64_t next) {
-  uint64_t step = now.step != MPOPT_NEVER ? now.step : next;
-  return {step, now.enabled && step % now.period == 0};
+  bool shared = now.step != MPOPT_NEVER;
+  uint64_t step = shared ? now.step : next;
+  return {step, now.enabled && step % now.period == 0, shared};
 }
 
 MPOPT_HD double doubleOf(uint64_t bits) {
@@ -239,9 +243,14 @@ MPOPT_HD void mergeExtremes(mpopt_record &record, const Call &call,
 
 /// All of a finished call but its histogram; `sum` and `squares` are the
 /// blocks' sums added up. One thread does this.
-MPOPT_HD void finishCall(Slot &slot, const Shape &shape, uint64_t step,
-                         double sum, double squares) {
+MPOPT_HD void finishCall(Slot &slot, const Shape &shape,
+                         const Decision &decision, bool direct, double sum,
+                         double squares) {
   mpopt_record &record = slot.record;
+  uint64_t step = decision.step;
+  if (!direct)
+    record.flags |= decision.shared ? MPOPT_STEPS_SHARED : MPOPT_STEPS_COUNTED;
+  slot.direct += direct;
   Call &call = slot.call;
   mergeChannels(record, shape);
   mergeShape(record, shape);

@@ -134,7 +134,7 @@ static void restart(mpopt_recorder &recorder) {
   recorder.enabled = !environmentSwitch("MPOPT_PROBE_DISABLE");
   recorder.period = uint32_t(
       std::max<uint64_t>(1, environmentNumber("MPOPT_PROBE_PERIOD", 1)));
-  recorder.step = MPOPT_NEVER;
+  recorder.step = recorder.run = MPOPT_NEVER;
   tellControl(recorder);
 }
 
@@ -209,6 +209,11 @@ void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step) {
   tellControl(*recorder);
 }
 
+void mpopt_recorder_begin_run(mpopt_recorder *recorder) {
+  // MPOPT_NEVER and one is 0.
+  ++recorder->run;
+}
+
 void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled) {
   std::lock_guard<std::mutex> lock(recorder->controlling);
   recorder->enabled = enabled != 0;
@@ -272,8 +277,10 @@ static bool mergeInto(Probe &probe, const mpopt_record &record,
 static bool isTurn(mpopt_recorder &recorder, Probe &probe, uint64_t &step,
                    bool begins) {
   std::lock_guard<std::mutex> lock(probe.mutex);
-  uint64_t given = recorder.step;
-  step = given != MPOPT_NEVER ? given : probe.nextStep;
+  uint64_t shared = recorder.step;
+  if (shared == MPOPT_NEVER)
+    shared = recorder.run;
+  step = shared != MPOPT_NEVER ? shared : probe.nextStep;
   bool turn = recorder.enabled && step % recorder.period == 0;
   if (!turn) {
     ++probe.record.skipped;
@@ -281,6 +288,9 @@ static bool isTurn(mpopt_recorder &recorder, Probe &probe, uint64_t &step,
   }
   if (!turn || begins)
     ++probe.nextStep;
+  if (turn && begins)
+    probe.record.flags |= shared != MPOPT_NEVER ? uint32_t(MPOPT_STEPS_SHARED)
+                                                : uint32_t(MPOPT_STEPS_COUNTED);
   return turn;
 }
 

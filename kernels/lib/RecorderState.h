@@ -59,7 +59,7 @@ struct mpopt_recorder {
   /// of changes in their order.
   std::atomic<bool> enabled;
   std::atomic<uint32_t> period;
-  std::atomic<uint64_t> step{MPOPT_NEVER};
+  std::atomic<uint64_t> step{MPOPT_NEVER}, run{MPOPT_NEVER};
   std::mutex controlling;
   void (*changed)(void *, const mpopt_control *) = nullptr;
   void *changedData = nullptr;

@@ -27,6 +27,7 @@ namespace {
 
 struct Kernel {
   const Api &api;
+  /// Null for a node whose id no probe has: it records nothing.
   mpopt_recorder *recorder;
   uint32_t id = 0;
   int32_t channelAxis = -1;
@@ -118,10 +119,14 @@ static std::string stringAttribute(const Api &api, const KernelInfo *info,
 static Kernel *makeKernel(const Api &api, const KernelInfo *info) {
   uint8_t ledger[32];
   parseLedger(stringAttribute(api, info, "ledger"), ledger);
+  int64_t id = intAttribute(api, info, "id", 0);
+  int64_t axis = intAttribute(api, info, "channel_axis", -1);
+  bool isId = id >= 0 && id <= UINT32_MAX;
   auto *kernel = new Kernel{
-      api, mpopt_recorder_open(nullptr, ledger, runtimeName().c_str())};
-  kernel->id = uint32_t(intAttribute(api, info, "id", 0));
-  kernel->channelAxis = int32_t(intAttribute(api, info, "channel_axis", -1));
+      api, isId ? mpopt_recorder_open(nullptr, ledger, runtimeName().c_str())
+                : nullptr};
+  kernel->id = isId ? uint32_t(id) : 0;
+  kernel->channelAxis = axis == int32_t(axis) ? int32_t(axis) : -1;
   return kernel;
 }
 
@@ -148,7 +153,8 @@ static void runOnSession(void *threads, size_t count,
 
 static Status *computeCpu(void *self, KernelContext *context) {
   Kernel &kernel = *static_cast<Kernel *>(self);
-  if (mpopt_recorder_skip(kernel.recorder, kernel.id, MPOPT_VALUE))
+  if (!kernel.recorder ||
+      mpopt_recorder_skip(kernel.recorder, kernel.id, MPOPT_VALUE))
     return nullptr;
   Input input(kernel.api, context);
   if (!input.valid)
@@ -167,6 +173,9 @@ static Status *computeCpu(void *self, KernelContext *context) {
 static Status *createCuda(const CustomOp *, const Api *api,
                           const KernelInfo *info, void **out) {
   Kernel *kernel = makeKernel(*api, info);
+  *out = kernel;
+  if (!kernel->recorder)
+    return nullptr;
   kernel->device = deviceProbes();
   kernel->deviceProbe =
       kernel->device->create(kernel->recorder, kernel->id, MPOPT_VALUE);
@@ -176,7 +185,6 @@ static Status *createCuda(const CustomOp *, const Api *api,
       std::fprintf(stderr, "mpopt: warning: no probes on this CUDA device: no "
                            "memory, or no code for it in libmpopt_cuda.so\n");
     });
-  *out = kernel;
   return nullptr;
 }
 
@@ -198,7 +206,8 @@ static void destroy(void *self) {
   auto *kernel = static_cast<Kernel *>(self);
   if (kernel->deviceProbe)
     kernel->device->destroy(kernel->deviceProbe);
-  mpopt_recorder_close(kernel->recorder);
+  if (kernel->recorder)
+    mpopt_recorder_close(kernel->recorder);
   delete kernel;
 }
 

@@ -148,6 +148,57 @@ TEST_F(ControlTest, CallsThatAreRecordedElsewhere) {
   EXPECT_EQ(record.calls, 0u); // nobody merged them
 }
 
+namespace {
+
+struct Seen {
+  uint64_t step;
+  uint32_t flags;
+  bool operator==(const Seen &) const = default;
+};
+
+} // namespace
+
+static Seen call(mpopt_recorder *recorder, uint32_t probe) {
+  float value = 1;
+  mpopt_tensor tensor = {&value, MPOPT_F32, 0, nullptr, nullptr, -1, 0};
+  mpopt_recorder_observe(recorder, probe, MPOPT_VALUE, &tensor, nullptr);
+  mpopt_record record;
+  mpopt_recorder_read(recorder, probe, MPOPT_VALUE, &record, nullptr, 0);
+  return {record.last_step, record.flags};
+}
+
+/// Probes that run at other times have the step of their run, and say so.
+TEST_F(ControlTest, RunsAreSteps) {
+  constexpr uint32_t shared = MPOPT_STEPS_SHARED, counted = MPOPT_STEPS_COUNTED;
+  EXPECT_EQ(call(recorder, 1), (Seen{0, counted}));
+  EXPECT_EQ(call(recorder, 1), (Seen{1, counted}));
+  mpopt_recorder_begin_run(recorder);
+  EXPECT_EQ(call(recorder, 2), (Seen{0, shared}));
+  mpopt_recorder_begin_run(recorder);
+  EXPECT_EQ(call(recorder, 2), (Seen{1, shared}));
+  EXPECT_EQ(call(recorder, 2), (Seen{1, shared}));
+  EXPECT_EQ(call(recorder, 3), (Seen{1, shared}));
+  EXPECT_EQ(call(recorder, 1).flags, shared | counted);
+  // A step that is set counts more; runs go on behind it.
+  mpopt_recorder_set_step(recorder, 40);
+  mpopt_recorder_begin_run(recorder);
+  EXPECT_EQ(call(recorder, 3), (Seen{40, shared}));
+  mpopt_recorder_set_step(recorder, MPOPT_NEVER);
+  EXPECT_EQ(call(recorder, 4), (Seen{2, shared}));
+  // A device counts its graphs itself.
+  expectLast(1, 1, MPOPT_NEVER);
+  EXPECT_EQ(listener.heard.size(), 3u);
+  // Calls that are left out bring no flag.
+  mpopt_recorder_set_period(recorder, 4);
+  call(recorder, 5);
+  EXPECT_EQ(call(recorder, 5).flags, 0u);
+  // A new record begins with run 0.
+  mpopt_recorder_close(recorder);
+  EXPECT_EQ(open(), recorder);
+  mpopt_recorder_begin_run(recorder);
+  EXPECT_EQ(call(recorder, 5), (Seen{0, shared}));
+}
+
 /// Who asks for a flush wants what is under way, too; the periodic one must not
 /// wait.
 TEST_F(ControlTest, FlushesThatWait) {

@@ -161,6 +161,29 @@ TEST_F(CudaHostTest, ControlsReachGraphs) {
   mpopt_cuda_probe_destroy(probe);
 }
 
+/// The host sees no replay, so one has no part in the runs that it announces.
+TEST_F(CudaHostTest, WhoseStepsAGraphHas) {
+  mpopt_cuda_probe *probe = makeProbe();
+  mpopt_recorder_begin_run(recorder);
+  mpopt_recorder_begin_run(recorder);
+  observe(probe, {1}, stream);
+  EXPECT_EQ(read().flags, uint32_t(MPOPT_STEPS_SHARED));
+  EXPECT_EQ(read().last_step, 1u);
+  mpopt_cuda_probe *captured = makeProbe(2);
+  fake::beginCapture(stream);
+  observe(captured, {1, 2}, stream);
+  fake::Graph graph = fake::endCapture(stream);
+  mpopt_recorder_set_step(recorder, 8);
+  fake::replay(graph, stream);
+  EXPECT_EQ(read(2).flags, uint32_t(MPOPT_STEPS_SHARED));
+  mpopt_recorder_set_step(recorder, MPOPT_NEVER);
+  fake::replay(graph, stream);
+  EXPECT_EQ(read(2).flags, uint32_t(MPOPT_STEPS_SHARED | MPOPT_STEPS_COUNTED));
+  EXPECT_EQ(read(2).last_step, 9u);
+  mpopt_cuda_probe_destroy(captured);
+  mpopt_cuda_probe_destroy(probe);
+}
+
 /// Switched off before the capture, and on after it.
 TEST_F(CudaHostTest, GraphsCapturedWhileOff) {
   mpopt_recorder_enable(recorder, 0);
@@ -306,7 +329,8 @@ TEST_F(CudaHostTest, ChannelsOverCallsAndStreams) {
   ASSERT_EQ(observeAs(probe, {1, 2, 3}, {1, 3}, 1, stream), 1);
   record = read();
   EXPECT_EQ(record.channels, 0u);
-  EXPECT_EQ(record.flags, uint32_t(MPOPT_CHANNELS_DROPPED));
+  EXPECT_EQ(record.flags,
+            uint32_t(MPOPT_CHANNELS_DROPPED | MPOPT_STEPS_COUNTED));
   EXPECT_EQ(record.calls, 3u);
   mpopt_cuda_probe_destroy(probe);
 }
@@ -364,7 +388,8 @@ TEST_F(CudaHostTest, Failures) {
   fake::allowAllocations(-1);
   record = read();
   EXPECT_EQ(record.calls, 2u);
-  EXPECT_EQ(record.flags, uint32_t(MPOPT_CHANNELS_DROPPED));
+  EXPECT_EQ(record.flags,
+            uint32_t(MPOPT_CHANNELS_DROPPED | MPOPT_STEPS_COUNTED));
   // Refused before anything is counted.
   char *data = static_cast<char *>(fake::upload(0, "12345678", 8));
   int64_t size = 1;

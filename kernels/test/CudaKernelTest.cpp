@@ -50,6 +50,7 @@ protected:
         got(channels);
     mpopt_record wanted, record;
     mpopt_record_init(&wanted, id, MPOPT_VALUE);
+    wanted.flags = MPOPT_STEPS_COUNTED;
     for (uint64_t call = 0; call < 2; ++call) {
       std::vector<char> bytes = bytesFor(dtype, size + first, size + call);
       mpopt_tensor tensor = {bytes.data() + first * cuda::bytesOf(dtype),
@@ -138,6 +139,6 @@ TEST_F(CudaKernelTest, CountAlone) {
   ASSERT_TRUE(
       mpopt_recorder_read(recorder, 1, MPOPT_VALUE, &record, nullptr, 0));
   EXPECT_EQ(record.count, 15u);
-  EXPECT_EQ(record.flags, uint32_t(MPOPT_COUNT_ONLY));
+  EXPECT_EQ(record.flags, uint32_t(MPOPT_COUNT_ONLY | MPOPT_STEPS_COUNTED));
   mpopt_cuda_probe_destroy(probe);
 }

@@ -80,7 +80,7 @@ private:
 
   Decision decideTogether() {
     if (!turn.control)
-      return {turn.step, true};
+      return {turn.step, true, true};
     unsigned long long mine = decide(*turn.control, *slot.next).packed();
     if (!slot.call.decision)
       slot.call.decision = mine;
@@ -98,8 +98,7 @@ private:
         squares += slot.call.squares[block];
       }
     }
-    finishCall(slot, view.shape, decision.step, sum, squares);
-    slot.direct += !turn.control;
+    finishCall(slot, view.shape, decision, !turn.control, sum, squares);
     slot.ended = slot.begun;
   }
 

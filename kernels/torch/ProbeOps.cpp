@@ -40,15 +40,23 @@ static std::atomic<bool> &gradients() {
   return wanted;
 }
 
+static void beginRun(std::string_view ledger) {
+  mpopt_recorder_begin_run(findRecorder(ledger));
+}
+
 // -- mpopt::probe and mpopt::probe_channels ----------------------------------
 //
 // One op is the other one without an axis. Each has a kernel for where a tensor
 // is, one for gradients, one for vmap and one for tensors without elements.
 
+/// What is no probe's id records nothing.
+static bool isId(int64_t id) { return id >= 0 && id <= UINT32_MAX; }
+
 static void probeChannels(const at::Tensor &x, int64_t id, int64_t axis,
                           std::string_view ledger) {
-  if (id >= 0)
-    observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE, int32_t(axis)},
+  if (isId(id))
+    observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE,
+             axis == int32_t(axis) ? int32_t(axis) : -1},
             x);
 }
 
@@ -83,7 +91,7 @@ static void probeChannelsWithGradient(const at::Tensor &x, int64_t id,
     at::AutoDispatchBelowADInplaceOrView guard;
     callProbe(x, id, ledger, axis);
   }
-  if (id < 0 || !gradients() || !at::GradMode::is_enabled() ||
+  if (!isId(id) || !gradients() || !at::GradMode::is_enabled() ||
       !x.requires_grad())
     return;
   Target target{findRecorder(ledger), uint32_t(id), MPOPT_GRADIENT};
@@ -122,7 +130,7 @@ static void probeOptional(const std::optional<at::Tensor> &x, int64_t id,
 
 static void probeNumber(const at::Scalar &x, int64_t id,
                         std::string_view ledger) {
-  if (id < 0 || x.isSymbolic())
+  if (!isId(id) || x.isSymbolic())
     return;
   mpopt_tensor number = {};
   number.channel_axis = -1;
@@ -217,6 +225,7 @@ static bool registerOps() {
   batched->impl("probe", probeBatch);
   batched->impl("probe_channels", probeChannelsOfBatch);
   auto *composite = implement(c10::DispatchKey::CompositeImplicitAutograd);
+  composite->impl("begin_run", beginRun);
   composite->impl("probe_optional", probeOptional);
   composite->impl("probe_number", probeNumber);
   composite->impl("probe_members", probeMembers);

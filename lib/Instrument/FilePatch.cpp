@@ -7,9 +7,10 @@
 
 #include "mpopt/Instrument/FilePatch.h"
 
+#include "mpopt/Support/BoundedJson.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace mpopt;
@@ -75,7 +76,10 @@ Expected<Undo> Undo::decode(StringRef text) {
   auto fail = [] {
     return llvm::createStringError("what undoes the probes is damaged");
   };
-  Expected<json::Value> value = json::parse(text);
+  // A value takes some 26 times its text.
+  if (text.size() > kMaxText)
+    return fail();
+  Expected<json::Value> value = parseJson(text);
   if (!value) {
     llvm::consumeError(value.takeError());
     return fail();

@@ -76,10 +76,21 @@ static void writeProbe(OStream &json, const Probe &probe) {
     for (int64_t id : probe.from)
       json.value(id);
   });
+  if (probe.fromMore)
+    json.attribute("from_more", true);
+  if (!probe.blocked.empty())
+    json.attributeArray("blocked", [&] {
+      for (int64_t id : probe.blocked)
+        json.value(id);
+    });
   json.attributeArray("via", [&] {
     for (const std::string &op : probe.via)
       json.value(jsonText(op));
   });
+  if (probe.viaFrom >= 0)
+    json.attribute("via_from", probe.viaFrom);
+  if (probe.output)
+    json.attribute("output", true);
 }
 
 static void writeKept(OStream &json, const KeptOpRef &kept) {

@@ -8,6 +8,7 @@
 #include "mpopt/Instrument/Ledger.h"
 
 #include "mpopt/Report/JsonReader.h"
+#include "mpopt/Support/BoundedJson.h"
 
 using namespace mpopt;
 using llvm::StringRef;
@@ -66,7 +67,12 @@ static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
   json.texts("fingerprints", probe.fingerprints);
   // What a tensor depends on comes before it, but for what a loop carries.
   json.integers("from", probe.from, 0, kMostProbes);
+  json.flag("from_more", probe.fromMore);
+  json.integers("blocked", probe.blocked, 0, kMostProbes);
   json.texts("via", probe.via);
+  // Older ledgers do not say where the way begins.
+  json.integer("via_from", probe.viaFrom, 0, kMostProbes);
+  json.flag("output", probe.output);
 }
 
 llvm::Expected<Ledger> mpopt::readLedger(StringRef text) {
@@ -105,11 +111,15 @@ llvm::Expected<Ledger> mpopt::readLedger(StringRef text) {
   json.child(
       "report", [&](JsonReader inner) { readReport(inner, ledger.report); },
       /*need=*/true);
-  for (const Probe &probe : ledger.plan.probes)
-    for (int64_t from : probe.from)
-      if (size_t(from) >= ledger.plan.probes.size() && !json.failed())
-        json.fail("probes",
-                  "names probe " + llvm::Twine(from) + ", which is not there");
+  auto check = [&](int64_t id) {
+    if (id >= int64_t(ledger.plan.probes.size()) && !json.failed())
+      json.fail("probes",
+                "names probe " + llvm::Twine(id) + ", which is not there");
+  };
+  for (const Probe &probe : ledger.plan.probes) {
+    llvm::for_each(probe.from, check);
+    check(probe.viaFrom);
+  }
   if (!error.empty())
     return llvm::createStringError(error);
   return ledger;

@@ -23,7 +23,7 @@
 using namespace mpopt;
 using llvm::StringRef;
 
-static constexpr size_t kMostFrom = 16, kMostVia = 8;
+static constexpr size_t kMostFrom = 64, kMostVia = 16;
 
 StringRef mpopt::toString(ProbeRole role) {
   switch (role) {
@@ -60,6 +60,19 @@ llvm::Expected<ProbeSelection> ProbeSelection::parse(StringRef text) {
 }
 
 namespace {
+/// A tensor's probe, or the nearest ones above it.
+struct Above {
+  using Ids = llvm::SmallVector<int64_t, 2>;
+  Ids all;
+  /// NaN and infinities of which may reach the tensor.
+  Ids carrying;
+  /// There are others.
+  bool more = false;
+
+  /// True if something is new.
+  bool add(const Above &other);
+};
+
 class Planner {
 public:
   Planner(llvm::ArrayRef<TensorFacts> tensors, const ProbeSelection &selection)
@@ -71,7 +84,10 @@ public:
 
 private:
   std::optional<ProbeRole> choose(const TensorFacts &tensor);
-  void connect(unsigned index, Probe &probe);
+  void addProbes(ProbePlan &plan, Placeable placeable);
+  void findAbove();
+  void connect(unsigned index, Probe &probe) const;
+  void trace(unsigned index, Probe &probe) const;
 
   llvm::ArrayRef<TensorFacts> tensors;
   const ProbeSelection &selection;
@@ -79,11 +95,29 @@ private:
   llvm::StringMap<std::vector<std::string>> fingerprints; ///< by tensor
   llvm::StringMap<int64_t> axes;                          ///< by tensor
   bool matched = false;
-  /// Of each tensor: its probe, or the nearest ones above it.
-  std::vector<llvm::SmallVector<int64_t, 2>> above;
-  std::vector<bool> probed;
+  std::vector<int64_t> ids; ///< by tensor; -1: no probe
+  std::vector<Above> above; ///< by tensor
 };
 } // namespace
+
+bool Above::add(const Above &other) {
+  size_t before = all.size() + carrying.size() + more;
+  more |= other.more;
+  auto join = [&](Ids &into, const Ids &from) {
+    for (int64_t id : from) {
+      if (llvm::is_contained(into, id))
+        continue;
+      if (into.size() == kMostFrom) {
+        more = true;
+        return;
+      }
+      into.push_back(id);
+    }
+  };
+  join(all, other.all);
+  join(carrying, other.carrying);
+  return all.size() + carrying.size() + more != before;
+}
 
 void Planner::takeFindings(llvm::ArrayRef<Finding> findings) {
   for (const Finding &finding : findings) {
@@ -128,61 +162,119 @@ static bool holdsNumbers(const TensorFacts &tensor) {
   return dtype != "string" && !dtype.starts_with("complex");
 }
 
-void Planner::connect(unsigned index, Probe &probe) {
-  llvm::SmallSetVector<int64_t, kMostFrom> from;
-  for (unsigned operand : tensors[index].operands)
-    for (int64_t id : above[operand])
-      if (from.size() < kMostFrom)
-        from.insert(id);
-  probe.from.assign(from.begin(), from.end());
-  // Back along first operands to the nearest probe.
-  unsigned at = index;
-  while (probe.via.size() < kMostVia && !tensors[at].op.name.empty()) {
+static bool holdsReals(const TensorFacts &tensor) {
+  return tensor.isFloat || StringRef(tensor.dtype).starts_with("complex");
+}
+
+static bool mayHoldNonFinite(const TensorFacts &tensor) {
+  return holdsReals(tensor) && !tensor.isConstant && tensor.mayBeNonFinite();
+}
+
+// What a loop carries comes from below: as often as something is new.
+void Planner::findAbove() {
+  above.resize(tensors.size());
+  for (auto [index, id] : llvm::enumerate(ids)) {
+    if (id < 0)
+      continue;
+    above[index].all = {id};
+    if (holdsReals(tensors[index]))
+      above[index].carrying = {id};
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (auto [index, tensor] : llvm::enumerate(tensors)) {
+      if (ids[index] >= 0)
+        continue;
+      for (unsigned operand : tensor.operands) {
+        Above from = above[operand];
+        if (!mayHoldNonFinite(tensor))
+          from.carrying.clear();
+        if (above[index].add(from))
+          again |= llvm::any_of(tensor.operands,
+                                [&](unsigned at) { return at >= index; });
+      }
+    }
+  }
+}
+
+/// Back to the nearest probe, along one operand of each op: one by which NaN
+/// may come, or else one that depends on a probe.
+void Planner::trace(unsigned index, Probe &probe) const {
+  for (unsigned at = index;
+       probe.via.size() < kMostVia && !tensors[at].op.name.empty();) {
     probe.via.push_back(tensors[at].op.name);
-    auto next = llvm::find_if(tensors[at].operands, [&](unsigned operand) {
-      return !tensors[operand].isConstant;
-    });
-    if (next == tensors[at].operands.end() || probed[*next])
+    const unsigned *next = nullptr;
+    unsigned best = 0;
+    for (const unsigned &operand : tensors[at].operands) {
+      if (operand >= at || tensors[operand].isConstant)
+        continue;
+      unsigned rank = above[operand].all.empty()        ? 1
+                      : above[operand].carrying.empty() ? 2
+                                                        : 3;
+      if (rank > best) {
+        best = rank;
+        next = &operand;
+      }
+    }
+    if (!next)
       break;
     at = *next;
+    if (ids[at] >= 0) {
+      probe.viaFrom = ids[at];
+      break;
+    }
   }
   std::reverse(probe.via.begin(), probe.via.end());
 }
 
-ProbePlan Planner::make(Placeable placeable) {
-  ProbePlan plan;
-  above.resize(tensors.size());
-  probed.resize(tensors.size());
+void Planner::connect(unsigned index, Probe &probe) const {
+  Above from;
+  for (unsigned operand : tensors[index].operands)
+    from.add(above[operand]);
+  probe.from.assign(from.all.begin(), from.all.end());
+  probe.fromMore = from.more;
+  for (int64_t id : from.all)
+    if (!llvm::is_contained(from.carrying, id))
+      probe.blocked.push_back(id);
+  trace(index, probe);
+}
+
+void Planner::addProbes(ProbePlan &plan, Placeable placeable) {
+  ids.assign(tensors.size(), -1);
   for (auto [index, tensor] : llvm::enumerate(tensors)) {
     std::optional<ProbeRole> role = choose(tensor);
-    if (role) {
-      std::string why = holdsNumbers(tensor) ? placeable(tensor.name)
-                                             : "it holds no real numbers";
-      if (!why.empty()) {
-        if (*role != ProbeRole::Chosen)
-          plan.unprobed.push_back({tensor.name, std::move(why)});
-        role.reset();
-      }
-    }
-    if (!role) {
-      llvm::SmallSetVector<int64_t, kMostFrom> ids;
-      for (unsigned operand : tensor.operands)
-        for (int64_t id : above[operand])
-          if (ids.size() < kMostFrom)
-            ids.insert(id);
-      above[index].assign(ids.begin(), ids.end());
+    if (!role)
+      continue;
+    std::string why = holdsNumbers(tensor) ? placeable(tensor.name)
+                                           : "it holds no real numbers";
+    if (!why.empty()) {
+      if (*role != ProbeRole::Chosen)
+        plan.unprobed.push_back({tensor.name, std::move(why)});
       continue;
     }
-    Probe probe{int64_t(plan.probes.size()), *role, tensor, {}, {}, {}, -1};
+    Probe probe;
+    probe.id = ids[index] = int64_t(plan.probes.size());
+    probe.role = *role;
+    probe.tensor = tensor;
     if (auto found = fingerprints.find(tensor.name);
         found != fingerprints.end())
       probe.fingerprints = found->second;
     if (auto found = axes.find(tensor.name); found != axes.end())
       probe.channelAxis = found->second;
-    connect(index, probe);
-    above[index] = {probe.id};
-    probed[index] = true;
     plan.probes.push_back(std::move(probe));
+  }
+}
+
+ProbePlan Planner::make(Placeable placeable) {
+  ProbePlan plan;
+  addProbes(plan, placeable);
+  findAbove();
+  for (auto [index, tensor] : llvm::enumerate(tensors)) {
+    if (ids[index] >= 0)
+      connect(index, plan.probes[ids[index]]);
+    if (tensor.isOutput)
+      for (int64_t id : above[index].carrying)
+        plan.probes[id].output = true;
   }
   return plan;
 }

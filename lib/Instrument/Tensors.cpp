@@ -30,6 +30,8 @@ public:
 
   void addArgument(BlockArgument argument);
   void addResults(Operation *op);
+  /// What the model gives out.
+  void markOutputs(Operation *function);
 
   std::vector<TensorFacts> tensors;
 
@@ -51,6 +53,8 @@ private:
   llvm::StringSet<> names;
   /// Of each value: its tensor, or those that it was made from.
   llvm::DenseMap<Value, Indices> sources;
+  /// The tensor that a value is.
+  llvm::DenseMap<Value, unsigned> own;
   /// Values that are judged in the file's dtypes, with all they depend on.
   llvm::DenseSet<Value> filed;
   /// Values that an op computes and stores in 16 or 8 bits, and all that depend
@@ -187,6 +191,7 @@ void Collector::add(Value value, Operation *op, Indices operands,
   if (op)
     if (FileLineColLoc line = getSourceLine(op->getLoc()))
       facts.location = SourceLine{line.getFilename().str(), line.getLine()};
+  own[value] = unsigned(tensors.size());
   sources[value] = {unsigned(tensors.size())};
   tensors.push_back(std::move(facts));
 }
@@ -200,6 +205,8 @@ void Collector::addArgument(BlockArgument argument) {
     join(upstream, parent->getOperands());
   add(argument, isInput ? nullptr : parent,
       isInput ? Indices() : gather(parent->getOperands()), upstream);
+  if (auto it = own.find(argument); it != own.end() && !isInput)
+    tensors[it->second].isMoved = tensors[it->second].copies = true;
   if (isInput && !tensors.empty() &&
       sources[argument] == Indices{unsigned(tensors.size() - 1)})
     tensors.back().isInput = true;
@@ -214,12 +221,29 @@ void Collector::addResults(Operation *op) {
     for (Block &block : region) {
       ValueRange yielded = block.getTerminator()->getOperands();
       join(upstream, yielded);
-      for (unsigned index : gather(yielded))
-        if (!llvm::is_contained(operands, index))
-          operands.push_back(index);
+      Indices results = gather(yielded);
+      auto add = [&](Indices &to) {
+        for (unsigned index : results)
+          if (!llvm::is_contained(to, index))
+            to.push_back(index);
+      };
+      add(operands);
+      // The next round may begin with them.
+      if (isa<FunctionOpInterface>(op))
+        continue;
+      for (BlockArgument argument : block.getArguments())
+        if (auto it = own.find(argument); it != own.end())
+          add(tensors[it->second].operands);
     }
   for (Value result : op->getResults())
     add(result, op, operands, upstream);
+}
+
+void Collector::markOutputs(Operation *function) {
+  for (Region &region : function->getRegions())
+    for (Block &block : region)
+      for (unsigned index : gather(block.getTerminator()->getOperands()))
+        tensors[index].isOutput = true;
 }
 
 llvm::StringMap<std::string> mpopt::collectDtypes(ModuleOp module) {
@@ -256,7 +280,9 @@ std::vector<TensorFacts>
 mpopt::collectTensors(ModuleOp module, const RangeAnalysis &ranges,
                       const llvm::StringMap<std::string> &fileDtypes) {
   Collector collector(ranges, fileDtypes);
-  for (Operation &function : *module.getBody())
+  for (Operation &function : *module.getBody()) {
     visit(&function, collector);
+    collector.markOutputs(&function);
+  }
   return std::move(collector.tensors);
 }

@@ -16,6 +16,8 @@ using llvm::Expected;
 using llvm::StringRef;
 
 static constexpr llvm::StringLiteral kUndo = "extra/mpopt_undo.json";
+/// There are no edits inside the archive to be listed.
+static constexpr uint64_t kMaxUndo = 1 << 16;
 static constexpr llvm::StringLiteral kLedger = "extra/mpopt_ledger_sha256";
 
 /// Files of an archive lie in one folder.
@@ -89,8 +91,10 @@ Expected<Undo> mpopt::findTorchProbes(StringRef model) {
   const ZipMember *undo = findMember(*members, kUndo);
   if (!undo)
     return llvm::createStringError("it has no probes");
-  Expected<std::string> text = unpackZipMember(*undo);
-  if (!text)
-    return text.takeError();
+  Expected<std::string> text = unpackZipMember(*undo, kMaxUndo);
+  if (!text) {
+    llvm::consumeError(text.takeError());
+    return llvm::createStringError("what undoes the probes is damaged");
+  }
   return Undo::decode(*text);
 }

@@ -164,7 +164,7 @@ def test_library_not_registered(runtime):
     if runtime.suffix == ".pt":
         process = runtime.start(model, X, 1, "unregistered")
         _, errors = process.communicate(timeout=120)
-        assert process.returncode != 0 and "Unknown builtin op: mpopt::probe" in errors
+        assert process.returncode != 0 and "Unknown builtin op: mpopt::begin_run" in errors
         model = runtime.folder / "stripped.pt"
         assert run_mpopt("--strip", runtime.probed, "-o", model).returncode == 0
     y, errors = runtime.run(model, X, 3, "unregistered")

@@ -371,3 +371,27 @@ def test_external_weights_stay_where_they_are(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     assert "same folder" in refused("--instrument", file, "-o", other / "out.onnx")
+
+
+def test_carried_value_of_a_loop(tmp_path):
+    """It belongs to the body, also where a cast of the precision stands in front."""
+    def info(name, kind=TensorProto.FLOAT, dims=(2, 2)):
+        return helper.make_tensor_value_info(name, kind, dims)
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["carried", "carried"], ["next"]),
+         helper.make_node("Identity", ["go"], ["still"])], "body",
+        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("carried")],
+        [info("still", TensorProto.BOOL, []), info("next")])
+    loop = helper.make_node("Loop", ["n", "", "x"], ["y"], name="loop", body=body)
+    graph = helper.make_graph([loop], "g", [info("n", TensorProto.INT64, []), info("x")],
+                              [info("y")])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, ir_version=9,
+                                opset_imports=[helper.make_opsetid("", 17)]), path)
+    _, ledger = instrument(path, tmp_path, "--probe", "all", "--precision", "autocast-fp16")
+    assert not ledger.get("unprobed")
+    assert "loop/body/next" in {probe["tensor"] for probe in ledger["probes"]}
+    ranges = tmp_path / "ranges"
+    done = run_mpopt("--check", path, "--precision", "autocast-fp16", "--dump-ranges", ranges)
+    assert done.returncode in (0, 1)
+    assert "loop/body/carried" in json.loads(ranges.read_text())["tensors"]

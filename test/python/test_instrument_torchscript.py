@@ -205,7 +205,7 @@ def python(code, **variables):
 def test_without_the_library(archives):
     _, probed, _ = archives("mlp", "scripted")
     done = python(f"import torch; torch.jit.load({str(probed)!r})")
-    assert "Unknown builtin op: mpopt::probe" in done.stderr
+    assert "Unknown builtin op: mpopt::begin_run" in done.stderr
 
 
 @pytest.mark.parametrize("order", ["torch, mpopt", "mpopt, torch"])

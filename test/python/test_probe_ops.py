@@ -131,6 +131,17 @@ def test_steps_shapes_and_channels(python, tmp_path):
     assert ranges.tolist() == [[1, 12], [-6, 15], [3, 9]]
 
 
+def test_numbers_that_do_not_fit(python, tmp_path):
+    """Neither an id nor an axis is taken for what is left of it in 32 bits."""
+    made = identity(shape=("n", 3), channel_axis=1 << 32)
+    wrong = probe("x", 0)
+    wrong.attribute[0].i = (1 << 32) + 4
+    made.graph.node.append(wrong)
+    assert run(python, tmp_path, made, {"x": np.ones((2, 3), np.float32)}).returncode == 0
+    [(number, [(record, ranges)])] = [(key, [item]) for key, item in records(tmp_path)[1].items()]
+    assert number == 4 and record["calls"] == 1 and not len(ranges)
+
+
 def test_empty_and_scalar(python, tmp_path):
     assert run(python, tmp_path, identity(), {"x": np.zeros(0, np.float32)}).returncode == 0
     record = records(tmp_path)[1][4][0]

@@ -44,6 +44,19 @@ def test_op_on_strided_tensors(dtype, view):
     assert recorded(record) == summary(value)
 
 
+def test_numbers_that_do_not_fit():
+    """Neither an id nor an axis is taken for what is left of it in 32 bits."""
+    observe.next += 1
+    value, recorder = torch.ones(2, 3), Recorder(bytes.fromhex(LEDGER))
+    torch.ops.mpopt.probe(value, observe.next, LEDGER)
+    torch.ops.mpopt.probe(value, (1 << 32) + observe.next, LEDGER)
+    torch.ops.mpopt.probe(torch.tensor(1.0), (1 << 32) + observe.next, LEDGER)
+    assert recorder.read(observe.next).calls == 1
+    observe.next += 1
+    torch.ops.mpopt.probe_channels(value, observe.next, 1 << 32, LEDGER)
+    assert recorder.read(observe.next).channels == 0
+
+
 def test_op_on_negated_views():
     """The imaginary part of a conjugate is a view with the signs of the original in memory."""
     value = torch.imag(torch.tensor([1 + 2j, 3 - 5j]).conj())

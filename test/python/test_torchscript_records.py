@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
 import torchscript_import  # noqa: E402
+from mpopt.recorder import STEPS_SHARED  # noqa: E402
 from torch_probes import (  # noqa: E402, F401
     CASES, NETWORKS, instrument, library, plain_execution, recorded, recorder_of, run,
     run_mpopt, save, summary)
@@ -211,3 +212,39 @@ def test_another_method(tmp_path):
     assert torch.equal(module(torch.zeros(4)), torch.full([4], 2.0))
     seen = recorder_of(probed)
     assert {seen.read(probe["id"]).calls for probe in ledger["probes"]} == {1}
+
+
+class Branch(torch.nn.Module):
+    """The division makes NaN; a branch that reads it is taken late."""
+
+    def forward(self, x, flag):
+        h = torch.relu(x)
+        q = torch.tanh(h / h.sum(-1, keepdim=True))
+        if bool(flag > 0):
+            return torch.exp(q) * 2.0
+        return q * 0.5
+
+
+@pytest.mark.parametrize("step", ["loaded", "freeze"])
+@pytest.mark.parametrize("optimize", [False, True])
+def test_each_run_is_a_step(tmp_path, step, optimize):
+    """Archives begin a run by themselves, so calls of different probes are in order."""
+    probed, ledger = instrument(save(Branch(), tmp_path), tmp_path, "--precision=as-is",
+                                "--input-shape=x=2x4", "--input-shape=flag=1")
+    module = torch.jit.load(str(probed)).eval()
+    if step == "freeze":
+        module = torch.jit.freeze(module)
+    torch._C._set_graph_executor_optimize(optimize)
+    with torch.no_grad():
+        for number in range(8):
+            module(torch.full((2, 4), float(number < 4)), torch.tensor([float(number >= 6)]))
+    seen = recorder_of(probed)
+    exp, = [seen.read(probe["id"]) for probe in ledger["probes"]
+            if probe.get("op", {}).get("type") == "aten::exp"]
+    assert (exp.first_step, exp.first_nan_step, exp.flags) == (6, 6, STEPS_SHARED)
+    seen.flush()
+    done = run_mpopt("--confirm", seen.path, "--ledger", f"{probed}.probes.json",
+                     "--format", "json", "--fail-on", "never")
+    report = json.loads(done.stdout)
+    assert [entry["op"]["type"] for entry in report["beginnings"]] == ["aten::div"]
+    assert report["first_bad"]["step"] == 4

@@ -113,7 +113,7 @@ TEST(Policy, ErrorsNameTheKey) {
                 .find("'a' is listed as"),
             std::string::npos);
   EXPECT_NE(getError("{\"name\": }").find("not JSON"), std::string::npos);
-  EXPECT_NE(getError(std::string(100000, '[')).find("nested too deeply"),
+  EXPECT_NE(getError(std::string(100000, '[')).find("nested too deep"),
             std::string::npos);
 }
 

@@ -28,6 +28,8 @@ llvm::StringRef toString(Status status);
 /// What was seen where a finding was decided.
 struct FindingStatus {
   Status status = Status::NotObservable;
+  /// The finding is about the gradient that flowed back to the tensor.
+  bool isGradient = false;
   /// Why it is not simply seen or not seen; may be empty.
   std::string why;
   /// The test that decided, by index in Finding::watches, and its probe.
@@ -37,10 +39,20 @@ struct FindingStatus {
   std::optional<uint64_t> firstStep;
 };
 
+/// How far the bad values of a beginning came.
+enum class Reach { Nothing, Op, Output };
+
+llvm::StringRef toString(Reach reach);
+
 /// Where NaN or Inf began.
 struct FirstBad {
-  int64_t probe;
-  uint64_t step;
+  int64_t probe = 0;
+  uint64_t step = 0;
+  /// The step is that of a run, not the number of the probe's own calls.
+  bool sharesSteps = false;
+  /// It began at no other probe.
+  bool isSure = true;
+  Reach reaches = Reach::Nothing;
   /// The probes it depends on.
   std::vector<int64_t> before;
   std::vector<std::string> chain;
@@ -65,14 +77,22 @@ struct Exceeded {
   std::string text;
 };
 
+/// Whether NaN or Inf began at a probe. Maybe: it, or another one beside it.
+enum class Begins { No, Maybe, Yes };
+
 /// Infinities and NaN of one probe, told apart by where they come from.
 struct BadValues {
   /// First step of one that counts.
   std::optional<uint64_t> step;
   /// Its infinities are the model's own (a mask).
   bool given = false;
-  /// No probe that it depends on was bad by then.
-  bool begins = false;
+  bool sharesSteps = false;
+  Begins begins = Begins::No;
+  /// One of the probes at which its bad values began; -1: it has none.
+  int64_t origin = -1;
+  /// Of a gradient with a beginning: a probe whose values were bad by then; -1:
+  /// none.
+  int64_t byValue = -1;
 };
 
 /// The power of two by which a tensor fits a format best.
@@ -88,6 +108,20 @@ struct TensorScales {
   BestScale f16, e4m3, e5m2;
 };
 
+/// What the gradients of a run show.
+struct Gradients {
+  std::vector<BadValues> bad; ///< by probe
+  /// Where NaN and Inf of gradients began, on their way back through the model;
+  /// `before` are the probes whose gradients came first, `chain` the ops
+  /// between in that order.
+  std::vector<FirstBad> beginnings;
+  /// Of all of them together: what to multiply the loss by. Nothing if none was
+  /// a float that is not 0.
+  std::optional<TensorScales> scales;
+  /// Non-zero values, of all gradients.
+  uint64_t nonZero = 0;
+};
+
 struct ConfirmOptions {
   /// Of the rules that are judged by the record alone.
   std::vector<const RuleInfo *> rules;
@@ -98,13 +132,15 @@ struct Confirmation {
   /// One for each finding of the report, those of the run included.
   std::vector<FindingStatus> statuses;
   std::vector<BadValues> bad; ///< by probe
-  std::optional<FirstBad> firstBad;
+  /// Where NaN and Inf began, the one that did most harm first.
+  std::vector<FirstBad> beginnings;
   std::vector<Outside> outside;
   /// Nothing of the run can be held against the bounds: it computed in another
   /// precision than was judged, or assumptions did not hold.
   unsigned comparable = 0;
   std::vector<Exceeded> exceeded;
   std::vector<TensorScales> scales;
+  Gradients gradients;
 
   unsigned count(Status status) const;
 };

@@ -48,8 +48,9 @@ struct Undo {
   uint64_t originalSize = 0;
   std::string originalSha256;
 
-  /// JSON, of ASCII characters.
+  /// JSON, of ASCII characters. Longer than `kMaxText` it could not be decoded.
   std::string encode() const;
+  static constexpr size_t kMaxText = 4 << 20;
   static llvm::Expected<Undo> decode(llvm::StringRef text);
 };
 

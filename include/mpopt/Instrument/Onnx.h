@@ -46,8 +46,6 @@ public:
 
   /// Why the tensor can have no probe; empty if it can.
   std::string whyNot(llvm::StringRef tensor) const;
-  /// Weights lie in other files, found from the model's folder.
-  bool hasExternalData() const;
 
   /// Fails if the file would get larger than protobuf allows. `ledgerHash` is
   /// 64 hex digits.
@@ -70,6 +68,11 @@ private:
   Undo undo;
   std::string tail;
 };
+
+/// The files that the model at `path` takes weights from, besides itself; they
+/// lie relative to its folder.
+llvm::Expected<std::vector<std::string>>
+findExternalFiles(llvm::StringRef model, llvm::StringRef path);
 
 /// What takes the probes out of an ONNX file again; an error if it has none.
 llvm::Expected<Undo> findOnnxProbes(llvm::StringRef model);

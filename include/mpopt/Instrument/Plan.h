@@ -36,6 +36,8 @@ struct TensorFacts {
   /// Nothing if the rank is not known; -1 for a dim that is not.
   std::optional<std::vector<int64_t>> shape;
   bool isInput = false, isFloat = false, isConstant = false;
+  /// The model gives it out.
+  bool isOutput = false;
   /// Its op only moves elements: a NaN in it was there before.
   bool isMoved = false;
   /// Its elements are some of its op's operands or of constants, unchanged: an
@@ -58,7 +60,8 @@ struct TensorFacts {
   double minNonZero = 0;
   std::optional<Interval> likely;
 
-  /// The tensors that its op reads, by index, nearest ones that have a name.
+  /// The tensors that its op reads, by index, nearest ones that have a name. Of
+  /// what a loop carries they are also later ones.
   llvm::SmallVector<unsigned, 4> operands;
   std::optional<SourceLine> location;
 
@@ -77,15 +80,26 @@ llvm::StringRef toString(ProbeRole role);
 std::optional<ProbeRole> parseProbeRole(llvm::StringRef text);
 
 struct Probe {
-  int64_t id;
-  ProbeRole role;
+  int64_t id = 0;
+  ProbeRole role = ProbeRole::Sentinel;
   TensorFacts tensor;
   /// Of the findings it decides.
   std::vector<std::string> fingerprints;
-  /// The nearest probes that its op depends on, at most 16.
+  /// The nearest probes that its op depends on; later ones by way of what a
+  /// loop carries.
   std::vector<int64_t> from;
-  /// Ops on one way from those to it, the op of this tensor last, at most 8.
+  /// There are more of them than are kept.
+  bool fromMore = false;
+  /// Those of `from` whose NaN and infinities do not get here, if the
+  /// assumptions hold: all that lies between is proved finite or holds
+  /// integers.
+  std::vector<int64_t> blocked;
+  /// Ops on one way to it, the op of this tensor last, and the probe at which
+  /// the way begins; -1: at none, or the way is longer.
   std::vector<std::string> via;
+  int64_t viaFrom = -1;
+  /// An output of the model depends on it with no probe between.
+  bool output = false;
   /// The probe keeps a range for each index of this axis; -1: for none.
   int64_t channelAxis = -1;
 };

@@ -24,6 +24,11 @@ struct ProbeSight {
   std::vector<mpopt_channel_range> channels;
 
   bool ran() const { return record.calls > 0; }
+  /// Its steps are those of runs, as other probes' are.
+  bool sharesSteps() const {
+    return (record.flags & MPOPT_STEPS_SHARED) &&
+           !(record.flags & MPOPT_STEPS_COUNTED);
+  }
   uint64_t finite() const {
     return record.count - record.nan - record.pos_inf - record.neg_inf;
   }
@@ -49,11 +54,16 @@ struct ProbeSight {
 struct RunRecords {
   /// By probe id; those that did not run have no calls.
   std::vector<ProbeSight> probes;
+  /// Of the gradients that flowed back to their tensors.
+  std::vector<ProbeSight> gradients;
   /// Of the files: who recorded (`onnxruntime 1.31.1`), each once.
   std::vector<std::string> runtimes;
   /// What is wrong with a file and does not keep it from being read.
   std::vector<std::string> warnings;
   size_t files = 0;
+
+  /// How many tensors had a gradient.
+  size_t countGradients() const;
 };
 
 /// Merges record files. `ledgerHash` is the SHA-256 of the ledger's bytes as 64

@@ -7,6 +7,7 @@
 
 #include "mpopt/Instrument/Confirm.h"
 
+#include "GradientTrace.h"
 #include "Promises.h"
 #include "RunRules.h"
 #include "Scales.h"
@@ -34,6 +35,18 @@ StringRef mpopt::toString(Status status) {
     return "not-observable";
   }
   llvm_unreachable("unknown status");
+}
+
+StringRef mpopt::toString(Reach reach) {
+  switch (reach) {
+  case Reach::Nothing:
+    return "nothing";
+  case Reach::Op:
+    return "op";
+  case Reach::Output:
+    return "output";
+  }
+  llvm_unreachable("unknown reach");
 }
 
 unsigned Confirmation::count(Status status) const {
@@ -131,13 +144,16 @@ FindingStatus Decider::decide(const Finding &finding) const {
 Confirmation mpopt::confirm(Ledger &ledger, const RunRecords &runs,
                             const ConfirmOptions &options) {
   Confirmation confirmation;
-  confirmation.bad = classifyBadValues(ledger.plan, runs);
+  confirmation.outside = findOutside(ledger, runs);
+  bool holds = confirmation.outside.empty();
+  confirmation.bad = classifyBadValues(ledger.plan, runs, holds);
   Decider decider(ledger, runs, confirmation.bad);
   for (const Finding &finding : ledger.report.findings)
     confirmation.statuses.push_back(decider.decide(finding));
-  confirmation.firstBad = findFirstBad(ledger.plan, runs, confirmation.bad);
-  confirmation.outside = findOutside(ledger, runs);
+  confirmation.beginnings =
+      findBeginnings(ledger.plan, runs, confirmation.bad, holds);
   findExceeded(ledger, runs, confirmation);
+  confirmation.gradients = traceGradients(ledger.plan, runs, confirmation.bad);
   addRunFindings(ledger, runs, options, confirmation);
   for (const Probe &probe : ledger.plan.probes)
     if (std::optional<TensorScales> scales =
@@ -152,11 +168,14 @@ std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
   llvm::StringMap<const Finding *> wanted;
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses))
-    if (status.status == Status::Confirmed &&
+    // What helps a gradient is a scale of the loss, or another op.
+    if (status.status == Status::Confirmed && !status.isGradient &&
         finding.severity >= Severity::Warning)
       wanted[finding.fingerprint] = &finding;
   std::vector<KeptOpRef> list;
   llvm::StringSet<> served;
+  /// Index in the list by name and scope, both as the ledger holds them.
+  std::map<std::pair<StringRef, StringRef>, size_t> byOp;
   for (const KeptOpRef &kept : ledger.keep) {
     KeptOpRef entry = kept;
     llvm::erase_if(entry.why, [&](const std::string &print) {
@@ -166,6 +185,7 @@ std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
       continue;
     for (const std::string &print : entry.why)
       served.insert(print);
+    byOp.try_emplace({kept.op.name, kept.op.scope}, list.size());
     list.push_back(std::move(entry));
   }
   // What nobody tried: the op itself.
@@ -179,15 +199,11 @@ std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
                    finding.rule == "MP503";
     if (!byRange)
       continue;
-    auto known = llvm::find_if(list, [&](const KeptOpRef &kept) {
-      return kept.op.name == finding.op.name &&
-             kept.op.scope == finding.op.scope;
-    });
-    if (known == list.end()) {
-      list.push_back({finding.op, {finding.fingerprint}});
-      continue;
-    }
-    known->why.push_back(finding.fingerprint);
+    auto [known, isNew] =
+        byOp.try_emplace({finding.op.name, finding.op.scope}, list.size());
+    if (isNew)
+      list.push_back({finding.op, {}});
+    list[known->second].why.push_back(finding.fingerprint);
   }
   return list;
 }

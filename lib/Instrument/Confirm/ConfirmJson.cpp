@@ -29,10 +29,15 @@ public:
   void writeRest();
 
 private:
-  void writeObserved(int64_t probe, StringRef judged);
+  void writeObserved(const ProbeSight &seen, StringRef judged);
   void writeProbeName(int64_t probe);
   void writeOp(const OpRef &op);
-  void writeFirstBad();
+  void writeBeginning(const FirstBad &first, llvm::ArrayRef<ProbeSight> sights,
+                      llvm::ArrayRef<BadValues> bad);
+  void writeBeginnings(llvm::ArrayRef<FirstBad> beginnings,
+                       llvm::ArrayRef<ProbeSight> sights,
+                       llvm::ArrayRef<BadValues> bad);
+  void writeGradients();
   void writeScale(StringRef key, const BestScale &scale);
 
   OStream &json;
@@ -67,8 +72,7 @@ void Writer::writeProbeName(int64_t id) {
 }
 
 // Statistics of a probe, with the margins in the format that was judged.
-void Writer::writeObserved(int64_t id, StringRef judged) {
-  const ProbeSight &seen = runs.probes[id];
+void Writer::writeObserved(const ProbeSight &seen, StringRef judged) {
   const mpopt_record &record = seen.record;
   bool any = seen.finite() > 0;
   json.attribute("dtype", seen.dtype());
@@ -124,10 +128,14 @@ void Writer::writeObserved(int64_t id, StringRef judged) {
 void Writer::writeStatus(size_t index) {
   const Finding &finding = ledger.report.findings[index];
   const FindingStatus &status = confirmation.statuses[index];
+  if (status.isGradient)
+    json.attribute("gradient", true);
   json.attribute("status", toString(status.status));
   if (!status.why.empty())
     json.attribute("status_why", jsonText(status.why));
-  if (!status.probe || !runs.probes[*status.probe].ran()) {
+  const std::vector<ProbeSight> &sights =
+      status.isGradient ? runs.gradients : runs.probes;
+  if (!status.probe || !sights[*status.probe].ran()) {
     json.attribute("observed", nullptr);
     return;
   }
@@ -136,37 +144,80 @@ void Writer::writeStatus(size_t index) {
     json.attribute("probe", *status.probe);
     json.attribute("tensor", jsonText(watch.tensor));
     json.attribute("test", StringRef(toString(watch.test)));
-    writeObserved(*status.probe, watch.dtype);
+    writeObserved(sights[*status.probe], watch.dtype);
     writeStep(json, "first_step", status.firstStep);
   });
 }
 
-void Writer::writeFirstBad() {
-  if (!confirmation.firstBad) {
+void Writer::writeBeginning(const FirstBad &first,
+                            llvm::ArrayRef<ProbeSight> sights,
+                            llvm::ArrayRef<BadValues> bad) {
+  auto observed = [&](int64_t probe) {
+    writeObserved(sights[probe], ledger.plan.probes[probe].tensor.dtype);
+  };
+  writeProbeName(first.probe);
+  if (first.isInput)
+    json.attribute("op", nullptr);
+  json.attribute("input", first.isInput);
+  json.attribute("step", int64_t(first.step));
+  json.attribute("shared_steps", first.sharesSteps);
+  json.attribute("sure", first.isSure);
+  json.attribute("reaches", toString(first.reaches));
+  json.attribute("why", jsonText(first.why));
+  json.attributeArray("chain", [&] {
+    for (const std::string &op : first.chain)
+      json.value(jsonText(op));
+  });
+  json.attributeObject("observed", [&] { observed(first.probe); });
+  json.attributeArray("before", [&] {
+    for (int64_t probe : first.before)
+      json.object([&] {
+        writeProbeName(probe);
+        observed(probe);
+        writeStep(json, "first_bad_step", bad[probe].step);
+      });
+  });
+}
+
+void Writer::writeBeginnings(llvm::ArrayRef<FirstBad> beginnings,
+                             llvm::ArrayRef<ProbeSight> sights,
+                             llvm::ArrayRef<BadValues> bad) {
+  if (beginnings.empty())
     json.attribute("first_bad", nullptr);
+  else
+    json.attributeObject(
+        "first_bad", [&] { writeBeginning(beginnings.front(), sights, bad); });
+  json.attributeArray("beginnings", [&] {
+    for (const FirstBad &first : beginnings)
+      json.object([&] { writeBeginning(first, sights, bad); });
+  });
+}
+
+void Writer::writeGradients() {
+  size_t ran = runs.countGradients();
+  if (!ran) {
+    json.attribute("gradients", nullptr);
     return;
   }
-  const FirstBad &first = *confirmation.firstBad;
-  json.attributeObject("first_bad", [&] {
-    writeProbeName(first.probe);
-    if (first.isInput)
-      json.attribute("op", nullptr);
-    json.attribute("input", first.isInput);
-    json.attribute("step", int64_t(first.step));
-    json.attribute("why", first.why);
-    json.attributeArray("chain", [&] {
-      for (const std::string &op : first.chain)
-        json.value(jsonText(op));
-    });
-    json.attributeObject("observed", [&] {
-      writeObserved(first.probe, ledger.plan.probes[first.probe].tensor.dtype);
-    });
-    json.attributeArray("before", [&] {
-      for (int64_t probe : first.before)
-        json.object([&] {
-          writeProbeName(probe);
-          writeObserved(probe, ledger.plan.probes[probe].tensor.dtype);
-        });
+  const Gradients &gradients = confirmation.gradients;
+  json.attributeObject("gradients", [&] {
+    json.attribute("ran", int64_t(ran));
+    writeBeginnings(gradients.beginnings, runs.gradients, gradients.bad);
+    if (gradients.scales)
+      json.attributeObject("loss_scale", [&] {
+        writeScale("f16", gradients.scales->f16);
+        writeScale("e5m2", gradients.scales->e5m2);
+      });
+    else
+      json.attribute("loss_scale", nullptr);
+    json.attributeArray("tensors", [&] {
+      for (const Probe &probe : ledger.plan.probes)
+        if (const ProbeSight &seen = runs.gradients[probe.id]; seen.ran())
+          json.object([&] {
+            writeProbeName(probe.id);
+            json.attributeObject(
+                "observed", [&] { writeObserved(seen, probe.tensor.dtype); });
+          });
     });
   });
 }
@@ -203,7 +254,8 @@ void Writer::writeRest() {
         json.value(jsonText(warning));
     });
   });
-  writeFirstBad();
+  writeBeginnings(confirmation.beginnings, runs.probes, confirmation.bad);
+  writeGradients();
   json.attributeArray("outside_assumptions", [&] {
     for (const Outside &outside : confirmation.outside)
       json.object([&] {
@@ -223,8 +275,9 @@ void Writer::writeRest() {
           json.attribute("lo", jsonNumber(tensor.bound.lo));
           json.attribute("hi", jsonNumber(tensor.bound.hi));
         });
-        json.attributeObject(
-            "observed", [&] { writeObserved(exceeded.probe, tensor.dtype); });
+        json.attributeObject("observed", [&] {
+          writeObserved(runs.probes[exceeded.probe], tensor.dtype);
+        });
       });
   });
   json.attributeArray("scales", [&] {

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SeenText.h"
+
 #include "mpopt/Instrument/Confirm.h"
 
 #include "mpopt/Report/Fold.h"
@@ -25,26 +27,12 @@
 #include <cmath>
 
 using namespace mpopt;
+using namespace mpopt::confirming;
 using llvm::StringRef;
 using llvm::Twine;
 
 // What is shown of long lists; JSON has everything.
-static constexpr size_t kMaxPlaces = 8, kMaxFew = 5, kMaxScales = 12;
-
-static std::string num(double value) {
-  std::string out;
-  llvm::raw_string_ostream(out) << llvm::format("%.4g", value);
-  return out;
-}
-
-static std::string plural(uint64_t count, StringRef noun) {
-  return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
-}
-
-static std::string describeMargin(double bits) {
-  return ", " + num(std::fabs(bits)) + " bits " +
-         (bits > 0 ? "below" : "past") + " overflow";
-}
+static constexpr size_t kMaxPlaces = 8, kMaxScales = 12;
 
 namespace {
 class ConfirmText {
@@ -60,15 +48,15 @@ public:
 private:
   void writeHead();
   void writeExceeded();
-  void writeFirstBad();
+  void writeBeginnings();
   void writeConfirmed();
   void writeOthers(Status status, StringRef title);
   void writeOutside();
   void writeScales();
+  void writeLossScale();
   void writeSummary();
   void writePlace(size_t index);
-  std::string describeProbe(int64_t probe) const;
-  std::string describeSeen(int64_t probe, StringRef judged) const;
+  std::string describe(int64_t probe) const;
 
   llvm::raw_ostream &os;
   TextStyle style;
@@ -78,51 +66,21 @@ private:
 };
 } // namespace
 
-std::string ConfirmText::describeProbe(int64_t id) const {
-  const TensorFacts &tensor = ledger.plan.probes[id].tensor;
-  if (tensor.op.name.empty())
-    return tensor.name + " (input)";
-  return tensor.name + " (" + tensor.op.name + ", " + tensor.op.type + ")";
-}
-
-/// `1024 values in [-3, 7.1e+04], 12 Inf in f16, 0.1 bits to overflow`.
-std::string ConfirmText::describeSeen(int64_t id, StringRef judged) const {
-  const ProbeSight &seen = runs.probes[id];
-  const mpopt_record &record = seen.record;
-  if (!seen.ran())
-    return "never ran";
-  std::string out = plural(record.count, "value");
-  if (seen.finite())
-    out += " in [" + num(record.min) + ", " + num(record.max) + "]";
-  out += " (" + seen.dtype().str() + ")";
-  auto part = [&](uint64_t count, StringRef what) {
-    if (count)
-      out += (", " + Twine(count) + " " + what).str();
-  };
-  part(record.nan, "NaN");
-  part(record.pos_inf, "Inf");
-  part(record.neg_inf, "-Inf");
-  const FloatFormat *format = FloatFormat::byName(judged);
-  if (!format || !seen.stored() || !seen.nonZero())
-    return out;
-  if (judged != seen.dtype()) {
-    part(seen.overflows(*format), "that are Inf in " + judged.str());
-    part(seen.flushes(*format), "that become 0 in " + judged.str());
-  }
-  if (std::isfinite(format->overflowFrom))
-    out += describeMargin(std::log2(format->overflowFrom / record.absmax));
-  return out;
+std::string ConfirmText::describe(int64_t probe) const {
+  return describeProbe(ledger.plan.probes[probe]);
 }
 
 void ConfirmText::writeHead() {
   style.bold(ledger.report.path);
   unsigned ran = llvm::count_if(
       runs.probes, [](const ProbeSight &seen) { return seen.ran(); });
-  os << ": judged as " << ledger.report.precision << "; "
-     << plural(runs.files, "record file") << ", " << ran << " of "
+  style.plain(": judged as " + ledger.report.precision + "; ");
+  os << plural(runs.files, "record file") << ", " << ran << " of "
      << plural(runs.probes.size(), "probe") << " ran";
+  if (size_t count = runs.countGradients())
+    os << ", gradients of " << count;
   if (!runs.runtimes.empty())
-    os << " (" << llvm::join(runs.runtimes, ", ") << ')';
+    style.plain(" (" + llvm::join(runs.runtimes, ", ") + ")");
   os << '\n';
 }
 
@@ -138,7 +96,7 @@ void ConfirmText::writeExceeded() {
   for (const Exceeded &exceeded :
        llvm::ArrayRef(confirmation.exceeded).take_front(kMaxPlaces)) {
     style.dim("  --> ");
-    style.bold(describeProbe(exceeded.probe));
+    style.bold(describe(exceeded.probe));
     os << '\n';
     os.indent(6);
     style.wrap(exceeded.text, 6);
@@ -148,43 +106,34 @@ void ConfirmText::writeExceeded() {
        << " more (--format json lists all)\n";
 }
 
-void ConfirmText::writeFirstBad() {
-  if (!confirmation.firstBad)
-    return;
-  const FirstBad &first = *confirmation.firstBad;
-  os << '\n';
-  style.severity(Severity::Error, first.isInput ? "bad input" : "first bad op");
-  os << ": ";
-  style.bold(describeProbe(first.probe));
-  os << ", step " << first.step << '\n';
-  os.indent(2);
-  style.wrap(first.why, 2);
-  os.indent(2);
-  style.wrap(
-      describeSeen(first.probe, ledger.plan.probes[first.probe].tensor.dtype),
-      2);
-  if (first.chain.size() > 1) {
-    os << "  on the way there: ";
-    style.wrap(llvm::join(first.chain, " -> "), 4, 20);
-  }
-  for (int64_t probe : llvm::ArrayRef(first.before).take_front(kMaxFew)) {
-    os << "  - before it, ";
-    style.wrap(describeProbe(probe) + ": " +
-                   describeSeen(probe, ledger.plan.probes[probe].tensor.dtype),
-               4, 14);
-  }
-  if (first.before.size() > kMaxFew)
-    os << "  - and " << first.before.size() - kMaxFew << " more\n";
+void ConfirmText::writeBeginnings() {
+  BeginningText{os,
+                style,
+                ledger.plan,
+                runs.probes,
+                confirmation.bad,
+                /*areGradients=*/false}
+      .write(confirmation.beginnings);
+  BeginningText{os,
+                style,
+                ledger.plan,
+                runs.gradients,
+                confirmation.gradients.bad,
+                /*areGradients=*/true}
+      .write(confirmation.gradients.beginnings);
 }
 
 void ConfirmText::writePlace(size_t index) {
   const Finding &finding = ledger.report.findings[index];
   const FindingStatus &status = confirmation.statuses[index];
   style.dim("  --> ");
-  style.bold(finding.op.name.empty() ? finding.tensor : finding.op.name);
+  if (status.isGradient)
+    os << "gradient of ";
+  style.bold(finding.op.name.empty() || status.isGradient ? finding.tensor
+                                                          : finding.op.name);
   if (!finding.op.type.empty())
-    os << " (" << finding.op.type
-       << (finding.dtype.empty() ? "" : ", " + finding.dtype) << ')';
+    style.plain(" (" + finding.op.type +
+                (finding.dtype.empty() ? "" : ", " + finding.dtype) + ")");
   if (finding.certainty != Certainty::Certain)
     os << ", " << StringRef(toString(finding.certainty));
   if (status.firstStep)
@@ -198,7 +147,11 @@ void ConfirmText::writePlace(size_t index) {
     std::string who = watch.tensor == finding.tensor
                           ? ""
                           : watch.part + " " + watch.tensor + ": ";
-    style.wrap(who + describeSeen(*status.probe, watch.dtype), 8, 12);
+    const ProbeSight &seen = status.isGradient ? runs.gradients[*status.probe]
+                                               : runs.probes[*status.probe];
+    style.wrap(who + describeSeen(seen, watch.dtype,
+                                  status.isGradient ? "gradient" : "value"),
+               8, 12);
   }
   if (!status.why.empty()) {
     os.indent(6);
@@ -273,8 +226,8 @@ void ConfirmText::writeOthers(Status status, StringRef title) {
   os << '\n';
   for (const auto &[rule, list] : byRule) {
     const RuleInfo *info = findRule(rule);
-    os << "  " << rule << ' ' << (info ? StringRef(info->name) : StringRef())
-       << ": ";
+    style.plain("  " + rule + " ");
+    os << (info ? StringRef(info->name) : StringRef()) << ": ";
     std::string text;
     for (size_t index : llvm::ArrayRef(list).take_front(3)) {
       const Finding &finding = ledger.report.findings[index];
@@ -299,7 +252,7 @@ void ConfirmText::writeOutside() {
   for (const Outside &outside :
        llvm::ArrayRef(confirmation.outside).take_front(kMaxPlaces)) {
     os << "  ";
-    style.wrap(describeProbe(outside.probe) + " " + outside.text, 6, 2);
+    style.wrap(describe(outside.probe) + " " + outside.text, 6, 2);
   }
   if (confirmation.outside.size() > kMaxPlaces)
     os << "  and " << confirmation.outside.size() - kMaxPlaces
@@ -312,15 +265,6 @@ static bool isWorthIt(const BestScale &scale, uint64_t values) {
          double(scale.flushBefore -
                 std::min(scale.flushBefore, scale.flushAfter)) >=
              1e-3 * double(values);
-}
-
-/// `2^-3 (flushes 0.1 %)`.
-static std::string describeScale(const BestScale &scale, uint64_t values) {
-  std::string out = "2^" + std::to_string(scale.exponent);
-  if (scale.flushAfter)
-    out += " (" + num(100.0 * double(scale.flushAfter) / double(values)) +
-           " % lost)";
-  return out;
 }
 
 // Where FP16 loses something at a scale of 1; FP8 has a scale in any case.
@@ -350,6 +294,25 @@ void ConfirmText::writeScales() {
        << " more (--format json lists all)\n";
 }
 
+// All gradients by one scale, which is that of the loss.
+void ConfirmText::writeLossScale() {
+  const Gradients &gradients = confirmation.gradients;
+  if (!gradients.scales || !isWorthIt(gradients.scales->f16, gradients.nonZero))
+    return;
+  const BestScale &scale = gradients.scales->f16;
+  os << '\n';
+  style.bold("best loss scale");
+  os << ": ";
+  style.wrap(
+      "f16 " + describeScale(scale, gradients.nonZero) + ", without it " +
+          num(100.0 * double(scale.flushBefore) / double(gradients.nonZero)) +
+          " % of the gradients that are not 0 are lost" +
+          (scale.overflowBefore
+               ? ", and " + plural(scale.overflowBefore, "other") + " overflow"
+               : ""),
+      2, 17);
+}
+
 void ConfirmText::writeSummary() {
   os << '\n';
   style.bold(plural(ledger.report.findings.size(), "finding"));
@@ -371,13 +334,14 @@ void ConfirmText::writeSummary() {
 void ConfirmText::write() {
   writeHead();
   writeExceeded();
-  writeFirstBad();
+  writeBeginnings();
   writeConfirmed();
   writeOthers(Status::Refuted, "refuted by this run");
   writeOthers(Status::NotExercised, "not exercised");
   writeOthers(Status::NotObservable, "not observable");
   writeOutside();
   writeScales();
+  writeLossScale();
   writeSummary();
 }
 

@@ -118,15 +118,24 @@ double ProbeSight::rootMeanSquare() const {
                 : 0;
 }
 
+size_t RunRecords::countGradients() const {
+  return llvm::count_if(gradients,
+                        [](const ProbeSight &seen) { return seen.ran(); });
+}
+
 namespace {
 class Merger {
 public:
   Merger(StringRef ledger, StringRef hash, llvm::ArrayRef<Probe> probes)
       : ledger(ledger), hash(hash) {
     runs.probes.resize(probes.size());
-    for (const Probe &probe : probes)
+    runs.gradients.resize(probes.size());
+    for (const Probe &probe : probes) {
       mpopt_record_init(&runs.probes[probe.id].record, uint32_t(probe.id),
                         MPOPT_VALUE);
+      mpopt_record_init(&runs.gradients[probe.id].record, uint32_t(probe.id),
+                        MPOPT_GRADIENT);
+    }
   }
 
   Error add(const std::string &path);
@@ -169,14 +178,17 @@ Error Merger::checkHeader(const std::string &path,
 }
 
 Error Merger::addProbe(const std::string &path, kernels::ProbeRecord &probe) {
-  // Gradients have findings of their own.
-  if (probe.record.kind != MPOPT_VALUE)
-    return Error::success();
+  if (probe.record.kind != MPOPT_VALUE && probe.record.kind != MPOPT_GRADIENT)
+    return llvm::createStringError(path +
+                                   ": has a record of the unknown kind " +
+                                   Twine(probe.record.kind));
   if (probe.record.probe >= runs.probes.size())
     return llvm::createStringError(path + ": has a record of probe " +
                                    Twine(probe.record.probe) + ", which '" +
                                    ledger + "' does not have");
-  ProbeSight &sight = runs.probes[probe.record.probe];
+  std::vector<ProbeSight> &sights =
+      probe.record.kind == MPOPT_VALUE ? runs.probes : runs.gradients;
+  ProbeSight &sight = sights[probe.record.probe];
   bool first = !sight.ran();
   if (!mpopt_record_merge(&sight.record, &probe.record))
     return llvm::createStringError(path + ": the record of probe " +

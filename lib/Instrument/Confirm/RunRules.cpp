@@ -22,6 +22,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mpopt;
 using namespace mpopt::confirming;
@@ -59,9 +60,21 @@ static bool isLayer(StringRef type) {
 namespace {
 class RunRules {
 public:
-  RunRules(Ledger &ledger, const RunRecords &runs,
-           const ConfirmOptions &options, Confirmation &confirmation);
+  RunRules(const Ledger &ledger, const RunRecords &runs,
+           const ConfirmOptions &options, const Confirmation &confirmation)
+      : plan(ledger.plan), options(options), sights(runs.probes),
+        bad(confirmation.bad) {
+    takeFindings(ledger, confirmation);
+  }
+  /// Of gradients, which may follow from the values that `values` judged.
+  RunRules(const Ledger &ledger, const RunRecords &runs,
+           const ConfirmOptions &options, const Confirmation &confirmation,
+           const RunRules &values)
+      : plan(ledger.plan), options(options), values(&values),
+        sights(runs.gradients), bad(confirmation.gradients.bad) {}
+
   void run();
+  void append(Ledger &ledger, Confirmation &confirmation);
 
 private:
   struct Known {
@@ -69,7 +82,10 @@ private:
     Decision test;
   };
 
+  void takeFindings(const Ledger &ledger, const Confirmation &confirmation);
   double threshold(StringRef key) const;
+  /// `values`, or `gradients`.
+  StringRef noun() const { return values ? "gradients" : "values"; }
   bool wants(StringRef rule) const {
     return llvm::any_of(options.rules, [&](const RuleInfo *info) {
       return StringRef(info->id) == rule;
@@ -78,6 +94,11 @@ private:
   /// A confirmed finding about the tensor that was decided by one of the tests.
   const Finding *findKnown(const Probe &probe,
                            llvm::ArrayRef<Decision> tests) const;
+  /// The same of a tensor at which NaN or Inf began, by what its op read.
+  const Finding *findExplained(const Probe &probe) const;
+  /// The fingerprint of the finding at which bad values began; may be empty.
+  std::string findRoot(int64_t origin) const;
+  bool isJudged(const Probe &probe) const;
   void judge(const Probe &probe);
   void judgeNonFinite(const Probe &probe, const FloatFormat &judged);
   bool judgeNear(const Probe &probe, const FloatFormat &judged);
@@ -87,23 +108,24 @@ private:
            Decision decision, const Twine &message,
            std::optional<uint64_t> step, StringRef root = "");
 
-  Ledger &ledger;
-  const RunRecords &runs;
+  const ProbePlan &plan;
   const ConfirmOptions &options;
-  Confirmation &confirmation;
+  /// Null: values are judged.
+  const RunRules *values = nullptr;
+  llvm::ArrayRef<ProbeSight> sights;                 ///< by probe
+  llvm::ArrayRef<BadValues> bad;                     ///< by probe
   llvm::DenseMap<int64_t, std::vector<Known>> known; ///< by probe
   /// By tensor: a confirmed finding that makes NaN and Inf of finite operands.
   llvm::StringMap<const Finding *> explained;
-  /// What was handed on follows from where it began.
+  /// Of beginnings without a finding the first one that follows from it.
   llvm::DenseMap<int64_t, std::string> roots;
   std::vector<Finding> found;
   std::vector<FindingStatus> statuses;
 };
 } // namespace
 
-RunRules::RunRules(Ledger &ledger, const RunRecords &runs,
-                   const ConfirmOptions &options, Confirmation &confirmation)
-    : ledger(ledger), runs(runs), options(options), confirmation(confirmation) {
+void RunRules::takeFindings(const Ledger &ledger,
+                            const Confirmation &confirmation) {
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses))
     if (status.status == Status::Confirmed && status.probe && status.watch) {
@@ -137,6 +159,15 @@ const Finding *RunRules::findKnown(const Probe &probe,
   return nullptr;
 }
 
+// There is no graph to take a fingerprint of; the place has a name.
+static std::string makeFingerprint(StringRef rule, const Probe &probe,
+                                   bool isGradient) {
+  return sha256((rule + "\n" + probe.tensor.op.scope + "\n" +
+                 probe.tensor.name + (isGradient ? "\ngradient" : ""))
+                    .str())
+      .substr(0, 16);
+}
+
 void RunRules::add(StringRef rule, Severity severity, const Probe &probe,
                    Decision decision, const Twine &message,
                    std::optional<uint64_t> step, StringRef root) {
@@ -146,16 +177,14 @@ void RunRules::add(StringRef rule, Severity severity, const Probe &probe,
   finding.op = probe.tensor.op;
   finding.tensor = probe.tensor.name;
   finding.dtype = probe.tensor.dtype;
-  finding.bound = probe.tensor.bound;
-  finding.likely = probe.tensor.likely;
+  if (!values) {
+    finding.bound = probe.tensor.bound;
+    finding.likely = probe.tensor.likely;
+  }
   finding.message = message.str();
   finding.location = probe.tensor.location;
   finding.root = root.str();
-  // There is no graph to take a fingerprint of; the place has a name.
-  finding.fingerprint =
-      sha256((rule + "\n" + probe.tensor.op.scope + "\n" + probe.tensor.name)
-                 .str())
-          .substr(0, 16);
+  finding.fingerprint = makeFingerprint(rule, probe, values != nullptr);
   Watch watch;
   watch.test = decision;
   watch.tensor = probe.tensor.name;
@@ -164,6 +193,7 @@ void RunRules::add(StringRef rule, Severity severity, const Probe &probe,
   found.push_back(std::move(finding));
   FindingStatus status;
   status.status = Status::Confirmed;
+  status.isGradient = values != nullptr;
   status.watch = 0;
   status.probe = probe.id;
   status.firstStep = step;
@@ -183,42 +213,84 @@ static std::string listBad(const mpopt_record &record) {
   return out;
 }
 
+static StringRef describeOrigin(Begins begins, bool isGradient) {
+  switch (begins) {
+  case Begins::No:
+    return isGradient ? ", handed on from gradients that it is made of"
+                      : ", handed on from what it depends on";
+  case Begins::Maybe:
+    return ", which may have begun here";
+  case Begins::Yes:
+    return isGradient ? ", although no gradient that it is made of held any"
+                      : ", although nothing that it depends on gave it any";
+  }
+  llvm_unreachable("unknown origin");
+}
+
+static constexpr Decision kNonFinite[] = {
+    Decision::Overflow, Decision::LossOfRange, Decision::NonFinite,
+    Decision::NearOverflow};
+
+const Finding *RunRules::findExplained(const Probe &probe) const {
+  return bad[probe.id].begins == Begins::No
+             ? nullptr
+             : explained.lookup(probe.tensor.name);
+}
+
+// The finding of where it began, which may be judged later: of a loop the end
+// comes before the beginning.
+std::string RunRules::findRoot(int64_t origin) const {
+  if (auto known = roots.find(origin); known != roots.end())
+    return known->second;
+  const Probe &probe = plan.probes[origin];
+  if (int64_t value = bad[origin].byValue; value >= 0)
+    if (std::string root = values->findRoot(values->bad[value].origin);
+        !root.empty())
+      return root;
+  const Finding *same = findKnown(probe, kNonFinite);
+  if (!same)
+    same = findExplained(probe);
+  if (same)
+    return same->fingerprint;
+  return isJudged(probe) ? makeFingerprint("MP501", probe, values != nullptr)
+                         : "";
+}
+
 void RunRules::judgeNonFinite(const Probe &probe, const FloatFormat &judged) {
-  const ProbeSight &seen = runs.probes[probe.id];
-  const BadValues &bad = confirmation.bad[probe.id];
-  const Finding *same =
-      findKnown(probe, {Decision::Overflow, Decision::LossOfRange,
-                        Decision::NonFinite, Decision::NearOverflow});
-  if (bad.step) {
-    std::string root;
-    for (int64_t from : probe.from)
-      if (auto it = roots.find(from); it != roots.end() && !bad.begins)
-        root = it->second;
-    if (!same && bad.begins)
-      same = explained.lookup(probe.tensor.name);
-    if (same) {
-      roots[probe.id] = same->fingerprint;
+  const ProbeSight &seen = sights[probe.id];
+  const BadValues &own = bad[probe.id];
+  const Finding *same = findKnown(probe, kNonFinite);
+  if (own.step) {
+    if (!same)
+      same = findExplained(probe);
+    if (same)
       return;
-    }
+    // Gradients of values that were bad already follow from those.
+    bool isFirst = own.origin == probe.id && own.byValue < 0;
+    StringRef origin = own.byValue >= 0
+                           ? ", after values that were NaN or infinite"
+                           : describeOrigin(own.begins, values != nullptr);
+    std::string root = findRoot(own.origin);
     add("MP501", Severity::Error, probe, Decision::NonFinite,
-        listBad(seen.record) + " of " + Twine(seen.record.count) + " values" +
-            (bad.begins ? ", although nothing that it depends on held any"
-                        : ", handed on from what it depends on"),
-        bad.step, bad.begins ? "" : StringRef(root));
-    roots[probe.id] = root.empty() ? found.back().fingerprint : root;
+        listBad(seen.record) + " of " + Twine(seen.record.count) + " " +
+            noun() + origin,
+        own.step, isFirst ? StringRef() : StringRef(root));
+    // What has no finding where it began: an input.
+    if (root.empty())
+      roots[own.origin] = found.back().fingerprint;
     return;
   }
   uint64_t count = seen.overflows(judged);
   if (!count || same)
     return;
   add("MP501", Severity::Error, probe, Decision::Overflow,
-      Twine(count) + " of " + Twine(seen.record.count) + " values, up to " +
-          text(seen.record.absmax) + ", are Inf in " + judged.name,
+      Twine(count) + " of " + Twine(seen.record.count) + " " + noun() +
+          ", up to " + text(seen.record.absmax) + ", are Inf in " + judged.name,
       seen.overflowStep(judged));
 }
 
 bool RunRules::judgeNear(const Probe &probe, const FloatFormat &judged) {
-  const ProbeSight &seen = runs.probes[probe.id];
+  const ProbeSight &seen = sights[probe.id];
   double margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
   double least = margin * judged.maxFinite;
   if (!seen.finite() || seen.record.absmax < least)
@@ -228,67 +300,78 @@ bool RunRules::judgeNear(const Probe &probe, const FloatFormat &judged) {
                         Decision::LossOfRange}))
     return true;
   add("MP502", Severity::Warning, probe, Decision::NearOverflow,
-      "magnitudes reached " + text(seen.record.absmax) + ", the largest " +
-          judged.name + " value is " + text(judged.maxFinite),
+      "magnitudes " + Twine(values ? "of gradients " : "") + "reached " +
+          text(seen.record.absmax) + ", the largest " + judged.name +
+          " value is " + text(judged.maxFinite),
       seen.record.absmax_step);
   found.back().watches.front().threshold = least;
   return true;
 }
 
 void RunRules::judgeFlush(const Probe &probe, const FloatFormat &judged) {
-  const ProbeSight &seen = runs.probes[probe.id];
+  const ProbeSight &seen = sights[probe.id];
   double least = threshold("underflow-rate");
-  uint64_t values = seen.nonZero(), lost = seen.flushes(judged);
-  if (!lost || double(lost) < least * double(values) ||
+  uint64_t nonZero = seen.nonZero(), lost = seen.flushes(judged);
+  if (!lost || double(lost) < least * double(nonZero) ||
       findKnown(probe, {Decision::FlushShare, Decision::LossOfRange}))
     return;
   // What is lost beside them is less than their rounding.
   bool beside = seen.record.absmax >= std::ldexp(judged.minNormal, 4);
   add("MP503", beside ? Severity::Note : Severity::Warning, probe,
       Decision::FlushShare,
-      text(std::floor(100.0 * double(lost) / double(values))) + " % of " +
-          Twine(values) + " non-zero values are 0 in " + judged.name +
+      text(std::floor(100.0 * double(lost) / double(nonZero))) + " % of " +
+          Twine(nonZero) + " non-zero " + noun() + " are 0 in " + judged.name +
           (beside ? ", beside values up to " + text(seen.record.absmax) : ""),
       seen.flushStep(judged));
   found.back().watches.front().threshold = least;
 }
 
 void RunRules::judgeDead(const Probe &probe) {
-  const ProbeSight &seen = runs.probes[probe.id];
-  double least = threshold("dead-layer");
+  const ProbeSight &seen = sights[probe.id];
+  // However small, a gradient may teach something.
+  double least = values ? std::numeric_limits<double>::denorm_min()
+                        : threshold("dead-layer");
   if (!isLayer(probe.tensor.op.type) || seen.record.count < 2 ||
       seen.finite() != seen.record.count || seen.record.absmax >= least)
     return;
   add("MP504", Severity::Warning, probe, Decision::Dead,
       seen.record.absmax == 0
-          ? "all " + Twine(seen.record.count) + " values were 0"
+          ? "all " + Twine(seen.record.count) + " " + noun() + " were 0"
           : "no magnitude passed " + Twine(text(seen.record.absmax)),
       std::nullopt);
   found.back().watches.front().threshold = least;
 }
 
-void RunRules::judge(const Probe &probe) {
-  const ProbeSight &seen = runs.probes[probe.id];
-  const FloatFormat *judged = FloatFormat::byName(probe.tensor.dtype);
-  if (!seen.ran() || !seen.record.count || !seen.stored() || !judged ||
-      (seen.record.flags & MPOPT_COUNT_ONLY))
-    return;
+bool RunRules::isJudged(const Probe &probe) const {
+  const ProbeSight &seen = sights[probe.id];
   // Inputs are named where assumptions are; constants are facts of the file.
-  if (probe.role == ProbeRole::Input || probe.tensor.isConstant)
+  return seen.ran() && seen.record.count && seen.stored() &&
+         FloatFormat::byName(probe.tensor.dtype) &&
+         !(seen.record.flags & MPOPT_COUNT_ONLY) &&
+         (values ||
+          (probe.role != ProbeRole::Input && !probe.tensor.isConstant));
+}
+
+void RunRules::judge(const Probe &probe) {
+  if (!isJudged(probe))
     return;
+  const FloatFormat &judged = *FloatFormat::byName(probe.tensor.dtype);
   if (wants("MP501"))
-    judgeNonFinite(probe, *judged);
+    judgeNonFinite(probe, judged);
   if (wants("MP502"))
-    judgeNear(probe, *judged);
+    judgeNear(probe, judged);
   if (wants("MP503"))
-    judgeFlush(probe, *judged);
+    judgeFlush(probe, judged);
   if (wants("MP504"))
     judgeDead(probe);
 }
 
 void RunRules::run() {
-  for (const Probe &probe : ledger.plan.probes)
+  for (const Probe &probe : plan.probes)
     judge(probe);
+}
+
+void RunRules::append(Ledger &ledger, Confirmation &confirmation) {
   llvm::append_range(ledger.report.findings, found);
   llvm::append_range(confirmation.statuses, statuses);
 }
@@ -296,5 +379,11 @@ void RunRules::run() {
 void confirming::addRunFindings(Ledger &ledger, const RunRecords &runs,
                                 const ConfirmOptions &options,
                                 Confirmation &confirmation) {
-  RunRules(ledger, runs, options, confirmation).run();
+  RunRules values(ledger, runs, options, confirmation);
+  values.run();
+  RunRules gradients(ledger, runs, options, confirmation, values);
+  gradients.run();
+  // Both look at the findings that were there before.
+  values.append(ledger, confirmation);
+  gradients.append(ledger, confirmation);
 }

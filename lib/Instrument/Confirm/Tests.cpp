@@ -288,6 +288,8 @@ TestResult Test::run() const {
     return nearOverflow();
   case Decision::NonFinite:
     return nonFinite();
+  case Decision::Nan:
+    return yesIf(record.nan, getStep(record.first_nan_step));
   case Decision::Cancellation:
     return cancellation();
   case Decision::Absorption:

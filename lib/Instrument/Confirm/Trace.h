@@ -12,13 +12,14 @@
 
 namespace mpopt::confirming {
 
-/// By probe.
+/// By probe. `holds`: every assumption did, so what is proved finite was.
 std::vector<BadValues> classifyBadValues(const ProbePlan &plan,
-                                         const RunRecords &runs);
+                                         const RunRecords &runs, bool holds);
 
-std::optional<FirstBad> findFirstBad(const ProbePlan &plan,
+/// All places at which NaN or Inf began, the most likely cause of harm first.
+std::vector<FirstBad> findBeginnings(const ProbePlan &plan,
                                      const RunRecords &runs,
-                                     llvm::ArrayRef<BadValues> bad);
+                                     llvm::ArrayRef<BadValues> bad, bool holds);
 
 } // namespace mpopt::confirming
 

@@ -28,6 +28,20 @@ using llvm::Twine;
 /// As in the importer, which has refused deeper ones before.
 static constexpr unsigned kMaxDepth = 64;
 
+/// The last of a message's fields with this number, as bytes.
+static Expected<StringRef> findText(StringRef file, const WireField &message,
+                                    uint64_t number) {
+  StringRef text;
+  if (Error error = forEachWireField(
+          file, message.payload, message.end, [&](const WireField &field) {
+            if (field.number == number && field.isMessage())
+              text = field.bytes(file);
+            return Error::success();
+          }))
+    return std::move(error);
+  return text;
+}
+
 namespace {
 class Mapper {
 public:
@@ -44,7 +58,7 @@ private:
   Error mapBodies(const WireField &attribute, StringRef node, unsigned graph,
                   int parent, unsigned depth);
   Error readOpset(const WireField &field);
-  Error readMetadata(const WireField &field);
+  Error readFunction(const WireField &field);
   Error readTensor(const WireField &field, unsigned graph);
 
   int addPrefix(const WireField &field, int parent) {
@@ -52,32 +66,28 @@ private:
                             field.end - field.payload, parent});
     return int(map.prefixes.size()) - 1;
   }
+  void noteName(StringRef name) {
+    for (StringRef prefix :
+         {"mpopt.probe.", "mpopt.float.", "mpopt.double.", "mpopt.int64."})
+      if (map.probeName.empty() && name.starts_with(prefix))
+        map.probeName = name.str();
+  }
+  void noteOp(StringRef domain, StringRef type) {
+    if (map.probeName.empty() && domain == kDomain && type == "Probe")
+      map.probeName = "mpopt::Probe";
+  }
   void addValue(StringRef name, unsigned graph) {
     if (name.empty())
       return;
+    noteName(name);
     const std::string &path = map.graphs[graph].path;
     map.values.try_emplace(
         path.empty() ? name.str() : (path + "/" + name).str(), graph);
   }
-  Expected<StringRef> findText(const WireField &message, uint64_t number);
 
   StringRef file;
 };
 } // namespace
-
-/// The last of a message's fields with this number, as bytes.
-Expected<StringRef> Mapper::findText(const WireField &message,
-                                     uint64_t number) {
-  StringRef text;
-  if (Error error = forEachWireField(
-          file, message.payload, message.end, [&](const WireField &field) {
-            if (field.number == number && field.isMessage())
-              text = field.bytes(file);
-            return Error::success();
-          }))
-    return std::move(error);
-  return text;
-}
 
 Error Mapper::readOpset(const WireField &message) {
   StringRef domain;
@@ -97,16 +107,14 @@ Error Mapper::readOpset(const WireField &message) {
   return Error::success();
 }
 
-Error Mapper::readMetadata(const WireField &message) {
-  Expected<StringRef> key = findText(message, 1);
-  if (!key)
-    return key.takeError();
-  if (*key != kUndoKey)
-    return Error::success();
-  Expected<StringRef> value = findText(message, 2);
-  if (!value)
-    return value.takeError();
-  map.undo = *value;
+Error Mapper::readFunction(const WireField &message) {
+  Expected<StringRef> name = findText(file, message, 1);
+  if (!name)
+    return name.takeError();
+  Expected<StringRef> domain = findText(file, message, 10);
+  if (!domain)
+    return domain.takeError();
+  noteOp(*domain, *name);
   return Error::success();
 }
 
@@ -118,30 +126,18 @@ Error Mapper::readTensor(const WireField &message, unsigned graph) {
                               if (graph == 0)
                                 map.initializers.insert(field.bytes(file));
                             }
-                            if (field.number == 14 && field.wire == 0)
-                              map.hasExternalData |= field.varint == 1;
                             return Error::success();
                           });
 }
 
 Error Mapper::mapBodies(const WireField &message, StringRef node,
                         unsigned graph, int parent, unsigned depth) {
-  Expected<StringRef> name = findText(message, 1);
+  Expected<StringRef> name = findText(file, message, 1);
   if (!name)
     return name.takeError();
   return forEachWireField(
       file, message.payload, message.end, [&](const WireField &field) -> Error {
-        if (!field.isMessage())
-          return Error::success();
-        // A tensor in an attribute may lie outside the file, too.
-        if (field.number == 5 || field.number == 10)
-          return forEachWireField(file, field.payload, field.end,
-                                  [&](const WireField &part) {
-                                    if (part.number == 14 && part.wire == 0)
-                                      map.hasExternalData |= part.varint == 1;
-                                    return Error::success();
-                                  });
-        if (field.number != 6 && field.number != 11)
+        if (!field.isMessage() || (field.number != 6 && field.number != 11))
           return Error::success();
         if (depth >= kMaxDepth)
           return llvm::createStringError("graphs are nested too deep");
@@ -157,7 +153,7 @@ Error Mapper::mapBodies(const WireField &message, StringRef node,
 
 Error Mapper::mapNode(const WireField &message, unsigned graph, int parent,
                       unsigned depth) {
-  StringRef name, type;
+  StringRef name, type, domain;
   llvm::SmallVector<WireField, 4> attributes;
   if (Error error = forEachWireField(file, message.payload, message.end,
                                      [&](const WireField &field) {
@@ -171,9 +167,13 @@ Error Mapper::mapNode(const WireField &message, unsigned graph, int parent,
                                          type = field.bytes(file);
                                        else if (field.number == 5)
                                          attributes.push_back(field);
+                                       else if (field.number == 7)
+                                         domain = field.bytes(file);
                                        return Error::success();
                                      }))
     return error;
+  noteName(name);
+  noteOp(domain, type);
   std::string called = name.empty()
                            ? (type + "_" + Twine(map.graphs[graph].nodes)).str()
                            : name.str();
@@ -204,7 +204,7 @@ Error Mapper::mapGraph(const WireField &message, unsigned graph, int parent,
         case 5:
           return readTensor(field, graph);
         case 11: {
-          Expected<StringRef> name = findText(field, 1);
+          Expected<StringRef> name = findText(file, field, 1);
           if (!name)
             return name.takeError();
           addValue(*name, graph);
@@ -213,7 +213,7 @@ Error Mapper::mapGraph(const WireField &message, unsigned graph, int parent,
           return Error::success();
         }
         case 15: { // a sparse initializer: its values carry the name
-          Expected<StringRef> values = findText(field, 1);
+          Expected<StringRef> values = findText(file, field, 1);
           if (!values)
             return values.takeError();
           WireField tensor = field;
@@ -239,16 +239,40 @@ Error Mapper::mapModel() {
                               return mapGraph(field, 0, /*parent=*/-1, 0);
                             if (field.number == 8)
                               return readOpset(field);
-                            if (field.number == 14)
-                              return readMetadata(field);
+                            if (field.number == 25)
+                              return readFunction(field);
                             return Error::success();
                           });
+}
+
+static Error notOnnx(Error error) {
+  return llvm::createStringError("not a valid ONNX file: " +
+                                 llvm::toString(std::move(error)));
 }
 
 Expected<GraphMap> onnx_instrument::mapGraphs(StringRef file) {
   Mapper mapper(file);
   if (Error error = mapper.mapModel())
-    return llvm::createStringError("not a valid ONNX file: " +
-                                   llvm::toString(std::move(error)));
+    return notOnnx(std::move(error));
   return std::move(mapper.map);
+}
+
+Expected<std::optional<StringRef>> onnx_instrument::findUndo(StringRef file) {
+  std::optional<StringRef> undo;
+  auto visit = [&](const WireField &field) -> Error {
+    if (field.number != 14 || !field.isMessage())
+      return Error::success();
+    Expected<StringRef> key = findText(file, field, 1);
+    if (!key)
+      return key.takeError();
+    Expected<StringRef> value = findText(file, field, 2);
+    if (!value)
+      return value.takeError();
+    if (*key == kUndoKey)
+      undo = *value;
+    return Error::success();
+  };
+  if (Error error = forEachWireField(file, 0, file.size(), visit))
+    return notOnnx(std::move(error));
+  return undo;
 }

@@ -48,12 +48,12 @@ struct GraphMap {
   int64_t irVersion = 0;
   int64_t opset = 0; ///< of the default domain, the newest if there are several
   bool importsProbes = false;
-  bool hasExternalData = false;
+  /// The first name found that only probes have: of a function or an op
+  /// `mpopt::Probe`, a node or a value. Empty if there is none.
+  std::string probeName;
   /// Of the main graph.
   std::vector<GraphInput> inputs;
   llvm::StringSet<> initializers;
-  /// The value of the metadata entry that the tail of a probed model has.
-  std::optional<llvm::StringRef> undo;
 };
 
 /// The key of that entry.
@@ -62,6 +62,10 @@ inline constexpr llvm::StringLiteral kDomain = "mpopt";
 
 /// `file` is a serialised ModelProto.
 llvm::Expected<GraphMap> mapGraphs(llvm::StringRef file);
+
+/// The value of the metadata entry that the tail of a probed model has. Looks
+/// at no graph.
+llvm::Expected<std::optional<llvm::StringRef>> findUndo(llvm::StringRef file);
 
 } // namespace mpopt::onnx_instrument
 

@@ -37,9 +37,17 @@ Expected<OnnxInstrumenter> OnnxInstrumenter::open(StringRef model,
   Expected<GraphMap> map = mapGraphs(model);
   if (!map)
     return map.takeError();
-  if (map->undo)
+  Expected<std::optional<StringRef>> undo = findUndo(model);
+  if (!undo)
+    return undo.takeError();
+  if (*undo)
     return llvm::createStringError(
         "it has probes already; mpopt --strip takes them out");
+  // Nothing would load with two of a name.
+  if (!map->probeName.empty())
+    return llvm::createStringError(
+        "it has probes that --strip cannot take out ('" + map->probeName +
+        "', without the metadata of a probed model): instrument the original");
   if (with == ProbeWith::Outputs && map->opset < kStatisticsOpset)
     return llvm::createStringError("--probe-with outputs needs ops of opset " +
                                    llvm::Twine(kStatisticsOpset) +
@@ -57,8 +65,6 @@ std::string OnnxInstrumenter::whyNot(StringRef tensor) const {
     return "outputs cannot show what is inside a body";
   return "";
 }
-
-bool OnnxInstrumenter::hasExternalData() const { return map->hasExternalData; }
 
 // Until IR version 3 initializers had to be inputs. From 4 on such an input is
 // one that a caller may replace, and runtimes fold no constants into it.
@@ -128,6 +134,10 @@ Error OnnxInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
                   ledgerHash.str()};
   tail = withOp ? encodeOpTail(byGraph[0], facts)
                 : encodeOutputTail(byGraph[0], facts);
+  if (facts.undo.size() > Undo::kMaxText)
+    return llvm::createStringError(
+        "it takes too many edits: --strip could not undo them; choose fewer "
+        "probes");
   if (undo.bodySize + tail.size() > INT_MAX)
     return llvm::createStringError(
         "with probes it is larger than the 2 GiB that protobuf allows: save "
@@ -141,10 +151,10 @@ void OnnxInstrumenter::write(llvm::raw_ostream &os) {
 }
 
 Expected<Undo> mpopt::findOnnxProbes(StringRef model) {
-  Expected<GraphMap> map = mapGraphs(model);
-  if (!map)
-    return map.takeError();
-  if (!map->undo)
+  Expected<std::optional<StringRef>> undo = findUndo(model);
+  if (!undo)
+    return undo.takeError();
+  if (!*undo)
     return llvm::createStringError("it has no probes");
-  return Undo::decode(*map->undo);
+  return Undo::decode(**undo);
 }

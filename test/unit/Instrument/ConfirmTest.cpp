@@ -47,6 +47,7 @@ struct Case {
       probe.tensor.nan = probe.tensor.posInf = probe.tensor.negInf = false;
       ledger.plan.probes.push_back(std::move(probe));
       runs.probes.push_back(unseen());
+      runs.gradients.push_back(unseen());
     }
     ledger.report.assumptions = {{"t0", {-10, 10}, 0, 1, "default", ""}};
     runs.probes[0] = seeF32({1, 2});
@@ -167,18 +168,26 @@ TEST(Outside, DimsAndDtype) {
   EXPECT_EQ(test.confirm().outside[0].kind, "dtype");
 }
 
+static std::vector<int64_t> listBeginnings(const Confirmation &confirmation) {
+  std::vector<int64_t> probes;
+  for (const FirstBad &first : confirmation.beginnings)
+    probes.push_back(first.probe);
+  return probes;
+}
+
 TEST(FirstBad, TheEarliestStepCounts) {
   Case test(4);
+  // Both get as far.
+  test.ledger.plan.probes[2].output = test.ledger.plan.probes[3].output = true;
   test.ledger.plan.probes[3].from = {0};
   test.runs.probes[1] = seeF32({NAN}, 5);
   test.runs.probes[2] = seeF32({NAN}, 5);
   test.runs.probes[3] = seeF32({kInf}, 4);
   Confirmation confirmation = test.confirm();
-  ASSERT_TRUE(confirmation.firstBad);
-  EXPECT_EQ(confirmation.firstBad->probe, 3);
-  EXPECT_EQ(confirmation.firstBad->step, 4u);
+  EXPECT_THAT(listBeginnings(confirmation), ElementsAre(3, 1));
+  EXPECT_EQ(confirmation.beginnings[0].step, 4u);
   test.runs.probes[3] = seeF32({1}, 4);
-  EXPECT_EQ(test.confirm().firstBad->probe, 1);
+  EXPECT_THAT(listBeginnings(test.confirm()), ElementsAre(1));
 }
 
 TEST(FirstBad, WhatIsHandedOnIsAConsequence) {
@@ -190,7 +199,96 @@ TEST(FirstBad, WhatIsHandedOnIsAConsequence) {
   EXPECT_TRUE(test.ledger.report.findings[0].root.empty());
   EXPECT_EQ(test.ledger.report.findings[1].root,
             test.ledger.report.findings[0].fingerprint);
-  EXPECT_EQ(confirmation.firstBad->probe, 1);
+  EXPECT_THAT(listBeginnings(confirmation), ElementsAre(1));
+}
+
+/// A branch is taken for the first time when what it reads was NaN for long.
+TEST(FirstBad, NumbersOfOwnCallsAreInNoOrder) {
+  Case test(3);
+  test.runs.probes[1] = seeF32({NAN}, 4);
+  test.runs.probes[2] = seeF32({NAN}, 0);
+  EXPECT_THAT(listBeginnings(test.confirm()), ElementsAre(2, 1));
+  for (unsigned counted : {1, 2}) {
+    test.runs.probes[counted].record.flags |= MPOPT_STEPS_COUNTED;
+    Confirmation confirmation = test.confirm();
+    EXPECT_THAT(listBeginnings(confirmation), ElementsAre(1));
+    EXPECT_THAT(confirmation.beginnings[0].why, HasSubstr("was ever NaN"));
+    EXPECT_EQ(confirmation.beginnings[0].sharesSteps, counted == 2);
+    test.runs.probes[counted].record.flags = MPOPT_STEPS_SHARED;
+  }
+  // As records were that say nothing of steps.
+  test.runs.probes[1].record.flags = test.runs.probes[2].record.flags = 0;
+  EXPECT_THAT(listBeginnings(test.confirm()), ElementsAre(1));
+}
+
+TEST(FirstBad, WhatReachesAnOutputComesFirst) {
+  Case test(6);
+  for (unsigned id : {1, 2, 4})
+    test.ledger.plan.probes[id].from = {0};
+  test.ledger.plan.probes[5].output = true;
+  // 1 reaches nothing, 2 reaches 3, 4 the output.
+  test.runs.probes[1] = seeF32({-kInf}, 0);
+  test.runs.probes[2] = seeF32({-kInf}, 1);
+  test.runs.probes[3] = seeF32({NAN}, 1);
+  test.runs.probes[4] = seeF32({kInf}, 2);
+  test.runs.probes[5] = seeF32({NAN}, 2);
+  Confirmation confirmation = test.confirm();
+  ASSERT_THAT(listBeginnings(confirmation), ElementsAre(4, 2, 1));
+  EXPECT_EQ(confirmation.beginnings[0].reaches, Reach::Output);
+  EXPECT_EQ(confirmation.beginnings[1].reaches, Reach::Op);
+  EXPECT_EQ(confirmation.beginnings[2].reaches, Reach::Nothing);
+}
+
+/// Nothing comes through a tensor that is proved finite, if the proof counts.
+TEST(FirstBad, WhatIsBlockedDoesNotHideAnother) {
+  Case test(3);
+  test.ledger.plan.probes[2].blocked = {1};
+  test.runs.probes[1] = seeF32({-kInf}, 0);
+  test.runs.probes[2] = seeF32({kInf}, 0);
+  Confirmation confirmation = test.confirm();
+  EXPECT_THAT(listBeginnings(confirmation), ElementsAre(1, 2));
+  EXPECT_THAT(confirmation.beginnings[1].why, HasSubstr("cannot get here"));
+  test.runs.probes[0] = seeF32({11});
+  EXPECT_THAT(listBeginnings(test.confirm()), ElementsAre(1));
+}
+
+/// In a loop each has something bad before it.
+TEST(FirstBad, OfALoopTheLargestShareIsLikeliest) {
+  Case test(5);
+  test.ledger.plan.probes[1].from = {0, 3};
+  test.runs.probes[1] = seeF32({1, 2, 3, kInf});
+  test.runs.probes[2] = seeF32({1, 2, kInf, kInf});
+  test.runs.probes[3] = seeF32({1, 2, kInf, kInf});
+  test.runs.probes[4] = seeF32({NAN, NAN, NAN, NAN});
+  Confirmation confirmation = test.confirm();
+  ASSERT_THAT(listBeginnings(confirmation), ElementsAre(2));
+  EXPECT_FALSE(confirmation.beginnings[0].isSure);
+  EXPECT_THAT(confirmation.beginnings[0].why, HasSubstr("this loop"));
+}
+
+TEST(FirstBad, DependenciesThatAreNotListedMayExplainIt) {
+  Case test(3);
+  test.ledger.plan.probes[2].fromMore = true;
+  test.runs.probes[2] = seeF32({NAN});
+  Confirmation confirmation = test.confirm();
+  ASSERT_THAT(listBeginnings(confirmation), ElementsAre(2));
+  EXPECT_FALSE(confirmation.beginnings[0].isSure);
+}
+
+TEST(FirstBad, TheChainIsAWay) {
+  Case test(4);
+  // 3 reads 1 and 2, and its way comes from 1; 2 depends on 0 only.
+  test.ledger.plan.probes[3].from = {2, 1};
+  test.ledger.plan.probes[3].via = {"between", "op3"};
+  test.ledger.plan.probes[3].viaFrom = 1;
+  test.ledger.plan.probes[2].from = {0};
+  test.runs.probes[3] = seeF32({NAN});
+  EXPECT_THAT(test.confirm().beginnings[0].chain,
+              ElementsAre("op1", "between", "op3"));
+  // A ledger that does not tell where it begins.
+  test.ledger.plan.probes[3].viaFrom = -1;
+  EXPECT_THAT(test.confirm().beginnings[0].chain,
+              ElementsAre("between", "op3"));
 }
 
 TEST(FirstBad, MasksAreTheModelsOwn) {
@@ -200,11 +298,11 @@ TEST(FirstBad, MasksAreTheModelsOwn) {
   test.runs.probes[2] = seeF32({-kInf, 3});
   test.tensor(1).negInf = test.tensor(2).negInf = true;
   Confirmation confirmation = test.confirm();
-  EXPECT_FALSE(confirmation.firstBad);
+  EXPECT_TRUE(confirmation.beginnings.empty());
   EXPECT_TRUE(test.ledger.report.findings.empty());
   // Selected from an input that was infinite is not the model's own.
   test.runs.probes[0] = seeF32({-kInf});
-  EXPECT_EQ(test.confirm().firstBad->probe, 0);
+  EXPECT_THAT(listBeginnings(test.confirm()), ElementsAre(0));
 }
 
 TEST(RunRules, AConfirmedFindingIsNotSaidTwice) {
@@ -247,6 +345,10 @@ TEST(Ledger, ReadsWhatItWrites) {
   test.tensor(1).likely = Interval{-HUGE_VAL, 3};
   test.tensor(1).shape = {1, -1};
   test.tensor(1).copies = true;
+  test.ledger.plan.probes[1].fromMore = test.ledger.plan.probes[1].output =
+      true;
+  test.ledger.plan.probes[1].blocked = {0};
+  test.ledger.plan.probes[1].viaFrom = 0;
   test.ledger.keep = {{{"op1", "Add", "scope"}, {"print"}, true}};
   test.ledger.plan.unprobed = {{"u", "why"}};
   Finding finding;
@@ -283,7 +385,10 @@ TEST(Ledger, HostileTextIsAnErrorOfOneLine) {
         "{\"schema\": \"mpopt-probes/1\", \"model_sha256\": \"\", \"probes\": "
         "3}",
         "{\"schema\": \"mpopt-probes/1\", \"model_sha256\": \"\", \"probes\": "
-        "[], \"report\": []}"}) {
+        "[], \"report\": []}",
+        "{\"schema\": \"mpopt-probes/1\", \"model_sha256\": \"\", \"probes\": "
+        "[{\"id\": 0, \"role\": \"input\", \"tensor\": \"x\", \"dtype\": "
+        "\"f32\", \"via_from\": 1}], \"report\": {}}"}) {
     llvm::Expected<Ledger> read = readLedger(text);
     ASSERT_FALSE(bool(read)) << text;
     std::string error = llvm::toString(read.takeError());

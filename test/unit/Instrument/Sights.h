@@ -21,6 +21,7 @@ inline void observe(ProbeSight &sight, const void *data, size_t count,
   auto extent = int64_t(count);
   mpopt_tensor tensor = {data, dtype, 1, &extent, nullptr, -1, 0};
   (void)mpopt_record_observe(&sight.record, nullptr, &tensor, step, nullptr);
+  sight.record.flags |= MPOPT_STEPS_SHARED;
 }
 
 inline ProbeSight unseen() {

@@ -116,7 +116,14 @@ enum mpopt_record_flags {
   MPOPT_CHANNELS_DROPPED = 4,
   /// The element type has no values to look at (strings, complex): `count`
   /// only.
-  MPOPT_COUNT_ONLY = 8
+  MPOPT_COUNT_ONLY = 8,
+  /// A call belonged to a step that all probes share: of a run that was
+  /// announced, or set by the caller. Its number orders calls of different
+  /// probes.
+  MPOPT_STEPS_SHARED = 16,
+  /// The step of a call was the number of the probe's earlier ones. Records
+  /// from before these two flags have neither.
+  MPOPT_STEPS_COUNTED = 32
 };
 
 #define MPOPT_NEVER UINT64_MAX

@@ -53,7 +53,7 @@ typedef struct mpopt_recorder_status {
 typedef struct mpopt_control {
   uint32_t enabled; // 0 or 1
   uint32_t period;  // record the steps that are multiples of this; at least 1
-  uint64_t step;    // MPOPT_NEVER: a probe's step is the number of its calls
+  uint64_t step;    // as set; MPOPT_NEVER: nobody did
 } mpopt_control;
 
 /// The process's recorder for a ledger, made at the first call and shared
@@ -66,9 +66,15 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
                                     const uint8_t ledger[32],
                                     const char *runtime);
 
-/// From now on calls belong to this step; without it, or with MPOPT_NEVER, a
-/// probe's step is the number of its earlier calls, skipped ones included.
+/// From now on calls belong to this step; without it, or with MPOPT_NEVER, to
+/// the run that was announced last; without one a probe's step is the number of
+/// its earlier calls, skipped ones included.
 void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step);
+/// A run of the model begins: 0, 1 and so on. Of runs at the same time the
+/// later number counts for both, so that what a call depends on never has a
+/// later step. Devices hear nothing of it: a captured graph that is replayed is
+/// no run that the host sees.
+void mpopt_recorder_begin_run(mpopt_recorder *recorder);
 void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled);
 /// Record the steps that are multiples of `period` (0 counts as 1).
 void mpopt_recorder_set_period(mpopt_recorder *recorder, uint32_t period);

@@ -21,6 +21,8 @@
 namespace mpopt::kernels {
 
 constexpr const char *kTorchProbeOps[] = {
+    // What comes next is another run of the model.
+    "begin_run(str ledger) -> ()",
     // A tensor.
     "probe(Tensor x, int id, str ledger) -> ()",
     // A tensor, with a range for each index of an axis.

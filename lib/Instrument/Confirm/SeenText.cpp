@@ -1,0 +1,74 @@
+//===- SeenText.cpp - What probes saw, in words ---------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SeenText.h"
+
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+using llvm::Twine;
+
+std::string confirming::num(double value) {
+  std::string out;
+  llvm::raw_string_ostream(out) << llvm::format("%.4g", value);
+  return out;
+}
+
+std::string confirming::plural(uint64_t count, StringRef noun) {
+  return (Twine(count) + " " + noun + (count == 1 ? "" : "s")).str();
+}
+
+std::string confirming::describeProbe(const Probe &probe) {
+  const TensorFacts &tensor = probe.tensor;
+  if (tensor.op.name.empty())
+    return tensor.name + " (input)";
+  return tensor.name + " (" + tensor.op.name + ", " + tensor.op.type + ")";
+}
+
+static std::string describeMargin(double bits) {
+  return ", " + confirming::num(std::fabs(bits)) + " bits " +
+         (bits > 0 ? "below" : "past") + " overflow";
+}
+
+std::string confirming::describeSeen(const ProbeSight &seen, StringRef judged,
+                                     StringRef noun) {
+  const mpopt_record &record = seen.record;
+  if (!seen.ran())
+    return "never ran";
+  std::string out = plural(record.count, noun);
+  if (seen.finite())
+    out += " in [" + num(record.min) + ", " + num(record.max) + "]";
+  out += " (" + seen.dtype().str() + ")";
+  auto part = [&](uint64_t count, StringRef what) {
+    if (count)
+      out += (", " + Twine(count) + " " + what).str();
+  };
+  part(record.nan, "NaN");
+  part(record.pos_inf, "Inf");
+  part(record.neg_inf, "-Inf");
+  const FloatFormat *format = FloatFormat::byName(judged);
+  if (!format || !seen.stored() || !seen.nonZero())
+    return out;
+  if (judged != seen.dtype()) {
+    part(seen.overflows(*format), "that are Inf in " + judged.str());
+    part(seen.flushes(*format), "that become 0 in " + judged.str());
+  }
+  if (std::isfinite(format->overflowFrom))
+    out += describeMargin(std::log2(format->overflowFrom / record.absmax));
+  return out;
+}
+
+std::string confirming::describeScale(const BestScale &scale, uint64_t values) {
+  std::string out = "2^" + std::to_string(scale.exponent);
+  if (scale.flushAfter)
+    out += " (" + num(100.0 * double(scale.flushAfter) / double(values)) +
+           " % lost)";
+  return out;
+}
