@@ -191,6 +191,23 @@ def test_options(arguments, mlp):
     assert len(error.splitlines()) == 1 and len(error) < 8000
 
 
+@pytest.mark.parametrize("pattern", ["((((a{1,200}){1,200}){1,200}){1,200})",
+                                     "(a{255}b){255}{255}", "((x{100,}){100,}){100}",
+                                     "x{y|(((a{1,200}){1,200}){1,200})"])
+def test_patterns_that_multiply(pattern, mlp, tmp_path):
+    peak, done = peak_memory("--instrument", mlp, "-o", tmp_path / "out", "--probe", pattern)
+    refused(done, "--probe: the regular expression repeats too much")
+    assert peak < GIGABYTE // 4
+
+
+@pytest.mark.parametrize("pattern", ["|".join(f"/layers.{i}/MatMul_output_0" for i in range(4000)),
+                                     "[[:alpha:]]{1,3}(ab{2}){2,200}|.*", r"\(x\{9\}|[]({]*y.*|.*"],
+                         ids=range(3))
+def test_patterns_that_do_not(pattern, mlp, tmp_path):
+    done = run("--instrument", mlp, "-o", tmp_path / "out", "--probe", pattern)
+    assert done.returncode == 0 or b"no tensor or op matches" in done.stderr, done.stderr
+
+
 def test_strange_names(tmp_path):
     """A line stays a line, whatever a file is called."""
     name = tmp_path / "a\nmpopt: error: b\x1b[31m"

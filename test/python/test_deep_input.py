@@ -1,7 +1,9 @@
 """Models nested deeper than anyone's: no stack may overflow."""
 
+import os
 import random
 import subprocess
+import zipfile
 
 import pytest
 from onnx import helper
@@ -184,3 +186,27 @@ def test_deep_function_calls(tmp_path):
     done = run("--check", path)
     if done.returncode not in (0, 1):
         refused(done)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000], ids=["list", "object"])
+@pytest.mark.parametrize("place", ["onnx", "torchscript", "target", "policy"])
+def test_deep_json(place, text, tmp_path):
+    """What undoes probes, and tables of a user's own."""
+    path = tmp_path / "file"
+    path.write_bytes(MLP.SerializeToString())
+    arguments = ["--strip", path, "-o", tmp_path / "out"]
+    if place == "onnx":
+        entry = field(1, b"mpopt.undo") + field(2, text.encode())
+        path.write_bytes(MLP.SerializeToString() + field(14, entry))
+    elif place == "torchscript":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("m/constants.pkl", b"")
+            archive.writestr("m/extra/mpopt_undo.json", text)
+    else:
+        table = tmp_path / "table.json"
+        table.write_text(text)
+        arguments = ["--check", path, f"--{place}", table]
+    before = sorted(os.listdir(tmp_path))
+    error = refused(run(*arguments))
+    assert len(error.splitlines()) == 1 and ("nested too deep" in error or "damaged" in error)
+    assert sorted(os.listdir(tmp_path)) == before

@@ -84,6 +84,48 @@ static bool broadcastsTo(ArrayRef<int64_t> bounds, const MaybeShape &input) {
   });
 }
 
+// One value of the input, or several: with one axis more in front, or one
+// behind the other in the first axis.
+static bool isSampleOf(ArrayRef<int64_t> sample, const MaybeShape &input) {
+  if (!input)
+    return true;
+  if (sample.size() == input->size() + 1)
+    sample = sample.drop_front();
+  if (sample.size() != input->size())
+    return false;
+  for (auto [axis, given, dim] : llvm::enumerate(sample, *input))
+    if (dim >= 0 && given != dim && (axis != 0 || dim == 0 || given % dim != 0))
+      return false;
+  return true;
+}
+
+static std::string printShape(ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "(";
+  llvm::interleaveComma(shape, os, [&](int64_t dim) {
+    if (dim < 0)
+      os << "?";
+    else
+      os << dim;
+  });
+  os << ")";
+  return text;
+}
+
+// Whether what a file gives for an input can be said of it.
+static llvm::Error checkShapes(const InputRange &range, StringRef name,
+                               const MaybeShape &input) {
+  if (range.elements && !broadcastsTo(range.elements->shape, input))
+    return llvm::createStringError("--input: the bounds for '" + name +
+                                   "' do not broadcast to the input's shape");
+  if (range.sample && !isSampleOf(*range.sample, input))
+    return llvm::createStringError(
+        "--input: the sample for '" + name + "' has the shape " +
+        printShape(*range.sample) + ", the input " + printShape(*input));
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::vector<Assumption>>
 mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   std::vector<Assumption> assumptions;
@@ -96,11 +138,10 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
       bool named = range != options.inputs.end();
       unused.erase(name);
       Type type = getElementType(input);
-      if (named && range->second.elements &&
-          !broadcastsTo(range->second.elements->shape, getShape(input)))
-        return llvm::createStringError(
-            "--input: the bounds for '" + name +
-            "' do not broadcast to the input's shape");
+      if (named)
+        if (llvm::Error error =
+                checkShapes(range->second, name, getShape(input)))
+          return error;
       if (named || isa<FloatType>(type))
         assumptions.push_back(
             assume(name, named ? &range->second : nullptr, options.assumed));

@@ -10,6 +10,7 @@
 #include "Judge.h"
 #include "Options.h"
 #include "Output.h"
+#include "OutputConflicts.h"
 
 #include "mpopt/Report/Report.h"
 
@@ -19,13 +20,24 @@ using namespace mpopt;
 
 int mpopt::check(const Options &options) {
   std::vector<ModelReport> reports;
+  std::vector<std::string> weights;
+  auto imported = [&](const ImportResult &result) {
+    llvm::append_range(weights, result.weightFiles);
+  };
+  JudgeHooks hooks;
+  hooks.imported = imported;
   for (const std::string &path : options.models)
-    if (std::optional<ModelReport> report = judgeModel(options, path, {}))
+    if (std::optional<ModelReport> report = judgeModel(options, path, hooks))
       reports.push_back(std::move(*report));
   bool fault = reports.size() < options.models.size();
   llvm::for_each(reports, printWarnings);
   if (reports.empty())
     return kFault;
+  // A model at fault does not stop the others, but its weights are spared.
+  if (llvm::Error error = checkWeightFiles(options, weights)) {
+    llvm::consumeError(std::move(error));
+    return kFault;
+  }
 
   llvm::Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
     if (options.format == OutputFormat::Json)

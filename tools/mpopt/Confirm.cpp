@@ -47,10 +47,10 @@ static Error writeKept(const Options &options, const Ledger &ledger,
                             keepConfirmed(ledger, confirmation));
   });
   if (leftOut)
-    llvm::errs() << "mpopt: warning: " << leftOut
-                 << " of the ops to keep in FP32 have no name in the file, by "
-                    "which a converter could find them, and are left out of '"
-                 << options.keepFile << "'\n";
+    printWarning(Twine(leftOut) +
+                 " of the ops to keep in FP32 have no name in the file, by "
+                 "which a converter could find them, and are left out of '" +
+                 options.keepFile + "'");
   return error;
 }
 
@@ -83,7 +83,7 @@ int mpopt::confirm(const Options &options) {
   if (!runs)
     return fail(llvm::toString(runs.takeError()));
   for (const std::string &warning : runs->warnings)
-    llvm::errs() << "mpopt: warning: " << warning << '\n';
+    printWarning(warning);
 
   listSelected(options, ledger->report.findings);
   ConfirmOptions wanted{options.rules, options.thresholds};

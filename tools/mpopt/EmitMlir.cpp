@@ -9,6 +9,7 @@
 
 #include "Check.h"
 #include "Output.h"
+#include "OutputConflicts.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,8 +32,12 @@ int mpopt::emitMlir(const Options &options) {
     printImportErrors(path, result);
     return kFault;
   }
+  if (llvm::Error error = checkWeightFiles(options, result.weightFiles)) {
+    printError(llvm::toString(std::move(error)));
+    return kFault;
+  }
   for (const std::string &warning : result.warnings)
-    llvm::errs() << "mpopt: warning: " << path << ": " << warning << '\n';
+    printWarning(path + ": " + warning);
 
   bool bytecode = StringRef(options.output).ends_with(".mlirbc");
   // With locations: they hold the model's names, and `mpopt --check` reads what

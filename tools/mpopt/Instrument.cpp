@@ -10,12 +10,14 @@
 #include "Check.h"
 #include "Judge.h"
 #include "Output.h"
+#include "OutputConflicts.h"
 
 #include "mpopt/Instrument/Ledger.h"
 #include "mpopt/Instrument/Onnx.h"
 #include "mpopt/Instrument/Tensors.h"
 #include "mpopt/Instrument/TorchScript.h"
 #include "mpopt/Support/InputFile.h"
+#include "mpopt/Support/Printable.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -32,6 +34,23 @@ static int fail(const Twine &text) {
 
 static int fail(StringRef path, Error error) {
   return fail(path + ": " + llvm::toString(std::move(error)));
+}
+
+/// The files that hold weights of an ONNX model, none of which an output may
+/// replace. What is wrong is printed.
+static std::optional<std::vector<std::string>>
+findWeightFiles(const Options &options, StringRef model, StringRef path) {
+  llvm::Expected<std::vector<std::string>> files =
+      findExternalFiles(model, path);
+  if (!files) {
+    fail(path, files.takeError());
+    return std::nullopt;
+  }
+  if (Error error = checkWeightFiles(options, *files)) {
+    fail(llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
+  return std::move(*files);
 }
 
 // External weights are found from the folder of the model that names them.
@@ -53,7 +72,7 @@ static void sumUp(const Options &options, const ProbePlan &plan,
   for (const Probe &probe : plan.probes)
     ++byRole[unsigned(probe.role)];
   llvm::raw_ostream &os = llvm::outs();
-  os << options.output << ": " << plan.probes.size() << " probes";
+  os << printable(options.output) << ": " << plan.probes.size() << " probes";
   const char *separator = " (";
   for (ProbeRole role : {ProbeRole::Input, ProbeRole::Finding,
                          ProbeRole::Sentinel, ProbeRole::Chosen})
@@ -61,10 +80,10 @@ static void sumUp(const Options &options, const ProbePlan &plan,
       os << separator << count << ' ' << toString(role);
       separator = ", ";
     }
-  os << (plan.probes.empty() ? "" : ")") << "; ledger " << ledgerFile << '\n';
+  os << (plan.probes.empty() ? "" : ")") << "; ledger " << printable(ledgerFile)
+     << '\n';
   for (const Unprobed &tensor : plan.unprobed)
-    llvm::errs() << "mpopt: warning: no probe on '" << tensor.tensor
-                 << "': " << tensor.why << '\n';
+    printWarning("no probe on '" + tensor.tensor + "': " + tensor.why);
 }
 
 /// Plans the probes and writes the ledger and the model.
@@ -83,17 +102,21 @@ static int writeProbed(const Options &options, Instrumenter &instrumenter,
   if (Error error = instrumenter.prepare(ledger.plan.probes, sha256(text)))
     return fail(path, std::move(error));
 
-  // The ledger first: a model whose ledger could not be written is of no use.
-  std::string ledgerFile = options.output + ".probes.json";
-  if (Error error =
-          writeOutput(ledgerFile, [&](llvm::raw_ostream &os) { os << text; }))
+  // Neither is of use without the other: both are written before either takes
+  // the place of an older one.
+  std::string ledgerFile = getLedgerFile(options.output);
+  auto ledgerOut = PendingOutput::write(
+      ledgerFile, [&](llvm::raw_ostream &os) { os << text; });
+  if (!ledgerOut)
+    return fail(llvm::toString(ledgerOut.takeError()));
+  auto modelOut = PendingOutput::write(
+      options.output, [&](llvm::raw_ostream &os) { instrumenter.write(os); });
+  if (!modelOut)
+    return fail(llvm::toString(modelOut.takeError()));
+  if (Error error = ledgerOut->keep())
     return fail(llvm::toString(std::move(error)));
-  if (Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
-        instrumenter.write(os);
-      })) {
-    (void)llvm::sys::fs::remove(ledgerFile);
+  if (Error error = modelOut->keep())
     return fail(llvm::toString(std::move(error)));
-  }
   sumUp(options, ledger.plan, ledgerFile);
   return kClean;
 }
@@ -155,7 +178,11 @@ int mpopt::instrument(const Options &given) {
       OnnxInstrumenter::open(model, options.probeWith);
   if (!instrumenter)
     return fail(path, instrumenter.takeError());
-  if (instrumenter->hasExternalData())
+  std::optional<std::vector<std::string>> weights =
+      findWeightFiles(options, model, path);
+  if (!weights)
+    return kFault;
+  if (!weights->empty())
     if (Error error = checkFolder(path, options.output))
       return fail(path, std::move(error));
   return writeProbed(options, *instrumenter, tensors, std::move(ledger));
@@ -169,11 +196,13 @@ int mpopt::strip(const Options &options) {
     return fail("cannot read '" + path +
                 "': " + llvm::toString(file.takeError()));
   StringRef model = (*file)->getBuffer();
-  llvm::Expected<Undo> undo = detectFormat(model) == ModelFormat::TorchScript
-                                  ? findTorchProbes(model)
-                                  : findOnnxProbes(model);
+  bool isTorch = detectFormat(model) == ModelFormat::TorchScript;
+  llvm::Expected<Undo> undo =
+      isTorch ? findTorchProbes(model) : findOnnxProbes(model);
   if (!undo)
     return fail(path, undo.takeError());
+  if (!isTorch && !findWeightFiles(options, model, path))
+    return kFault;
   Error error = revert(model, *undo, [&](StringRef original) {
     return writeOutput(options.output,
                        [&](llvm::raw_ostream &os) { os << original; });

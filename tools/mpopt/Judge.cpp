@@ -11,6 +11,7 @@
 #include "EmitMlir.h"
 #include "KeepList.h"
 #include "Output.h"
+#include "OutputConflicts.h"
 #include "Pipeline.h"
 #include "RangeDump.h"
 
@@ -157,6 +158,10 @@ std::optional<ModelReport> mpopt::judgeModel(const Options &options,
   describe(imported, path, report);
   if (hooks.imported)
     hooks.imported(imported);
+  if (llvm::Error error = checkWeightFiles(options, imported.weightFiles)) {
+    printError(llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
   if (llvm::Error error = judge(options, imported, hooks, report)) {
     printError(path + ": " + llvm::toString(std::move(error)));
     return std::nullopt;
@@ -169,6 +174,5 @@ std::optional<ModelReport> mpopt::judgeModel(const Options &options,
 
 void mpopt::printWarnings(const ModelReport &report) {
   for (const std::string &warning : report.warnings)
-    llvm::errs() << "mpopt: warning: " << report.path << ": " << warning
-                 << '\n';
+    printWarning(report.path + ": " + warning);
 }

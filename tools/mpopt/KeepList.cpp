@@ -8,6 +8,7 @@
 #include "KeepList.h"
 
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Support/Printable.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -35,12 +36,18 @@ static void writeOps(llvm::raw_ostream &os, llvm::ArrayRef<KeptOpRef> ops) {
 }
 
 // A regular expression that matches the name and nothing else; Python's
-// re.match anchors it in front.
+// re.match anchors it in front. One line: what would end it is written as
+// printable() does, which is an escape of regular expressions, too.
 static void writePattern(llvm::raw_ostream &os, StringRef name) {
-  for (char c : name) {
-    if (StringRef("\\^$.|?*+()[]{}").contains(c))
-      os << '\\';
-    os << c;
+  constexpr StringRef special = "\\^$.|?*+()[]{}";
+  while (!name.empty()) {
+    size_t length = std::min(name.find_first_of(special), name.size());
+    os << printable(name.take_front(length));
+    name = name.drop_front(length);
+    if (name.empty())
+      break;
+    os << '\\' << name.front();
+    name = name.drop_front();
   }
   os << "$\n";
 }

@@ -5,24 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An .npz file is a zip archive of .npy files (numpy.lib.format). Read: members
-// that are stored, as numpy.savez writes them, and deflated ones, as
-// savez_compressed does; little-endian bool, integer and float arrays in format
-// versions 1 to 3. Not read: encrypted members, object arrays.
-//
-// Arrays that are written column by column (`fortran_order`) are read as well.
+// An .npz file is a zip archive of .npy files. Read: members that are stored,
+// as numpy.savez writes them, and deflated ones, as savez_compressed does. Not
+// read: encrypted members.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Npz.h"
 
+#include "NpyReader.h"
+
 #include "mpopt/Support/InputFile.h"
 #include "mpopt/Support/ZipFile.h"
 
-#include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/Endian.h"
 
 #include <cmath>
 #include <map>
@@ -32,8 +29,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
-using llvm::support::endian::read16le;
-using llvm::support::endian::read32le;
 
 namespace {
 struct Array {
@@ -59,51 +54,6 @@ static Expected<std::map<std::string, ZipMember>> readMembers(StringRef zip) {
   return members;
 }
 
-template <typename T> static double readAs(const char *bytes) {
-  return double(
-      llvm::support::endian::read<T, llvm::endianness::little>(bytes));
-}
-static double readHalf(const char *bytes) {
-  return llvm::APFloat(llvm::APFloat::IEEEhalf(),
-                       llvm::APInt(16, read16le(bytes)))
-      .convertToDouble();
-}
-static double readBool(const char *bytes) { return *bytes != 0; }
-
-// The reader of a dtype such as `<f4`, and its size.
-static std::pair<double (*)(const char *), size_t> getReader(StringRef descr) {
-  if (!descr.consume_front("<"))
-    descr.consume_front("|");
-  static const std::map<StringRef, std::pair<double (*)(const char *), size_t>>
-      kReaders = {{"f2", {readHalf, 2}},         {"f4", {readAs<float>, 4}},
-                  {"f8", {readAs<double>, 8}},   {"i1", {readAs<int8_t>, 1}},
-                  {"i2", {readAs<int16_t>, 2}},  {"i4", {readAs<int32_t>, 4}},
-                  {"i8", {readAs<int64_t>, 8}},  {"u1", {readAs<uint8_t>, 1}},
-                  {"u2", {readAs<uint16_t>, 2}}, {"u4", {readAs<uint32_t>, 4}},
-                  {"u8", {readAs<uint64_t>, 8}}, {"b1", {readBool, 1}}};
-  auto found = kReaders.find(descr);
-  return found == kReaders.end() ? std::pair<double (*)(const char *), size_t>()
-                                 : found->second;
-}
-
-// `'shape': (2, 3), ...`; nothing if it is damaged.
-static std::optional<std::vector<int64_t>> readShape(StringRef header) {
-  std::vector<int64_t> shape;
-  StringRef dims =
-      header.split("'shape':").second.split('(').second.split(')').first;
-  llvm::SmallVector<StringRef> parts;
-  dims.split(parts, ',');
-  for (StringRef part : parts) {
-    int64_t dim;
-    if (part.trim().empty())
-      continue; // behind the last comma
-    if (part.trim().getAsInteger(10, dim) || dim < 0)
-      return std::nullopt;
-    shape.push_back(dim);
-  }
-  return shape;
-}
-
 // From column-major to row-major.
 static std::vector<double> reorder(llvm::ArrayRef<double> values,
                                    llvm::ArrayRef<int64_t> shape) {
@@ -124,45 +74,26 @@ static std::vector<double> reorder(llvm::ArrayRef<double> values,
   return result;
 }
 
-// Header: magic, version, length, then a Python dict literal; numpy's
-// documentation of numpy.lib.format.
-static Expected<Array> readArray(StringRef npy, StringRef name) {
-  auto wrong = [&](const Twine &why) {
-    return fail("array '" + name + "' " + why);
-  };
-  if (npy.size() < 12 || !npy.starts_with("\x93NUMPY"))
-    return wrong("is not a NumPy array");
-  bool isOld = npy[6] == 1;
-  size_t start = isOld ? 10 : 12;
-  size_t length = isOld ? read16le(npy.data() + 8) : read32le(npy.data() + 8);
-  if (npy.size() - start < length)
-    return wrong("is damaged");
-  StringRef header = npy.substr(start, length);
-  StringRef descr =
-      header.split("'descr':").second.ltrim().drop_front(1).split('\'').first;
-  auto [reader, size] = getReader(descr);
-  if (!reader)
-    return wrong("has dtype '" + descr + "', which is not read");
-  StringRef data = npy.substr(start + length);
-  if (data.empty() || data.size() % size != 0)
-    return wrong("is empty or damaged");
+/// Bounds by element are held in memory, and two small files may ask for an
+/// array that is large.
+static constexpr uint64_t kMaxBounds = uint64_t(1) << 26;
+
+static Expected<Array> readBounds(const ZipMember &member, StringRef name) {
   Array array;
-  array.values.reserve(data.size() / size);
-  for (size_t at = 0; at < data.size(); at += size) {
-    double value = reader(data.data() + at);
-    if (std::isnan(value))
-      return wrong("holds NaN");
-    array.values.push_back(value);
-  }
-  std::optional<std::vector<int64_t>> shape = readShape(header);
-  uint64_t count = 1;
-  // No dim is larger than the data, so the product does not wrap.
-  for (int64_t dim : shape.value_or(std::vector<int64_t>{0}))
-    count = uint64_t(dim) > array.values.size() ? 0 : count * uint64_t(dim);
-  if (count != array.values.size())
-    return wrong("is damaged");
-  array.shape = std::move(*shape);
-  if (header.contains("'fortran_order': True"))
+  bool byColumns = false;
+  auto begin = [&](const NpyHeader &header) -> Error {
+    if (header.count > kMaxBounds)
+      return fail("'" + name + "' has more than 2^26 elements");
+    array.shape = header.shape;
+    byColumns = header.byColumns;
+    return Error::success();
+  };
+  auto visit = [&](llvm::ArrayRef<double> block) {
+    llvm::append_range(array.values, block);
+  };
+  if (Error error = readNpy(member, name, begin, visit))
+    return std::move(error);
+  if (byColumns)
     array.values = reorder(array.values, array.shape);
   return array;
 }
@@ -208,10 +139,9 @@ static Expected<NpzRange> makeBounds(Array lo, Array hi) {
         return fail("'lo' and 'hi' do not broadcast to one shape");
       common = std::max(common, dim);
     }
-  // Two small files may ask for an array that is large.
-  int64_t count = 1;
+  uint64_t count = 1;
   for (int64_t dim : shape)
-    if ((count *= dim) > (int64_t(1) << 26))
+    if ((count *= uint64_t(dim)) > kMaxBounds)
       return fail("'lo' and 'hi' broadcast to more than 2^26 elements");
   lo = broadcast(lo, shape);
   hi = broadcast(hi, shape);
@@ -221,55 +151,63 @@ static Expected<NpzRange> makeBounds(Array lo, Array hi) {
     if (lo.values[i] == HUGE_VAL || hi.values[i] == -HUGE_VAL)
       return fail("bounds hold no finite value");
   }
-  NpzRange range{{getHull(lo.values).lo, getHull(hi.values).hi}, {}, {}, {}};
+  NpzRange range{
+      {getHull(lo.values).lo, getHull(hi.values).hi}, {}, {}, {}, {}};
   if (lo.values.size() > 1)
     range.elements = std::make_shared<ElementBounds>(ElementBounds{
         std::move(lo.shape), std::move(lo.values), std::move(hi.values)});
   return range;
 }
 
-static NpzRange makeSample(const Array &sample) {
-  double sum = 0, squares = 0, count = double(sample.values.size());
-  for (double value : sample.values) {
-    sum += value;
-    squares += value * value;
-  }
+static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
+  double sum = 0, squares = 0, count = 0;
+  Interval hull{HUGE_VAL, -HUGE_VAL};
+  std::vector<int64_t> shape;
+  auto begin = [&](const NpyHeader &header) -> Error {
+    shape = header.shape;
+    return Error::success();
+  };
+  auto visit = [&](llvm::ArrayRef<double> block) {
+    for (double value : block) {
+      hull.lo = std::min(hull.lo, value);
+      hull.hi = std::max(hull.hi, value);
+      sum += value;
+      squares += value * value;
+    }
+    count += double(block.size());
+  };
+  if (Error error = readNpy(member, name, begin, visit))
+    return std::move(error);
   double mean = sum / count;
-  return NpzRange{getHull(sample.values),
+  return NpzRange{hull,
                   {},
                   mean,
-                  std::sqrt(std::max(0.0, squares / count - mean * mean))};
+                  std::sqrt(std::max(0.0, squares / count - mean * mean)),
+                  std::move(shape)};
 }
 
 static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
   Expected<std::map<std::string, ZipMember>> members = readMembers(zip);
   if (!members)
     return members.takeError();
-  auto read = [&](StringRef name) -> Expected<Array> {
-    Expected<std::string> bytes =
-        unpackZipMember(members->at(name.str() + ".npy"));
-    if (!bytes)
-      return bytes.takeError();
-    return readArray(*bytes, name);
-  };
   auto has = [&](StringRef name) {
     return members->count(name.str() + ".npy") != 0;
   };
+  auto get = [&](StringRef name) -> const ZipMember & {
+    return members->at(name.str() + ".npy");
+  };
   if (has("lo") && has("hi")) {
-    Expected<Array> lo = read("lo");
+    Expected<Array> lo = readBounds(get("lo"), "lo");
     if (!lo)
       return lo.takeError();
-    Expected<Array> hi = read("hi");
+    Expected<Array> hi = readBounds(get("hi"), "hi");
     if (!hi)
       return hi.takeError();
     return makeBounds(std::move(*lo), std::move(*hi));
   }
   if (!has(input))
     return fail("has neither 'lo' and 'hi' nor '" + input + "'");
-  Expected<Array> sample = read(input);
-  if (!sample)
-    return sample.takeError();
-  return makeSample(*sample);
+  return readSample(get(input), input);
 }
 
 Expected<NpzRange> mpopt::readNpzRange(StringRef file, StringRef input) {

@@ -33,6 +33,7 @@ struct NpzRange {
   std::shared_ptr<const ElementBounds> elements;
   /// Of a sample; absent where the file gives bounds.
   std::optional<double> mean, std;
+  std::optional<std::vector<int64_t>> sample; ///< Its shape.
 };
 
 /// The arrays `lo` and `hi` of an .npz file, broadcast to each other, or a

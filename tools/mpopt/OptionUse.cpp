@@ -7,6 +7,8 @@
 
 #include "OptionUse.h"
 
+#include "Output.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -103,8 +105,7 @@ Error mpopt::checkOptionUse(Action action) {
                                      listActions(use.actions) + ", not with " +
                                      getActionName(action));
     if (action == Action::Instrument && use.isIdleInInstrument)
-      llvm::errs() << "mpopt: warning: --" << use.name
-                   << " has no effect on --instrument\n";
+      printWarning("--" + use.name + " has no effect on --instrument");
   }
   return Error::success();
 }

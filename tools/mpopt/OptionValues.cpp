@@ -90,11 +90,13 @@ Error mpopt::parseInput(StringRef text,
       return range.takeError();
     input.bound = range->bound;
     input.elements = range->elements;
+    input.sample = range->sample;
     if (range->mean) {
       input.mean = range->mean;
       input.std = range->std;
     }
     input.fromData = true;
+    input.file = value.str();
     return Error::success();
   }
   Expected<Interval> bound = parseInterval("--input", value);

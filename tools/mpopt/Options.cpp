@@ -9,6 +9,9 @@
 
 #include "OptionUse.h"
 #include "OptionValues.h"
+#include "Output.h"
+#include "OutputConflicts.h"
+#include "PatternSize.h"
 
 #include "mpopt/Import/InputShape.h"
 
@@ -28,6 +31,9 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 namespace cl = llvm::cl;
+
+/// Half a MiB of states; a list of ten thousand names has room.
+static constexpr uint64_t kMaxPatternSize = 1 << 19;
 
 static Error fail(const Twine &text) {
   return llvm::createStringError(text.str());
@@ -252,13 +258,6 @@ Error Validator::checkReporting() {
     return fail("--dump-ranges: the file name is empty");
   if (line.keepFp32.getNumOccurrences() && options.keepFile.empty())
     return fail("--keep-fp32: the file name is empty");
-  StringRef keep = options.keepFile;
-  // One stream, one document.
-  std::set<std::string> outputs;
-  for (StringRef file :
-       {StringRef(options.output), StringRef(options.rangesFile), keep})
-    if (!file.empty() && !outputs.insert(file.str()).second)
-      return fail("two outputs go to '" + file + "'");
   return Error::success();
 }
 
@@ -269,9 +268,16 @@ Error Validator::checkProbing() {
       return fail(getActionName(options.action) + " needs -o OUT");
   if (!instruments)
     return Error::success();
+  // The ledger goes beside it, and a summary to standard output.
+  if (isStream(options.output) || isStream(getLedgerFile(options.output)))
+    return fail("--instrument needs a file to write, and '" + options.output +
+                "' is a stream");
   if (options.models.front() == "-")
     return fail("--instrument needs a file, not standard input");
   if (line.probe.getNumOccurrences()) {
+    if (estimatePatternSize(line.probe) > kMaxPatternSize)
+      return fail("--probe: the regular expression repeats too much: what is "
+                  "repeated counts as often");
     Expected<ProbeSelection> probes = ProbeSelection::parse(line.probe);
     if (!probes)
       return fail("--probe: " + llvm::toString(probes.takeError()));
@@ -290,6 +296,10 @@ Error Validator::checkProbing() {
 Error Validator::checkConfirming() {
   if (options.action != Action::Confirm)
     return Error::success();
+  // A value is taken even where another option stands in its place.
+  if (StringRef(options.models.front()).starts_with("--"))
+    return fail("--confirm needs a record, and '" + options.models.front() +
+                "' is none");
   if (line.ledger.empty())
     return fail("--confirm needs --ledger OUT.probes.json, which "
                 "--instrument wrote");
@@ -311,6 +321,8 @@ Expected<Options> Validator::run() {
                     &Validator::checkProbing, &Validator::checkConfirming})
     if (Error error = (this->*step)())
       return error;
+  if (Error error = checkOutputs(options))
+    return error;
   return std::move(options);
 }
 

@@ -48,8 +48,12 @@ struct InputRange {
   std::optional<double> mean, std;
   /// Set where the bound differs from element to element.
   std::shared_ptr<const ElementBounds> elements;
-  /// The bound and moments were read from a sample.
+  /// The shape of the sample that the bound and moments were read from.
+  std::optional<std::vector<int64_t>> sample;
+  /// They were read from a file.
   bool fromData = false;
+  /// Which was given; empty if none was.
+  std::string file;
 };
 
 struct Options {

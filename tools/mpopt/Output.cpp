@@ -7,16 +7,18 @@
 
 #include "Output.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "mpopt/Support/Printable.h"
+
 #include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Signals.h"
 
 using namespace mpopt;
 using llvm::Error;
+using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 namespace fs = llvm::sys::fs;
@@ -40,43 +42,103 @@ static Error writeStdout(llvm::function_ref<void(llvm::raw_ostream &)> write) {
   return Error::success();
 }
 
-Error mpopt::writeOutput(StringRef file,
+/// What shells offer as another name of an open file: renaming something to it
+/// would replace the name.
+static bool namesOpenFile(StringRef file) {
+  return file.starts_with("/dev/std") || file.starts_with("/dev/fd/") ||
+         file.starts_with("/proc/");
+}
+
+bool mpopt::isStream(StringRef file) {
+  fs::file_status status;
+  return file == "-" || namesOpenFile(file) ||
+         (!fs::status(file, status) &&
+          status.type() != fs::file_type::regular_file &&
+          status.type() != fs::file_type::directory_file);
+}
+
+static std::error_code
+fill(int descriptor, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  write(out);
+  out.close();
+  std::error_code code = out.error();
+  out.clear_error();
+  return code;
+}
+
+static Error writeStream(StringRef file,
                          llvm::function_ref<void(llvm::raw_ostream &)> write) {
   if (file == "-")
     return writeStdout(write);
-  // What is no plain file (/dev/null, a pipe) cannot be replaced by one.
-  fs::file_status status;
-  bool isSpecial =
-      !fs::status(file, status) && status.type() != fs::file_type::regular_file;
-  if (isSpecial && status.type() == fs::file_type::directory_file)
-    return cannotWrite(file, std::make_error_code(std::errc::is_a_directory));
-
-  llvm::SmallString<128> name(file);
   int descriptor;
-  std::error_code code =
-      isSpecial ? fs::openFileForWrite(file, descriptor)
-                : fs::createUniqueFile(file + ".%%%%%%.tmp", descriptor, name,
-                                       fs::OF_None, 0666);
-  if (code)
-    return cannotWrite(file, code);
-  if (!isSpecial)
-    llvm::sys::RemoveFileOnSignal(name);
-  {
-    llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-    write(out);
-    out.close();
-    code = out.error();
-    out.clear_error();
-  }
-  if (!code && !isSpecial)
-    code = fs::rename(name, file);
-  if (code && !isSpecial)
-    (void)fs::remove(name);
-  if (!isSpecial)
-    llvm::sys::DontRemoveFileOnSignal(name);
-  if (!code || (isSpecial && code == std::errc::broken_pipe))
+  std::error_code code = fs::openFileForWrite(
+      file, descriptor, fs::CD_OpenExisting, fs::OF_Append);
+  if (!code)
+    code = fill(descriptor, write);
+  if (!code || code == std::errc::broken_pipe)
     return Error::success();
   return cannotWrite(file, code);
+}
+
+/// Where what is to become `file` is written: a name in the same folder, not
+/// longer than names can be.
+static std::string makePattern(StringRef file) {
+  llvm::SmallString<128> pattern(llvm::sys::path::parent_path(file));
+  llvm::sys::path::append(
+      pattern, llvm::sys::path::filename(file).take_front(200) + ".%%%%%%.tmp");
+  return pattern.str().str();
+}
+
+Expected<PendingOutput>
+PendingOutput::write(StringRef file,
+                     llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  if (isStream(file)) {
+    if (Error error = writeStream(file, write))
+      return std::move(error);
+    return PendingOutput("", "");
+  }
+  fs::file_status status;
+  std::error_code code = fs::status(file, status);
+  if (!code && status.type() == fs::file_type::directory_file)
+    code = std::make_error_code(std::errc::is_a_directory);
+  else if (code == std::errc::no_such_file_or_directory)
+    code = {};
+  int descriptor;
+  llvm::SmallString<128> name;
+  if (!code)
+    code = fs::createUniqueFile(makePattern(file), descriptor, name,
+                                fs::OF_None, 0666);
+  if (code)
+    return cannotWrite(file, code);
+  llvm::sys::RemoveFileOnSignal(name);
+  PendingOutput made(file, name);
+  if (std::error_code code = fill(descriptor, write))
+    return cannotWrite(file, code);
+  return made;
+}
+
+PendingOutput::~PendingOutput() {
+  if (temporary.empty())
+    return;
+  (void)fs::remove(temporary);
+  llvm::sys::DontRemoveFileOnSignal(temporary);
+}
+
+Error PendingOutput::keep() {
+  if (temporary.empty())
+    return Error::success();
+  if (std::error_code code = fs::rename(temporary, file))
+    return cannotWrite(file, code);
+  llvm::sys::DontRemoveFileOnSignal(temporary);
+  temporary.clear();
+  return Error::success();
+}
+
+Error mpopt::writeOutput(StringRef file,
+                         llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  Expected<PendingOutput> pending = PendingOutput::write(file, write);
+  return pending ? pending->keep() : pending.takeError();
 }
 
 bool mpopt::wantsColor(StringRef file) {
@@ -88,8 +150,12 @@ bool mpopt::wantsColor(StringRef file) {
          *term != "dumb";
 }
 
-void mpopt::printError(const Twine &text) {
-  std::string line = text.str();
-  llvm::replace(line, '\n', ' ');
-  llvm::errs() << "mpopt: error: " << StringRef(line).rtrim() << '\n';
+// What ends the text, as a parser's complaint does, is no part of it.
+static void printLine(StringRef kind, const Twine &text) {
+  llvm::errs() << "mpopt: " << kind << ": "
+               << printable(StringRef(text.str()).rtrim()) << '\n';
 }
+
+void mpopt::printError(const Twine &text) { printLine("error", text); }
+
+void mpopt::printWarning(const Twine &text) { printLine("warning", text); }
