@@ -19,6 +19,7 @@ from mpopt._command import Error, Normal
 from mpopt._version import __version__
 from mpopt.checking import check, explain, list_rules
 from mpopt.confirming import confirm
+from mpopt.converting import to_float16
 from mpopt.instrumenting import Instrumented, Probe, instrument, strip
 from mpopt.report import (
     Assumption,
@@ -26,6 +27,8 @@ from mpopt.report import (
     Confirmation,
     Finding,
     Fix,
+    Gradient,
+    Gradients,
     Interval,
     Location,
     Observed,
@@ -35,9 +38,10 @@ from mpopt.report import (
 from mpopt.sessions import op_library, probe_session
 
 __all__ = [
-    "Assumption", "Cause", "Confirmation", "Error", "Finding", "Fix", "Instrumented", "Interval",
-    "Location", "Normal", "Observed", "Op", "Probe", "Report", "__version__", "check", "confirm",
+    "Assumption", "Cause", "Confirmation", "Error", "Finding", "Fix", "Gradient", "Gradients",
+    "Instrumented", "Interval", "Location", "Normal", "Observed", "Op", "Probe", "Report", "__version__", "check", "confirm",
     "explain", "instrument", "list_rules", "op_library", "probe_session", "strip",
+    "to_float16",
 ]
 
 from mpopt import _torch_hook

@@ -1,14 +1,16 @@
 """From keyword arguments to a command line, and running it."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from mpopt import _files
+from mpopt import _arrays, _files
 
 PathLike = str | os.PathLike
 
@@ -29,8 +31,8 @@ def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "
     """Standard output of the tool; `Error` at an exit status that is not accepted. Its
     text does not name `model`, which may be a temporary file. Warnings are in the
     reports."""
-    done = subprocess.run([_files.binary(), *arguments], capture_output=True, text=True,
-                          env=environment(), check=False)
+    done = subprocess.run([_files.binary(), *arguments], capture_output=True,
+                          encoding="utf-8", errors="replace", env=environment(), check=False)
     if done.returncode not in accepted:
         lines = [line.removeprefix("mpopt: error: ").removeprefix(f"{model}: ")
                  for line in done.stderr.splitlines() if line.startswith("mpopt: error: ")]
@@ -51,6 +53,36 @@ def environment() -> dict[str, str]:
     return variables
 
 
+@contextlib.contextmanager
+def argument(name: str):
+    """What Python says of a wrong value inside becomes an `Error` that names it."""
+    try:
+        yield
+    except Error:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError, OSError) as error:
+        lines = str(error).splitlines()
+        raise Error(f"{name}: {lines[0] if lines else type(error).__name__}") from error
+
+
+def text(name: str, value) -> str:
+    """A path or a word that is an argument."""
+    with argument(name):
+        return os.fspath(value)
+
+
+def _for_each(name: str, mapping: Mapping | None,
+              option: Callable[[str, Any], list[str]]) -> list[str]:
+    """The options for the entries of an argument that is a mapping."""
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise Error(f"{name}: a mapping of names, not {type(mapping).__name__}")
+    options = []
+    for key, value in (mapping or {}).items():
+        with argument(f"{name}[{key!r}]"):
+            options += option(key, value)
+    return options
+
+
 def _number(value) -> str:
     return repr(float(value))
 
@@ -65,15 +97,11 @@ def _input_options(name: str, value, folder: pathlib.Path) -> list[str]:
     if isinstance(value, Sequence) and len(value) == 2 and all(
             isinstance(end, int | float) for end in value):
         return ["--input", f"{name}={_number(value[0])}:{_number(value[1])}"]
-    import numpy
-
     file = folder / f"input{len(list(folder.iterdir()))}.npz"
     if isinstance(value, Sequence) and len(value) == 2:
-        numpy.savez(file, lo=numpy.asarray(value[0]), hi=numpy.asarray(value[1]))
+        _arrays.save(file, lo=value[0], hi=value[1])
     else:
-        # A tensor of PyTorch, on whatever device, and arrays.
-        array = value.detach().cpu().numpy() if hasattr(value, "detach") else numpy.asarray(value)
-        numpy.savez(file, **{name: array})
+        _arrays.save(file, **{name: value})
     return ["--input", f"{name}=@{file}"]
 
 
@@ -92,25 +120,27 @@ def judging_options(folder: pathlib.Path, *, precision: str, policy: PathLike | 
                     select: Sequence[str] | str | None, ignore: Sequence[str] | str | None,
                     thresholds: Mapping[str, float] | None, jobs: int | None) -> list[str]:
     """What `check` and `instrument` share. Arrays go through files in `folder`."""
-    options = ["--precision", precision, "--fail-on", "never"]
-    for flag, value in (("--policy", policy), ("--target", target), ("--method", method)):
+    options = ["--precision", text("precision", precision), "--fail-on", "never"]
+    for name, value in (("policy", policy), ("target", target), ("method", method)):
         if value is not None:
-            options += [flag, os.fspath(value)]
-    for name, value in (inputs or {}).items():
-        options += _input_options(name, value, folder)
+            options += [f"--{name}", text(name, value)]
+    options += _for_each("inputs", inputs,
+                         lambda name, value: _input_options(name, value, folder))
     if assume is not None:
-        options += ["--assume", f"{_number(assume[0])}:{_number(assume[1])}"]
-    for name, size in (dims or {}).items():
-        options += ["--dim", f"{name}={int(size)}"]
-    for name, value in (input_shapes or {}).items():
-        options += _shape_option(name, value)
-    for flag, rules in (("--select", select), ("--ignore", ignore)):
+        with argument("assume"):
+            lo, hi = assume
+            options += ["--assume", f"{_number(lo)}:{_number(hi)}"]
+    options += _for_each("dims", dims, lambda name, size: ["--dim", f"{name}={int(size)}"])
+    options += _for_each("input_shapes", input_shapes, _shape_option)
+    for name, rules in (("select", select), ("ignore", ignore)):
         if rules:
-            options += [flag, rules if isinstance(rules, str) else ",".join(rules)]
-    for key, value in (thresholds or {}).items():
-        options += ["--set", f"{key}={_number(value)}"]
+            with argument(name):
+                options += [f"--{name}", rules if isinstance(rules, str) else ",".join(rules)]
+    options += _for_each("thresholds", thresholds,
+                         lambda key, value: ["--set", f"{key}={_number(value)}"])
     if jobs is not None:
-        options += ["--jobs", str(int(jobs))]
+        with argument("jobs"):
+            options += ["--jobs", str(int(jobs))]
     return options
 
 
@@ -151,7 +181,7 @@ class ModelFile:
             return str(file)
         if hasattr(model, "state_dict"):
             return self._save_module(model)
-        raise TypeError(f"a path, an ONNX model or a PyTorch module, not {type(model).__name__}")
+        raise Error(f"a path, an ONNX model or a PyTorch module, not {type(model).__name__}")
 
     def _save_module(self, module) -> str:
         import torch

@@ -14,7 +14,8 @@ def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
           policy: PathLike | None = None, target: PathLike | None = None,
           select: Sequence[str] | str | None = None, ignore: Sequence[str] | str | None = None,
           thresholds: Mapping[str, float] | None = None, min_certainty: str = "likely",
-          safe_input: bool = False, jobs: int | None = None) -> Report:
+          safe_input: bool = False, keep_fp32: PathLike | None = None,
+          jobs: int | None = None) -> Report:
     """Judges a model: `mpopt --check`.
 
     model          a path; an `onnx.ModelProto` or its bytes; a TorchScript module; a
@@ -28,6 +29,7 @@ def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
     select, ignore rules by id, prefix or name
     thresholds     key -> number (`list_rules()` has the keys)
     min_certainty  which findings are listed: `certain`, `likely` or `possible`
+    keep_fp32      a file for the ops to keep in FP32, which `to_float16` reads
 
     Raises `mpopt.Error` if the model or an option is at fault."""
     with ModelFile(model, example_inputs) as file:
@@ -35,9 +37,12 @@ def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
             ignore=ignore, thresholds=thresholds, jobs=jobs)
-        options += ["--min-certainty", min_certainty, "--format", "json"]
+        options += ["--min-certainty", _command.text("min_certainty", min_certainty),
+                    "--format", "json"]
         if safe_input:
             options.append("--safe-input")
+        if keep_fp32 is not None:
+            options += ["--keep-fp32", _command.text("keep_fp32", keep_fp32)]
         output = _command.run(["--check", file.path, *options], model=file.path)
         return Report.of(json.loads(output))
 
@@ -49,4 +54,4 @@ def list_rules() -> list[dict]:
 
 def explain(rule: str) -> dict:
     """A rule's page, by id or name."""
-    return json.loads(_command.run(["--explain", rule, "--format", "json"]))
+    return json.loads(_command.run(["--explain", _command.text("rule", rule), "--format", "json"]))

@@ -9,12 +9,23 @@ from mpopt._command import PathLike
 from mpopt.report import Confirmation
 
 
-def confirm(records: PathLike | Sequence[PathLike], ledger: PathLike) -> Confirmation:
+def confirm(records: PathLike | Sequence[PathLike], ledger: PathLike, *,
+            keep_fp32: PathLike | None = None) -> Confirmation:
     """Joins record files (`.mprec`, of several processes or ranks) with the ledger of
-    the model that wrote them: `mpopt --confirm`."""
+    the model that wrote them: `mpopt --confirm`.
+
+    keep_fp32  a file for what confirmed findings ask to keep in FP32, which `to_float16`
+               reads
+
+    Raises `mpopt.Error` if there is no record, or one is not of this ledger."""
     if isinstance(records, str | os.PathLike):
         records = [records]
+    with _command.argument("records"):
+        files = [os.fspath(record) for record in records]
+    if not files:
+        raise _command.Error("there is no record to confirm anything by")
+    options = [] if keep_fp32 is None else ["--keep-fp32", _command.text("keep_fp32", keep_fp32)]
     output = _command.run(
-        ["--confirm", *map(os.fspath, records), "--ledger", os.fspath(ledger), "--format", "json",
-         "--fail-on", "never"], accepted=(0, 1))
+        ["--confirm", *files, "--ledger", _command.text("ledger", ledger), "--format", "json",
+         "--fail-on", "never", *options], accepted=(0, 1))
     return Confirmation.of(json.loads(output))

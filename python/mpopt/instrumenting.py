@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,7 +47,8 @@ class Instrumented:
         """Of a model that was written before; the ledger lies beside it."""
         path = pathlib.Path(path)
         ledger = pathlib.Path(f"{path}.probes.json")
-        raw = json.loads(ledger.read_text())
+        with _command.argument("the ledger"):
+            raw = json.loads(ledger.read_text())
         return cls(path, ledger, tuple(Probe.of(probe) for probe in raw["probes"]),
                    {entry["tensor"]: entry["why"] for entry in raw["unprobed"]},
                    Report.of(raw["report"]))
@@ -75,12 +75,14 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
             ignore=ignore, thresholds=thresholds, jobs=jobs)
-        _command.run(["--instrument", file.path, "-o", os.fspath(output), "--probe", probe,
-                      "--probe-with", probe_with, *options], model=file.path)
+        _command.run(["--instrument", file.path, "-o", _command.text("output", output),
+                      "--probe", _command.text("probe", probe),
+                      "--probe-with", _command.text("probe_with", probe_with), *options], model=file.path)
     return Instrumented.read(output)
 
 
 def strip(probed: PathLike, output: PathLike) -> pathlib.Path:
     """Writes the original of a probed model, byte for byte."""
-    _command.run(["--strip", os.fspath(probed), "-o", os.fspath(output)])
+    _command.run(["--strip", _command.text("probed", probed),
+                  "-o", _command.text("output", output)])
     return pathlib.Path(output)

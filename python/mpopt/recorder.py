@@ -11,6 +11,8 @@ from mpopt._command import Error, PathLike
 NEVER = 2**64 - 1
 FORMATS = ("f16", "bf16", "e4m3", "e5m2", "f32")
 _BINS, _LIMBS, _DIMS = 280, 34, 8
+# Flags of a record: its steps are those of runs, or the number of a probe's own calls.
+STEPS_SHARED, STEPS_COUNTED = 16, 32
 _U32, _U64, _F64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_double
 
 
@@ -54,9 +56,11 @@ def _load() -> ctypes.CDLL:
     recorder, record = ctypes.c_void_p, ctypes.POINTER(Record)
     for name, result, arguments in (
             ("open", recorder, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p]),
-            ("set_step", None, [recorder, _U64]), ("enable", None, [recorder, ctypes.c_int]),
+            ("set_step", None, [recorder, _U64]), ("begin_run", None, [recorder]),
+            ("enable", None, [recorder, ctypes.c_int]),
             ("set_period", None, [recorder, _U32]), ("flush", ctypes.c_int, [recorder]),
             ("close", ctypes.c_int, [recorder]),
+            ("begin", ctypes.c_int, [recorder, _U32, _U32, ctypes.POINTER(_U64)]),
             ("merge", ctypes.c_int, [recorder, record, ctypes.c_void_p]),
             ("read", ctypes.c_int, [recorder, _U32, _U32, record, ctypes.c_void_p, _U32]),
             ("get_status", None, [recorder, ctypes.POINTER(_Status)])):
@@ -98,6 +102,7 @@ class Recorder:
         self._handle = library().mpopt_recorder_open(pattern, digest, runtime.encode())
         if not self._handle:
             raise MemoryError
+        self._shared = self._handle
 
     def _call(self, name: str, *arguments):
         if not self._handle:
@@ -105,8 +110,16 @@ class Recorder:
         return getattr(library(), f"mpopt_recorder_{name}")(self._handle, *arguments)
 
     def set_step(self, step: int) -> None:
-        """From now on calls belong to this step."""
+        """From now on calls of all probes belong to this step. Who never sets one has runs
+        counted: see `begin_run`."""
         self._call("set_step", step)
+
+    def begin_run(self) -> None:
+        """The model runs once more: until the next one, calls belong to this run, unless
+        `set_step` says otherwise. `probe_session` and probed TorchScript archives do this
+        by themselves, from whatever thread; also after `close`."""
+        # The library never frees a recorder: a session that outlives this object records on.
+        library().mpopt_recorder_begin_run(self._shared)
 
     def enable(self, enabled: bool = True) -> None:
         """Whether probes record; off, they cost a call."""
@@ -127,6 +140,12 @@ class Recorder:
         if not self._call("read", probe, kind, ctypes.byref(record), None, 0):
             return None
         return record
+
+    def begin(self, probe: int, kind: int = 0) -> int | None:
+        """Counts a call of a probe whose statistics are merged in later, and says which
+        step it belongs to; None if it is not to be recorded."""
+        step = _U64()
+        return step.value if self._call("begin", probe, kind, ctypes.byref(step)) else None
 
     def merge(self, record: Record) -> None:
         """Adds a record that was made elsewhere."""

@@ -7,6 +7,10 @@ import dataclasses
 import math
 from typing import Any
 
+from mpopt._command import Error
+
+STATUSES = ("confirmed", "refuted", "not-exercised", "not-observable")
+
 
 def _number(value) -> float:
     """`inf` and `-inf` are strings in JSON, NaN is null."""
@@ -120,6 +124,8 @@ class Finding:
     status: str | None
     observed: Observed | None
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+    #: It is about the gradient that flowed back to the tensor.
+    gradient: bool = False
 
     @classmethod
     def of(cls, raw: dict) -> "Finding":
@@ -133,7 +139,8 @@ class Finding:
             op=Op(op["name"], op["type"], op["scope"]), bound=Interval.of(raw.get("bound")),
             likely=Interval.of(raw.get("likely")), cause=causes, fixes=fixes,
             location=Location.of(raw.get("location")), root=raw.get("root"),
-            status=raw.get("status"), observed=Observed.of(raw.get("observed")), raw=raw)
+            status=raw.get("status"), observed=Observed.of(raw.get("observed")), raw=raw,
+            gradient=raw.get("gradient", False))
 
     def __str__(self) -> str:
         return f"{self.severity}[{self.rule}] {self.op.name}: {self.message}"
@@ -201,11 +208,47 @@ class Report:
 
 
 @dataclasses.dataclass(frozen=True)
+class Gradient:
+    """What flowed back to a tensor; `op` is what computes it, None for an input."""
+
+    probe: int
+    tensor: str
+    op: Op | None
+    observed: Observed
+
+    @classmethod
+    def of(cls, raw: dict) -> "Gradient":
+        op = raw.get("op")
+        return cls(raw["probe"], raw["tensor"], op and Op(op["name"], op["type"], op["scope"]),
+                   Observed.of(raw["observed"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Gradients:
+    """Of a run that recorded them. `beginnings`: where NaN and infinity began on the way
+    back, `first_bad` the one that did most harm. `loss_scale`: for `f16` and `e5m2` the best
+    power of two to multiply the loss by, and what is lost with and without it."""
+
+    tensors: tuple[Gradient, ...]
+    first_bad: dict[str, Any] | None
+    beginnings: tuple[dict[str, Any], ...]
+    loss_scale: dict[str, dict[str, int]] | None
+    raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: dict | None) -> "Gradients | None":
+        if raw is None:
+            return None
+        return cls(tuple(Gradient.of(entry) for entry in raw["tensors"]), raw["first_bad"],
+                   tuple(raw["beginnings"]), raw["loss_scale"], raw)
+
+
+@dataclasses.dataclass(frozen=True)
 class Confirmation(Report):
     """A report joined with what probes saw.
 
     `first_bad`: the op at which NaN or infinity began, with its step and the chain that
-    led to it. `outside_assumptions`: inputs that were not as assumed. `exceeded`: bounds
+    led to it; of several `beginnings` the one that did most harm. `outside_assumptions`: inputs that were not as assumed. `exceeded`: bounds
     that were broken although all assumptions held, which is a bug in mpopt. `scales`: for
     each float tensor the best power of two in FP16, E4M3 and E5M2."""
 
@@ -213,14 +256,23 @@ class Confirmation(Report):
     outside_assumptions: tuple[Any, ...] = ()
     exceeded: tuple[Any, ...] = ()
     scales: tuple[dict[str, Any], ...] = ()
+    beginnings: tuple[dict[str, Any], ...] = ()
+    #: None if the run recorded none.
+    gradients: Gradients | None = None
 
     @classmethod
     def of(cls, raw: dict) -> "Confirmation":
         return cls(**cls._fields(raw), first_bad=raw.get("first_bad"),
                    outside_assumptions=tuple(raw.get("outside_assumptions", ())),
                    exceeded=tuple(raw.get("exceeded", ())),
-                   scales=tuple(raw.get("scales", ())))
+                   scales=tuple(raw.get("scales", ())),
+                   beginnings=tuple(raw.get("beginnings", ())),
+                   gradients=Gradients.of(raw.get("gradients")))
 
     def by_status(self, status: str) -> tuple[Finding, ...]:
-        """Findings that are `confirmed`, `refuted`, `not-exercised` or `not-observable`."""
+        """Findings that are `confirmed`, `refuted`, `not-exercised` or `not-observable`;
+        `mpopt.Error` if `status` is none of these."""
+        if status not in STATUSES:
+            raise Error(f"the status '{status}' is not {', '.join(STATUSES[:-1])} or "
+                        f"{STATUSES[-1]}")
         return tuple(finding for finding in self.findings if finding.status == status)

@@ -1,11 +1,14 @@
 """Probed ONNX models in ONNX Runtime."""
 
+import functools
+import os
 import pathlib
 import re
 from collections.abc import Sequence
 
 from mpopt import _files
-from mpopt._command import Error, PathLike
+from mpopt._command import Error, PathLike, argument
+from mpopt._statistic_outputs import record_outputs
 from mpopt.recorder import Recorder, library
 
 
@@ -22,7 +25,7 @@ def op_library() -> pathlib.Path:
 def find_ledger_hash(model: PathLike) -> bytes:
     """The hash that a probed model carries: of its metadata, which lie at the end of
     the file."""
-    with open(model, "rb") as file:
+    with argument("the model"), open(os.fspath(model), "rb") as file:
         file.seek(0, 2)
         size = file.tell()
         for length in (1 << 16, 1 << 24, size):
@@ -45,19 +48,58 @@ def probe_session(model: PathLike, *, record: PathLike | None = None,
     sess_options  yours, to which the op library is added
     providers     default: CPU
 
+    Each run is a step of its own: 0, 1 and so on over all sessions of this model. To count
+    otherwise, call `session.recorder.set_step(n)` before each run.
+
+    Where probes are outputs (`probe_with="outputs"`) `run` records them and gives the
+    others; the ways to run that give no arrays raise `Error`.
+
     Optimisations are as in `sess_options`; docs/instrument.md says what fusions a probe
     can prevent."""
     import onnxruntime
 
     digest = find_ledger_hash(model)
     options = sess_options or onnxruntime.SessionOptions()
-    options.register_custom_ops_library(str(op_library()))
+    missing = None
+    try:
+        options.register_custom_ops_library(str(op_library()))
+    except Error as error:
+        missing = error  # Probes that are outputs do without.
     recorder = Recorder(digest, record, f"onnxruntime {onnxruntime.__version__}")
     try:
-        session = onnxruntime.InferenceSession(
+        session = _session_class()(
             str(model), options, providers=providers or ["CPUExecutionProvider"], **arguments)
     except Exception:
         recorder.close()
         raise
     session.recorder = recorder
+    if not record_outputs(session, recorder) and missing:
+        recorder.close()
+        raise missing
     return session
+
+
+@functools.cache
+def _session_class() -> type:
+    """Sessions that tell the recorder of each run, so that calls of different probes in one
+    run have one step. Made when ONNX Runtime is needed."""
+    import onnxruntime
+
+    class ProbedSession(onnxruntime.InferenceSession):
+        recorder: Recorder
+
+    def announcing(name):
+        original = getattr(onnxruntime.InferenceSession, name)
+
+        @functools.wraps(original)
+        def run(self, *arguments, **keywords):
+            self.recorder.begin_run()
+            return original(self, *arguments, **keywords)
+
+        return run
+
+    for name in ("run", "run_async", "run_with_iobinding", "run_with_ort_values",
+                 "run_with_ortvaluevector"):
+        if hasattr(onnxruntime.InferenceSession, name):
+            setattr(ProbedSession, name, announcing(name))
+    return ProbedSession

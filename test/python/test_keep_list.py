@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import numpy as np
 import onnx
@@ -144,36 +143,13 @@ def test_onnxruntime_converter(tmp_path):
     np.testing.assert_allclose(run(wrapper.model).astype(np.float32), run(model()), rtol=4e-3)
 
 
-# Installed for the benchmarks, in an environment of its own.
-PEERS = sorted(pathlib.Path.home().glob(".cache/mpopt/venv-*-bench/bin/python"))
-
-
 def test_onnxconverter_common(tmp_path):
-    try:
-        import onnxconverter_common  # noqa: F401
-        python = sys.executable
-    except ImportError:
-        if not PEERS:
-            pytest.skip("onnxconverter-common is not installed")
-        python = str(PEERS[0])
-    keep(tmp_path, ".occ.json")
-    script = """
-import json, sys, onnx
-from onnxconverter_common import float16
-folder = sys.argv[1] + "/"
-for name, options in (("plain", {}), ("kept", json.load(open(folder + "keep.occ.json")))):
-    model = onnx.load(folder + "model.onnx")
-    onnx.save(float16.convert_float_to_float16(model, **options), folder + name + ".onnx")
-"""
-    done = subprocess.run([python, "-c", script, str(tmp_path)], capture_output=True, text=True,
-                          timeout=120)
-    if "No module named 'onnxconverter_common'" in done.stderr:
-        pytest.skip("onnxconverter-common is not installed")
-    assert done.returncode == 0, done.stderr
-    broken = run(onnx.load(tmp_path / "plain.onnx"))
+    float16 = pytest.importorskip("onnxconverter_common.float16")
+    text, _ = keep(tmp_path, ".occ.json")
+    broken = run(float16.convert_float_to_float16(model()))
     assert not np.isfinite(broken).all() or (broken == 0).any()
-    np.testing.assert_allclose(run(onnx.load(tmp_path / "kept.onnx")).astype(np.float32),
-                               run(model()), rtol=4e-3)
+    kept = float16.convert_float_to_float16(model(), **json.loads(text))
+    np.testing.assert_allclose(run(kept).astype(np.float32), run(model()), rtol=4e-3)
 
 
 def test_modelopt(tmp_path):

@@ -63,7 +63,7 @@ def test_models_of_every_kind(tmp_path):
                for form in (file, str(file), model, model.SerializeToString())]
     assert {tuple(finding.fingerprint for finding in report.findings)
             for report in reports} == {tuple(f.fingerprint for f in reports[0].findings)}
-    with pytest.raises(TypeError):
+    with pytest.raises(mpopt.Error, match="not int"):
         mpopt.check(3)
 
 
@@ -92,11 +92,66 @@ def test_options():
     ({"inputs": {"zz": (0, 1)}}, "--input: the model has no input 'zz'"),
     ({"precision": "fp12"}, "--precision: 'fp12' is not"),
     ({"select": "MP9"}, "--select: no rule 'MP9'"),
-    ({"dims": {"K": 3}}, "--dim: the model has no symbolic dimension 'K'")])
+    ({"dims": {"K": 3}}, "--dim: the model has no symbolic dimension 'K'"),
+    ({"inputs": "x"}, "inputs: a mapping of names, not str"),
+    ({"inputs": {"x": (1, 0, 2)}},
+     "--input: the sample for 'x' has the shape (3), the input (?, 4)"),
+    ({"inputs": {"x": 3.0}}, "--input: the sample for 'x' has the shape (), the input (?, 4)"),
+    ({"inputs": {"x": numpy.ones((2, 3))}}, "--input: the sample for 'x' has the shape (2, 3)"),
+    ({"inputs": {"x": [numpy.ones(2), numpy.ones((2, 3)), numpy.ones(4)]}}, "inputs['x']: "),
+    ({"inputs": {"x": numpy.array(["a"])}}, "inputs['x']: "),
+    ({"inputs": {"x": object()}}, "inputs['x']: "),
+    ({"inputs": {"x": mpopt.Normal("a", 1)}}, "inputs['x']: "),
+    ({"dims": {"N": "many"}}, "dims['N']: "), ({"dims": 3}, "dims: a mapping of names, not int"),
+    ({"assume": 3}, "assume: "), ({"assume": (0, "a")}, "assume: "), ({"jobs": "a"}, "jobs: "),
+    ({"precision": None}, "precision: "), ({"min_certainty": 3}, "min_certainty: "),
+    ({"thresholds": {"near-overflow": "a"}}, "thresholds['near-overflow']: "),
+    ({"select": 3}, "select: "), ({"input_shapes": {"x": 3}}, "input_shapes['x']: ")])
 def test_errors_are_one_line(arguments, text):
     with pytest.raises(mpopt.Error) as raised:
         mpopt.check(overflowing(), **arguments)
     assert str(raised.value).startswith(text) and "\n" not in str(raised.value)
+
+
+@pytest.mark.skipif(not torch_is_there(), reason="built without PyTorch")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn", "float32"])
+def test_samples_of_pytorch(dtype):
+    """NumPy has no BF16 and no FP8."""
+    torch = pytest.importorskip("torch")
+    sample = torch.tensor([[0.5, 1, 2, -3]], requires_grad=True).to(getattr(torch, dtype))
+    report = mpopt.check(overflowing(), precision="fp16", inputs={"x": sample})
+    assert report.assumptions[0].bound == mpopt.Interval(-3, 2)
+
+
+def test_many_samples():
+    """With one axis more in front, or one behind the other."""
+    for shape in ((7, 2, 4), (2, 4), (9, 4)):
+        sample = numpy.linspace(-1, 1, int(numpy.prod(shape))).reshape(shape)
+        report = mpopt.check(overflowing(), precision="fp16", inputs={"x": sample})
+        assert report.assumptions[0].bound == mpopt.Interval(-1, 1)
+    fixed = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> '
+                               "g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    assert mpopt.check(fixed, inputs={"x": numpy.ones(6)}).assumptions[0].bound.hi == 1
+    with pytest.raises(mpopt.Error, match=r"has the shape \(5\), the input \(2\)"):
+        mpopt.check(fixed, inputs={"x": numpy.ones(5)})
+
+
+def test_confirm_without_records(tmp_path):
+    """That is what is said, not that the ledger is missing."""
+    probed = mpopt.instrument(overflowing(), tmp_path / "p.onnx")
+    with pytest.raises(mpopt.Error, match="no record"):
+        mpopt.confirm([], probed.ledger)
+    for wrong in (3, [3], None):
+        with pytest.raises(mpopt.Error, match="records: "):
+            mpopt.confirm(wrong, probed.ledger)
+
+
+def test_status_that_there_is_not():
+    raw = json.loads((ROOT / "test/Tools/mpopt/Inputs/confirm.probes.json").read_text())["report"]
+    report = mpopt.Confirmation.of(raw)
+    assert report.by_status("confirmed") == ()
+    with pytest.raises(mpopt.Error, match="'confirmd' is not confirmed, refuted, not-exercised or"):
+        report.by_status("confirmd")
 
 
 def test_rules():
@@ -174,54 +229,6 @@ def test_instrument_and_strip(tmp_path):
 
 
 # -- run ------------------------------------------------------------------------------------
-
-class Value:
-    def __init__(self, name, shape, kind="tensor(float)"):
-        self.name, self.shape, self.type = name, shape, kind
-
-
-class Session:
-    def __init__(self, *inputs):
-        self._inputs = inputs
-
-    def get_inputs(self):
-        return self._inputs
-
-
-def test_data_files(tmp_path):
-    file = tmp_path / "x.npz"
-    session = Session(Value("x", ["N", 4]), Value("m", [4]))
-    numpy.savez(file, x=numpy.zeros((3, 2, 4)), m=numpy.ones(4))
-    feeds = list(runner.load_steps(file, session))
-    assert len(feeds) == 3 and feeds[0][0] == 3
-    assert feeds[0][1]["x"].shape == (2, 4) and feeds[0][1]["x"].dtype == numpy.float32
-    numpy.savez(file, x=numpy.zeros((2, 4)), m=numpy.ones(4))
-    assert len(list(runner.load_steps(file, session))) == 1
-    for arrays, text in (({"x": numpy.zeros((2, 4))}, "has no array 'm'"),
-                         ({"x": numpy.zeros(4), "m": numpy.ones(4)}, "has 1 axes"),
-                         ({"x": numpy.zeros((2, 4)), "m": numpy.ones(4), "q": 1}, "no input 'q'"),
-                         ({"x": numpy.zeros((3, 2, 4)), "m": numpy.ones((2, 4))},
-                          "different numbers of steps")):
-        numpy.savez(file, **arrays)
-        with pytest.raises(mpopt.Error, match=text):
-            list(runner.load_steps(file, session))
-
-
-def test_random_data():
-    session = Session(Value("x", ["N", 1000]), Value("i", [50], "tensor(int64)"),
-                      Value("u", [9], "tensor(float16)"), Value("b", [9], "tensor(bool)"))
-    assumed = [{"input": "x", "lo": -1, "hi": 1, "mean": 0, "std": 3},
-               {"input": "i", "lo": 0, "hi": 4, "mean": None, "std": None},
-               {"input": "u", "lo": "-inf", "hi": "inf", "mean": None, "std": None}]
-    feeds = [feed for _, feed in runner.draw_steps(4, session, assumed, {"N": 3})]
-    assert len(feeds) == 4 and feeds[0]["x"].shape == (3, 1000)
-    assert all(numpy.abs(feed["x"]).max() == 1 for feed in feeds)
-    assert set(numpy.concatenate([feed["i"] for feed in feeds])) == {0, 1, 2, 3, 4}
-    assert feeds[0]["u"].dtype == numpy.float16 and numpy.isfinite(feeds[0]["u"]).all()
-    assert feeds[0]["b"].dtype == bool
-    again = [feed for _, feed in runner.draw_steps(4, session, assumed, {"N": 3})]
-    assert all((a["x"] == b["x"]).all() for a, b in zip(feeds, again, strict=True))
-
 
 def test_run_refuses_in_one_line(tmp_path, capsys):
     file = tmp_path / "m.onnx"

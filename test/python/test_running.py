@@ -117,6 +117,63 @@ def test_statistics_as_outputs_make_the_same_record(probed, tmp_path):
             assert record.first_flush_step[index] == twin.first_flush_step[index]
 
 
+def test_session_of_statistics_as_outputs(tmp_path):
+    """`run` gives what the original gives, and the recorder has the statistics."""
+    model = parser.parse_model(MODEL)
+    probed = mpopt.instrument(model, tmp_path / "o.onnx", probe="all", probe_with="outputs",
+                              dims={"N": 2})
+    plain = onnxruntime.InferenceSession(model.SerializeToString(),
+                                         providers=["CPUExecutionProvider"])
+    session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
+    a = next(probe for probe in probed.probes if probe.tensor == "a")
+    counts = f"mpopt.probe.{a.id}.counts"
+    for feed in FEEDS[:2]:
+        (result,) = session.run(None, feed)
+        numpy.testing.assert_array_equal(result, plain.run(None, feed)[0])
+        assert [len(session.run(names, feed)) for names in (["y"], [counts, "y"])] == [1, 2]
+    assert session.run([counts, "y"], FEEDS[0])[0].shape == (13,)
+    expected = tensors(probed, [feed for feed in FEEDS[:2] for _ in range(3)] + FEEDS[:1])
+    for probe in probed.probes:
+        values, record = expected[probe.tensor], session.recorder.read(probe.id)
+        assert (record.calls, record.count) == (7, values.size)
+        finite = values[numpy.isfinite(values)]
+        assert (record.min, record.max) == (finite.min(), finite.max())
+    # As the op would: by period, and not while disabled.
+    session.recorder.enable(False)
+    session.run(None, FEEDS[2])
+    session.recorder.enable()
+    session.recorder.set_step(6)
+    session.recorder.set_period(4)
+    session.run(None, FEEDS[2])
+    assert (session.recorder.read(a.id).calls, session.recorder.read(a.id).nan) == (7, 0)
+    session.recorder.set_step(8)
+    session.run(None, FEEDS[2])
+    record = session.recorder.read(a.id)
+    assert (record.calls, record.skipped, record.nan) == (8, 2, 1)
+    assert (record.first_nan_step, record.first_step) == (8, 0)
+    session.recorder.close()
+    assert mpopt.confirm(tmp_path / "r.mprec", probed.ledger).first_bad
+    # Neither kind is run where nothing records it.
+    with pytest.raises(mpopt.Error, match="run"):
+        session.run_with_iobinding(session.io_binding())
+
+
+def test_session_without_the_op_library(probed, tmp_path, monkeypatch):
+    """Only probes that are ops need it."""
+    def missing():
+        raise mpopt.Error("built without the op library")
+
+    monkeypatch.setattr(mpopt.sessions, "op_library", missing)
+    other = mpopt.instrument(parser.parse_model(MODEL), tmp_path / "o.onnx", probe="all",
+                             probe_with="outputs")
+    session = mpopt.probe_session(other.path, record=tmp_path / "r.mprec")
+    session.run(None, FEEDS[0])
+    assert session.recorder.read(other.probes[0].id).calls == 1
+    session.recorder.close()
+    with pytest.raises(mpopt.Error, match="built without"):
+        mpopt.probe_session(probed.path, record=tmp_path / "s.mprec")
+
+
 def test_confirmation(probed, tmp_path):
     """x is NaN in the third step, e^100 infinite: said of the input and of the op."""
     session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
@@ -158,6 +215,48 @@ def test_run(probed, tmp_path):
     assert done.returncode == 0 and done.stdout == f"{tmp_path / 'r.mprec'}: 7 steps\n"
     assert done.stderr == ""
     assert (tmp_path / "r.mprec").exists()
+
+
+@pytest.mark.parametrize("probe_with", ["op", "outputs"])
+def test_inputs_without_axes(tmp_path, probe_with):
+    """Each step of which is a number."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x, float k, int64 i, bool b) => (float[2] y, int64 j, bool c) {
+          y = Mul (x, k)
+          j = Identity (i)
+          c = Not (b)
+        }""")
+    probed = mpopt.instrument(model, tmp_path / "p.onnx", probe="all", probe_with=probe_with)
+    numpy.savez(tmp_path / "many.npz", x=numpy.ones((3, 2)), k=numpy.arange(3.0),
+                i=numpy.arange(3), b=numpy.array([True, False, True]))
+    numpy.savez(tmp_path / "one.npz", x=numpy.ones(2), k=numpy.float32(2), i=1, b=True)
+    probe = next(probe for probe in probed.probes if probe.tensor == "k")
+    for source, calls, greatest in ((("--data", tmp_path / "many.npz"), 3, 2),
+                                    (("--data", tmp_path / "one.npz"), 1, 2),
+                                    (("--random", "2"), 2, None)):
+        with Recorder(mpopt.recorder.ledger_hash(probed.ledger), tmp_path / "r.mprec") as recorder:
+            assert mpopt.run.main([str(probed.path), *map(str, source)]) == 0
+            record = recorder.read(probe.id)
+        assert (record.calls, record.count) == (calls, calls)
+        assert greatest is None or record.max == greatest
+        (tmp_path / "r.mprec").unlink()
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (("--random", "0"), "--random: at least one step, not '0'"),
+    (("--random", "-3"), "--random: at least one step, not '-3'"),
+    (("--random", "many"), "--random: at least one step, not 'many'"),
+    (("--random", "1", "--dim", "N"), "--dim: 'N' is not NAME=N"),
+    (("--random", "1", "--dim", "N=x"), "--dim: 'N=x' is not NAME=N"),
+    (("--random", "1", "--dim", "N=0"), "--dim: 'N=0' is not NAME=N"),
+    (("--random", "1", "--dim", "batch=3"), "--dim: the model has no symbolic dimension 'batch'")])
+def test_run_refuses_options(probed, arguments, text, capsys):
+    try:
+        status = mpopt.run.main([str(probed.path), *arguments])
+    except SystemExit as error:
+        status = error.code
+    said = capsys.readouterr()
+    assert status == 2 and said.err == f"mpopt: error: {text}\n" and said.out == ""
 
 
 def test_run_without_the_ledger(probed):

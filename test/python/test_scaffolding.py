@@ -88,6 +88,28 @@ FAMILIES = re.search(r"set\(MPOPT_OP_FAMILIES\s+(.*?)\)", (ROOT / "lib/Dialect/F
                      flags=re.S).group(1).split()
 
 
+def is_formatted(*files: Path) -> bool:
+    return not subprocess.run(["clang-format-22", "--dry-run", "--Werror", *files],
+                              capture_output=True).returncode
+
+
+def test_recipes_run_as_written(tree: Path):
+    """The commands of CONTRIBUTING.md."""
+    recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    commands = re.findall(r"\*\*Start it\*\*: `scripts/(new-\w+) (.*?)`", recipes)
+    assert [command for command, _ in commands] == ["new-rule", "new-op"]
+    for command, arguments in commands:
+        files = run(tree, command, *arguments.split()).split()
+        assert is_formatted(*(tree / file for file in files if file.endswith(".cpp")))
+
+
+def test_new_rule_is_below_its_heading(tree: Path):
+    run(tree, "new-rule", "MP298", "quite-new-rule", "range")
+    records = (tree / "passes/rules/Rules.td").read_text(encoding="utf-8")
+    heading = records[:records.index('"MP298"')].rindex("// MP")
+    assert records[heading:].startswith("// MP2xx")
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_new_op(tree: Path, family: str):
     files = run(tree, "new-op", "quite_new", family, "QuiteNew", "--operands", "2").split()
@@ -99,6 +121,7 @@ def test_new_op(tree: Path, family: str):
     body = lowering[lowering.index(f"register{family}Lowerings("):]
     assert '  registry.add("QuiteNew", lowerQuiteNew);\n}' in body
     assert lowering.count("{") == lowering.count("}")
+    assert is_formatted(tree / files[1], tree / files[2])
     assert lowering.index("LogicalResult lowerQuiteNew(") < lowering.index(f"register{family}Lowerings(")
 
 

@@ -1,0 +1,143 @@
+"""What `python -m mpopt.run` gives a model: arrays of a file, or drawn ones."""
+
+import json
+import pathlib
+import zipfile
+import zlib
+
+import numpy
+
+from mpopt import _command
+
+_KINDS = {"float16": "float16", "float": "float32", "double": "float64", "bool": "bool",
+          **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u")
+             for bits in (8, 16, 32, 64)}}
+
+
+def dtype_of(value) -> numpy.dtype:
+    """Of an input of a session (`tensor(float)`)."""
+    name = value.type.removeprefix("tensor(").removesuffix(")")
+    if name not in _KINDS:
+        raise _command.Error(f"input '{value.name}' is a {value.type}, which numpy has not")
+    return numpy.dtype(_KINDS[name])
+
+
+# -- from a file -----------------------------------------------------------------------------
+
+def _read_arrays(file: pathlib.Path) -> dict[str, numpy.ndarray]:
+    try:
+        archive = numpy.load(file, allow_pickle=False)
+        if not isinstance(archive, numpy.lib.npyio.NpzFile):
+            raise _command.Error(f"'{file}' is one array, not an .npz archive of named ones")
+        with archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise _command.Error(f"'{file}' cannot be read: {reason}") from None
+    for name, array in arrays.items():
+        if not isinstance(array, numpy.ndarray):
+            raise _command.Error(f"'{name}' in '{file}' is no array")
+    return arrays
+
+
+def _check(value, array, many: bool, file) -> None:
+    """Whether the array suits the input, or as many steps of it."""
+    rank, wanted = array.ndim - many, dtype_of(value)
+    if rank != len(value.shape):
+        raise _command.Error(f"'{value.name}' has {array.ndim} axes in '{file}' and "
+                             f"{len(value.shape)} in the model")
+    for axis, size in enumerate(value.shape):
+        if isinstance(size, int) and array.shape[axis + many] != size:
+            raise _command.Error(f"axis {axis} of '{value.name}' has {array.shape[axis + many]} "
+                                 f"elements in '{file}' and {size} in the model")
+    if not numpy.can_cast(array.dtype, wanted, casting="same_kind"):
+        raise _command.Error(f"'{value.name}' is {array.dtype} in '{file}' and {wanted} in the "
+                             "model")
+
+
+def load_steps(file, session):
+    """The feeds of an .npz file, one for each step."""
+    arrays, inputs = _read_arrays(file), session.get_inputs()
+    missing = [value.name for value in inputs if value.name not in arrays]
+    if missing:
+        raise _command.Error(f"'{file}' has no array '{missing[0]}'")
+    unknown = set(arrays) - {value.name for value in inputs}
+    if unknown:
+        raise _command.Error(f"the model has no input '{sorted(unknown)[0]}'")
+    many = {value.name: arrays[value.name].ndim == len(value.shape) + 1 for value in inputs}
+    for value in inputs:
+        _check(value, arrays[value.name], many[value.name], file)
+    lengths = {len(arrays[name]) for name in many if many[name]}
+    if len(lengths) > 1:
+        raise _command.Error(f"the arrays in '{file}' have different numbers of steps")
+    count = lengths.pop() if lengths else 1
+    if count == 0:
+        raise _command.Error(f"the arrays in '{file}' have no steps")
+    for step in range(count):
+        # A step of an input without axes is a number, not an array.
+        yield count, {value.name: numpy.asarray(
+            arrays[value.name][step] if many[value.name] else arrays[value.name],
+            dtype_of(value)) for value in inputs}
+
+
+# -- drawn -----------------------------------------------------------------------------------
+
+def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
+    """By input: `lo`, `hi`, and `mean` and `std` where they are assumed."""
+    try:
+        entries = json.loads(ledger.read_text())["assumptions"]
+        assumed = {}
+        for entry in entries:
+            numbers = {key: float(entry[key]) for key in ("lo", "hi", "mean", "std")
+                       if entry.get(key) is not None}
+            if not numbers["lo"] <= numbers["hi"]:
+                raise ValueError("an empty range")
+            assumed[entry["input"]] = numbers
+    except OSError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise _command.Error(f"'{ledger}' is no ledger of probes") from None
+    return assumed
+
+
+def draw_steps(count, session, assumed, dims, seed=0):
+    """Feeds within the assumed bounds: normal where a distribution is assumed, uniform
+    where only bounds are."""
+    random = numpy.random.default_rng(seed)
+    for _ in range(count):
+        feed = {}
+        for value in session.get_inputs():
+            shape = [size if isinstance(size, int) else dims.get(size, 2) for size in value.shape]
+            dtype = dtype_of(value)
+            entry = assumed.get(value.name, {"lo": 0.0, "hi": 1.0})
+            lo, hi = entry["lo"], entry["hi"]
+            if dtype.kind == "f" and "mean" in entry and "std" in entry:
+                values = numpy.clip(random.normal(entry["mean"], entry["std"], shape), lo, hi)
+            elif dtype.kind == "f":
+                limit = float(numpy.finfo(dtype).max)
+                values = random.uniform(max(lo, -limit), min(hi, limit), shape)
+            elif dtype.kind == "b":
+                values = random.integers(0, 2, shape)
+            else:
+                limits = numpy.iinfo(dtype)
+                # Of a wide integer nobody knows what it counts.
+                first, last = max(lo, limits.min), min(hi, limits.max)
+                if last - first > 2**31:
+                    first, last = 0, 1
+                values = random.integers(int(first), int(last), shape, endpoint=True)
+            feed[value.name] = numpy.asarray(values, dtype)
+        yield count, feed
+
+
+def read_dims(texts, session) -> dict[str, int]:
+    """`--dim NAME=N`, of the dimensions that the model leaves open."""
+    known = {size for value in session.get_inputs() for size in value.shape}
+    dims = {}
+    for text in texts:
+        name, _, size = text.rpartition("=")
+        if not name or not size.isdecimal() or int(size) == 0:
+            raise _command.Error(f"--dim: '{text}' is not NAME=N")
+        if name not in known:
+            raise _command.Error(f"--dim: the model has no symbolic dimension '{name}'")
+        dims[name] = int(size)
+    return dims
