@@ -42,9 +42,14 @@ function(mpopt_library name)
   endif()
 endfunction()
 
-# Two thirds of a unit's compile time are MLIR's headers. ccache keeps nothing
-# of units that use this, so it is for builds that the cache does not help.
+# Two thirds of a unit's compile time are MLIR's headers. ccache keeps units that
+# use this for the same folder only (the file names its sources in full), and if
+# it is told to: CCACHE_SLOPPINESS in scripts/build. Worktrees that are to share
+# objects do without.
 function(mpopt_precompile_headers name)
+  # Its hash must not depend on when it was made.
+  target_compile_options(${name} PRIVATE
+    "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   get_property(owner GLOBAL PROPERTY mpopt_precompiled)
   if(owner)
     target_precompile_headers(${name} REUSE_FROM ${owner})
