@@ -134,7 +134,8 @@ static void restart(mpopt_recorder &recorder) {
   recorder.enabled = !environmentSwitch("MPOPT_PROBE_DISABLE");
   recorder.period = uint32_t(
       std::max<uint64_t>(1, environmentNumber("MPOPT_PROBE_PERIOD", 1)));
-  recorder.step = recorder.run = MPOPT_NEVER;
+  recorder.step = MPOPT_NEVER;
+  recorder.runs.restart();
   tellControl(recorder);
 }
 
@@ -209,9 +210,8 @@ void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step) {
   tellControl(*recorder);
 }
 
-void mpopt_recorder_begin_run(mpopt_recorder *recorder) {
-  // MPOPT_NEVER and one is 0.
-  ++recorder->run;
+void mpopt_recorder_begin_run(mpopt_recorder *recorder, int here) {
+  recorder->runs.begin(here != 0);
 }
 
 void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled) {
@@ -279,7 +279,7 @@ static bool isTurn(mpopt_recorder &recorder, Probe &probe, uint64_t &step,
   std::lock_guard<std::mutex> lock(probe.mutex);
   uint64_t shared = recorder.step;
   if (shared == MPOPT_NEVER)
-    shared = recorder.run;
+    shared = recorder.runs.find();
   step = shared != MPOPT_NEVER ? shared : probe.nextStep;
   bool turn = recorder.enabled && step % recorder.period == 0;
   if (!turn) {

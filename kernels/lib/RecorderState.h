@@ -10,6 +10,7 @@
 #define MPOPT_KERNELS_LIB_RECORDERSTATE_H
 
 #include "RecordWriter.h"
+#include "Runs.h"
 #include "mpopt/Kernels/Recorder.h"
 
 #include <atomic>
@@ -59,7 +60,8 @@ struct mpopt_recorder {
   /// of changes in their order.
   std::atomic<bool> enabled;
   std::atomic<uint32_t> period;
-  std::atomic<uint64_t> step{MPOPT_NEVER}, run{MPOPT_NEVER};
+  std::atomic<uint64_t> step{MPOPT_NEVER};
+  mpopt::kernels::Runs runs;
   std::mutex controlling;
   void (*changed)(void *, const mpopt_control *) = nullptr;
   void *changedData = nullptr;

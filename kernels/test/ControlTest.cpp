@@ -172,16 +172,16 @@ TEST_F(ControlTest, RunsAreSteps) {
   constexpr uint32_t shared = MPOPT_STEPS_SHARED, counted = MPOPT_STEPS_COUNTED;
   EXPECT_EQ(call(recorder, 1), (Seen{0, counted}));
   EXPECT_EQ(call(recorder, 1), (Seen{1, counted}));
-  mpopt_recorder_begin_run(recorder);
+  mpopt_recorder_begin_run(recorder, 1);
   EXPECT_EQ(call(recorder, 2), (Seen{0, shared}));
-  mpopt_recorder_begin_run(recorder);
+  mpopt_recorder_begin_run(recorder, 1);
   EXPECT_EQ(call(recorder, 2), (Seen{1, shared}));
   EXPECT_EQ(call(recorder, 2), (Seen{1, shared}));
   EXPECT_EQ(call(recorder, 3), (Seen{1, shared}));
   EXPECT_EQ(call(recorder, 1).flags, shared | counted);
   // A step that is set counts more; runs go on behind it.
   mpopt_recorder_set_step(recorder, 40);
-  mpopt_recorder_begin_run(recorder);
+  mpopt_recorder_begin_run(recorder, 1);
   EXPECT_EQ(call(recorder, 3), (Seen{40, shared}));
   mpopt_recorder_set_step(recorder, MPOPT_NEVER);
   EXPECT_EQ(call(recorder, 4), (Seen{2, shared}));
@@ -195,8 +195,61 @@ TEST_F(ControlTest, RunsAreSteps) {
   // A new record begins with run 0.
   mpopt_recorder_close(recorder);
   EXPECT_EQ(open(), recorder);
-  mpopt_recorder_begin_run(recorder);
+  mpopt_recorder_begin_run(recorder, 1);
   EXPECT_EQ(call(recorder, 5), (Seen{0, shared}));
+}
+
+/// A thread's calls belong to the run that it announced, whatever others do.
+TEST_F(ControlTest, RunsAtTheSameTime) {
+  constexpr uint32_t shared = MPOPT_STEPS_SHARED, counted = MPOPT_STEPS_COUNTED;
+  auto elsewhere = [](auto &&work) { std::thread(work).join(); };
+  mpopt_recorder_begin_run(recorder, 1);
+  // One thread announces all: those of its pool execute the same run.
+  elsewhere([&] { EXPECT_EQ(call(recorder, 1), (Seen{0, shared})); });
+  mpopt_recorder_begin_run(recorder, 1);
+  elsewhere([&] { EXPECT_EQ(call(recorder, 1), (Seen{1, shared})); });
+  elsewhere([&] {
+    mpopt_recorder_begin_run(recorder, 1);
+    EXPECT_EQ(call(recorder, 2), (Seen{2, shared}));
+  });
+  EXPECT_EQ(call(recorder, 3), (Seen{1, shared}));
+  elsewhere([&] { EXPECT_EQ(call(recorder, 4), (Seen{0, counted})); });
+  // A new record knows nothing of the old one's runs.
+  mpopt_recorder_close(recorder);
+  EXPECT_EQ(open(), recorder);
+  EXPECT_EQ(call(recorder, 1), (Seen{0, counted}));
+  mpopt_recorder_begin_run(recorder, 1);
+  elsewhere([&] { EXPECT_EQ(call(recorder, 2), (Seen{0, shared})); });
+}
+
+/// Who knows the thread is not the one that announces.
+TEST_F(ControlTest, RunsThatBeginElsewhere) {
+  mpopt_recorder_begin_run(recorder, 0);
+  EXPECT_EQ(call(recorder, 1), (Seen{0, MPOPT_STEPS_COUNTED}));
+  mpopt_recorder_begin_run(recorder, 1);
+  EXPECT_EQ(call(recorder, 2), (Seen{1, MPOPT_STEPS_SHARED}));
+}
+
+/// A thread that runs many models forgets some of them, and says so.
+TEST_F(ControlTest, RunsOfManyModels) {
+  std::vector<mpopt_recorder *> others;
+  std::thread([&] { mpopt_recorder_begin_run(recorder, 1); }).join();
+  mpopt_recorder_begin_run(recorder, 1);
+  for (uint8_t other = 1; other <= 6; ++other) {
+    uint8_t ledger[32] = {78, other};
+    std::string file = path + "-" + std::to_string(other);
+    others.push_back(mpopt_recorder_open(file.c_str(), ledger, "test"));
+    mpopt_recorder_begin_run(others.back(), 1);
+    EXPECT_EQ(call(others.back(), 1), (Seen{0, MPOPT_STEPS_SHARED}));
+  }
+  EXPECT_EQ(call(recorder, 1), (Seen{0, MPOPT_STEPS_COUNTED}));
+  EXPECT_EQ(call(others.front(), 1), (Seen{0, MPOPT_STEPS_SHARED}));
+  for (mpopt_recorder *other : others) {
+    mpopt_recorder_status status;
+    mpopt_recorder_get_status(other, &status);
+    mpopt_recorder_close(other);
+    std::filesystem::remove(status.path);
+  }
 }
 
 /// Who asks for a flush wants what is under way, too; the periodic one must not

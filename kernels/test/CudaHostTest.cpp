@@ -164,8 +164,8 @@ TEST_F(CudaHostTest, ControlsReachGraphs) {
 /// The host sees no replay, so one has no part in the runs that it announces.
 TEST_F(CudaHostTest, WhoseStepsAGraphHas) {
   mpopt_cuda_probe *probe = makeProbe();
-  mpopt_recorder_begin_run(recorder);
-  mpopt_recorder_begin_run(recorder);
+  mpopt_recorder_begin_run(recorder, 1);
+  mpopt_recorder_begin_run(recorder, 1);
   observe(probe, {1}, stream);
   EXPECT_EQ(read().flags, uint32_t(MPOPT_STEPS_SHARED));
   EXPECT_EQ(read().last_step, 1u);

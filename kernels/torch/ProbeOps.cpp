@@ -41,7 +41,7 @@ static std::atomic<bool> &gradients() {
 }
 
 static void beginRun(std::string_view ledger) {
-  mpopt_recorder_begin_run(findRecorder(ledger));
+  mpopt_recorder_begin_run(findRecorder(ledger), /*here=*/1);
 }
 
 // -- mpopt::probe and mpopt::probe_channels ----------------------------------

@@ -56,7 +56,7 @@ def _load() -> ctypes.CDLL:
     recorder, record = ctypes.c_void_p, ctypes.POINTER(Record)
     for name, result, arguments in (
             ("open", recorder, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p]),
-            ("set_step", None, [recorder, _U64]), ("begin_run", None, [recorder]),
+            ("set_step", None, [recorder, _U64]), ("begin_run", None, [recorder, ctypes.c_int]),
             ("enable", None, [recorder, ctypes.c_int]),
             ("set_period", None, [recorder, _U32]), ("flush", ctypes.c_int, [recorder]),
             ("close", ctypes.c_int, [recorder]),
@@ -114,12 +114,16 @@ class Recorder:
         counted: see `begin_run`."""
         self._call("set_step", step)
 
-    def begin_run(self) -> None:
-        """The model runs once more: until the next one, calls belong to this run, unless
-        `set_step` says otherwise. `probe_session` and probed TorchScript archives do this
-        by themselves, from whatever thread; also after `close`."""
+    def begin_run(self, here: bool = True) -> None:
+        """The model runs once more, on this thread: until its next one, the thread's calls
+        belong to this run, unless `set_step` says otherwise. `probe_session` and probed
+        TorchScript archives do this by themselves; also after `close`.
+
+        here  False: on some other thread. Calls of threads that announced nothing have their
+              run's number only where one thread announces all, and `--confirm` takes the
+              others as in no order"""
         # The library never frees a recorder: a session that outlives this object records on.
-        library().mpopt_recorder_begin_run(self._shared)
+        library().mpopt_recorder_begin_run(self._shared, int(here))
 
     def enable(self, enabled: bool = True) -> None:
         """Whether probes record; off, they cost a call."""

@@ -93,7 +93,7 @@ def _session_class() -> type:
 
         @functools.wraps(original)
         def run(self, *arguments, **keywords):
-            self.recorder.begin_run()
+            self.recorder.begin_run(here=name != "run_async")
             return original(self, *arguments, **keywords)
 
         return run

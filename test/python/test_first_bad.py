@@ -171,7 +171,7 @@ def test_every_way_to_run_is_a_step(form, tmp_path):
 
 
 def test_runs_in_threads(tmp_path):
-    """Of runs at the same time the later number counts: what an op read is never later."""
+    """A call has the number of the run of its thread: what an op read is never later."""
     probed = build(BRANCH, tmp_path)
     session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
     feeds = feeds_of_branch() * 40

@@ -67,14 +67,16 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
                                     const char *runtime);
 
 /// From now on calls belong to this step; without it, or with MPOPT_NEVER, to
-/// the run that was announced last; without one a probe's step is the number of
-/// its earlier calls, skipped ones included.
+/// the run that was announced; without one a probe's step is the number of its
+/// earlier calls, skipped ones included.
 void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step);
-/// A run of the model begins: 0, 1 and so on. Of runs at the same time the
-/// later number counts for both, so that what a call depends on never has a
-/// later step. Devices hear nothing of it: a captured graph that is replayed is
-/// no run that the host sees.
-void mpopt_recorder_begin_run(mpopt_recorder *recorder);
+/// A run of the model begins: 0, 1 and so on. `here`: on this thread, whose
+/// calls belong to it until it announces the next; 0: it is not known on which.
+/// Calls on threads that announced none belong to the last run if one thread
+/// announced all of them; otherwise nobody knows, and each probe counts for
+/// itself. Devices hear nothing of it: a captured graph that is replayed is no
+/// run that the host sees.
+void mpopt_recorder_begin_run(mpopt_recorder *recorder, int here);
 void mpopt_recorder_enable(mpopt_recorder *recorder, int enabled);
 /// Record the steps that are multiples of `period` (0 counts as 1).
 void mpopt_recorder_set_period(mpopt_recorder *recorder, uint32_t period);
