@@ -83,16 +83,20 @@ def load_steps(file, session):
 # -- drawn -----------------------------------------------------------------------------------
 
 def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
-    """By input: `lo`, `hi`, and `mean` and `std` where they are assumed."""
+    """By input: `lo`, `hi`, `shape` (-1: left open), and `mean` and `std` where they are
+    assumed."""
     try:
-        entries = json.loads(ledger.read_text())["assumptions"]
+        content = json.loads(ledger.read_text())
+        shapes = {probe["tensor"]: [int(size) for size in probe["shape"]]
+                  for probe in content["probes"]
+                  if probe["role"] == "input" and probe.get("shape") is not None}
         assumed = {}
-        for entry in entries:
+        for entry in content["assumptions"]:
             numbers = {key: float(entry[key]) for key in ("lo", "hi", "mean", "std")
                        if entry.get(key) is not None}
             if not numbers["lo"] <= numbers["hi"]:
                 raise ValueError("an empty range")
-            assumed[entry["input"]] = numbers
+            assumed[entry["input"]] = {**numbers, "shape": shapes.get(entry["input"], [])}
     except OSError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
@@ -100,16 +104,39 @@ def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
     return assumed
 
 
+def _shape(value, assumed, dims) -> list[int]:
+    """Of a drawn array: what the model leaves open is as in `dims`, else as assumed, else 2."""
+    sizes = assumed.get("shape", [])
+    if len(sizes) != len(value.shape):
+        sizes = [-1] * len(value.shape)
+    return [size if isinstance(size, int) else dims.get(size, known if known >= 0 else 2)
+            for size, known in zip(value.shape, sizes, strict=True)]
+
+
+def _integers(dtype, assumed) -> tuple[int, int]:
+    """The least and the largest to draw."""
+    limits = numpy.iinfo(dtype)
+    first, last = max(assumed["lo"], limits.min), min(assumed["hi"], limits.max)
+    if "mean" in assumed and "std" in assumed:
+        # As wide as a uniform distribution of that deviation: the indices that count from
+        # the end are possible, and some kernels refuse them.
+        half = 3**0.5 * assumed["std"]
+        first = max(first, round(assumed["mean"] - half))
+        last = min(last, round(assumed["mean"] + half))
+    # Of a wide integer nobody knows what it counts.
+    return (int(first), int(last)) if 0 <= last - first <= 2**31 else (0, 1)
+
+
 def draw_steps(count, session, assumed, dims, seed=0):
     """Feeds within the assumed bounds: normal where a distribution is assumed, uniform
-    where only bounds are."""
+    where only bounds are, and for integers."""
     random = numpy.random.default_rng(seed)
     for _ in range(count):
         feed = {}
         for value in session.get_inputs():
-            shape = [size if isinstance(size, int) else dims.get(size, 2) for size in value.shape]
             dtype = dtype_of(value)
             entry = assumed.get(value.name, {"lo": 0.0, "hi": 1.0})
+            shape = _shape(value, entry, dims)
             lo, hi = entry["lo"], entry["hi"]
             if dtype.kind == "f" and "mean" in entry and "std" in entry:
                 values = numpy.clip(random.normal(entry["mean"], entry["std"], shape), lo, hi)
@@ -119,12 +146,7 @@ def draw_steps(count, session, assumed, dims, seed=0):
             elif dtype.kind == "b":
                 values = random.integers(0, 2, shape)
             else:
-                limits = numpy.iinfo(dtype)
-                # Of a wide integer nobody knows what it counts.
-                first, last = max(lo, limits.min), min(hi, limits.max)
-                if last - first > 2**31:
-                    first, last = 0, 1
-                values = random.integers(int(first), int(last), shape, endpoint=True)
+                values = random.integers(*_integers(dtype, entry), shape, endpoint=True)
             feed[value.name] = numpy.asarray(values, dtype)
         yield count, feed
 
@@ -135,7 +157,7 @@ def read_dims(texts, session) -> dict[str, int]:
     dims = {}
     for text in texts:
         name, _, size = text.rpartition("=")
-        if not name or not size.isdecimal() or int(size) == 0:
+        if not name or not size.isdecimal():
             raise _command.Error(f"--dim: '{text}' is not NAME=N")
         if name not in known:
             raise _command.Error(f"--dim: the model has no symbolic dimension '{name}'")

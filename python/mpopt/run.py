@@ -73,7 +73,7 @@ def open_session(model, options):
     if options.device == "cuda" and providers[0] not in onnxruntime.get_available_providers():
         raise _command.Error("this onnxruntime has no CUDA: install onnxruntime-gpu")
     session_options = onnxruntime.SessionOptions()
-    session_options.log_severity_level = 3
+    session_options.log_severity_level = 4  # What fails is raised, too.
     if not options.optimize:
         session_options.graph_optimization_level = (
             onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
@@ -109,7 +109,8 @@ def parse(arguments) -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--record", metavar="FILE", help="default: mpopt-PID.mprec")
     parser.add_argument("--ledger", type=pathlib.Path, help="default: MODEL.probes.json")
-    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N",
+                        help="size of a symbolic dimension; default: as instrumented, else 2")
     parser.add_argument("--optimize", action="store_true",
                         help="with ONNX Runtime's optimisations, which probes can hinder")
     parser.add_argument("--confirm", action="store_true", help="then run mpopt --confirm")

@@ -115,6 +115,25 @@ def test_random_data():
     assert all((a["x"] == b["x"]).all() for a, b in zip(steps, again, strict=True))
 
 
+def test_random_indices():
+    """Those from the front, where the ledger says that they pick one of 10."""
+    session = Session(Value("i", [200], "tensor(int64)"), Value("k", [50], "tensor(int32)"))
+    assumed = {"i": {"lo": -10.0, "hi": 9.0, "mean": 4.5, "std": 2.598},
+               "k": {"lo": -(2.0**31), "hi": 2.0**31 - 1}}
+    _, feed = next(feeds.draw_steps(1, session, assumed, {}))
+    assert set(feed["i"]) == set(range(10)) and set(feed["k"]) == {0, 1}
+
+
+def test_random_shapes():
+    session = Session(Value("x", ["N", None, 4, "M"]), Value("y", ["N"]))
+    assumed = {"x": {"lo": 0.0, "hi": 1.0, "shape": [3, 5, 4, -1]},
+               "y": {"lo": 0.0, "hi": 1.0, "shape": [3]}}
+    _, feed = next(feeds.draw_steps(1, session, assumed, {}))
+    assert feed["x"].shape == (3, 5, 4, 2) and feed["y"].shape == (3,)
+    _, feed = next(feeds.draw_steps(1, session, assumed, {"N": 7, "M": 1}))
+    assert feed["x"].shape == (7, 5, 4, 1) and feed["y"].shape == (7,)
+
+
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N, 4] x) => (float[N, 4] y) { y = Exp (x) }"""
 
@@ -127,9 +146,10 @@ def probed(tmp_path_factory):
 
 @pytest.mark.parametrize("ledger", [
     "[]", "{}", "null", "[" * 100_000, "text", '{"assumptions": null}', '{"assumptions": [{}]}',
-    '{"assumptions": [{"input": "x", "lo": null, "hi": null}]}',
-    '{"assumptions": [{"input": "x", "lo": "a", "hi": "b"}]}',
-    '{"assumptions": [{"input": "x", "lo": 5, "hi": -5}]}'], ids=lambda text: text[:40])
+    '{"probes": [], "assumptions": [{"input": "x", "lo": null, "hi": null}]}',
+    '{"probes": [], "assumptions": [{"input": "x", "lo": "a", "hi": "b"}]}',
+    '{"probes": [], "assumptions": [{"input": "x", "lo": 5, "hi": -5}]}',
+    '{"probes": [{"tensor": "x", "role": "input", "shape": ["a"]}], "assumptions": []}'], ids=lambda text: text[:40])
 def test_no_ledger(probed, tmp_path, ledger, capsys):
     file = tmp_path / "ledger.json"
     file.write_text(ledger)
@@ -138,8 +158,9 @@ def test_no_ledger(probed, tmp_path, ledger, capsys):
 
 
 def test_ledger_gives_what_is_assumed(probed):
-    assert feeds.read_assumptions(probed.ledger)["x"]["lo"] == json.loads(
-        probed.ledger.read_text())["assumptions"][0]["lo"]
+    assumed = feeds.read_assumptions(probed.ledger)["x"]
+    assert assumed["lo"] == json.loads(probed.ledger.read_text())["assumptions"][0]["lo"]
+    assert assumed["shape"] == [2, 4]
 
 
 def test_dims_that_no_memory_holds(probed, tmp_path, capsys):

@@ -248,7 +248,7 @@ def test_inputs_without_axes(tmp_path, probe_with):
     (("--random", "many"), "--random: at least one step, not 'many'"),
     (("--random", "1", "--dim", "N"), "--dim: 'N' is not NAME=N"),
     (("--random", "1", "--dim", "N=x"), "--dim: 'N=x' is not NAME=N"),
-    (("--random", "1", "--dim", "N=0"), "--dim: 'N=0' is not NAME=N"),
+    (("--random", "1", "--dim", "N=-1"), "--dim: 'N=-1' is not NAME=N"),
     (("--random", "1", "--dim", "batch=3"), "--dim: the model has no symbolic dimension 'batch'")])
 def test_run_refuses_options(probed, arguments, text, capsys):
     try:

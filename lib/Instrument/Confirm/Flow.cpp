@@ -21,6 +21,7 @@
 #include "Flow.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 using namespace mpopt;
 using namespace mpopt::confirming;
@@ -52,23 +53,25 @@ static double getBadShare(const ProbeSight &seen) {
   return double(seen.record.nan + seen.infinite()) / double(seen.record.count);
 }
 
-/// Whatever depends on what has an origin has that one.
+/// Whatever depends on what has an origin has that one: of several the one with
+/// the shortest way.
 static void spread(const Flow &flow, llvm::ArrayRef<BadValues> bad,
                    std::vector<int64_t> &origins) {
-  for (bool again = true; again;) {
-    again = false;
-    for (auto [id, node] : llvm::enumerate(flow.nodes)) {
-      if (origins[id] >= 0 || !bad[id].step)
-        continue;
-      auto found = llvm::find_if(node.from, [&](int64_t from) {
-        return origins[from] >= 0 && mayExplain(bad[from], bad[id]);
-      });
-      if (found == node.from.end())
-        continue;
-      origins[id] = origins[*found];
-      again = true;
-    }
+  std::vector<llvm::SmallVector<int64_t, 2>> users(flow.nodes.size());
+  std::vector<int64_t> reached;
+  for (auto [id, node] : llvm::enumerate(flow.nodes)) {
+    if (origins[id] >= 0)
+      reached.push_back(int64_t(id));
+    else if (bad[id].step)
+      for (int64_t from : node.from)
+        users[from].push_back(int64_t(id));
   }
+  for (size_t at = 0; at < reached.size(); ++at)
+    for (int64_t user : users[reached[at]])
+      if (origins[user] < 0 && mayExplain(bad[reached[at]], bad[user])) {
+        origins[user] = origins[reached[at]];
+        reached.push_back(user);
+      }
 }
 
 std::vector<bool> confirming::findReached(const Flow &flow,
