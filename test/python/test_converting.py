@@ -222,6 +222,25 @@ def test_input_past_the_range(converter):
     same(half, feed, original)
 
 
+def test_integers_past_the_range(converter, tmp_path):
+    """The cast of an integer that FP16 does not hold is on the list, and stays."""
+    original = parse("""g (int64[N, 16] i) => (float[N, 16] y) <float c = {1000.0}> {
+        f = Cast <to = 1> (i)
+        s = Div(f, c)
+        y = Relu(s)
+    }""")
+    feed = {"i": np.arange(48).reshape(3, 16) * 5000}
+    mpopt.check(original, precision="fp16", inputs={"i": (0, 240000)},
+                keep_fp32=tmp_path / "keep.json")
+    ops = json.loads((tmp_path / "keep.json").read_text())["ops"]
+    assert [op["name"] for op in ops] == ["n.f", "n.s"]
+    plain = mpopt.to_float16(original, converter=converter)
+    assert np.isinf(run(plain, feed)[0]).any()
+    half = mpopt.to_float16(original, tmp_path / "keep.json", converter=converter)
+    assert types(half)[1] == 10
+    same(half, feed, original)
+
+
 @pytest.mark.parametrize("form", ["initializer", "node", "value_float"])
 def test_constants_of_kept_ops_are_not_clamped(converter, form):
     """Not even where an op in FP16 reads them, too."""

@@ -33,6 +33,7 @@ public:
 
 private:
   LogicalResult keep(Operation *op);
+  void keepCast(CastOp cast);
   Value widen(Value value);
   void narrow(Value result, Type before);
 
@@ -106,14 +107,27 @@ void Islands::narrow(Value result, Type before) {
   });
 }
 
-LogicalResult Islands::keep(Operation *op) {
-  // The model's own cast to 16 bits: what is kept reads what is in front.
-  if (auto cast = dyn_cast<CastOp>(op)) {
-    if (getElementType(cast.getInput()).isF32() &&
-        isLowPrecision(getElementType(cast.getResult())))
-      wide[cast.getResult()] = cast.getInput();
-    return success();
+/// A cast that the model has itself.
+void Islands::keepCast(CastOp cast) {
+  Value input = cast.getInput(), result = cast.getResult();
+  Type from = getElementType(input), to = getElementType(result);
+  if (!isLowPrecision(to) || isLowPrecision(from) || isUnknown(from))
+    return;
+  if (from.isF32()) {
+    // What is kept reads what is in front.
+    wide[result] = input;
+    return;
   }
+  // Integers that 16 bits do not hold.
+  result.setType(
+      getTensorType(getShape(result), Float32Type::get(cast.getContext())));
+  cast->setAttr("mp.kept", UnitAttr::get(cast.getContext()));
+  narrow(result, to);
+}
+
+LogicalResult Islands::keep(Operation *op) {
+  if (auto cast = dyn_cast<CastOp>(op))
+    return keepCast(cast), success();
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   if (!precision || op->getNumRegions() ||
       op->hasTrait<OpTrait::IsTerminator>())
