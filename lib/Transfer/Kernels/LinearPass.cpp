@@ -57,7 +57,7 @@ template <typename T>
 void LinearPass<T>::sumColumns(Task &task, const SumLoops<T> *direct) const {
   // Odd in units of the cache's sets, or a column's rows would fall into few.
   constexpr size_t stride = kColumnTileColumns + kLanes;
-  auto tile = std::make_unique<T[]>(kColumnTileRows * stride);
+  std::unique_ptr<T[]> tile; // half a MiB: only where something is copied
   uint64_t width = padded(task.end - task.begin);
   task.sums.assign(kSums * width, 0);
   if (request.wantNorm)
@@ -91,6 +91,8 @@ void LinearPass<T>::sumColumns(Task &task, const SumLoops<T> *direct) const {
       if (column == end)
         continue;
       size_t columns = end - column;
+      if (!tile)
+        tile = std::make_unique_for_overwrite<T[]>(kColumnTileRows * stride);
       for (size_t at = 0; at < rows; ++at) {
         T *to = tile.get() + at * stride;
         reader.read(index + at * request.n + column, columns, to,
@@ -185,6 +187,8 @@ void LinearPass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
       if (column == end)
         continue;
       size_t columns = end - column;
+      if (!tile)
+        tile = std::make_unique_for_overwrite<T[]>(kColumnTileRows * stride);
       for (size_t at = 0; at < rows; ++at) {
         T *to = tile.get() + at * stride;
         reader.read(index + at * request.k + column, columns, to,
