@@ -104,8 +104,8 @@ void Group::onControl(void *recorder, const Control *now) {
     if (!group->live)
       continue;
     OnDevice guard(group->device);
-    // Taken over before this returns, since it is not pinned.
-    cudaMemcpyAsync(group->control, now, sizeof(Control),
+    // Not pinned, so it may be read later: from where only newer ones come.
+    cudaMemcpyAsync(group->control, &group->wanted, sizeof(Control),
                     cudaMemcpyHostToDevice, group->controls);
   }
 }
@@ -138,13 +138,16 @@ void Group::remove(mpopt_cuda_probe *probe) {
   bool complete = probe->tracks.empty() || collect(true);
   std::lock_guard<std::mutex> lock(mutex);
   probes.erase(std::find(probes.begin(), probes.end(), probe));
-  // What the device may still write to is nobody else's.
-  if (complete) {
-    for (auto &track : probe->tracks)
+  // What the device may still write to is nobody else's: a graph may be
+  // replayed for ever.
+  bool captured = false;
+  for (auto &track : probe->tracks) {
+    captured |= track->captured;
+    if (complete && !track->captured)
       spareSlots.push_back(track->slot);
-    if (probe->keys)
-      spareKeys.emplace(probe->channels, probe->keys);
   }
+  if (complete && !captured && probe->keys)
+    spareKeys.emplace(probe->channels, probe->keys);
   probe->tracks.clear();
   probe->keys = nullptr;
   probe->channels = 0;
@@ -178,10 +181,20 @@ Slot *Group::makeSlot(const mpopt_cuda_probe &probe, Slot *first) {
   return writeOnce(slot, fresh.get(), sizeof(Slot)) ? slot : nullptr;
 }
 
-Track *Group::trackOf(mpopt_cuda_probe &probe, cudaStream_t stream) {
+/// One handle stands for a stream of each thread.
+static uint64_t ownerOf(cudaStream_t stream) {
+  static std::atomic<uint64_t> threads{0};
+  thread_local uint64_t thread = ++threads;
+  return stream == cudaStreamPerThread ? thread : 0;
+}
+
+Track *Group::trackOf(mpopt_cuda_probe &probe, cudaStream_t stream,
+                      bool captured) {
+  uint64_t thread = ownerOf(stream);
   std::lock_guard<std::mutex> lock(mutex);
   for (auto &track : probe.tracks)
-    if (track->stream == stream)
+    if (track->stream == stream && track->thread == thread &&
+        track->captured == captured)
       return track.get();
   Slot *first = probe.tracks.empty() ? nullptr : probe.tracks[0]->slot;
   Slot *slot = makeSlot(probe, first);
@@ -189,6 +202,8 @@ Track *Group::trackOf(mpopt_cuda_probe &probe, cudaStream_t stream) {
     return nullptr;
   auto track = std::make_unique<Track>();
   track->stream = stream;
+  track->thread = thread;
+  track->captured = captured;
   track->slot = slot;
   mpopt_record_init(&track->merged, probe.id, probe.kind);
   probe.tracks.push_back(std::move(track));

@@ -33,9 +33,13 @@ namespace mpopt::kernels::cuda {
 
 class Group;
 
-/// A probe's calls on one stream.
+/// A probe's calls that the device takes one after the other: those on one
+/// stream, outside of graphs or in them, since a graph may be replayed on
+/// another stream than it was captured on.
 struct Track {
   cudaStream_t stream;
+  uint64_t thread; // of a stream that each thread has its own of; else 0
+  bool captured;
   Slot *slot;
   uint64_t launched = 0; // outside graphs; under Group::mutex
   // Under Group::collecting:
@@ -73,7 +77,7 @@ public:
   void remove(mpopt_cuda_probe *probe);
 
   /// The probe's slot for calls on the stream; null without memory.
-  Track *trackOf(mpopt_cuda_probe &probe, cudaStream_t stream);
+  Track *trackOf(mpopt_cuda_probe &probe, cudaStream_t stream, bool captured);
   /// The keys for the call's channels. None, and the call says so, if they
   /// cannot be kept.
   ChannelKeys *keysOf(mpopt_cuda_probe &probe, Shape &shape);

@@ -21,7 +21,7 @@
 namespace mpopt::kernels::cuda {
 
 constexpr int kThreads = 256;
-/// As many as registers (64 a thread) and shared memory (36 KB) have room for
+/// As many as registers (64 a thread) and shared memory (38 KB) have room for
 /// on processors of 8.0, 9.0 and 10.0.
 constexpr int kBlocksPerProcessor = 4;
 /// With channels: up to 128 registers a thread.

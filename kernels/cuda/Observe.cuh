@@ -200,30 +200,35 @@ __device__ void observe(Slot &slot, const Turn &turn, const Shape &shape,
     return;
   }
 
-  constexpr int rowCount = Kind::hasRows ? kRows : 1;
+  // Edges, too: a mask of the least finite value is at one in all its elements.
+  constexpr int rowCount = Kind::hasRows ? kRows + kEdges : 1;
   __shared__ unsigned rows[rowCount][32];
   if constexpr (Kind::hasRows) {
-    for (int i = threadIdx.x; i < kRows * 32; i += kThreads)
+    for (int i = threadIdx.x; i < rowCount * 32; i += kThreads)
       rows[i / 32][i % 32] = 0;
     __syncthreads();
   }
   int lane = threadIdx.x % 32;
   auto row = [&](int index) { atomicAdd(&rows[index][lane], 1u); };
   auto edge = [&](int format, EdgeKind kind) {
-    atomicAdd(&call.edge[format][kind], 1ull);
+    atomicAdd(&rows[kRows + kEdgeKinds * format + kind][lane], 1u);
   };
   typename Kind::Stats taken;
   walk(taken, row, edge);
   ThreadStats stats = Kind::finish(taken);
   if constexpr (Kind::hasRows) {
     __syncthreads();
-    for (int index = threadIdx.x; index < kRows; index += kThreads) {
+    for (int index = threadIdx.x; index < rowCount; index += kThreads) {
       uint64_t times = 0;
       // Each thread begins in another bank.
       for (int i = 0; i < 32; ++i)
         times += rows[index][(i + lane) % 32];
-      if (times)
+      int edge = index - kRows;
+      if (times && edge < 0)
         Kind::finishRow(stats, call, index, times, AddAtomic());
+      else if (times)
+        atomicAdd(&call.edge[edge / kEdgeKinds][edge % kEdgeKinds],
+                  static_cast<unsigned long long>(times));
     }
     double sum = stats.sum, squares = stats.squares;
     foldBlock(sum, squares);

@@ -103,12 +103,14 @@ static bool observe(mpopt_cuda_probe &probe, View &view, cudaStream_t stream,
     if (!call.turn.control)
       return false;
   }
-  Track *track = group.trackOf(probe, stream);
+  Track *track = group.trackOf(probe, stream, captured);
   if (!track)
     return false;
   call.slot = track->slot;
   call.keys = group.keysOf(probe, view.shape);
   call.view = view;
+  // Channels without memory are left out, and are no failure of the call.
+  cudaGetLastError();
   launch(call, stream);
   if (cudaGetLastError() != cudaSuccess)
     return false;
@@ -147,9 +149,13 @@ int mpopt_cuda_probe_observe(mpopt_cuda_probe *probe,
 }
 
 int mpopt_cuda_is_capturing(void *stream) {
-  Capture capture = captureOf(static_cast<cudaStream_t>(stream));
+  cudaStreamCaptureStatus status;
+  cudaError_t error =
+      cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
   cudaGetLastError();
-  return capture != Capture::None;
+  // Without a driver that this runtime knows nobody can tell.
+  return error == cudaSuccess ? status != cudaStreamCaptureStatusNone
+                              : error == cudaErrorStreamCaptureImplicit;
 }
 
 void mpopt_cuda_probe_destroy(mpopt_cuda_probe *probe) {

@@ -20,6 +20,7 @@
 #ifndef MPOPT_KERNELS_CUDA_SLOT_H
 #define MPOPT_KERNELS_CUDA_SLOT_H
 
+#include "../lib/Element.h"
 #include "../lib/ExactSum.h"
 #include "mpopt/Kernels/Recorder.h"
 
@@ -81,7 +82,7 @@ struct Call {
   unsigned long long nan, posInf, negInf, zero;
   unsigned long long min, max, minNonzero; // keys
   unsigned long long histogram[MPOPT_BINS];
-  unsigned long long edge[MPOPT_FORMATS][3]; // by EdgeKind
+  unsigned long long edge[MPOPT_FORMATS][kEdgeKinds];
   double sums[kMaxBlocks], squares[kMaxBlocks];
   unsigned long long decision; // 0: none yet
   unsigned ticket;

@@ -33,6 +33,7 @@ namespace mpopt::kernels::cuda {
 constexpr int kZeroRow = MPOPT_BIN_OF_EXPONENT(-127);
 constexpr int kSubnormalRow = MPOPT_BINS;
 constexpr int kRows = MPOPT_BINS + 1;
+constexpr int kEdges = MPOPT_FORMATS * kEdgeKinds;
 
 MPOPT_HD int rowOfBin(int bin) { return bin == kZeroRow ? kSubnormalRow : bin; }
 MPOPT_HD int binOfRow(int row) { return row == kSubnormalRow ? kZeroRow : row; }

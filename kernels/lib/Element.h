@@ -63,6 +63,7 @@ MPOPT_HD int binOf(uint64_t magnitude) {
 
 /// Which counter of mpopt_edge.
 enum EdgeKind { BeyondMax = 0, NotFinite = 1, RoundsToZero = 2 };
+constexpr int kEdgeKinds = 3;
 
 /// Calls add(format, kind) for each edge counter that a finite non-zero
 /// magnitude belongs to. The patterns are those of the table in Record.h.

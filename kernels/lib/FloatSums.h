@@ -66,7 +66,7 @@ public:
     for (int i = 0; i < shorts; ++i) {
       widen(DoubleSums<Lanes>::sums + 2 * i, sums[i]);
       widen(DoubleSums<Lanes>::squares + 2 * i, squares[i]);
-      sums[i] = squares[i] = {};
+      sums[i] = squares[i] = typename Lanes::Floats{};
     }
   }
 

@@ -368,6 +368,58 @@ TEST_F(CudaHostTest, TwoDevices) {
   mpopt_cuda_probe_destroy(late);
 }
 
+/// What the device may run at the same time writes to slots of its own.
+TEST_F(CudaHostTest, SlotsOfCallsAtTheSameTime) {
+  mpopt_cuda_probe *probe = makeProbe();
+  observe(probe, {1}, stream);
+  observe(probe, {2}, stream);
+  EXPECT_EQ(fake::slots(), 1u);
+  // A graph may be replayed on another stream, while this one goes on.
+  fake::beginCapture(stream);
+  observe(probe, {3}, stream);
+  fake::Graph graph = fake::endCapture(stream);
+  EXPECT_EQ(fake::slots(), 2u);
+  cudaStream_t other = fake::makeStream(0);
+  fake::replay(graph, other);
+  observe(probe, {4}, stream);
+  EXPECT_EQ(fake::slots(), 2u);
+  // One handle, two streams.
+  for (int i = 0; i < 2; ++i)
+    std::thread([&] {
+      for (int call = 0; call < 2; ++call)
+        observe(probe, {5}, cudaStreamPerThread);
+    }).join();
+  EXPECT_EQ(fake::slots(), 4u);
+  mpopt_record record = read();
+  EXPECT_EQ(record.calls, 8u);
+  EXPECT_EQ(mpopt_exact_sum_value(&record.sum), 30);
+  mpopt_cuda_probe_destroy(probe);
+  // Those of a graph, which may run again, serve no other probe.
+  mpopt_cuda_probe *next = makeProbe(2);
+  for (int i = 0; i < 4; ++i)
+    observe(next, {1}, i ? fake::makeStream(0) : stream);
+  EXPECT_EQ(fake::slots(), 5u);
+  fake::replay(graph, other);
+  record = read(2);
+  EXPECT_EQ(record.calls, 4u);
+  EXPECT_EQ(record.max, 1);
+  mpopt_cuda_probe_destroy(next);
+}
+
+/// Without a driver that the library knows, nothing is captured as far as it
+/// can tell: whoever asks has to record in another way.
+TEST_F(CudaHostTest, NobodyKnowsOfCaptures) {
+  EXPECT_EQ(mpopt_cuda_is_capturing(stream), 0);
+  fake::beginCapture(stream);
+  EXPECT_EQ(mpopt_cuda_is_capturing(stream), 1);
+  // The default stream would spoil it.
+  EXPECT_EQ(mpopt_cuda_is_capturing(nullptr), 1);
+  fake::breakCaptures(true);
+  EXPECT_EQ(mpopt_cuda_is_capturing(stream), 0);
+  fake::breakCaptures(false);
+  fake::endCapture(stream);
+}
+
 /// Whatever fails, the model runs on, and the call counts as left out.
 TEST_F(CudaHostTest, Failures) {
   mpopt_cuda_probe *probe = makeProbe();
@@ -388,6 +440,7 @@ TEST_F(CudaHostTest, Failures) {
   fake::allowAllocations(-1);
   record = read();
   EXPECT_EQ(record.calls, 2u);
+  EXPECT_EQ(record.skipped, 2u);
   EXPECT_EQ(record.flags,
             uint32_t(MPOPT_CHANNELS_DROPPED | MPOPT_STEPS_COUNTED));
   // Refused before anything is counted.

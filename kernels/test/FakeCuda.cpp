@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sys/mman.h>
 #include <utility>
 
@@ -48,10 +49,12 @@ struct World {
   std::vector<std::unique_ptr<CUstream_st>> streams;
   std::vector<std::unique_ptr<CUevent_st>> events;
   int captures = 0, launches = 0, waits = 0, allocations = -1;
-  bool broken = false;
+  std::set<const void *> slots;
+  bool broken = false, capturesBroken = false;
 };
 
 struct Thread {
+  CUstream_st *own = nullptr; // what cudaStreamPerThread stands for
   int device = 0;
   void *context = nullptr; // the number of a device + 1
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
@@ -83,7 +86,11 @@ static Device &current() {
 }
 
 static CUstream_st &streamOf(cudaStream_t stream) {
-  return stream ? *stream : current().ordinary;
+  if (stream != cudaStreamPerThread)
+    return stream ? *stream : current().ordinary;
+  if (!thread.own)
+    thread.own = fake::makeStream(thread.device);
+  return *thread.own;
 }
 
 static Device *owner(const void *address) {
@@ -154,7 +161,8 @@ void fake::reset(int devices) {
     device->started = false;
   all.launches = all.waits = 0;
   all.allocations = -1;
-  all.broken = false;
+  all.slots.clear();
+  all.broken = all.capturesBroken = false;
   thread = {};
 }
 
@@ -210,6 +218,8 @@ void fake::launch(cudaStream_t stream, const void *slot,
                   std::function<void()> work) {
   Lock lock(world().mutex);
   world().launches += slot != nullptr;
+  if (slot)
+    world().slots.insert(slot);
   if (slot && (world().broken || owner(slot) != &current()))
     fail(cudaErrorIllegalAddress);
   else
@@ -217,8 +227,10 @@ void fake::launch(cudaStream_t stream, const void *slot,
 }
 
 int fake::launches() { return world().launches; }
+size_t fake::slots() { return world().slots.size(); }
 int fake::waits() { return world().waits; }
 void fake::allowAllocations(int count) { world().allocations = count; }
+void fake::breakCaptures(bool broken) { world().capturesBroken = broken; }
 void fake::breakLaunches(bool broken) { world().broken = broken; }
 int fake::contextOfThread() {
   return int(reinterpret_cast<intptr_t>(thread.context)) - 1;
@@ -331,6 +343,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                   cudaStreamCaptureStatus *status) {
   Lock lock(world().mutex);
+  if (world().capturesBroken)
+    return fail(cudaErrorInsufficientDriver);
   if (!stream && world().captures)
     return fail(cudaErrorStreamCaptureImplicit);
   *status = streamOf(stream).capture ? cudaStreamCaptureStatusActive

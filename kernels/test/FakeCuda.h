@@ -55,10 +55,14 @@ void launch(cudaStream_t stream, const void *slot, std::function<void()> work);
 
 /// Kernels launched that write to slots so far.
 int launches();
+/// To how many slots they did.
+size_t slots();
 /// Copies to the host or waits that the library made so far.
 int waits();
 /// Allocations that succeed from now on; -1: all.
 void allowAllocations(int count);
+/// No call knows of a stream's captures from now on, as without a driver.
+void breakCaptures(bool broken);
 /// Launches fail from now on.
 void breakLaunches(bool broken);
 /// The device whose context the thread has; -1: none yet.

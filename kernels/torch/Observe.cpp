@@ -21,6 +21,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
 
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -154,7 +155,16 @@ static mpopt_cuda_probe *deviceProbe(const ort::DeviceProbes &library,
   if (isNew) {
     c10::Device before = device.exchangeDevice(on);
     entry->second = library.create(target.recorder, target.probe, target.kind);
-    device.setDevice(before);
+    // Not setDevice, which would start a device that nobody used yet.
+    device.uncheckedSetDevice(before);
+    static std::once_flag said;
+    if (!entry->second)
+      std::call_once(said, [&] {
+        std::fprintf(stderr,
+                     "mpopt: warning: no probes on %s: its tensors are copied "
+                     "to be recorded (is its driver too old?)\n",
+                     on.str().c_str());
+      });
   }
   return entry->second;
 }

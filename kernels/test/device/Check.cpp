@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <unistd.h>
 
 using namespace mpopt::kernels;
@@ -36,13 +37,22 @@ void device::fail(const std::string &what) {
 
 int device::failures() { return failed; }
 
+static std::mutex currentMutex;
+static std::string current;
+void device::setCurrent(const std::string &what) {
+  std::lock_guard<std::mutex> lock(currentMutex);
+  current = what;
+}
+
 static bool shortened = false;
 bool device::isShort() { return shortened; }
 
 void device::require(cudaError_t error, const char *what) {
   if (error == cudaSuccess)
     return;
-  std::printf("FAILED: %s: %s\n", what, cudaGetErrorString(error));
+  std::lock_guard<std::mutex> lock(currentMutex);
+  std::printf("FAILED: %s: %s (%s)\n", what, cudaGetErrorString(error),
+              current.c_str());
   std::fflush(stdout);
   std::_Exit(1);
 }
@@ -145,10 +155,14 @@ std::string device::difference(mpopt_record got, mpopt_record wanted) {
 
 static void run(const char *name, void (*checks)()) {
   int before = device::failures();
+  // Before they run: a check that hangs is known, too.
+  std::printf("%-12s ", name);
+  std::fflush(stdout);
+  device::setCurrent(name);
   checks();
   MPOPT_CUDA(cudaDeviceSynchronize());
   int failures = device::failures() - before;
-  std::printf("%-12s %s\n", name,
+  std::printf("%s\n",
               failures ? (std::to_string(failures) + " failed").c_str() : "ok");
   std::fflush(stdout);
 }
@@ -164,7 +178,11 @@ int main(int argc, char **argv) {
     else
       mebibytes = size_t(std::atoi(argv[i]));
   if (!mpopt_cuda_available()) {
-    std::printf("no CUDA device: nothing was checked\n");
+    int devices = 0;
+    cudaError_t error = cudaGetDeviceCount(&devices);
+    std::printf("no CUDA device: nothing was checked (%s)\n",
+                error == cudaSuccess ? "no code for it in this program"
+                                     : cudaGetErrorString(error));
     return 77;
   }
   // Flushes only where they are asked for.
@@ -178,6 +196,7 @@ int main(int argc, char **argv) {
   run("graphs", device::checkGraphs);
   run("controls", device::checkControls);
   run("concurrency", device::checkConcurrency);
+  device::setCurrent("speed");
   if (speed && mebibytes)
     device::measure(mebibytes << 20);
   std::error_code ignored;

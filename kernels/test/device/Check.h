@@ -28,6 +28,8 @@ inline void check(bool holds, const std::string &what) {
 }
 /// Whether to do with less, for tools that make everything slow.
 bool isShort();
+/// What is tried now, which is said if the runtime fails.
+void setCurrent(const std::string &what);
 /// Ends the program if the runtime itself is at fault.
 void require(cudaError_t error, const char *what);
 #define MPOPT_CUDA(call) ::mpopt::kernels::device::require(call, #call)
@@ -41,6 +43,9 @@ public:
   Buffer(const void *data, size_t bytes) : Buffer(bytes) {
     if (bytes)
       MPOPT_CUDA(cudaMemcpy(memory, data, bytes, cudaMemcpyHostToDevice));
+    // Streams of the checks do not wait for the default one, and memory that
+    // is not pinned may be on its way still.
+    MPOPT_CUDA(cudaDeviceSynchronize());
   }
   ~Buffer() { cudaFree(memory); }
   Buffer(const Buffer &) = delete;

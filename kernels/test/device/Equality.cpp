@@ -28,6 +28,8 @@ public:
 
   void observe(const Elements &elements, const std::vector<int64_t> &dims,
                const int64_t *strides = nullptr, int32_t axis = -1) {
+    setCurrent("dtype " + std::to_string(elements.dtype) + ", " +
+               std::to_string(elements.bytes.size()) + " bytes");
     size_t at = elements.first * cuda::bytesOf(elements.dtype);
     Buffer memory(elements.bytes.data(), elements.bytes.size());
     mpopt_tensor tensor = {elements.bytes.data() + at,
@@ -185,6 +187,7 @@ static void checkLarge() {
   Stream stream;
   Buffer memory(count);
   MPOPT_CUDA(cudaMemset(memory.at(0), 0x30, count)); // 0.5 in E4M3
+  MPOPT_CUDA(cudaDeviceSynchronize());
   int64_t dims[] = {int64_t(count)}, rows[] = {2, int64_t(count / 2)},
           expanded[] = {0};
   for (const mpopt_tensor &tensor :

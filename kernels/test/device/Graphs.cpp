@@ -209,6 +209,53 @@ void device::checkConcurrency() {
     queued.observe(i % 2 ? little.tensor : sample.tensor, stream);
   check(queued.read().calls == 300, "a flush waits for what was launched");
 
+  // Flushes that nobody asks for, as of users: none waits, none sees half a
+  // call.
+  setenv("MPOPT_FLUSH_MS", "0", 1);
+  {
+    Probed busy(/*ownRecorder=*/true);
+    Stream other;
+    int calls = isShort() ? 200 : 2000;
+    for (int i = 0; i < calls; ++i) {
+      busy.observe(little.tensor, i % 2 ? stream : other);
+      check(isWhole(busy.peek(), little.expected(1)),
+            "a periodic flush saw half a call");
+    }
+    mpopt_record all = busy.read();
+    check(all.calls == uint64_t(calls) && isWhole(all, little.expected(1)),
+          "calls between periodic flushes");
+  }
+  setenv("MPOPT_FLUSH_MS", "1000000000", 1);
+
+  // One handle, and a stream of each thread; a graph that was captured on a
+  // stream and runs on another, while that one is busy.
+  {
+    Probed own;
+    std::vector<std::thread> each;
+    for (int thread = 0; thread < 4; ++thread)
+      each.emplace_back([&] {
+        for (int i = 0; i < 100; ++i)
+          own.observe(sample.tensor, cudaStreamPerThread);
+        MPOPT_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+      });
+    for (std::thread &thread : each)
+      thread.join();
+    record = own.read();
+    check(record.calls == 400 && isWhole(record, one), "streams of threads");
+
+    Probed both;
+    Stream other;
+    Graph graph(stream, [&] { both.observe(sample.tensor, stream); });
+    for (int i = 0; i < 100; ++i) {
+      graph.replay(other);
+      both.observe(sample.tensor, stream);
+    }
+    other.wait();
+    record = both.read();
+    check(record.calls == 200 && isWhole(record, one),
+          "a graph beside calls on the stream that it was captured on");
+  }
+
   // The default streams, and a probe that many others follow.
   Probed ordinary;
   ordinary.observe(sample.tensor, nullptr);

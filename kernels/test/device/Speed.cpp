@@ -43,7 +43,8 @@ struct Named {
 struct Values {
   const char *name;
   double scale;
-  bool relu, masked;
+  bool relu;
+  double mask; // of every other one; 0: none is masked
 };
 
 } // namespace
@@ -66,11 +67,15 @@ static const Named kDtypes[] = {{"f32", MPOPT_F32},
                                 {"i64", MPOPT_I64},
                                 {"u64", MPOPT_U64}};
 
-static const Values kValues[] = {{"normal(0,1)", 1, false, false},
-                                 {"normal(0,.02)", .02, false, false},
-                                 {"relu(normal)", 1, true, false},
-                                 {"normal(0,100)", 100, false, false},
-                                 {"half -inf", 1, false, true}};
+/// The last two are at edges of other formats all over.
+static const Values kValues[] = {
+    {"normal(0,1)", 1, false, 0},
+    {"normal(0,.02)", .02, false, 0},
+    {"relu(normal)", 1, true, 0},
+    {"normal(0,100)", 100, false, 0},
+    {"half -inf", 1, false, -kInf},
+    {"half lowest", 1, false, -0x1.fffffffffffffp1023},
+    {"normal(0,1e6)", 1e6, false, 0}};
 
 /// Of one call.
 static double seconds(cudaStream_t stream, const std::function<void()> &call) {
@@ -120,8 +125,8 @@ static std::vector<char> poolOf(uint32_t dtype, const Values &values) {
     double value = normal(random);
     if (values.relu)
       value = std::max(value, 0.0);
-    if (values.masked && random() % 2)
-      value = -kInf;
+    if (values.mask && random() % 2)
+      value = values.mask;
     data.push(codeOf(value, layoutOf(dtype)));
   }
   return data.bytes;
