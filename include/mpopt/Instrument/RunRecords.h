@@ -44,6 +44,8 @@ struct ProbeSight {
   /// Formats that the record has no counts of give 1 if there are any.
   uint64_t overflows(const FloatFormat &format) const;
   uint64_t flushes(const FloatFormat &format) const;
+  /// Those that are subnormal in it; 0 for formats that are not counted.
+  uint64_t subnormals(const FloatFormat &format) const;
   std::optional<uint64_t> overflowStep(const FloatFormat &format) const;
   std::optional<uint64_t> flushStep(const FloatFormat &format) const;
 

@@ -150,7 +150,8 @@ void ConfirmText::writePlace(size_t index) {
     const ProbeSight &seen = status.isGradient ? runs.gradients[*status.probe]
                                                : runs.probes[*status.probe];
     style.wrap(who + describeSeen(seen, watch.dtype,
-                                  status.isGradient ? "gradient" : "value"),
+                                  status.isGradient ? "gradient" : "value",
+                                  watch.test == Decision::Zero),
                8, 12);
   }
   if (!status.why.empty()) {

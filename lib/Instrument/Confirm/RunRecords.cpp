@@ -94,6 +94,12 @@ uint64_t ProbeSight::flushes(const FloatFormat &format) const {
   return format.flushes(record.min_nonzero);
 }
 
+uint64_t ProbeSight::subnormals(const FloatFormat &format) const {
+  auto counted = getCounted(format);
+  return counted && stored() ? mpopt_record_format(&record, *counted).subnormal
+                             : 0;
+}
+
 static std::optional<uint64_t> getStep(uint64_t step) {
   return step == MPOPT_NEVER ? std::nullopt : std::optional(step);
 }

@@ -8,8 +8,9 @@
 // The best scale overflows nowhere, and of those that do not flushes the fewest
 // values, then makes the fewest subnormal, then is the nearest to 1. A power of
 // two shifts the histogram by bins, so one pass over the record answers for all
-// of them. The bin of the flush edge holds values of [2^k, 2^(k+1)) of which
-// exactly 2^k rounds to zero; those count as kept.
+// of them. At a scale of 1 the record's own counts are exact. At others the bin
+// of the flush edge holds values of [2^k, 2^(k+1)) of which exactly 2^k rounds
+// to zero; those count as kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +26,8 @@ using namespace mpopt::confirming;
 namespace {
 class Shift {
 public:
-  Shift(const mpopt_record &record, const FloatFormat &format)
-      : record(record), format(format) {
+  Shift(const ProbeSight &seen, const FloatFormat &format)
+      : seen(seen), record(seen.record), format(format) {
     below[0] = 0;
     for (unsigned bin = 0; bin < MPOPT_BINS; ++bin)
       below[bin + 1] = below[bin] + record.histogram[bin];
@@ -41,12 +42,17 @@ private:
     return below[std::min(std::max(bin, 0), int(MPOPT_BINS))];
   }
   uint64_t flushed(int shift) const {
+    if (shift == 0)
+      return seen.flushes(format);
     return countBelow(std::ilogb(format.flushAt) - shift);
   }
   uint64_t subnormal(int shift) const {
+    if (shift == 0)
+      return seen.subnormals(format);
     return countBelow(std::ilogb(format.minNormal) - shift) - flushed(shift);
   }
 
+  const ProbeSight &seen;
   const mpopt_record &record;
   const FloatFormat &format;
   std::array<uint64_t, MPOPT_BINS + 1> below;
@@ -81,7 +87,7 @@ std::optional<TensorScales> confirming::findScales(int64_t probe,
     return std::nullopt;
   auto best = [&](const char *name) {
     const FloatFormat &format = *FloatFormat::byName(name);
-    BestScale scale = Shift(seen.record, format).find();
+    BestScale scale = Shift(seen, format).find();
     scale.overflowBefore = seen.overflows(format);
     return scale;
   };

@@ -32,13 +32,22 @@ std::string confirming::describeProbe(const Probe &probe) {
   return tensor.name + " (" + tensor.op.name + ", " + tensor.op.type + ")";
 }
 
-static std::string describeMargin(double bits) {
-  return ", " + confirming::num(std::fabs(bits)) + " bits " +
-         (bits > 0 ? "below" : "past") + " overflow";
+/// How far values are from the two ends of a format.
+static std::string describeMargins(const ProbeSight &seen,
+                                   const FloatFormat &format) {
+  double over = std::log2(format.overflowFrom / seen.record.absmax);
+  std::string out = ", " + confirming::num(std::fabs(over)) + " bits " +
+                    (over > 0 ? "below" : "past") + " overflow";
+  if (format.flushAt > 0) {
+    double flush = std::log2(seen.record.min_nonzero / format.flushAt);
+    out += ", " + confirming::num(std::fabs(flush)) +
+           (flush > 0 ? " above" : " past") + " flush to 0";
+  }
+  return out;
 }
 
 std::string confirming::describeSeen(const ProbeSight &seen, StringRef judged,
-                                     StringRef noun) {
+                                     StringRef noun, bool zeros) {
   const mpopt_record &record = seen.record;
   if (!seen.ran())
     return "never ran";
@@ -53,6 +62,8 @@ std::string confirming::describeSeen(const ProbeSight &seen, StringRef judged,
   part(record.nan, "NaN");
   part(record.pos_inf, "Inf");
   part(record.neg_inf, "-Inf");
+  if (zeros)
+    part(record.zero, record.zero == 1 ? "zero" : "zeros");
   const FloatFormat *format = FloatFormat::byName(judged);
   if (!format || !seen.stored() || !seen.nonZero())
     return out;
@@ -61,7 +72,7 @@ std::string confirming::describeSeen(const ProbeSight &seen, StringRef judged,
     part(seen.flushes(*format), "that become 0 in " + judged.str());
   }
   if (std::isfinite(format->overflowFrom))
-    out += describeMargin(std::log2(format->overflowFrom / record.absmax));
+    out += describeMargins(seen, *format);
   return out;
 }
 

@@ -20,10 +20,11 @@ std::string plural(uint64_t count, llvm::StringRef noun);
 /// `name (op, type)`.
 std::string describeProbe(const Probe &probe);
 
-/// `1024 values in [-3, 7.1e+04], 12 Inf in f16, 0.1 bits below overflow`; the
-/// noun is of one.
+/// `1024 values in [-3, 7.1e+04], 12 that are Inf in f16, 0.1 bits past
+/// overflow, 8 above flush`; the noun is of one. `zeros`: how many are 0
+/// matters, too.
 std::string describeSeen(const ProbeSight &seen, llvm::StringRef judged,
-                         llvm::StringRef noun = "value");
+                         llvm::StringRef noun = "value", bool zeros = false);
 
 /// `2^-3 (0.1 % lost)`; `values` are those that are not 0.
 std::string describeScale(const BestScale &scale, uint64_t values);

@@ -140,12 +140,23 @@ TestResult Test::zero() const {
 }
 
 TestResult Test::domain() const {
-  if (!seen.finite())
-    return {Verdict::Unseen, "no value was finite"};
-  double lo = round(record.min), hi = round(record.max);
-  if (watch.open)
-    return yesIf(lo <= watch.lo || hi >= watch.hi);
-  return yesIf(lo < watch.lo || hi > watch.hi);
+  auto isOutside = [&](double lo, double hi) {
+    if (watch.open && lo <= watch.lo && std::isfinite(watch.lo))
+      return true;
+    if (watch.open && hi >= watch.hi && std::isfinite(watch.hi))
+      return true;
+    return lo < watch.lo || hi > watch.hi;
+  };
+  if (seen.finite() && isOutside(round(record.min), round(record.max)))
+    return {Verdict::Yes};
+  // Infinities are arguments, too, whoever made them.
+  double lo = record.neg_inf ? -HUGE_VAL : HUGE_VAL,
+         hi = record.pos_inf ? HUGE_VAL : -HUGE_VAL;
+  if (seen.infinite() && isOutside(lo, hi))
+    return {Verdict::Yes, "", getStep(record.first_inf_step)};
+  if (!seen.finite() && !seen.infinite())
+    return {Verdict::Unseen, "no value was a number"};
+  return {Verdict::No};
 }
 
 TestResult Test::nearOverflow() const {

@@ -329,6 +329,12 @@ TEST(Scales, TheNearestThatLosesLeast) {
   EXPECT_EQ(f16({1e-9f, 1e-9f}).exponent, 16);
   EXPECT_EQ(f16({1e-9f}).flushBefore, 1u);
   EXPECT_EQ(f16({1e-9f}).flushAfter, 0u);
+  // Exactly half of the smallest subnormal: 0.
+  EXPECT_EQ(f16({0x1p-25f, 0x1p-25f, 65504}).flushBefore, 2u);
+  EXPECT_EQ(f16({0x1p-25f, 0x1p-25f, 65504}).subnormalBefore, 0u);
+  EXPECT_EQ(f16({0x1.8p-25f, 65504}).subnormalBefore, 1u);
+  EXPECT_EQ(confirming::findScales(0, seeF32({448, 0x1p-10f}))->e4m3.flushAfter,
+            1u);
   EXPECT_FALSE(confirming::findScales(0, seeF32({0, 0})));
   EXPECT_FALSE(confirming::findScales(0, seeI64({1})));
   EXPECT_EQ(confirming::findScales(0, seeF32({1000}))->e4m3.exponent, -2);

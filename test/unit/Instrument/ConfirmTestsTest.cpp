@@ -133,6 +133,14 @@ TEST(Tests, DomainEndsInsideOrOutside) {
   acos.hi = 1;
   EXPECT_EQ(run(acos, seeF32({1.0001f})), Verdict::No); // 1 in FP16
   EXPECT_EQ(run(acos, seeF32({-1.001f})), Verdict::Yes);
+  // Infinities are arguments like others.
+  EXPECT_EQ(run(log, seeF32({1, -INFINITY})), Verdict::Yes);
+  EXPECT_EQ(run(log, seeF32({1, INFINITY})), Verdict::No);
+  EXPECT_EQ(run(log, seeF32({INFINITY})), Verdict::No);
+  EXPECT_EQ(run(sqrt, seeF32({-INFINITY})), Verdict::Yes);
+  EXPECT_EQ(run(acos, seeF32({0, INFINITY})), Verdict::Yes);
+  EXPECT_EQ(runTest(sqrt, seeF32({-INFINITY}, 4), nullptr, false).step, 4u);
+  EXPECT_EQ(run(log, seeF32({NAN})), Verdict::Unseen);
   // 1 - p where p rounds to 1.
   Watch complement = watch(Decision::Domain);
   complement.hi = 1;
