@@ -36,10 +36,10 @@ static StringRef getScopeOf(Block &body) {
   return body.empty() ? StringRef() : getScope(&body.front());
 }
 
-// The path of the body that holds a value.
+// The path of the body in which a value has its name.
 static StringRef getScopeOf(Value value) {
   if (Operation *op = value.getDefiningOp())
-    return getScope(op);
+    return getValueScope(op);
   Block *block = cast<BlockArgument>(value).getOwner();
   if (block->isEntryBlock() && isa<FunctionOpInterface>(block->getParentOp()))
     return {};

@@ -31,13 +31,40 @@ Location mpopt::makeOrigin(MLIRContext *context, StringRef node, StringRef type,
                        context);
 }
 
+// A fused location around nothing, with the path as metadata. No source has
+// one.
+static StringAttr getValueScope(Location part) {
+  auto fused = dyn_cast<FusedLoc>(part);
+  return fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata())
+               : StringAttr();
+}
+
+/// Where fusing left nothing else, the source was unknown.
+static Location getSource(FusedLoc fused) {
+  for (Location part : fused.getLocations())
+    if (!getValueScope(part))
+      return part;
+  return UnknownLoc::get(fused.getContext());
+}
+
 Location mpopt::withValues(Location location, ArrayRef<StringRef> values) {
   mp::OriginAttr origin = getOrigin(location);
   if (!origin)
     return location;
   return makeOrigin(location->getContext(), origin.getNode(), origin.getType(),
                     origin.getScope(), values,
-                    cast<FusedLoc>(location).getLocations().front());
+                    getSource(cast<FusedLoc>(location)));
+}
+
+Location mpopt::withValueScope(Location location, StringRef scope) {
+  mp::OriginAttr origin = getOrigin(location);
+  if (!origin || origin.getScope().getValue() == scope)
+    return location;
+  MLIRContext *context = location->getContext();
+  Location path = FusedLoc::get({UnknownLoc::get(context)},
+                                StringAttr::get(context, scope), context);
+  return FusedLoc::get({getSource(cast<FusedLoc>(location)), path}, origin,
+                       context);
 }
 
 // A NameLoc around the file's line. TorchScript's and ONNX's names alone never
@@ -71,6 +98,14 @@ StringRef mpopt::getNodeType(Operation *op) {
 StringRef mpopt::getScope(Operation *op) {
   mp::OriginAttr origin = getOrigin(op->getLoc());
   return origin ? origin.getScope().getValue() : StringRef();
+}
+
+StringRef mpopt::getValueScope(Operation *op) {
+  if (getOrigin(op->getLoc()))
+    for (Location part : cast<FusedLoc>(op->getLoc()).getLocations())
+      if (StringAttr scope = ::getValueScope(part))
+        return scope.getValue();
+  return getScope(op);
 }
 
 std::string mpopt::getScopeText(Operation *op) {

@@ -78,6 +78,11 @@ static void writeProbe(OStream &json, const Probe &probe) {
   });
   if (probe.fromMore)
     json.attribute("from_more", true);
+  if (!probe.tensor.unseen.empty())
+    json.attributeArray("unseen", [&] {
+      for (const std::string &op : probe.tensor.unseen)
+        json.value(jsonText(op));
+    });
   if (!probe.blocked.empty())
     json.attributeArray("blocked", [&] {
       for (int64_t id : probe.blocked)

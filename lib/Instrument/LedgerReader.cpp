@@ -69,6 +69,7 @@ static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
   json.integers("from", probe.from, 0, kMostProbes);
   json.flag("from_more", probe.fromMore);
   json.integers("blocked", probe.blocked, 0, kMostProbes);
+  json.texts("unseen", probe.tensor.unseen);
   json.texts("via", probe.via);
   // Older ledgers do not say where the way begins.
   json.integer("via_from", probe.viaFrom, 0, kMostProbes);

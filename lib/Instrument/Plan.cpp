@@ -203,6 +203,9 @@ void Planner::trace(unsigned index, Probe &probe) const {
   for (unsigned at = index;
        probe.via.size() < kMostVia && !tensors[at].op.name.empty();) {
     probe.via.push_back(tensors[at].op.name);
+    for (const std::string &op : llvm::reverse(tensors[at].unseen))
+      if (probe.via.size() < kMostVia)
+        probe.via.push_back(op);
     const unsigned *next = nullptr;
     unsigned best = 0;
     for (const unsigned &operand : tensors[at].operands) {

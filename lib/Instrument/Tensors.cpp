@@ -44,7 +44,10 @@ private:
     bool rounded = false;
     const FloatFormat *narrowest = nullptr;
   };
-  void add(Value value, Operation *op, Indices operands, Upstream upstream);
+  using Ops = llvm::SmallVector<Operation *, 2>;
+  void add(Value value, Operation *op, Indices operands, Upstream upstream,
+           const Ops &unseen);
+  Ops gatherUnseen(Operation *op) const;
   void join(Upstream &upstream, ValueRange values) const;
   Indices gather(ValueRange values) const;
 
@@ -55,6 +58,8 @@ private:
   llvm::DenseMap<Value, Indices> sources;
   /// The tensor that a value is.
   llvm::DenseMap<Value, unsigned> own;
+  /// Of values that are no tensors: the ops that computed them from `sources`.
+  llvm::DenseMap<Value, Ops> unseenOps;
   /// Values that are judged in the file's dtypes, with all they depend on.
   llvm::DenseSet<Value> filed;
   /// Values that an op computes and stores in 16 or 8 bits, and all that depend
@@ -73,6 +78,24 @@ Collector::Indices Collector::gather(ValueRange values) const {
         if (!llvm::is_contained(found, index))
           found.push_back(index);
   return found;
+}
+
+// More are of no use to somebody who reads their names.
+static constexpr size_t kMostUnseen = 8;
+
+Collector::Ops Collector::gatherUnseen(Operation *op) const {
+  Ops found;
+  for (Value value : op->getOperands())
+    if (auto it = unseenOps.find(value); it != unseenOps.end())
+      for (Operation *unseen : it->second)
+        if (found.size() < kMostUnseen && !llvm::is_contained(found, unseen))
+          found.push_back(unseen);
+  return found;
+}
+
+/// Ops that a node was lowered to are that node.
+static bool isSameNode(Operation *a, Operation *b) {
+  return getNodeName(a) == getNodeName(b) && getScope(a) == getScope(b);
 }
 
 static const FloatFormat *getNarrower(const FloatFormat *a,
@@ -133,7 +156,7 @@ static bool copiesElements(Operation *op) {
 }
 
 void Collector::add(Value value, Operation *op, Indices operands,
-                    Upstream upstream) {
+                    Upstream upstream, const Ops &unseen) {
   std::string name = getTensorPath(value);
   // Every value has its dtype from the file, or an op that a precision put in.
   bool asFiled = upstream.filed;
@@ -154,6 +177,9 @@ void Collector::add(Value value, Operation *op, Indices operands,
   if (!isa<TensorType>(value.getType()) || name.empty() ||
       !names.insert(name).second) {
     sources[value] = std::move(operands);
+    Ops &ops = unseenOps[value] = unseen;
+    if (computes && !getNodeName(op).empty() && ops.size() < kMostUnseen)
+      ops.push_back(op);
     return;
   }
   TensorFacts facts;
@@ -188,6 +214,9 @@ void Collector::add(Value value, Operation *op, Indices operands,
   if (computed.hasLikely() && !hull.empty())
     facts.likely = Interval{hull.likelyLo, hull.likelyHi};
   facts.operands = std::move(operands);
+  for (Operation *other : unseen)
+    if (!op || !isSameNode(other, op))
+      facts.unseen.push_back(getOpName(other));
   if (op)
     if (FileLineColLoc line = getSourceLine(op->getLoc()))
       facts.location = SourceLine{line.getFilename().str(), line.getLine()};
@@ -204,7 +233,8 @@ void Collector::addArgument(BlockArgument argument) {
   if (!isInput)
     join(upstream, parent->getOperands());
   add(argument, isInput ? nullptr : parent,
-      isInput ? Indices() : gather(parent->getOperands()), upstream);
+      isInput ? Indices() : gather(parent->getOperands()), upstream,
+      isInput ? Ops() : gatherUnseen(parent));
   if (auto it = own.find(argument); it != own.end() && !isInput)
     tensors[it->second].isMoved = tensors[it->second].copies = true;
   if (isInput && !tensors.empty() &&
@@ -236,7 +266,7 @@ void Collector::addResults(Operation *op) {
           add(tensors[it->second].operands);
     }
   for (Value result : op->getResults())
-    add(result, op, operands, upstream);
+    add(result, op, operands, upstream, gatherUnseen(op));
 }
 
 void Collector::markOutputs(Operation *function) {

@@ -293,3 +293,37 @@ def test_an_older_ledger(tmp_path):
     verdict = mpopt.confirm(tmp_path / "r.mprec", older)
     assert verdict.first_bad["chain"] == quotient["via"]
     assert verdict.first_bad["reaches"] == "nothing"
+
+
+# Two calls, one of them by way of another function, one in a branch.
+FUNCTIONS = """<ir_version: 8, opset_import: ["" : 17, "d" : 1]>
+g (float[N] x, bool flag) => (float[N] y) {
+  a = d.twice (x)
+  b = d.root (a)
+  y = If (flag) <
+    then_branch = one () => (float[N] u) { c = d.root (b)  u = Neg (c) },
+    else_branch = two () => (float[N] v) { v = Neg (b) }>
+}
+<domain: "d", opset_import: ["" : 17, "d" : 1]> twice (p) => (q) { r = d.root (p) q = Abs (r) }
+<domain: "d", opset_import: ["" : 17]> root (p) => (q) { r = Sqrt (p) q = Log (r) }"""
+
+
+def test_results_of_functions(tmp_path):
+    """What a call gives is a tensor of the graph around it; ops within are told, not picked."""
+    probed = build(FUNCTIONS, tmp_path, ("probe", "all"))
+    tensors = [probe.tensor for probe in probed.probes]
+    assert tensors == ["x", "flag", "a", "b", "/If/then_branch/c", "/If/then_branch/u",
+                       "/If/else_branch/v", "y"]
+    assert not probed.unprobed
+    session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
+    feed = {"x": numpy.array([4, 9, 20], numpy.float32), "flag": numpy.array(True)}
+    plain = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"),
+                                         providers=["CPUExecutionProvider"])
+    numpy.testing.assert_array_equal(session.run(None, feed)[0], plain.run(None, feed)[0])
+    verdict = confirm(session, probed)
+    # log(sqrt(a)) of 4 is below 0: its root is none.
+    assert [probe.tensor for probe in probed.probes
+            if probe.id == verdict.first_bad["probe"]] == ["/If/then_branch/c"]
+    assert not verdict.first_bad["sure"]
+    assert "or in Sqrt_0 before it, inside a function" in verdict.first_bad["why"]
+    assert verdict.first_bad["chain"][-2:] == ["Sqrt_0", "Log_1"]

@@ -34,6 +34,11 @@ mlir::Location makeOrigin(mlir::MLIRContext *context, llvm::StringRef node,
 mlir::Location withValues(mlir::Location location,
                           llvm::ArrayRef<llvm::StringRef> values);
 
+/// The same location for an op whose results have their names in another body
+/// than its own: the last ops of a function, whose caller names what it
+/// returns.
+mlir::Location withValueScope(mlir::Location location, llvm::StringRef scope);
+
 /// The path of the Python module that an exporter says the node comes from
 /// (`encoder.layer.3.attention`), as a source location to be kept beside the
 /// file location: names of values do not have it.
@@ -44,6 +49,9 @@ mlir::Location withModule(mlir::Location source, llvm::StringRef module);
 llvm::StringRef getNodeName(mlir::Operation *op);
 llvm::StringRef getNodeType(mlir::Operation *op);
 llvm::StringRef getScope(mlir::Operation *op);
+
+/// The path of the body in which the op's results have their names.
+llvm::StringRef getValueScope(mlir::Operation *op);
 
 /// What reports call the scope: the body's path, then the Python module's.
 std::string getScopeText(mlir::Operation *op);

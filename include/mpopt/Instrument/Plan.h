@@ -63,6 +63,9 @@ struct TensorFacts {
   /// The tensors that its op reads, by index, nearest ones that have a name. Of
   /// what a loop carries they are also later ones.
   llvm::SmallVector<unsigned, 4> operands;
+  /// Ops between those and its own whose results have no name in the file,
+  /// since they are in the body of a function: each may have made a NaN of it.
+  std::vector<std::string> unseen;
   std::optional<SourceLine> location;
 
   bool mayBeNonFinite() const { return nan || posInf || negInf; }

@@ -113,14 +113,14 @@ static bool isFresh(Value value, Operation *before, Block *block) {
   return false;
 }
 
-/// The op's location with `name` for one of its results.
-static void nameResult(OpResult value, StringRef name) {
+/// The op's location with `name`, of the graph `path`, for one of its results.
+static void nameResult(OpResult value, StringRef name, StringRef path) {
   Operation *op = value.getOwner();
   SmallVector<StringRef> names(op->getNumResults());
   for (OpResult result : op->getResults())
     names[result.getResultNumber()] = getValueName(result);
   names[value.getResultNumber()] = name;
-  op->setLoc(withValues(op->getLoc(), names));
+  op->setLoc(withValueScope(withValues(op->getLoc(), names), path));
 }
 
 void ModelImporter::bind(const NodeInfo &info, unsigned index, Value value,
@@ -137,7 +137,7 @@ void ModelImporter::bind(const NodeInfo &info, unsigned index, Value value,
   if (!fresh)
     return;
   if (!scope.frame->expanded)
-    nameResult(cast<OpResult>(value), name);
+    nameResult(cast<OpResult>(value), name, scope.path);
 
   Type declared = declaredType(info.node, index, scope);
   Type inferred = value.getType();

@@ -26,6 +26,7 @@
 #include "Flow.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 
@@ -67,7 +68,7 @@ static Flow makeFlow(const ProbePlan &plan, const RunRecords &runs,
   for (const Probe &probe : plan.probes) {
     Flow::Node &node = flow.nodes.emplace_back();
     node.seen = &runs.probes[probe.id];
-    node.fromMore = probe.fromMore;
+    node.fromMore = probe.fromMore || !probe.tensor.unseen.empty();
     node.copies = probe.tensor.copies;
     for (int64_t from : probe.from)
       if (from != probe.id && !isBlocked(probe, from, holds))
@@ -144,6 +145,10 @@ static std::string explain(const Probe &probe, const RunRecords &runs,
     ever = true;
     before |= mayExplain(bad[from], own);
   }
+  if (own.begins == Begins::Maybe && !probe.tensor.unseen.empty())
+    return what + " begins here, or in " +
+           llvm::join(probe.tensor.unseen, " or ") +
+           " before it, inside a function: a probe cannot tell these apart";
   if (own.begins == Begins::Maybe)
     return what + (probe.fromMore
                        ? " begins here, or in one of the many tensors that it "
