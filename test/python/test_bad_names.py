@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 
+import numpy
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 from bad_input import GIGABYTE, MPOPT, peak_memory, refused, run
 
@@ -258,3 +259,29 @@ def test_lost_metadata(how, tmp_path):
     del left.metadata_props[:]
     onnx.save(left, probed)
     refused(run("--instrument", probed, "-o", again, *options), "has probes")
+
+
+def test_a_name_that_is_the_path_of_another(tmp_path):
+    """Neither has a probe, rather than one that stands for both."""
+    parsed = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+    g (float[N] x, bool c) => (float[N] y, float[N] w) {
+      y = If (c) <then_branch = one () => (float[N] t) { t = Exp (x) },
+                  else_branch = two () => (float[N] u) { u = Neg (x) }>
+      other = Abs (x)
+      w = Log (other)
+    }""")
+    nodes = parsed.graph.node
+    nodes[0].name, path = "if", "if/then_branch/t"
+    nodes[1].output[0] = nodes[2].input[0] = path
+    onnx.save(parsed, tmp_path / "m.onnx")
+    probed = mpopt.instrument(tmp_path / "m.onnx", tmp_path / "p.onnx", probe="all",
+                              precision="fp16")
+    assert path not in [probe.tensor for probe in probed.probes]
+    assert "same path" in probed.unprobed[path]
+    session = mpopt.probe_session(probed.path, record=tmp_path / "r.mprec")
+    session.run(None, {"x": numpy.array([12, 1], numpy.float32), "c": numpy.array(True)})
+    session.recorder.close()
+    verdict = mpopt.confirm(session.recorder.path, probed.ledger)
+    # Each by its own operand or result; the logarithm's by what is in front of its operand.
+    assert [(finding.op.name, finding.observed.raw["tensor"]) for finding in verdict.findings
+            if finding.op.name != "if"] == [("Exp_0", "x"), ("Log_2", "w"), ("Log_2", "x")]

@@ -81,8 +81,10 @@ private:
       return;
     noteName(name);
     const std::string &path = map.graphs[graph].path;
-    map.values.try_emplace(
+    auto [known, isNew] = map.values.try_emplace(
         path.empty() ? name.str() : (path + "/" + name).str(), graph);
+    if (!isNew && known->second != graph)
+      known->second = GraphMap::kSeveral;
   }
 
   StringRef file;

@@ -43,8 +43,10 @@ struct GraphInput {
 struct GraphMap {
   std::vector<LengthPrefix> prefixes; ///< outer before inner
   std::vector<Graph> graphs;          ///< [0] is the main graph
-  /// Index of its graph, by the name with the path of its body.
+  /// Index of its graph, by the name with the path of its body; kSeveral if
+  /// values of two graphs are called so.
   llvm::StringMap<unsigned> values;
+  static constexpr unsigned kSeveral = ~0u;
   int64_t irVersion = 0;
   int64_t opset = 0; ///< of the default domain, the newest if there are several
   bool importsProbes = false;

@@ -61,6 +61,8 @@ std::string OnnxInstrumenter::whyNot(StringRef tensor) const {
   auto found = map->values.find(tensor);
   if (found == map->values.end())
     return "it lies inside a function or an op that stands for several";
+  if (found->second == GraphMap::kSeveral)
+    return "another tensor, of a body, has the same path as its name";
   if (with == ProbeWith::Outputs && found->second != 0)
     return "outputs cannot show what is inside a body";
   return "";
