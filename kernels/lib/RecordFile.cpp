@@ -17,8 +17,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <set>
 
 using namespace mpopt::kernels;
 
@@ -106,7 +106,11 @@ private:
       return damage("damaged after " + std::to_string(file.probes.size()) +
                     " probes");
     at += sizeof(extent);
-    if (!seen.insert({extent.probe, extent.kind}).second)
+    auto [known, isNew] =
+        seen.try_emplace({extent.probe, extent.kind}, kNoRecord);
+    // The first one may be of calls that were all skipped.
+    if (!isNew &&
+        (known->second == kNoRecord || file.probes[known->second].record.calls))
       return damage("probe " + std::to_string(extent.probe) + " twice");
     if (seen.size() > MPOPT_MAX_PROBES)
       return damage("more than " + std::to_string(MPOPT_MAX_PROBES) +
@@ -132,7 +136,7 @@ private:
     if (!newest)
       spoiled += written;
     else
-      take(newest + sizeof(mpopt_copy));
+      take(newest + sizeof(mpopt_copy), known->second);
   }
 
   static bool whole(const char *copy, const mpopt_copy &head,
@@ -145,13 +149,19 @@ private:
            holdsTogether(record, extent);
   }
 
-  void take(const char *from) {
+  /// Index: where the probe's record is among the file's.
+  void take(const char *from, size_t &index) {
     ProbeRecord probe;
     std::memcpy(&probe.record, from, sizeof(probe.record));
     probe.channels.resize(probe.record.channels);
     if (!probe.channels.empty())
       std::memcpy(probe.channels.data(), from + sizeof(probe.record),
                   probe.channels.size() * sizeof(mpopt_channel_range));
+    if (index != kNoRecord) {
+      file.probes[index] = std::move(probe);
+      return;
+    }
+    index = file.probes.size();
     file.probes.push_back(std::move(probe));
   }
 
@@ -160,7 +170,9 @@ private:
   RecordFile &file;
   size_t at = sizeof(mpopt_file_header);
   size_t spoiled = 0;
-  std::set<std::pair<uint32_t, uint32_t>> seen;
+  static constexpr size_t kNoRecord = SIZE_MAX;
+  /// By probe and kind: the index of its record.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> seen;
 };
 
 } // namespace

@@ -187,6 +187,10 @@ int RecordWriter::put(const void *data, size_t size, uint64_t offset) {
 
 int RecordWriter::write(Place &place, const mpopt_record &record,
                         const mpopt_channel_range *channels) {
+  // A probe whose first calls were skipped has its channels only later: then it
+  // gets a second extent, which readers prefer.
+  if (record.channels > place.channels)
+    place = {};
   bool fresh = place.offset == 0;
   uint32_t room = fresh ? record.channels : place.channels;
   size_t copyBytes = mpopt_copy_bytes(room);

@@ -50,7 +50,9 @@ static int writeProbe(State &state, Probe &probe) {
   std::vector<mpopt_channel_range> channels;
   {
     std::lock_guard<std::mutex> lock(probe.mutex);
-    if (!probe.dirty || !probe.record.calls)
+    // Calls that were only skipped count, too: a probe that was never recorded
+    // is not one that never ran.
+    if (!probe.dirty || (!probe.record.calls && !probe.record.skipped))
       return 0;
     record = probe.record;
     channels = probe.channels;

@@ -164,6 +164,39 @@ TEST_F(RecorderTest, OpenedAgain) {
   }
 }
 
+/// A probe whose calls were all left out did run.
+TEST_F(RecorderTest, OnlySkippedCalls) {
+  mpopt_recorder *recorder = open(path());
+  mpopt_recorder_enable(recorder, 0);
+  float values[] = {1, 2};
+  int64_t dims[] = {1, 2};
+  mpopt_tensor tensor = {values, MPOPT_F32, 2, dims, nullptr, 1, 0};
+  auto run = [&](uint32_t probe) {
+    mpopt_recorder_observe(recorder, probe, MPOPT_VALUE, &tensor, nullptr);
+  };
+  for (uint32_t probe : {1, 2, 1})
+    run(probe);
+  EXPECT_EQ(mpopt_recorder_flush(recorder), 0);
+  RecordFileResult result = readRecordFile(path());
+  ASSERT_EQ(result.file.probes.size(), 2u);
+  EXPECT_EQ(result.file.probes[0].record.calls, 0u);
+  EXPECT_EQ(result.file.probes[0].record.skipped, 2u);
+  // What has channels afterwards has them in the file, too.
+  mpopt_recorder_enable(recorder, 1);
+  run(1);
+  EXPECT_EQ(mpopt_recorder_flush(recorder), 0);
+  run(1);
+  mpopt_recorder_close(recorder);
+  result = readRecordFile(path());
+  EXPECT_EQ(result.file.damage, "");
+  ASSERT_EQ(result.file.probes.size(), 2u);
+  EXPECT_EQ(result.file.probes[0].record.calls, 2u);
+  EXPECT_EQ(result.file.probes[0].record.skipped, 2u);
+  ASSERT_EQ(result.file.probes[0].channels.size(), 2u);
+  EXPECT_EQ(result.file.probes[0].channels[1].max, 2);
+  EXPECT_EQ(result.file.probes[1].record.calls, 0u);
+}
+
 /// The process is killed while it records: the file is whole, and what was
 /// missed is less than a flush apart.
 TEST_F(RecorderTest, Killed) {

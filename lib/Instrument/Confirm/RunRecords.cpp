@@ -200,6 +200,9 @@ Error Merger::addProbe(const std::string &path, kernels::ProbeRecord &probe) {
     return llvm::createStringError(path + ": the record of probe " +
                                    Twine(probe.record.probe) +
                                    " is of another version");
+  // Calls that were skipped say nothing of channels.
+  if (!probe.record.calls)
+    return Error::success();
   if (sight.record.channels == 0 ||
       (sight.record.flags & MPOPT_CHANNELS_DROPPED))
     sight.channels.clear();

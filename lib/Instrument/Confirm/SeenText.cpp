@@ -50,7 +50,7 @@ std::string confirming::describeSeen(const ProbeSight &seen, StringRef judged,
                                      StringRef noun, bool zeros) {
   const mpopt_record &record = seen.record;
   if (!seen.ran())
-    return "never ran";
+    return record.skipped ? "had no call that was recorded" : "never ran";
   std::string out = plural(record.count, noun);
   if (seen.finite())
     out += " in [" + num(record.min) + ", " + num(record.max) + "]";

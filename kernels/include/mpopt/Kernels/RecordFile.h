@@ -12,6 +12,9 @@
 //   repeat: mpopt_extent, copy 0, copy 1
 //   copy:   mpopt_copy, mpopt_record, mpopt_channel_range[channels]
 //
+// A probe whose first calls were skipped may have two extents: the later one,
+// with room for its channels, counts.
+//
 // A flush overwrites the older of a probe's two copies, so the other one stays
 // whole whenever the process dies; the reader takes the newer copy whose
 // checksum holds. The file is bounded by the number of probes, never by the
