@@ -34,6 +34,8 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<mpopt_recorder *> recorders;
+  /// Changed under the mutex.
+  std::atomic<uint64_t> generation{0};
 };
 
 } // namespace
@@ -65,7 +67,7 @@ static bool environmentSwitch(const char *name) {
 // Opening and closing
 //===----------------------------------------------------------------------===//
 
-static void closeAll() {
+void mpopt_recorder_end(void) {
   std::lock_guard<std::mutex> lock(registry().mutex);
   for (mpopt_recorder *recorder : registry().recorders)
     flush(*recorder, true);
@@ -96,10 +98,36 @@ static void restartInChild() {
 static void installHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
-    std::atexit(closeAll);
+    std::atexit(mpopt_recorder_end);
     pthread_atfork([] { registry().mutex.lock(); },
                    [] { registry().mutex.unlock(); }, restartInChild);
   });
+}
+
+static bool isHeld(const mpopt_recorder &recorder) {
+  return recorder.users || recorder.followed;
+}
+
+/// Those that are open first, then those that are followed, then the others; of
+/// equal ones the one that was opened last.
+static bool isBetter(const mpopt_recorder &one, const mpopt_recorder &other) {
+  if (bool(one.users) != bool(other.users))
+    return one.users;
+  if (one.followed != other.followed)
+    return one.followed;
+  return one.opened >= other.opened;
+}
+
+/// `ledger` null: of an unknown one.
+static const uint8_t *nameLedger(const uint8_t *ledger) {
+  static const uint8_t unknown[32] = {};
+  return ledger ? ledger : unknown;
+}
+
+/// The file that a pattern asks for, or the environment.
+static std::string namePattern(const char *pattern) {
+  const char *text = pattern ? pattern : std::getenv("MPOPT_RECORD");
+  return text && *text ? text : "mpopt-%p.mprec";
 }
 
 static mpopt_recorder *findRecorder(const char *pattern,
@@ -111,8 +139,8 @@ static mpopt_recorder *findRecorder(const char *pattern,
       continue;
     bool same = recorder->pattern == named;
     // Who names no file joins the recorder that the ledger has.
-    if (pattern ? same : same || recorder->users)
-      if (!found || recorder->users || !found->users)
+    if (pattern ? same : same || isHeld(*recorder))
+      if (!found || isBetter(*recorder, *found))
         found = recorder;
   }
   return found;
@@ -139,6 +167,7 @@ static void restart(mpopt_recorder &recorder) {
   tellControl(recorder);
 }
 
+/// Under the registry's mutex.
 static mpopt_recorder *makeRecorder(const std::string &pattern,
                                     const uint8_t *ledger,
                                     const char *runtime) {
@@ -147,33 +176,45 @@ static mpopt_recorder *makeRecorder(const std::string &pattern,
   recorder->runtime = runtime ? runtime : "";
   std::memcpy(recorder->ledger, ledger, 32);
   restart(*recorder);
+  registry().recorders.push_back(recorder);
   return recorder;
 }
 
 mpopt_recorder *mpopt_recorder_open(const char *pattern,
                                     const uint8_t ledger[32],
                                     const char *runtime) {
-  static const uint8_t unknown[32] = {};
-  if (!ledger)
-    ledger = unknown;
-  std::string named;
-  if (const char *text = pattern ? pattern : std::getenv("MPOPT_RECORD"))
-    named = text;
-  if (named.empty())
-    named = "mpopt-%p.mprec";
+  ledger = nameLedger(ledger);
+  std::string named = namePattern(pattern);
   installHandlers();
   std::lock_guard<std::mutex> lock(registry().mutex);
   mpopt_recorder *recorder = findRecorder(pattern, named, ledger);
   if (!recorder) {
     recorder = makeRecorder(named, ledger, runtime);
-    registry().recorders.push_back(recorder);
-  } else if (pattern && !recorder->users) {
+  } else if (pattern && !isHeld(*recorder)) {
     // Naming the file of a recorder that was closed asks for a new record.
     restart(*recorder);
   }
   ++recorder->users;
+  recorder->opened = ++registry().generation;
   return recorder;
 }
+
+mpopt_recorder *mpopt_recorder_follow(const uint8_t ledger[32],
+                                      const char *runtime) {
+  ledger = nameLedger(ledger);
+  std::string named = namePattern(nullptr);
+  installHandlers();
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  mpopt_recorder *recorder = findRecorder(nullptr, named, ledger);
+  if (!recorder)
+    recorder = makeRecorder(named, ledger, runtime);
+  for (mpopt_recorder *other : registry().recorders)
+    if (std::memcmp(other->ledger, ledger, 32) == 0)
+      other->followed = other == recorder;
+  return recorder;
+}
+
+uint64_t mpopt_recorder_generation(void) { return registry().generation; }
 
 int mpopt_recorder_close(mpopt_recorder *recorder) {
   {
@@ -181,6 +222,7 @@ int mpopt_recorder_close(mpopt_recorder *recorder) {
     if (!recorder->users)
       return EINVAL;
     --recorder->users;
+    ++registry().generation;
   }
   // Even if others hold it: a session that is still there need not run again,
   // and the next write takes the mark back.
@@ -191,7 +233,7 @@ size_t mpopt_recorder_all(mpopt_recorder **recorders, size_t room) {
   std::lock_guard<std::mutex> lock(registry().mutex);
   size_t count = 0;
   for (mpopt_recorder *recorder : registry().recorders) {
-    if (!recorder->users)
+    if (!isHeld(*recorder))
       continue;
     if (count < room)
       recorders[count] = recorder;

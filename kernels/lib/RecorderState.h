@@ -50,7 +50,11 @@ struct State {
 struct mpopt_recorder {
   std::string pattern, runtime;
   uint8_t ledger[32];
-  unsigned users = 0; // under the registry's mutex
+  /// Under the registry's mutex: who opened it and did not close it, when it
+  /// was last opened, and whether those that close nothing record to it.
+  unsigned users = 0;
+  uint64_t opened = 0;
+  bool followed = false;
   int64_t flushMs;
 
   std::atomic<mpopt::kernels::State *> state{nullptr};

@@ -164,6 +164,49 @@ TEST_F(RecorderTest, OpenedAgain) {
   }
 }
 
+/// Who closes nothing goes to the recorder that was opened last, and stays
+/// there when it is closed until there is another one.
+TEST_F(RecorderTest, Followed) {
+  uint8_t ledger[32] = {1};
+  auto follow = [&] { return mpopt_recorder_follow(ledger, "follower"); };
+  mpopt_recorder *one = open(path("one.mprec"));
+  EXPECT_EQ(follow(), one);
+  observe(follow(), 1, {1});
+  uint64_t before = mpopt_recorder_generation();
+  mpopt_recorder_close(one);
+  EXPECT_NE(mpopt_recorder_generation(), before);
+  EXPECT_EQ(follow(), one);
+  observe(follow(), 1, {2});
+  // Who names no file still finds it.
+  EXPECT_EQ(mpopt_recorder_open(nullptr, ledger, nullptr), one);
+  mpopt_recorder_close(one);
+
+  before = mpopt_recorder_generation();
+  mpopt_recorder *two = open(path("two.mprec"));
+  EXPECT_NE(two, one);
+  EXPECT_NE(mpopt_recorder_generation(), before);
+  EXPECT_EQ(follow(), two);
+  observe(follow(), 1, {3});
+  mpopt_recorder_close(two);
+  EXPECT_EQ(follow(), two);
+  // Nobody holds the first one any more: its file begins anew.
+  EXPECT_EQ(open(path("one.mprec")), one);
+  EXPECT_EQ(follow(), one);
+  mpopt_recorder *all[8];
+  EXPECT_EQ(mpopt_recorder_all(all, 8), 1u);
+  observe(follow(), 1, {4});
+  // Another ledger has nothing to do with it.
+  mpopt_recorder *other = open(path("other.mprec"), 2);
+  EXPECT_EQ(follow(), one);
+  mpopt_recorder_close(other);
+  mpopt_recorder_close(one);
+  auto maximum = [&](const char *name) {
+    return readRecordFile(path(name)).file.probes.at(0).record.max;
+  };
+  EXPECT_EQ(maximum("one.mprec"), 4);
+  EXPECT_EQ(maximum("two.mprec"), 3);
+}
+
 /// A probe whose calls were all left out did run.
 TEST_F(RecorderTest, OnlySkippedCalls) {
   mpopt_recorder *recorder = open(path());
@@ -363,6 +406,22 @@ TEST_F(RecorderTest, ProcessesDoNotMix) {
 }
 
 /// A forked child has a record of its own and leaves the parent's alone.
+TEST_F(RecorderTest, EndedWithoutExit) {
+  setenv("MPOPT_FLUSH_MS", "1000000", 1);
+  inChild([&] {
+    mpopt_recorder *recorder = open(path());
+    for (int i = 0; i < 5; ++i)
+      observe(recorder, 1, {1});
+    mpopt_recorder_end();
+    _exit(0);
+  });
+  unsetenv("MPOPT_FLUSH_MS");
+  RecordFileResult result = readRecordFile(path());
+  EXPECT_TRUE(result.file.closed);
+  ASSERT_EQ(result.file.probes.size(), 1u);
+  EXPECT_EQ(result.file.probes[0].record.calls, 5u);
+}
+
 TEST_F(RecorderTest, Fork) {
   mpopt_recorder *recorder = open(path("%p.mprec"));
   observe(recorder, 1, {1});

@@ -43,27 +43,18 @@ static void parseLedger(std::string_view text, uint8_t *ledger) {
 }
 
 mpopt_recorder *mpopt::torch_ops::findRecorder(std::string_view ledger) {
-  // Nearly always the same one.
+  // Nearly always the same one, until somebody opens or closes one.
   static thread_local std::string last;
   static thread_local mpopt_recorder *recorder = nullptr;
-  if (recorder && ledger == last)
+  static thread_local uint64_t seen = 0;
+  uint64_t now = mpopt_recorder_generation();
+  if (recorder && now == seen && ledger == last)
     return recorder;
-  // Never freed: threads may still run when the process ends.
-  static auto *mutex = new std::mutex;
-  static auto *known = new std::map<std::string, mpopt_recorder *, std::less<>>;
-  std::lock_guard<std::mutex> lock(*mutex);
-  auto entry = known->find(ledger);
-  if (entry == known->end()) {
-    uint8_t hash[32];
-    parseLedger(ledger, hash);
-    entry = known
-                ->emplace(
-                    std::string(ledger),
-                    mpopt_recorder_open(nullptr, hash, "torch " TORCH_VERSION))
-                .first;
-  }
-  last = entry->first;
-  recorder = entry->second;
+  uint8_t hash[32];
+  parseLedger(ledger, hash);
+  recorder = mpopt_recorder_follow(hash, "torch " TORCH_VERSION);
+  last = ledger;
+  seen = now;
   return recorder;
 }
 

@@ -17,8 +17,8 @@
 
 namespace mpopt::torch_ops {
 
-/// The process's recorder for a ledger; `ledger` is 64 hex digits, anything
-/// else counts as an unknown ledger.
+/// The recorder of a ledger that was opened last; `ledger` is 64 hex digits,
+/// anything else counts as an unknown ledger.
 mpopt_recorder *findRecorder(std::string_view ledger);
 
 /// What a probe records for.

@@ -4,6 +4,7 @@ LibTorch has no stable C++ interface, so the library only works with the version
 PyTorch that it was built for."""
 
 from mpopt import _files
+from mpopt import recorder as _recorder
 
 
 def load() -> bool:
@@ -20,6 +21,7 @@ def load() -> bool:
     if wanted and _release(torch.__version__) != _release(wanted):
         raise RuntimeError(f"the op library was built for PyTorch {wanted}, and this is "
                            f"{torch.__version__}")
+    _recorder.library()  # with what ends it in children of `multiprocessing`
     torch.ops.load_library(str(library))
     # Without that file the library itself finds out, says so and registers nothing.
     if not hasattr(torch.ops.mpopt, "probe"):

@@ -2,7 +2,9 @@
 
 import ctypes
 import hashlib
+import os
 import pathlib
+import weakref
 from collections.abc import Mapping
 
 from mpopt import _files
@@ -66,6 +68,7 @@ def _load() -> ctypes.CDLL:
             ("get_status", None, [recorder, ctypes.POINTER(_Status)])):
         function = getattr(library, f"mpopt_recorder_{name}")
         function.restype, function.argtypes = result, arguments
+    library.mpopt_recorder_end.restype, library.mpopt_recorder_end.argtypes = None, []
     library.mpopt_record_init.argtypes = [record, _U32, _U32]
     library.mpopt_record_init.restype = None
     return library
@@ -79,7 +82,21 @@ def library() -> ctypes.CDLL:
     global _library
     if _library is None:
         _library = _load()
+        _end_with_process(_library)
     return _library
+
+
+def _end_with_process(library: ctypes.CDLL) -> None:
+    """Children of `multiprocessing` end by `os._exit`, which passes the library's own end
+    over: their finalizers run."""
+    from multiprocessing import util
+
+    def install(_=None):
+        # Last, when queues and pools have ended. A child forgets its parent's.
+        util.Finalize(None, library.mpopt_recorder_end, exitpriority=-100)
+
+    install()
+    util.register_after_fork(library, install)
 
 
 def ledger_hash(ledger: PathLike) -> bytes:
@@ -87,22 +104,45 @@ def ledger_hash(ledger: PathLike) -> bytes:
     return hashlib.sha256(pathlib.Path(ledger).read_bytes()).digest()
 
 
+# The open recorders of each ledger that somebody still has.
+_open: dict[bytes, "weakref.WeakSet[Recorder]"] = {}
+# What names the file of each recorder; the library never frees one.
+_patterns: dict[int, str] = {}
+
+
 class Recorder:
     """The process's recorder for one ledger; several objects share it. Also a context
     manager that closes it.
 
     record  path pattern of the file: %p is the process id, %h the host, %l the ledger's
-            first hex digits. Default: the variable MPOPT_RECORD, else `mpopt-%p.mprec`.
-            The first one opened for a ledger decides."""
+            first hex digits. Default: that of the recorder that the ledger has, else the
+            variable MPOPT_RECORD, else `mpopt-%p.mprec`.
+    beside  there may be another one with another file at the same time, as sessions of
+            ONNX Runtime have their own; otherwise that raises `Error`
+
+    Probed TorchScript archives record to the one that was opened last, and after it was
+    closed still to that one, until there is another. A session of ONNX Runtime stays with
+    that one to which it began to record."""
 
     def __init__(self, ledger: PathLike | bytes, record: PathLike | None = None,
-                 runtime: str = "python"):
+                 runtime: str = "python", *, beside: bool = False):
         digest = ledger if isinstance(ledger, bytes) else ledger_hash(ledger)
+        self._handle = None
+        others = _open.setdefault(digest, weakref.WeakSet())
+        if record is not None and not beside:
+            for other in others:
+                if other._handle and other._pattern != str(record):
+                    raise Error(f"the probes of this ledger record to '{other._pattern}': close "
+                                "that recorder first, or name no other file")
         pattern = None if record is None else str(record).encode()
         self._handle = library().mpopt_recorder_open(pattern, digest, runtime.encode())
         if not self._handle:
             raise MemoryError
         self._shared = self._handle
+        self._pattern = _patterns.setdefault(
+            self._handle, str(record) if record is not None else
+            os.environ.get("MPOPT_RECORD") or "mpopt-%p.mprec")
+        others.add(self)
 
     def _call(self, name: str, *arguments):
         if not self._handle:

@@ -65,7 +65,8 @@ def probe_session(model: PathLike, *, record: PathLike | None = None,
         options.register_custom_ops_library(str(op_library()))
     except Error as error:
         missing = error  # Probes that are outputs do without.
-    recorder = Recorder(digest, record, f"onnxruntime {onnxruntime.__version__}")
+    recorder = Recorder(digest, record, f"onnxruntime {onnxruntime.__version__}",
+                        beside=True)
     try:
         session = _session_class()(
             str(model), options, providers=providers or ["CPUExecutionProvider"], **arguments)

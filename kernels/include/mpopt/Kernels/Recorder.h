@@ -66,6 +66,15 @@ mpopt_recorder *mpopt_recorder_open(const char *pattern,
                                     const uint8_t ledger[32],
                                     const char *runtime);
 
+/// For callers that record for as long as the process lives and close nothing:
+/// the recorder of the ledger that was opened last and is open, else the one
+/// that they had before, else a new one of MPOPT_RECORD. The answer counts
+/// until mpopt_recorder_generation says something else.
+mpopt_recorder *mpopt_recorder_follow(const uint8_t ledger[32],
+                                      const char *runtime);
+/// Changes whenever a recorder is opened or closed. Cheap.
+uint64_t mpopt_recorder_generation(void);
+
 /// From now on calls belong to this step; without it, or with MPOPT_NEVER, to
 /// the run that was announced; without one a probe's step is the number of its
 /// earlier calls, skipped ones included.
@@ -132,10 +141,15 @@ void mpopt_recorder_flush_if_due(mpopt_recorder *recorder);
 /// ended in order, until somebody who still holds the recorder records more.
 int mpopt_recorder_close(mpopt_recorder *recorder);
 
+/// What happens at exit, for processes that end without (_exit): flushes all
+/// recorders, whose files then count as ended in order.
+void mpopt_recorder_end(void);
+
 void mpopt_recorder_get_status(mpopt_recorder *recorder,
                                mpopt_recorder_status *status);
 
-/// The open recorders, at most `room` of them; returns how many there are.
+/// The recorders that are open or followed, at most `room` of them; returns how
+/// many there are.
 size_t mpopt_recorder_all(mpopt_recorder **recorders, size_t room);
 
 #ifdef __cplusplus
