@@ -95,6 +95,14 @@ static void mergeShape(mpopt_record &into, const mpopt_record &from) {
     into.flags |= MPOPT_MIXED_DTYPE;
     into.dtype = std::min(into.dtype, from.dtype);
   }
+  // One call without a shape, and nothing holds for all of them.
+  if (into.flags & MPOPT_NO_SHAPE) {
+    into.flags &= ~uint32_t(MPOPT_MIXED_RANK);
+    into.rank = 0;
+    std::fill_n(into.dim_min, MPOPT_MAX_DIMS, 0);
+    std::fill_n(into.dim_max, MPOPT_MAX_DIMS, 0);
+    return;
+  }
   if (into.rank != from.rank) {
     into.flags |= MPOPT_MIXED_RANK;
     if (from.rank > into.rank)

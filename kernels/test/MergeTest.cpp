@@ -81,6 +81,31 @@ TEST(MergeTest, StepsOfEvents) {
   EXPECT_EQ(record.first_overflow_step[MPOPT_TO_BF16], MPOPT_NEVER);
 }
 
+/// What one call does not tell nobody knows of all of them, in any order.
+TEST(MergeTest, CallsWithoutAShape) {
+  Data data{MPOPT_F32, {}};
+  data.push(0x3F800000);
+  mpopt_record parts[] = {recordOf(data, 0, {1}), recordOf(data, 1, {1, 1}),
+                          recordOf(data, 2)};
+  parts[2].flags |= MPOPT_NO_SHAPE | MPOPT_NO_DISTRIBUTION;
+  parts[2].rank = 0;
+  parts[2].dim_min[0] = parts[2].dim_max[0] = 0;
+  int order[] = {0, 1, 2};
+  mpopt_record first;
+  do {
+    mpopt_record all;
+    mpopt_record_init(&all, 1, MPOPT_VALUE);
+    for (int part : order)
+      ASSERT_TRUE(mpopt_record_merge(&all, &parts[part]));
+    if (order[0] == 0 && order[1] == 1)
+      first = all;
+    EXPECT_EQ(std::memcmp(&first, &all, sizeof(all)), 0);
+  } while (std::next_permutation(std::begin(order), std::end(order)));
+  EXPECT_EQ(first.flags, uint32_t(MPOPT_NO_SHAPE | MPOPT_NO_DISTRIBUTION));
+  EXPECT_EQ(first.rank, 0u);
+  EXPECT_EQ(first.dim_max[0], 0);
+}
+
 TEST(MergeTest, DifferentProbesAreRefused) {
   mpopt_record a, b;
   mpopt_record_init(&a, 1, MPOPT_VALUE);

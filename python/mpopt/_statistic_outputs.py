@@ -1,29 +1,55 @@
 """Models whose probes are outputs (`--probe-with outputs`, docs/instrument.md): what
 `run` gives of them goes to the recorder, as from the op."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mpopt._command import Error
-from mpopt.recorder import FORMATS, Record, Recorder, new_record
+from mpopt.recorder import (
+    DTYPES,
+    FORMATS,
+    NO_DISTRIBUTION,
+    NO_SHAPE,
+    Record,
+    Recorder,
+    new_record,
+)
 
 _COUNTS = ("f16", "bf16", "e4m3", "e5m2")
 
 
-def statistics_record(probe: int, step: int, counts, values) -> Record:
+def statistics_record(probe: int, step: int, counts, values, dtype: str = "",
+                      shape: Sequence[int] | None = None) -> Record:
     """A record of the outputs that `--probe-with outputs` adds (docs/instrument.md):
-    without a histogram and sums."""
+    without a histogram and sums.
+
+    dtype  of the tensor, as in the ledger; empty if nobody knows it
+    shape  of the tensor, None if nobody knows it"""
     record = new_record(probe)
     record.calls = 1
-    record.dtype = 11 if values.dtype == "float64" else 1
+    record.dtype = DTYPES.get(dtype, 0)
+    record.flags = NO_DISTRIBUTION
+    if shape is None:
+        record.flags |= NO_SHAPE
+    else:
+        record.rank = len(shape)
+        for axis, size in enumerate(shape[:len(record.dim_min)]):
+            record.dim_min[axis] = record.dim_max[axis] = size
     record.count, record.nan, record.pos_inf, record.neg_inf, record.zero = map(int, counts[:5])
     record.min, record.max, record.absmax, record.min_nonzero = map(float, values)
     record.first_step = record.last_step = step
-    record.absmax_step = record.min_nonzero_step = step
+    # An extreme that there is not has no step.
+    if record.absmax:
+        record.absmax_step = record.min_nonzero_step = step
+    elif record.zero:
+        record.absmax_step = step
     if record.nan:
         record.first_nan_step = step
     if record.pos_inf or record.neg_inf:
         record.first_inf_step = step
+    if dtype in DTYPES and "f" not in dtype:
+        return record  # An integer has no edges.
     for index, name in enumerate(_COUNTS):
         overflow, flush = int(counts[5 + 2 * index]), int(counts[6 + 2 * index])
         edge = record.edge[FORMATS.index(name)]
@@ -34,6 +60,20 @@ def statistics_record(probe: int, step: int, counts, values) -> Record:
         if flush:
             record.first_flush_step[index] = step
     return record
+
+
+def shape_of(value) -> tuple[int, ...] | None:
+    """Of what was fed: an array or an `OrtValue`; None of anything else."""
+    shape = getattr(value, "shape", None)
+    shape = shape() if callable(shape) else shape
+    return None if shape is None else tuple(shape)
+
+
+def describe_probes(session) -> dict[int, Mapping[str, str]]:
+    """By probe id the `dtype` of its tensor and, if it is one, the `input`: the model says
+    so. Nothing of a model that does not."""
+    text = session.get_modelmeta().custom_metadata_map.get("mpopt.outputs", "{}")
+    return {int(probe): facts for probe, facts in json.loads(text).items()}
 
 
 def find_probes(outputs: Sequence[str]) -> dict[int, tuple[str, str]]:
@@ -52,6 +92,7 @@ def record_outputs(session, recorder: Recorder) -> bool:
         return False
     statistics = [name for pair in probes.values() for name in pair]
     own = [name for name in outputs if name not in set(statistics)]
+    described = describe_probes(session)
     original = session.run
 
     def run(output_names, input_feed, run_options=None):
@@ -61,8 +102,12 @@ def record_outputs(session, recorder: Recorder) -> bool:
         by_name = dict(zip(names, results, strict=True))
         for probe, (counts, values) in probes.items():
             step = recorder.begin(probe)
-            if step is not None:
-                recorder.merge(statistics_record(probe, step, by_name[counts], by_name[values]))
+            if step is None:
+                continue
+            facts = described.get(probe, {})
+            recorder.merge(statistics_record(
+                probe, step, by_name[counts], by_name[values], facts.get("dtype", ""),
+                shape_of(input_feed.get(facts.get("input")))))
         return results[:len(wanted)]
 
     def refuse(*_, **__):

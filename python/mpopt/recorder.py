@@ -15,6 +15,12 @@ FORMATS = ("f16", "bf16", "e4m3", "e5m2", "f32")
 _BINS, _LIMBS, _DIMS = 280, 34, 8
 # Flags of a record: its steps are those of runs, or the number of a probe's own calls.
 STEPS_SHARED, STEPS_COUNTED = 16, 32
+# What statistics as outputs lack: a histogram and sums, and most shapes.
+NO_DISTRIBUTION, NO_SHAPE = 64, 128
+# The numbers of element types, by their names in the ledger.
+DTYPES = {"f32": 1, "ui8": 2, "i8": 3, "ui16": 4, "i16": 5, "i32": 6, "i64": 7, "i1": 9,
+          "f16": 10, "f64": 11, "ui32": 12, "ui64": 13, "bf16": 16, "f8E4M3FN": 17,
+          "f8E4M3FNUZ": 18, "f8E5M2": 19, "f8E5M2FNUZ": 20}
 _U32, _U64, _F64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_double
 
 

@@ -35,6 +35,11 @@ struct ProbeSight {
   uint64_t nonZero() const { return finite() - record.zero; }
   uint64_t infinite() const { return record.pos_inf + record.neg_inf; }
 
+  /// The record has sums and a histogram of all values.
+  bool hasDistribution() const {
+    return !(record.flags & MPOPT_NO_DISTRIBUTION);
+  }
+
   /// `f16`; empty before the first call.
   llvm::StringRef dtype() const;
   /// Null if the values were no floats.
@@ -49,7 +54,7 @@ struct ProbeSight {
   std::optional<uint64_t> overflowStep(const FloatFormat &format) const;
   std::optional<uint64_t> flushStep(const FloatFormat &format) const;
 
-  /// Over the finite values; 0 if there are none.
+  /// Over the finite values; 0 if there are none. Needs the sums.
   double rootMeanSquare() const;
 };
 

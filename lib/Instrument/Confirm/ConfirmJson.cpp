@@ -95,8 +95,9 @@ void Writer::writeObserved(const ProbeSight &seen, StringRef judged) {
   value("absmax", record.absmax, any);
   value("min_nonzero", record.min_nonzero, seen.nonZero() > 0);
   if (seen.stored()) {
-    value("mean", mpopt_record_mean(&record), any);
-    value("std", mpopt_record_stddev(&record), any);
+    bool sums = any && seen.hasDistribution();
+    value("mean", mpopt_record_mean(&record), sums);
+    value("std", mpopt_record_stddev(&record), sums);
   }
   static constexpr std::pair<StringRef, StringRef> kFormats[] = {
       {"f16", "f16"},

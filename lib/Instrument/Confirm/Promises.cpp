@@ -59,7 +59,7 @@ static std::string describeShape(llvm::ArrayRef<int64_t> dims) {
 /// Dims that the file (or `--dim`) fixes and the run had otherwise.
 static std::optional<std::string> compareDims(const TensorFacts &tensor,
                                               const mpopt_record &record) {
-  if (!tensor.shape)
+  if (!tensor.shape || (record.flags & MPOPT_NO_SHAPE))
     return std::nullopt;
   const std::vector<int64_t> &dims = *tensor.shape;
   if ((record.flags & MPOPT_MIXED_RANK) || record.rank != dims.size())
@@ -116,7 +116,9 @@ std::vector<Outside> confirming::findOutside(const Ledger &ledger,
       continue;
     const TensorFacts &tensor = probe.tensor;
     bool isInput = probe.role == ProbeRole::Input;
-    bool other = !tensor.fileDtype.empty() && tensor.fileDtype != "unknown" &&
+    // Statistics as outputs of a file whose dtype was not known have none.
+    bool other = !seen.dtype().empty() && !tensor.fileDtype.empty() &&
+                 tensor.fileDtype != "unknown" &&
                  seen.dtype() != tensor.fileDtype;
     if (other || (seen.record.flags & MPOPT_MIXED_DTYPE))
       outside.push_back(

@@ -63,7 +63,11 @@ StringRef ProbeSight::dtype() const {
 }
 
 /// The record's number for a format that it counts for; nothing for others.
-static std::optional<mpopt_format> getCounted(const FloatFormat &format) {
+static std::optional<mpopt_format> getCounted(const ProbeSight &seen,
+                                              const FloatFormat &format) {
+  // The histogram is of floats; of integers the extremes tell.
+  if (!seen.stored())
+    return std::nullopt;
   if (format.name == "f16")
     return MPOPT_TO_F16;
   if (format.name == "bf16")
@@ -72,16 +76,15 @@ static std::optional<mpopt_format> getCounted(const FloatFormat &format) {
     return MPOPT_TO_E4M3;
   if (format.name == "f8E5M2")
     return MPOPT_TO_E5M2;
-  if (format.name == "f32")
+  if (format.name == "f32" && seen.hasDistribution())
     return MPOPT_TO_F32;
   return std::nullopt;
 }
 
-// The histogram is of floats; of integers the extremes tell.
 uint64_t ProbeSight::overflows(const FloatFormat &format) const {
   if (!finite())
     return 0;
-  if (auto counted = getCounted(format); counted && stored())
+  if (auto counted = getCounted(*this, format))
     return mpopt_record_format(&record, *counted).not_finite;
   return format.overflows(record.absmax);
 }
@@ -89,7 +92,7 @@ uint64_t ProbeSight::overflows(const FloatFormat &format) const {
 uint64_t ProbeSight::flushes(const FloatFormat &format) const {
   if (!finite() || !nonZero())
     return 0;
-  if (auto counted = getCounted(format); counted && stored())
+  if (auto counted = getCounted(*this, format))
     return mpopt_record_format(&record, *counted).rounds_to_zero;
   return format.flushes(record.min_nonzero);
 }
@@ -106,13 +109,13 @@ static std::optional<uint64_t> getStep(uint64_t step) {
 
 std::optional<uint64_t>
 ProbeSight::overflowStep(const FloatFormat &format) const {
-  if (auto counted = getCounted(format); counted && stored())
+  if (auto counted = getCounted(*this, format))
     return getStep(record.first_overflow_step[*counted]);
   return getStep(record.absmax_step);
 }
 
 std::optional<uint64_t> ProbeSight::flushStep(const FloatFormat &format) const {
-  if (auto counted = getCounted(format); counted && stored())
+  if (auto counted = getCounted(*this, format))
     return getStep(record.first_flush_step[*counted]);
   return getStep(record.min_nonzero_step);
 }

@@ -82,8 +82,9 @@ BestScale Shift::find() const {
 
 std::optional<TensorScales> confirming::findScales(int64_t probe,
                                                    const ProbeSight &seen) {
-  if (!seen.stored() || !seen.finite() || !seen.nonZero() ||
-      !(seen.record.absmax > 0) || !std::isfinite(seen.record.absmax))
+  if (!seen.stored() || !seen.hasDistribution() || !seen.finite() ||
+      !seen.nonZero() || !(seen.record.absmax > 0) ||
+      !std::isfinite(seen.record.absmax))
     return std::nullopt;
   auto best = [&](const char *name) {
     const FloatFormat &format = *FloatFormat::byName(name);

@@ -12,7 +12,8 @@
 
 namespace mpopt::confirming {
 
-/// Nothing for a tensor without a finite non-zero float.
+/// Nothing for a tensor without a finite non-zero float, or without a
+/// histogram.
 std::optional<TensorScales> findScales(int64_t probe, const ProbeSight &seen);
 
 } // namespace mpopt::confirming

@@ -54,7 +54,8 @@ std::string confirming::describeSeen(const ProbeSight &seen, StringRef judged,
   std::string out = plural(record.count, noun);
   if (seen.finite())
     out += " in [" + num(record.min) + ", " + num(record.max) + "]";
-  out += " (" + seen.dtype().str() + ")";
+  if (!seen.dtype().empty())
+    out += " (" + seen.dtype().str() + ")";
   auto part = [&](uint64_t count, StringRef what) {
     if (count)
       out += (", " + Twine(count) + " " + what).str();

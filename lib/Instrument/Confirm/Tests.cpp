@@ -186,6 +186,16 @@ TestResult Test::nonFinite() const {
                                watch.dtype + " would make of it"};
 }
 
+/// Nothing if the sums of both are there.
+static std::optional<TestResult> missSums(const ProbeSight &seen,
+                                          const ProbeSight *against = nullptr) {
+  if (seen.hasDistribution() && (!against || against->hasDistribution()))
+    return std::nullopt;
+  return TestResult{Verdict::Unable,
+                    "probes that are outputs keep no sums: write the model "
+                    "with --probe-with op"};
+}
+
 /// Half an ulp of what is typical for a tensor, as a share of it.
 static double getHalfUlp(const FloatFormat &format) {
   return std::ldexp(1.0, -int(format.digits));
@@ -198,6 +208,8 @@ TestResult Test::cancellation() const {
     return {Verdict::Unable, "there is no probe on the operand"};
   if (!seen.finite() || !against->finite())
     return {Verdict::Unseen, "no value was finite"};
+  if (auto missing = missSums(seen, against))
+    return *missing;
   double size = seen.rootMeanSquare();
   return yesIf(getHalfUlp(*judged) * against->rootMeanSquare() >=
                watch.threshold * size);
@@ -210,6 +222,8 @@ TestResult Test::absorption() const {
     return {Verdict::Unable, "there is no probe on the large addend"};
   if (!seen.finite() || !against->finite())
     return {Verdict::Unseen, "no value was finite"};
+  if (auto missing = missSums(*against))
+    return *missing;
   return yesIf(record.absmax > 0 &&
                record.absmax < getHalfUlp(*judged) * against->rootMeanSquare());
 }
@@ -257,6 +271,9 @@ TestResult Test::sumError() const {
     return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
   if (!seen.finite())
     return {Verdict::Unseen, "no value was finite"};
+  if (!watch.oneSign)
+    if (auto missing = missSums(seen))
+      return *missing;
   double mean = mpopt_record_mean(&record);
   double spread = mpopt_record_stddev(&record);
   // Partial sums that only grow: as of terms that are all the same.

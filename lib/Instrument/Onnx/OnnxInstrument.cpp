@@ -108,8 +108,8 @@ Error OnnxInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
     StringRef name = probe.tensor.name;
     if (const std::string &path = map->graphs[graph].path; !path.empty())
       name = name.drop_front(path.size() + 1);
-    byGraph[graph].push_back({name.str(), probe.id,
-                              probe.tensor.fileDtype == "f64",
+    byGraph[graph].push_back({name.str(), probe.id, probe.tensor.fileDtype,
+                              probe.role == ProbeRole::Input,
                               probe.channelAxis});
   }
   std::vector<int64_t> growth = dropOverridableInputs();

@@ -16,6 +16,10 @@
 
 #include "GraphMap.h"
 
+#include "mpopt/Report/JsonSupport.h"
+
+#include "llvm/Support/JSON.h"
+
 #include "onnx/onnx_pb.h"
 
 using namespace mpopt;
@@ -98,10 +102,28 @@ std::string onnx_instrument::encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
   return model.SerializeAsString();
 }
 
+static std::string describeOutputs(llvm::ArrayRef<ProbeNode> nodes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os);
+  json.object([&] {
+    for (const ProbeNode &probe : nodes)
+      json.attributeObject(std::to_string(probe.id), [&] {
+        json.attribute("dtype", probe.dtype);
+        if (probe.isInput)
+          json.attribute("input", jsonText(probe.value));
+      });
+  });
+  return text;
+}
+
 std::string onnx_instrument::encodeOutputTail(llvm::ArrayRef<ProbeNode> nodes,
                                               const TailFacts &facts) {
   onnx::ModelProto model;
   addStatistics(*model.mutable_graph(), nodes);
+  onnx::StringStringEntryProto &outputs = *model.add_metadata_props();
+  outputs.set_key("mpopt.outputs");
+  outputs.set_value(describeOutputs(nodes));
   addFacts(model, facts);
   return model.SerializeAsString();
 }

@@ -24,7 +24,8 @@ namespace mpopt::onnx_instrument {
 struct ProbeNode {
   std::string value; ///< name in its graph
   int64_t id;
-  bool isDouble = false;    ///< FP64 in the file
+  std::string dtype;        ///< in the file
+  bool isInput = false;     ///< of the model
   int64_t channelAxis = -1; ///< As Probe::channelAxis.
 };
 
@@ -51,7 +52,9 @@ std::string encodeOpTail(llvm::ArrayRef<ProbeNode> nodes,
                          const TailFacts &facts);
 
 /// The same with statistics as outputs `mpopt.probe.ID.counts` and
-/// `mpopt.probe.ID.values` (docs/probes.md), by ops of opset 10.
+/// `mpopt.probe.ID.values` (docs/instrument.md), by ops of opset 10. The
+/// metadata entry `mpopt.outputs` says what the tensors are, in JSON: by probe
+/// id the `dtype` in the file and, if it is one, the `input` of the model.
 std::string encodeOutputTail(llvm::ArrayRef<ProbeNode> nodes,
                              const TailFacts &facts);
 

@@ -11,7 +11,8 @@
 //                          FP16, BF16, E4M3 and E5M2 the finite elements that
 //                          would become infinite (past the largest value, in
 //                          E4M3) and those that would become 0
-//   mpopt.probe.ID.values  float[4] (double[4] of an FP64 tensor): least and
+//   mpopt.probe.ID.values  float[4] (double[4] of a tensor whose values FP32
+//                          does not hold: FP64, 32-bit integers): least and
 //                          greatest finite element, greatest magnitude, least
 //                          magnitude but 0; inf, -inf, 0, inf where there is
 //                          none
@@ -24,6 +25,8 @@
 #include "ProbeNodes.h"
 
 #include "mpopt/Support/FloatFormat.h"
+
+#include "llvm/ADT/StringSet.h"
 
 #include "onnx/onnx_pb.h"
 
@@ -40,12 +43,19 @@ namespace {
 /// What the counts are about, in their order.
 const llvm::StringLiteral kFormats[] = {"f16", "bf16", "f8E4M3FN", "f8E5M2"};
 
+/// FP32 may not hold all values.
+bool needsDouble(StringRef dtype) {
+  static const llvm::StringSet<> kHeld = {"f32", "f16", "bf16", "i1",
+                                          "i8",  "ui8", "i16",  "ui16"};
+  return !kHeld.contains(dtype) && !dtype.starts_with("f8");
+}
+
 class Writer {
 public:
   Writer(onnx::GraphProto &graph, const ProbeNode &probe,
          std::set<std::string> &constants)
       : graph(graph), prefix("mpopt.probe." + std::to_string(probe.id)),
-        isDouble(probe.isDouble), constants(constants) {}
+        isDouble(needsDouble(probe.dtype)), constants(constants) {}
 
   void run(const std::string &value);
 
@@ -169,7 +179,9 @@ void Writer::declare(const std::string &name, int type, int64_t size) {
 void Writer::run(const std::string &value) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   int type = isDouble ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT;
-  std::string x = add("Reshape", {cast(value, type), int64s({-1})});
+  // Not the cast first: ONNX Runtime, which computes FP16 in FP32 on the CPU,
+  // drops two casts in a row with the rounding to FP16 between them.
+  std::string x = cast(add("Reshape", {value, int64s({-1})}), type);
   std::string nan = add("IsNaN", {x});
   std::string posInf = add("IsInf", {x});
   setInt("detect_negative", 0);

@@ -168,6 +168,19 @@ TEST(Outside, DimsAndDtype) {
   EXPECT_EQ(test.confirm().outside[0].kind, "dtype");
 }
 
+TEST(Outside, WhatWasNotRecordedIsNotOutside) {
+  Case test(1);
+  test.tensor(0).shape = {-1, 4};
+  test.runs.probes[0] = seeOutputs({1, 2});
+  Confirmation confirmed = test.confirm();
+  EXPECT_TRUE(confirmed.outside.empty());
+  EXPECT_EQ(confirmed.comparable, 1u);
+  test.runs.probes[0].record.dtype = MPOPT_UNDEFINED;
+  confirmed = test.confirm();
+  EXPECT_TRUE(confirmed.outside.empty());
+  EXPECT_EQ(confirmed.comparable, 0u);
+}
+
 static std::vector<int64_t> listBeginnings(const Confirmation &confirmation) {
   std::vector<int64_t> probes;
   for (const FirstBad &first : confirmation.beginnings)
@@ -337,6 +350,7 @@ TEST(Scales, TheNearestThatLosesLeast) {
             1u);
   EXPECT_FALSE(confirming::findScales(0, seeF32({0, 0})));
   EXPECT_FALSE(confirming::findScales(0, seeI64({1})));
+  EXPECT_FALSE(confirming::findScales(0, seeOutputs({1e-9f})));
   EXPECT_EQ(confirming::findScales(0, seeF32({1000}))->e4m3.exponent, -2);
   ProbeSight spoiled = seeF32({1});
   spoiled.record.absmax = HUGE_VAL;

@@ -9,6 +9,7 @@
 
 #include "lib/Instrument/Confirm/Tests.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 using namespace mpopt;
@@ -236,6 +237,43 @@ TEST(Tests, RoundingsOfALongSum) {
   sum.dtype = "f32";
   sum.pairwise = false;
   EXPECT_EQ(run(sum, same), Verdict::No);
+}
+
+/// Without sums nobody knows what is typical; counts and extremes are enough
+/// for all else.
+TEST(Tests, StatisticsAsOutputs) {
+  ProbeSight large = seeOutputs({1000, 1001}), left = seeOutputs({1, -1});
+  ProbeSight whole = seeF32({1, -1}), wholeLarge = seeF32({1000, 1001});
+  Watch cancel = watch(Decision::Cancellation, "f16", 0.1);
+  EXPECT_EQ(run(cancel, left, &wholeLarge), Verdict::Unable);
+  EXPECT_EQ(run(cancel, whole, &large), Verdict::Unable);
+  EXPECT_EQ(run(cancel, seeOutputs({NAN}), &large), Verdict::Unseen);
+  Watch absorb = watch(Decision::Absorption);
+  EXPECT_EQ(run(absorb, whole, &large), Verdict::Unable);
+  EXPECT_EQ(run(absorb, left, &wholeLarge), run(absorb, whole, &wholeLarge));
+  EXPECT_THAT(runTest(absorb, left, &large, false).why,
+              ::testing::HasSubstr("no sums"));
+  Watch sum = watch(Decision::SumError, "f16", 0.1);
+  sum.terms = 420;
+  EXPECT_EQ(run(sum, left), Verdict::Unable);
+  sum.oneSign = true;
+  EXPECT_EQ(run(sum, left), Verdict::Yes);
+
+  for (auto values : {std::initializer_list<float>{1, 65520, 1e-9f},
+                      {0, 1, 2},
+                      {448, 65504, 3e-8f, kInf}})
+    for (Decision test :
+         {Decision::Overflow, Decision::FlushShare, Decision::LossOfRange,
+          Decision::Zero, Decision::NonFinite, Decision::Nan, Decision::Dead,
+          Decision::NearOverflow, Decision::IntegerLimit, Decision::LargeAngle})
+      for (const char *dtype : {"f16", "bf16", "f8E4M3FN", "f8E5M2", "f32"}) {
+        TestResult one =
+            runTest(watch(test, dtype, 0.3), seeF32(values, 4), nullptr, false);
+        TestResult other = runTest(watch(test, dtype, 0.3),
+                                   seeOutputs(values, 4), nullptr, false);
+        EXPECT_EQ(one.verdict, other.verdict) << dtype << ' ' << int(test);
+        EXPECT_EQ(one.step, other.step) << dtype << ' ' << int(test);
+      }
 }
 
 TEST(Tests, Dead) {

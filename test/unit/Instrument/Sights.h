@@ -11,6 +11,7 @@
 #include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Kernels/Statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
@@ -34,6 +35,26 @@ inline ProbeSight seeF32(std::initializer_list<float> values,
                          uint64_t step = 0) {
   ProbeSight sight = unseen();
   observe(sight, values.begin(), values.size(), MPOPT_F32, step);
+  return sight;
+}
+
+/// As statistics by standard ops tell of FP32 values: counts and extremes.
+inline ProbeSight seeOutputs(std::initializer_list<float> values,
+                             uint64_t step = 0) {
+  ProbeSight sight = seeF32(values, step);
+  mpopt_record &record = sight.record;
+  record.flags |= MPOPT_NO_DISTRIBUTION | MPOPT_NO_SHAPE;
+  for (int format = 0; format < MPOPT_FORMATS; ++format) {
+    mpopt_format_counts counts = mpopt_record_format(&record, format);
+    record.edge[format] = {counts.not_finite, counts.not_finite,
+                           counts.rounds_to_zero};
+  }
+  record.edge[MPOPT_TO_F32] = {};
+  std::fill_n(record.histogram, MPOPT_BINS, 0);
+  record.sum = record.sum_squares = {};
+  record.rank = 0;
+  std::fill_n(record.dim_min, MPOPT_MAX_DIMS, 0);
+  std::fill_n(record.dim_max, MPOPT_MAX_DIMS, 0);
   return sight;
 }
 

@@ -123,7 +123,16 @@ enum mpopt_record_flags {
   MPOPT_STEPS_SHARED = 16,
   /// The step of a call was the number of the probe's earlier ones. Records
   /// from before these two flags have neither.
-  MPOPT_STEPS_COUNTED = 32
+  MPOPT_STEPS_COUNTED = 32,
+  /// A call was recorded without histogram and sums, which are of the other
+  /// calls only. Its `edge` holds all its values beyond the edges of the
+  /// formats but MPOPT_TO_F32, so that `not_finite` and `rounds_to_zero` of
+  /// mpopt_record_format are right all the same.
+  MPOPT_NO_DISTRIBUTION = 64,
+  /// The shape of a call is not known: `rank` and the dims are 0. Statistics as
+  /// outputs (`--probe-with outputs`) have these two; records from before do
+  /// not say so.
+  MPOPT_NO_SHAPE = 128
 };
 
 #define MPOPT_NEVER UINT64_MAX
