@@ -198,6 +198,9 @@ def test_skipped_calls_are_told_from_none(tmp_path, how, probe_with):
     for finding in confirmed.findings:
         assert finding.status == "not-exercised"
         assert finding.raw["status_why"] == "none of its calls was recorded"
+    done = subprocess.run([BUILD / "bin" / "mpopt", "--confirm", tmp_path / "r.mprec",
+                           "--ledger", probed.ledger], capture_output=True, text=True, check=False)
+    assert "no bound was compared: nothing was recorded" in done.stdout
 
 
 def test_skipped_calls_beside_recorded_ones(tmp_path):

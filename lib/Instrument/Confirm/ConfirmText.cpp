@@ -327,6 +327,9 @@ void ConfirmText::writeSummary() {
     os << "bounds of " << plural(confirmation.comparable, "tensor")
        << " compared: "
        << (confirmation.exceeded.empty() ? "all hold" : "see above") << '\n';
+  else if (llvm::none_of(runs.probes,
+                         [](const ProbeSight &seen) { return seen.ran(); }))
+    os << "no bound was compared: nothing was recorded\n";
   else
     os << "no bound was compared: the run computed in another precision than "
           "was judged\n";

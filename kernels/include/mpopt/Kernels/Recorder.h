@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Plain C, exported by libmpopt_record.so, which the op libraries of all
-// runtimes and the Python package share: so one process has one recorder a
-// ledger and writes one file for it. Every function may be called from any
-// thread.
+// runtimes and the Python package share: so one process has one recorder for
+// a ledger and a file, whoever records to it. Every function may be called from
+// any thread.
 //
 // A recorder never stops the model: where its file cannot be written it says so
 // once on stderr and goes on in memory.
