@@ -36,7 +36,8 @@ void mpopt::torchscript::importGraph(const Graph &graph, StringRef path,
 
 /// The float type that most elements of parameters have.
 static mlir::Type commonFloat(const Graph &graph, MLIRContext *context) {
-  llvm::DenseMap<mlir::Type, int64_t> elements;
+  // In order of appearance: the first wins where two have as many.
+  llvm::MapVector<mlir::Type, int64_t> elements;
   for (const Tensor &tensor : graph.tensors) {
     mlir::Type type = NodeContext::elementTypeOf(context, tensor.scalarType);
     if (!isa_and_nonnull<FloatType>(type) || tensor.name.empty())
@@ -59,7 +60,9 @@ GraphImporter::GraphImporter(const Graph &graph, StringRef path,
     : graph(graph), path(path.str()), options(options), context(&context),
       sink(sink), result(result), builder(&context), items(graph.values.size()),
       tensorValues(graph.tensors.size()),
-      defaultFloat(commonFloat(graph, &context)) {}
+      defaultFloat(commonFloat(graph, &context)) {
+  builder.setListener(&freshFacts);
+}
 
 std::string GraphImporter::valueName(ValueId value) const {
   return graph.values[value].name + iteration;

@@ -21,6 +21,7 @@
 #include "mpopt/Import/ErrorSink.h"
 #include "mpopt/Import/TorchScript/Graph.h"
 #include "mpopt/Import/TorchScript/Lowering.h"
+#include "mpopt/Interfaces/FreshFacts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -140,6 +141,7 @@ private:
   Registry registry;
   mlir::OpBuilder builder;
   ShapeFacts facts;
+  FreshFacts freshFacts{facts};
   State state;
   std::vector<Item> items;               ///< by ValueId
   std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
