@@ -19,6 +19,7 @@
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeJoin.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include <numeric>
@@ -165,27 +166,8 @@ Item GraphImporter::importConstant(const Constant &constant,
     item.kind = Item::Kind::Device;
     return item;
   }
-  case Kind::Tensor: {
-    Value &value = tensorValues[constant.integer];
-    if (!value) {
-      // At the start of the function, so that every block can use it.
-      OpBuilder::InsertionGuard guard(builder);
-      auto function = *result.module->getOps<func::FuncOp>().begin();
-      builder.setInsertionPointToStart(&function.getBody().front());
-      value = importTensor(graph.tensors[constant.integer], location);
-    }
-    // Tracing writes the numbers of a program as tensors. They still count as
-    // numbers in type promotion (c10's is_wrapped_number).
-    const Tensor &tensor = graph.tensors[constant.integer];
-    auto literal = value.getDefiningOp<mp::ConstantOp>();
-    auto elements = literal && tensor.name.empty() && tensor.sizes.empty()
-                        ? dyn_cast<DenseElementsAttr>(literal.getValue())
-                        : DenseElementsAttr();
-    if (elements && elements.getElementType().isF64())
-      return Item::floating(
-          elements.getSplatValue<APFloat>().convertToDouble());
-    return tensorItem(value);
-  }
+  case Kind::Tensor:
+    return savedTensor(constant.integer, location);
   case Kind::List:
     return Item::list(std::move(members));
   case Kind::Tuple:
@@ -201,13 +183,139 @@ Item GraphImporter::importConstant(const Constant &constant,
   llvm_unreachable("unknown kind of constant");
 }
 
-Item GraphImporter::attribute(StringRef path, Location location) {
+Item GraphImporter::savedTensor(int64_t index, Location location) {
+  const Tensor &tensor = graph.tensors[index];
+  if (entry.memory.count(tensor.memory)) {
+    mlir::Type type = getUnknownTensor(context);
+    mlir::Type element = NodeContext::elementTypeOf(context, tensor.scalarType);
+    if (element && tensor.scales.empty())
+      type = RankedTensorType::get(tensor.sizes, element);
+    return changedTensor(type, tensor.name,
+                         tensor.name.empty() || isSharedMemory(tensor.memory),
+                         location);
+  }
+  Value &value = tensorValues[index];
+  if (!value) {
+    // At the start of the function, so that every block can use it.
+    OpBuilder::InsertionGuard guard(builder);
+    auto function = *result.module->getOps<func::FuncOp>().begin();
+    builder.setInsertionPointToStart(&function.getBody().front());
+    value = importTensor(tensor, location);
+  }
+  // Tracing writes the numbers of a program as tensors. They still count as
+  // numbers in type promotion (c10's is_wrapped_number).
+  auto literal = value.getDefiningOp<mp::ConstantOp>();
+  auto elements = literal && tensor.name.empty() && tensor.sizes.empty()
+                      ? dyn_cast<DenseElementsAttr>(literal.getValue())
+                      : DenseElementsAttr();
+  if (elements && elements.getElementType().isF64())
+    return Item::floating(elements.getSplatValue<APFloat>().convertToDouble());
+  Item item = tensorItem(value);
+  item.variable->memory = tensor.memory;
+  return item;
+}
+
+Item GraphImporter::changedTensor(mlir::Type type, StringRef name,
+                                  bool isShared, Location location) {
+  OpBuilder::InsertionGuard guard(builder);
+  // What others may change is anything wherever it is read.
+  if (!isShared) {
+    auto function = *result.module->getOps<func::FuncOp>().begin();
+    builder.setInsertionPointToStart(&function.getBody().front());
+  }
+  Location origin = makeOrigin(context, name.empty() ? "constant" : name,
+                               "Buffer", "", {name}, location);
+  auto opaque = mp::OpaqueOp::create(builder, origin, TypeRange(type),
+                                     "torch::buffer", ValueRange(), 0);
+  return tensorItem(opaque->getResult(0));
+}
+
+bool GraphImporter::isSharedMemory(int64_t memory) const {
+  return llvm::count_if(graph.tensors, [&](const Tensor &tensor) {
+           return tensor.memory == memory;
+         }) > 1;
+}
+
+bool GraphImporter::isSharedSlot(StringRef path) const {
+  int64_t slot = graph.slots.at(path.str());
+  return entry.slots.count(slot) &&
+         llvm::count_if(graph.slots, [&](const auto &other) {
+           return other.second == slot;
+         }) > 1;
+}
+
+static void setSlot(const Item &item, int64_t slot) {
+  if (!item.collection)
+    return;
+  item.collection->slot = slot;
+  for (const Item &member : item.collection->items)
+    setSlot(member, slot);
+}
+
+Item GraphImporter::attribute(StringRef path, const JitType &type,
+                              Location location) {
   if (const Item *known = state.findAttribute(path))
     return *known;
   auto saved = graph.attributes.find(path.str());
-  Item item = saved == graph.attributes.end()
-                  ? Item()
-                  : importConstant(saved->second, location);
-  state.setAttribute(path, item);
+  if (saved == graph.attributes.end())
+    return Item();
+  int64_t slot = graph.slots.at(path.str());
+  auto set = entry.slots.find(slot);
+  if (set == entry.slots.end()) {
+    Item item = importConstant(saved->second, location);
+    // Another name of the same memory may be written between two reads.
+    if (saved->second.kind == Constant::Kind::Tensor) {
+      int64_t memory = graph.tensors[saved->second.integer].memory;
+      if (entry.memory.count(memory) && isSharedMemory(memory))
+        return item;
+    }
+    setSlot(item, slot);
+    state.addAttribute(path, item);
+    return item;
+  }
+  bool isShared = isSharedSlot(path);
+  Item item;
+  if (type.kind == JitType::Kind::Tensor && set->second) {
+    item = changedTensor(set->second, path, isShared, location);
+  } else {
+    OpBuilder::InsertionGuard guard(builder);
+    if (!isShared) {
+      auto function = *result.module->getOps<func::FuncOp>().begin();
+      builder.setInsertionPointToStart(&function.getBody().front());
+    }
+    item = unknownItem(type, location);
+  }
+  if (!isShared)
+    state.addAttribute(path, item);
   return item;
+}
+
+void GraphImporter::setAttribute(StringRef path, const JitType &type,
+                                 const Item &item, Location location) {
+  attribute(path, type, location);
+  int64_t slot = graph.slots.at(path.str());
+  auto [set, isNew] = state.written.slots.try_emplace(slot);
+  auto hold = [&](mlir::Type tensor) {
+    set->second = set->second ? joinTypes(set->second, tensor) : tensor;
+  };
+  if (isNew)
+    if (auto saved = graph.attributes.find(path.str());
+        saved != graph.attributes.end() &&
+        saved->second.kind == Constant::Kind::Tensor)
+      hold(valueOf(importConstant(saved->second, location)).getType());
+  // What the attribute holds from now on can be written by its name, too.
+  auto share = [&](auto &self, const Item &held) -> void {
+    if (held.isTensor() && State::rootOf(held.variable)->memory >= 0)
+      state.written.memory.insert(State::rootOf(held.variable)->memory);
+    if (held.collection)
+      for (const Item &member : held.collection->items)
+        self(self, member);
+  };
+  share(share, item);
+  if (item.isTensor())
+    hold(valueOf(item).getType());
+  else if (type.kind == JitType::Kind::Tensor)
+    hold(getUnknownTensor(context));
+  if (!isSharedSlot(path))
+    state.setAttribute(path, item);
 }

@@ -93,14 +93,19 @@ GraphImporter::importBody(const JitBlock &block, ArrayRef<Item> arguments,
     body.results.push_back(items[id]);
     body.frozen.push_back(freeze(freeze, items[id]));
   }
+  // As they are at the end: what they hold may have been changed since.
+  std::map<std::string, Item> held;
+  for (const std::string &path : state.attributesSince(mark))
+    held[path] = freeze(freeze, *state.findAttribute(path));
   body.changes = state.takeBack(mark);
   for (auto &[path, item] : body.changes.attributes)
-    item = freeze(freeze, item);
+    item = held.at(path.str());
   return body;
 }
 
-void GraphImporter::forgetCollections(const Body &body) {
-  for (const std::shared_ptr<Collection> &owner : body.changes.owners) {
+void GraphImporter::forgetCollections(
+    ArrayRef<std::shared_ptr<Collection>> owners) {
+  for (const std::shared_ptr<Collection> &owner : owners) {
     state.touch(owner);
     owner->items.clear();
     owner->known = false;

@@ -17,6 +17,7 @@
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeJoin.h"
 #include "mpopt/Import/TorchScript/TorchScriptImport.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -26,12 +27,36 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::torchscript;
 
+/// Rounds until the types that attributes are set to lose their shapes.
+static constexpr unsigned kMaxRounds = 3;
+
 void mpopt::torchscript::importGraph(const Graph &graph, StringRef path,
                                      const ImportOptions &options,
                                      MLIRContext &context, ErrorSink &sink,
                                      ImportResult &result) {
   context.loadDialect<mp::MPDialect, func::FuncDialect>();
-  GraphImporter(graph, path, options, context, sink, result).run();
+  // What a method writes is known when it was imported; what it then reads may
+  // take other branches, which write more.
+  WrittenState written;
+  ErrorSink::Mark said = sink.mark();
+  for (unsigned round = 0;; ++round) {
+    GraphImporter importer(graph, path, options, context, sink, result,
+                           written);
+    importer.run();
+    WrittenState found = importer.written();
+    if (found == written)
+      return;
+    for (auto &[slot, type] : found.slots)
+      if (type && round >= kMaxRounds && type != written.slots[slot])
+        type = forgetShape(type);
+    written = std::move(found);
+    sink.rollBack(said);
+    result.module = nullptr;
+    result.inputs.clear();
+    result.outputs.clear();
+    result.places.clear();
+    result.coverage = {};
+  }
 }
 
 /// The float type that most elements of parameters have.
@@ -56,11 +81,13 @@ static mlir::Type commonFloat(const Graph &graph, MLIRContext *context) {
 
 GraphImporter::GraphImporter(const Graph &graph, StringRef path,
                              const ImportOptions &options, MLIRContext &context,
-                             ErrorSink &sink, ImportResult &result)
+                             ErrorSink &sink, ImportResult &result,
+                             const WrittenState &written)
     : graph(graph), path(path.str()), options(options), context(&context),
-      sink(sink), result(result), builder(&context), items(graph.values.size()),
-      tensorValues(graph.tensors.size()),
+      sink(sink), result(result), builder(&context), entry(written),
+      items(graph.values.size()), tensorValues(graph.tensors.size()),
       defaultFloat(commonFloat(graph, &context)) {
+  state.written = written;
   builder.setListener(&freshFacts);
 }
 

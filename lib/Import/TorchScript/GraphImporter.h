@@ -54,9 +54,12 @@ class GraphImporter {
 public:
   GraphImporter(const Graph &graph, llvm::StringRef path,
                 const ImportOptions &options, mlir::MLIRContext &context,
-                ErrorSink &sink, ImportResult &result);
+                ErrorSink &sink, ImportResult &result,
+                const WrittenState &written);
 
   void run();
+  /// What the constructor got and what was found beyond it.
+  const WrittenState &written() const { return state.written; }
 
 private:
   friend class NodeLowering;
@@ -81,6 +84,9 @@ private:
   void importNode(const Node &node);
   void lower(const Node &node);
   void makeOpaque(const Node &node);
+  /// Normalisation writes its running statistics while training, of which the
+  /// schema says nothing.
+  bool updatesStatistics(const Node &node, unsigned input) const;
   /// Whether the node counts as an op of the model.
   bool isOp(const Node &node) const;
   Item &item(ValueId id) { return items[id]; }
@@ -100,7 +106,19 @@ private:
   // Constants.cpp
   Item importConstant(const Constant &constant, mlir::Location location);
   mlir::Value importTensor(const Tensor &tensor, mlir::Location location);
-  Item attribute(llvm::StringRef path, mlir::Location location);
+  /// A tensor that the archive holds.
+  Item savedTensor(int64_t index, mlir::Location location);
+  /// A tensor that an earlier call may have changed.
+  Item changedTensor(mlir::Type type, llvm::StringRef name, bool isShared,
+                     mlir::Location location);
+  /// `type`: of the node that reads or sets it.
+  Item attribute(llvm::StringRef path, const JitType &type,
+                 mlir::Location location);
+  void setAttribute(llvm::StringRef path, const JitType &type, const Item &item,
+                    mlir::Location location);
+  /// Whether it is changed and has other names: it is then read anew each time.
+  bool isSharedSlot(llvm::StringRef path) const;
+  bool isSharedMemory(int64_t memory) const;
 
   // Prims.cpp, Scalars.cpp: whether the node was one of theirs
   bool importPrim(const Node &node);
@@ -114,14 +132,16 @@ private:
   Body importBody(const JitBlock &block, llvm::ArrayRef<Item> arguments,
                   mlir::TypeRange argumentTypes, mlir::Location location,
                   llvm::function_ref<void(mlir::Block &, Body &)> prepare = {});
-  /// Nothing is known any more of the lists and dicts that the body changed.
-  void forgetCollections(const Body &body);
+  /// Nothing is known any more of these lists and dicts.
+  void forgetCollections(llvm::ArrayRef<std::shared_ptr<Collection>> owners);
 
   // If.cpp, Loop.cpp
   void importIf(const Node &node);
   bool raises(const JitBlock &block) const;
   void importLoop(const Node &node);
   bool unrollLoop(const Node &node, int64_t limit);
+  /// Nothing is known of what the loop gives and changes.
+  void forgetLoop(const Node &node);
 
   // Autocast.cpp
   void enter(const Item &object);
@@ -143,7 +163,8 @@ private:
   ShapeFacts facts;
   FreshFacts freshFacts{facts};
   State state;
-  std::vector<Item> items;               ///< by ValueId
+  const WrittenState entry; ///< what is not as saved when a call starts
+  std::vector<Item> items;  ///< by ValueId
   std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
   std::vector<AutocastState> autocast;
   std::string autocastDevice; ///< of the first region; empty without any

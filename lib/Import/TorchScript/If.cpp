@@ -153,5 +153,5 @@ void GraphImporter::importIf(const Node &node) {
                                                    op->getResults(), next)
                                  : Item());
   for (Body &body : bodies)
-    forgetCollections(body);
+    forgetCollections(body.changes.owners);
 }

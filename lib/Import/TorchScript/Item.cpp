@@ -101,6 +101,8 @@ bool State::write(TensorVariable *variable, Value value) {
     if (!base || !write(variable->base, base))
       return false;
   }
+  if (variable->memory >= 0)
+    written.memory.insert(variable->memory);
   record(variable);
   variable->value = value;
   variable->version = ++versions;
@@ -110,6 +112,8 @@ bool State::write(TensorVariable *variable, Value value) {
 }
 
 void State::touch(const std::shared_ptr<Collection> &collection) {
+  if (collection->slot >= 0)
+    written.slots.try_emplace(collection->slot);
   Entry entry;
   entry.collection = collection;
   entry.collectionBefore = *collection;
@@ -130,6 +134,29 @@ void State::setAttribute(StringRef path, Item item) {
   attributes[path.str()] = std::move(item);
 }
 
+static void makeOldest(const Item &item) {
+  if (item.isTensor())
+    item.variable->number = 0;
+  if (!item.collection)
+    return;
+  item.collection->number = 0;
+  llvm::for_each(item.collection->items, makeOldest);
+}
+
+void State::addAttribute(StringRef path, Item item) {
+  makeOldest(item);
+  attributes[path.str()] = std::move(item);
+}
+
+std::vector<std::string> State::attributesSince(Mark mark) const {
+  std::vector<std::string> paths;
+  for (const Entry &entry : llvm::drop_begin(journal, mark.changes))
+    if (!entry.variable && !entry.collection &&
+        !llvm::is_contained(paths, entry.attribute))
+      paths.push_back(entry.attribute);
+  return paths;
+}
+
 State::Changes State::takeBack(Mark mark) {
   Changes changes;
   for (const Entry &entry : llvm::drop_begin(journal, mark.changes)) {
@@ -144,7 +171,6 @@ State::Changes State::takeBack(Mark mark) {
         changes.owners.push_back(entry.collection);
     } else {
       auto now = attributes.find(entry.attribute);
-      // An attribute that was read for the first time is no change.
       if (entry.attributeBefore && !isSame(*entry.attributeBefore, now->second))
         changes.attributes[now->first] = now->second;
     }

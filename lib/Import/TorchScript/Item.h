@@ -34,6 +34,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,24 @@ struct TensorVariable {
   TensorVariable *base = nullptr;
   uint64_t baseVersion = 0;
   ViewFunctions view;
+  /// Of a tensor that the archive holds: Tensor::memory.
+  int64_t memory = -1;
 };
 
 struct Item;
+
+/// What a method changes of what its module keeps: it holds at the start of a
+/// call what the last one left.
+struct WrittenState {
+  std::set<int64_t> memory; ///< of tensors that are written in place
+  /// Attributes that are set (Graph::slots), by the types of the tensors that
+  /// they may hold; null where they hold something else.
+  std::map<int64_t, mlir::Type> slots;
+
+  bool operator==(const WrittenState &other) const {
+    return memory == other.memory && slots == other.slots;
+  }
+};
 
 struct Collection {
   std::vector<Item> items;
@@ -62,6 +78,8 @@ struct Collection {
   bool known = true;
   /// Collections are numbered as they are made.
   uint64_t number = ++count;
+  /// Of one that an attribute holds: Graph::slots.
+  int64_t slot = -1;
   static inline uint64_t count = 0;
 };
 
@@ -156,6 +174,11 @@ public:
   void touch(const std::shared_ptr<Collection> &collection);
 
   const Item *findAttribute(llvm::StringRef path) const;
+  /// Remembers what the archive holds at `path`. It was there before any mark,
+  /// whenever it is read first.
+  void addAttribute(llvm::StringRef path, Item item);
+  /// The attributes that were set since the mark.
+  std::vector<std::string> attributesSince(Mark mark) const;
   void setAttribute(llvm::StringRef path, Item item);
 
   Mark mark() const {
@@ -174,6 +197,9 @@ public:
   /// What differs from `mark`, as it is now; the state is as it was then. What
   /// was made since is nobody else's matter and left out.
   Changes takeBack(Mark mark);
+
+  /// All that was ever changed, taken back or not.
+  WrittenState written;
 
 private:
   struct Entry {

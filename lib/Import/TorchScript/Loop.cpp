@@ -94,6 +94,62 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
   return true;
 }
 
+void GraphImporter::forgetLoop(const Node &node) {
+  const JitBlock &block = node.blocks.front();
+  Location location = locationOf(node);
+  sink.warn("loop '" + currentNode +
+            "' changes lists or attributes an unknown number of times: what "
+            "it gives is not known");
+  auto unknown = [&](ValueId id) {
+    return unknownItem(graph.values[id].type, location);
+  };
+  // What a later round changes may depend on what an earlier one changed.
+  llvm::SetVector<TensorVariable *> roots;
+  llvm::SetVector<StringRef> paths;
+  std::vector<std::shared_ptr<Collection>> owners;
+  auto forget = [&] {
+    for (TensorVariable *root : roots)
+      state.write(root,
+                  valueOf(unknownItem({JitType::Kind::Tensor, {}}, location)));
+    for (StringRef path : paths)
+      state.setAttribute(path, Item());
+    forgetCollections(owners);
+  };
+  ++trial;
+  for (bool stable = false; !stable;) {
+    std::vector<Item> arguments(block.arguments.size());
+    Body body =
+        importBody(block, arguments, {}, location, [&](Block &inner, Body &) {
+          OpBuilder::InsertionGuard guard(builder);
+          builder.setInsertionPointToEnd(&inner);
+          for (auto [item, id] : llvm::zip_equal(arguments, block.arguments))
+            item = unknown(id);
+          forget();
+        });
+    stable = true;
+    for (auto &[root, value] : body.changes.tensors)
+      stable &= !roots.insert(root);
+    for (auto &[path, item] : body.changes.attributes) {
+      stable &= !paths.insert(path);
+      // The types of one round say nothing of the next.
+      state.written.slots[graph.slots.at(path.str())] =
+          getUnknownTensor(context);
+    }
+    for (const std::shared_ptr<Collection> &owner : body.changes.owners)
+      if (!llvm::is_contained(owners, owner)) {
+        owners.push_back(owner);
+        stable = false;
+      }
+  }
+  --trial;
+  forget();
+  for (auto [index, output] : llvm::enumerate(node.outputs))
+    set(node, index, unknown(output));
+  result.coverage.ops += trial == 0;
+  if (trial == 0)
+    ++result.coverage.unmodelled[node.op];
+}
+
 void GraphImporter::importLoop(const Node &node) {
   const JitBlock &block = node.blocks.front();
   Location location = locationOf(node);
@@ -116,20 +172,24 @@ void GraphImporter::importLoop(const Node &node) {
     Leaves::collect(item, valueNow, values);
   unsigned numCarried = values.size();
 
+  // What the body changes beside that: tensors from before it, attributes.
   llvm::SetVector<TensorVariable *> roots;
-  SmallVector<mlir::Type> types;
+  llvm::MapVector<StringRef, Item> held;
+  SmallVector<mlir::Type> types, rootTypes, heldTypes;
+  SmallVector<Value> heldValues;
   auto int64 = RankedTensorType::get({}, builder.getI64Type());
   auto boolean = RankedTensorType::get({}, builder.getI1Type());
   auto argumentTypes = [&] {
     SmallVector<mlir::Type> all = {int64, boolean};
     llvm::append_range(all, types);
+    llvm::append_range(all, rootTypes);
+    llvm::append_range(all, heldTypes);
     return all;
   };
-  for (Value value : values)
-    types.push_back(value.getType());
+  llvm::append_range(types, TypeRange(ValueRange(values)));
 
   // One import of the body from block arguments.
-  SmallVector<Value> yielded;
+  SmallVector<Value> yielded, heldYielded;
   Item next;
   bool regular = true;
   auto importOnce = [&] {
@@ -144,10 +204,11 @@ void GraphImporter::importLoop(const Node &node) {
             arguments[index + 1] = Leaves::rebuild(item, state, all, from);
           for (TensorVariable *root : roots)
             state.write(root, all[from++]);
+          for (auto &[path, item] : held)
+            state.setAttribute(path, Leaves::rebuild(item, state, all, from));
         });
     next = body.frozen.front();
-    regular =
-        body.changes.collections.empty() && body.changes.attributes.empty();
+    regular = body.changes.collections.empty();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&body.block());
     for (auto [index, item] : llvm::enumerate(initial)) {
@@ -157,6 +218,18 @@ void GraphImporter::importLoop(const Node &node) {
         continue;
       }
       Leaves::collect(after, valueNow, yielded);
+    }
+    heldYielded.clear();
+    for (auto &[path, item] : body.changes.attributes)
+      if (!Leaves::match(*state.findAttribute(path), item))
+        regular = false;
+    if (!regular)
+      return body;
+    for (auto &[path, item] : held) {
+      auto after = body.changes.attributes.find(path);
+      Leaves::collect(after == body.changes.attributes.end() ? item
+                                                             : after->second,
+                      valueNow, heldYielded);
     }
     return body;
   };
@@ -168,30 +241,34 @@ void GraphImporter::importLoop(const Node &node) {
     if (!regular)
       break;
     bool stable = true;
-    for (auto &[root, value] : body->changes.tensors)
-      if (roots.insert(root)) {
-        stable = false;
-        values.push_back(root->value);
-        types.push_back(root->value.getType());
-      }
-    for (unsigned index = 0; index < numCarried; ++index) {
-      mlir::Type joined = joinTypes(types[index], yielded[index].getType());
-      if (round >= kMaxTrials && joined != types[index])
-        joined = forgetShape(joined);
-      stable &= joined == types[index];
-      types[index] = joined;
-    }
-    for (auto [index, root] : llvm::enumerate(roots)) {
-      mlir::Type &type = types[numCarried + index];
-      auto after = body->changes.tensors.find(root);
-      if (after == body->changes.tensors.end())
-        continue;
-      mlir::Type joined = joinTypes(type, after->second.getType());
+    auto widen = [&](mlir::Type &type, mlir::Type after) {
+      mlir::Type joined = joinTypes(type, after);
       if (round >= kMaxTrials && joined != type)
         joined = forgetShape(joined);
       stable &= joined == type;
       type = joined;
-    }
+    };
+    for (unsigned index = 0; index < numCarried; ++index)
+      widen(types[index], yielded[index].getType());
+    for (auto [type, value] : llvm::zip_equal(heldTypes, heldYielded))
+      widen(type, value.getType());
+    for (auto &[root, value] : body->changes.tensors)
+      if (roots.insert(root)) {
+        stable = false;
+        rootTypes.push_back(root->value.getType());
+      }
+    for (auto [root, type] : llvm::zip_equal(roots, rootTypes))
+      if (auto after = body->changes.tensors.find(root);
+          after != body->changes.tensors.end())
+        widen(type, after->second.getType());
+    for (auto &[path, item] : body->changes.attributes)
+      if (held.insert({path, *state.findAttribute(path)}).second) {
+        stable = false;
+        SmallVector<Value> leaves;
+        Leaves::collect(held[path], valueNow, leaves);
+        llvm::append_range(heldValues, leaves);
+        llvm::append_range(heldTypes, TypeRange(ValueRange(leaves)));
+      }
     if (stable)
       break;
     sink.rollBack(said);
@@ -202,23 +279,7 @@ void GraphImporter::importLoop(const Node &node) {
     body.reset();
     if (unrollLoop(node, limit >= 0 ? limit : INT64_MAX))
       return;
-    sink.warn("loop '" + currentNode +
-              "' changes lists or attributes an unknown number of times: what "
-              "it gives is not known");
-    ++trial;
-    Body last = importOnce();
-    --trial;
-    for (auto [index, output] : llvm::enumerate(node.outputs))
-      set(node, index, unknownItem(graph.values[output].type, location));
-    for (auto &[root, value] : last.changes.tensors)
-      state.write(root,
-                  valueOf(unknownItem({JitType::Kind::Tensor, {}}, location)));
-    forgetCollections(last);
-    for (auto &[path, item] : last.changes.attributes)
-      state.setAttribute(path, Item());
-    result.coverage.ops += trial == 0;
-    if (trial == 0)
-      ++result.coverage.unmodelled[node.op];
+    forgetLoop(node);
     return;
   }
   result.coverage.ops += trial == 0;
@@ -229,6 +290,10 @@ void GraphImporter::importLoop(const Node &node) {
     yielded.push_back(after == body->changes.tensors.end() ? root->value
                                                            : after->second);
   }
+  llvm::append_range(yielded, heldYielded);
+  for (TensorVariable *root : roots)
+    values.push_back(root->value);
+  llvm::append_range(values, heldValues);
   bool endless = start.isStatic() && next.isStatic() && next.integer;
   OperationState made(location, mp::LoopOp::getOperationName());
   SmallVector<int32_t> segments = {0, 0, int32_t(values.size())};
@@ -264,4 +329,7 @@ void GraphImporter::importLoop(const Node &node) {
   }
   for (TensorVariable *root : roots)
     state.write(root, op->getResult(from++));
+  for (auto &[path, item] : held)
+    state.setAttribute(path,
+                       Leaves::rebuild(item, state, op->getResults(), from));
 }

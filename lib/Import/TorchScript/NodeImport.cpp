@@ -218,6 +218,19 @@ void GraphImporter::lower(const Node &node) {
   makeOpaque(node);
 }
 
+bool GraphImporter::updatesStatistics(const Node &node, unsigned input) const {
+  if (node.arguments[input] != "running_mean" &&
+      node.arguments[input] != "running_var")
+    return false;
+  for (auto [index, argument] : llvm::enumerate(node.arguments)) {
+    const Item &item = items[node.inputs[index]];
+    if ((argument == "training" || argument == "use_input_stats") &&
+        item.isStatic() && !item.integer)
+      return false;
+  }
+  return true;
+}
+
 void GraphImporter::makeOpaque(const Node &node) {
   SmallVector<Value> inputs;
   auto collect = [&](auto &self, const Item &item) -> void {
@@ -253,8 +266,8 @@ void GraphImporter::makeOpaque(const Node &node) {
       types.push_back(type);
   SmallVector<TensorVariable *> written;
   for (auto [index, input] : llvm::enumerate(node.inputs)) {
-    if (index >= node.writes.size() || !node.writes[index] ||
-        !items[input].isTensor())
+    if (index >= node.writes.size() || !items[input].isTensor() ||
+        (!node.writes[index] && !updatesStatistics(node, index)))
       continue;
     written.push_back(items[input].variable);
     types.push_back(valueOf(items[input]).getType());

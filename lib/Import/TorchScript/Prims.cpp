@@ -79,7 +79,8 @@ bool GraphImporter::importPrim(const Node &node) {
   if (op == "GetAttr") {
     StringRef path = stringOf(node, "path");
     if (!path.empty()) {
-      Item item = attribute(path, locationOf(node));
+      Item item = attribute(path, graph.values[node.outputs.front()].type,
+                            locationOf(node));
       // A parameter is named where it is read first.
       if (item.isTensor() && getTensorPath(item.variable->value) == path &&
           !result.places.count(path.str()))
@@ -96,8 +97,8 @@ bool GraphImporter::importPrim(const Node &node) {
   if (op == "SetAttr") {
     StringRef path = stringOf(node, "path");
     if (!path.empty()) {
-      attribute(path, locationOf(node));
-      state.setAttribute(path, input(0));
+      setAttribute(path, graph.values[node.inputs[0]].type, input(0),
+                   locationOf(node));
       return true;
     }
     Item &object = input(0);

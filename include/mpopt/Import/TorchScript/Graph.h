@@ -54,6 +54,9 @@ struct Tensor {
   /// is not stored plainly there. Then `bytes` holds the elements, row-major.
   int64_t fileOffset = -1;
   std::string bytes;
+  /// Tensors with the same number share memory: a write to one may change
+  /// another.
+  int64_t memory = -1;
   bool requiresGrad = false;
   bool isParameter = false;
   /// Of a quantised tensor: one a tensor or one a channel of `axis`.
@@ -139,7 +142,10 @@ struct Graph {
   JitBlock body;
   std::vector<Tensor> tensors;
   std::map<std::string, Constant> attributes; ///< path -> value when saved
-  uint64_t parameters = 0;                    ///< elements of all parameters
+  /// path -> number of the place that it names: a module that two others hold
+  /// has two paths.
+  std::map<std::string, int64_t> slots;
+  uint64_t parameters = 0; ///< elements of all parameters
   std::vector<std::string> warnings;
 };
 

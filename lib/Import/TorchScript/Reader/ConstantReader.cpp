@@ -146,6 +146,10 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   result.name = path;
   result.isParameter = isParameter;
   result.requiresGrad = given.requires_grad();
+  const void *address = given.unsafeGetTensorImpl();
+  if (given.has_storage())
+    address = given.storage().unsafeGetStorageImpl();
+  result.memory = memory.try_emplace(address, memory.size()).first->second;
   at::Tensor tensor = given.detach();
   if (tensor.layout() != at::kStrided)
     tensor = tensor.to_dense();

@@ -132,6 +132,9 @@ void GraphReader::readGetAttr(const jit::Node &from, Node &to) {
   path += path.empty() ? name : "." + name;
   to.attributes["path"] = {Constant::Kind::String, 0, 0, 0, path, {}};
   const c10::IValue &object = holder->second.value;
+  const void *address = &object.toObjectRef();
+  graph.slots[path] =
+      slots.try_emplace({address, name}, slots.size()).first->second;
   if (!graph.attributes.count(path))
     graph.attributes[path] = constants.read(object.toObjectRef().getAttr(name),
                                             path, isParameterOf(object, name));

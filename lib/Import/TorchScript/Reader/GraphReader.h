@@ -19,6 +19,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <map>
 #include <unordered_map>
 
 namespace mpopt::torchscript {
@@ -55,6 +56,7 @@ private:
   const MappedArchive &archive;
   Graph &graph;
   std::unordered_map<const void *, int64_t> seen;
+  std::unordered_map<const void *, int64_t> memory;
 };
 
 /// One inlined graph of a module.
@@ -83,6 +85,7 @@ private:
   ConstantReader &constants;
   Graph &graph;
   Object self;
+  std::map<std::pair<const void *, std::string>, int64_t> slots;
   std::unordered_map<const torch::jit::Value *, ValueId> ids;
   std::unordered_map<const torch::jit::Value *, Object> objects;
 };
