@@ -54,10 +54,24 @@ TorchInstrumenter::open(StringRef model, StringRef path, StringRef method,
   return made;
 }
 
+static constexpr llvm::StringLiteral kUnfollowed =
+    "it is in a list or dictionary of unknown length, or in a loop that "
+    "changes one";
+
+std::vector<Unprobed> TorchInstrumenter::listUnfollowed() const {
+  std::vector<Unprobed> list;
+  for (const auto &[name, found] : places)
+    if (found.empty())
+      list.push_back({name, kUnfollowed.str()});
+  return list;
+}
+
 std::string TorchInstrumenter::whyNot(StringRef tensor) const {
   auto found = places.find(tensor.str());
   if (found == places.end())
     return "no value of the TorchScript code is this tensor";
+  if (found->second.empty())
+    return kUnfollowed.str();
   if (found->second.size() > 1)
     return "more than one value of the TorchScript code has this name";
   return {};

@@ -126,3 +126,44 @@ def test_lines_are_kept(archives):
     _, probed, _ = archives("resnet", "scripted")
     graph = str(torch.jit.load(str(probed)).graph)
     assert "torch_networks.py" in graph
+
+
+class Lists(torch.nn.Module):
+    def forward(self, xs: typing.List[torch.Tensor]):
+        return [torch.exp(x) for x in xs], torch.cat(xs)
+
+
+class Appends(torch.nn.Module):
+    def forward(self, xs, n: int):
+        out = []
+        for i in range(n):
+            out.append(torch.log(xs[i]))
+        return torch.stack(out)
+
+
+@pytest.mark.parametrize("kind,shapes", [
+    (Lists, []), (Appends, []), (Appends, ["--input-shape=xs=3x4"])])
+def test_what_is_not_followed_is_listed(kind, shapes, tmp_path):
+    path = save(kind(), tmp_path)
+    _, ledger = instrument(path, tmp_path, "--probe", "all", *shapes)
+    listed = {entry["tensor"]: entry["why"] for entry in ledger["unprobed"]}
+    assert ("xs" in listed) == (kind is Lists)
+    # The member that a round takes, and what it makes of it.
+    assert len(listed.keys() - {"xs"}) == 2, listed
+    assert all("unknown length" in why for why in listed.values())
+    assert not listed.keys() & {probe["tensor"] for probe in ledger["probes"]}
+
+
+class Looks(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, 4)
+
+    def forward(self, ids, x):
+        return self.table(ids) + x
+
+
+def test_what_indexes_an_embedding_is_an_integer(tmp_path):
+    _, ledger = instrument(save(Looks(), tmp_path), tmp_path, "--probe", "all")
+    dtypes = {probe["tensor"]: probe["file_dtype"] for probe in ledger["probes"]}
+    assert dtypes["ids"] == "i64" and dtypes["x"] == "f32"

@@ -267,3 +267,10 @@ def test_loop_carries_the_buffer(tmp_path):
     buffer = text.index('"torch::buffer"')
     assert buffer < text.index("mp.loop") < text.rindex("mp.mul")
     assert "tensor<f32>, tensor<i64>" in text or "tensor<i64>, tensor<f32>" in text, text
+
+
+def test_dtypes_of_inputs_are_assumed(tmp_path, monkeypatch):
+    """No archive of a scripted module says what its inputs are."""
+    probed, _ = instrument(save(OnceACall(), tmp_path), tmp_path, "--probe", "all")
+    done = confirm(probed, (torch.tensor([1, 2]),), tmp_path, monkeypatch)
+    assert "ran in i64, it was taken as f32" in done.stdout, done.stdout

@@ -82,8 +82,12 @@ static void sumUp(const Options &options, const ProbePlan &plan,
     }
   os << (plan.probes.empty() ? "" : ")") << "; ledger " << printable(ledgerFile)
      << '\n';
-  for (const Unprobed &tensor : plan.unprobed)
+  constexpr size_t kMost = 20;
+  for (const Unprobed &tensor : llvm::ArrayRef(plan.unprobed).take_front(kMost))
     printWarning("no probe on '" + tensor.tensor + "': " + tensor.why);
+  if (plan.unprobed.size() > kMost)
+    printWarning("no probe on " + std::to_string(plan.unprobed.size() - kMost) +
+                 " other tensors that the ledger lists under `unprobed`");
 }
 
 /// Plans the probes and writes the ledger and the model.
@@ -98,6 +102,13 @@ static int writeProbed(const Options &options, Instrumenter &instrumenter,
     return fail("--probe: " + llvm::toString(plan.takeError()));
 
   ledger.plan = std::move(*plan);
+  // Nobody should take silence about them for a clean run.
+  if constexpr (std::is_same_v<Instrumenter, TorchInstrumenter>)
+    for (Unprobed &tensor : instrumenter.listUnfollowed())
+      if (llvm::none_of(ledger.plan.unprobed, [&](const Unprobed &known) {
+            return known.tensor == tensor.tensor;
+          }))
+        ledger.plan.unprobed.push_back(std::move(tensor));
   std::string text = writeLedger(ledger, MPOPT_VERSION);
   if (Error error = instrumenter.prepare(ledger.plan.probes, sha256(text)))
     return fail(path, std::move(error));

@@ -33,6 +33,9 @@ public:
   /// Why the tensor can have no probe; empty if it can.
   std::string whyNot(llvm::StringRef tensor) const;
 
+  /// The tensors of the code that the analysis knows nothing of.
+  std::vector<Unprobed> listUnfollowed() const;
+
   /// `ledgerHash` is 64 hex digits.
   llvm::Error prepare(llvm::ArrayRef<Probe> probes, llvm::StringRef ledgerHash);
   void write(llvm::raw_ostream &os);

@@ -126,11 +126,30 @@ static const InputShape *findShape(const ImportOptions &options,
   return nullptr;
 }
 
+/// Whether the value picks rows of a table: only integers do.
+static bool isIndex(const JitBlock &block, ValueId value) {
+  return llvm::any_of(block.nodes, [&](const Node &node) {
+    if (node.op == "aten::embedding" || node.op == "aten::embedding_bag")
+      for (auto [input, argument] : llvm::zip(node.inputs, node.arguments))
+        if (input == value && argument == "indices")
+          return true;
+    return llvm::any_of(node.blocks, [&](const JitBlock &inner) {
+      return isIndex(inner, value);
+    });
+  });
+}
+
 mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
   const JitValue *traced = nullptr;
-  for (ValueId input : graph.inputs)
-    if (graph.values[input].name == name && graph.values[input].tracedType >= 0)
+  mlir::Type assumed = defaultFloat;
+  for (ValueId input : graph.inputs) {
+    if (graph.values[input].name != name)
+      continue;
+    if (graph.values[input].tracedType >= 0)
       traced = &graph.values[input];
+    if (isIndex(graph.body, input))
+      assumed = builder.getI64Type();
+  }
   switch (type.kind) {
   case JitType::Kind::Int:
     return RankedTensorType::get({}, builder.getI64Type());
@@ -160,9 +179,9 @@ mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
   if (!given) {
     sink.warn("the shape of input '" + name + "' is not known (--input-shape " +
               name + "=...)");
-    return UnrankedTensorType::get(defaultFloat);
+    return UnrankedTensorType::get(assumed);
   }
-  mlir::Type element = defaultFloat;
+  mlir::Type element = assumed;
   if (!given->elementType.empty())
     element = parseType(given->elementType, context);
   Shape dims;
@@ -199,6 +218,30 @@ void GraphImporter::recordPlace(Value value, ValueId id, int64_t member) {
   for (auto [counter, count] : rounds)
     place.rounds.push_back({graph.values[counter].name, count});
   recordPlace(getTensorPath(value), std::move(place));
+}
+
+static bool holdsTensor(const JitType &type) {
+  return type.kind == JitType::Kind::Tensor ||
+         llvm::any_of(type.elements, holdsTensor);
+}
+
+void GraphImporter::recordUnfollowed(const JitType &type,
+                                     const std::string &name) {
+  if (options.wantPlaces && holdsTensor(type))
+    result.places[name].clear();
+}
+
+void GraphImporter::recordUnfollowed(const JitBlock &block) {
+  for (const Node &node : block.nodes) {
+    for (ValueId output : node.outputs)
+      if (graph.values[output].type.kind == JitType::Kind::Tensor &&
+          isOp(node) && node.blocks.empty())
+        recordUnfollowed(graph.values[output].type,
+                         (node.scope.empty() ? "" : node.scope + "/") +
+                             valueName(output));
+    for (const JitBlock &inner : node.blocks)
+      recordUnfollowed(inner);
+  }
 }
 
 static Place memberOf(Place place, int64_t index) {
@@ -243,8 +286,12 @@ Item GraphImporter::importInput(const JitType &type, const std::string &name,
       return Item::list(std::move(members));
     sink.warn("how many members input '" + name +
               "' has is not known (--input-shape " + name + ".0=...)");
+    recordUnfollowed(type, name);
     return unknownItem(type, location);
   }
+  case JitType::Kind::Dict:
+    recordUnfollowed(type, name);
+    return unknownItem(type, location);
   case JitType::Kind::Tensor:
     return tensorItem(argument(inputType(type, name)));
   case JitType::Kind::Int:

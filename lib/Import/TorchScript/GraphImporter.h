@@ -102,6 +102,10 @@ private:
   /// Remembers what the name of an mp value stands for.
   void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
   void recordPlace(const std::string &name, Place place);
+  /// Remembers that nothing is known of a tensor that the code names, or of all
+  /// that a block makes.
+  void recordUnfollowed(const JitType &type, const std::string &name);
+  void recordUnfollowed(const JitBlock &block);
 
   // Constants.cpp
   Item importConstant(const Constant &constant, mlir::Location location);

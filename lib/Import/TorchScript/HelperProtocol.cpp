@@ -90,11 +90,13 @@ static void parsePlaces(StringRef text, torchscript::Places &places) {
   if (!object)
     return;
   for (const auto &[name, all] : *object)
-    if (const json::Array *list = all.getAsArray())
+    if (const json::Array *list = all.getAsArray()) {
+      std::vector<torchscript::Place> &known = places[name.str()];
       for (const json::Value &entry : *list)
         if (torchscript::Place place;
             entry.getAsObject() && fromJson(*entry.getAsObject(), place))
-          places[name.str()].push_back(std::move(place));
+          known.push_back(std::move(place));
+    }
 }
 
 //===----------------------------------------------------------------------===//

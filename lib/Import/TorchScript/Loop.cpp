@@ -48,6 +48,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
   Operation *before = block->empty() ? nullptr : &block->back();
   ErrorSink::Mark said = sink.mark();
   const Coverage counted = result.coverage;
+  const Places placed = result.places;
   Coverage coverage = counted;
   std::vector<Item> carried;
   for (ValueId id : ArrayRef(node.inputs).drop_front(2))
@@ -86,6 +87,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
     state.takeBack(mark);
     sink.rollBack(said);
     result.coverage = counted;
+    result.places = placed;
     return false;
   }
   result.coverage = coverage;
@@ -143,6 +145,8 @@ void GraphImporter::forgetLoop(const Node &node) {
   }
   --trial;
   forget();
+  if (trial == 0)
+    recordUnfollowed(block);
   for (auto [index, output] : llvm::enumerate(node.outputs))
     set(node, index, unknown(output));
   result.coverage.ops += trial == 0;

@@ -126,7 +126,11 @@ std::vector<Outside> confirming::findOutside(const Ledger &ledger,
            "ran in " + seen.dtype().str() +
                ((seen.record.flags & MPOPT_MIXED_DTYPE) ? " and other dtypes"
                                                         : "") +
-               ", the file has " + tensor.fileDtype});
+               // A module does not say what it takes.
+               (isInput && ledger.report.format == "torchscript"
+                    ? ", it was taken as "
+                    : ", the file has ") +
+               tensor.fileDtype});
     if (!isInput)
       continue;
     if (std::optional<std::string> dims = compareDims(tensor, seen.record))

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Interfaces/FreshFacts.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Interfaces/FreshFacts.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -37,6 +37,7 @@ struct Place {
 };
 
 /// By the tensor's name. More than one place: the name means several values.
+/// None: the code names tensors so that the module has no value for.
 using Places = std::map<std::string, std::vector<Place>>;
 
 struct PlacedProbe {
