@@ -253,6 +253,7 @@ void mpopt_recorder_set_step(mpopt_recorder *recorder, uint64_t step) {
 }
 
 void mpopt_recorder_begin_run(mpopt_recorder *recorder, int here) {
+  recorder->state.load()->ran = true;
   recorder->runs.begin(here != 0);
 }
 

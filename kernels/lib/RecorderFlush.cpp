@@ -82,7 +82,7 @@ static int flushLocked(mpopt_recorder &recorder, State &state, bool wait,
     for (auto &entry : state.probes)
       probes.push_back(entry.second.get());
   }
-  if (probes.empty())
+  if (probes.empty() && !state.ran)
     return 0;
   if (int error = openFile(recorder, state))
     return error;

@@ -40,6 +40,9 @@ struct State {
   int error = 0;
   uint64_t flushes = 0;
 
+  /// Whether a run was announced: one that no probe saw leaves a file, too.
+  std::atomic<bool> ran{false};
+
   /// At first long ago: the first call writes, so that a file that cannot be
   /// written is known at once.
   std::atomic<int64_t> lastFlush{INT64_MIN / 2};

@@ -274,3 +274,14 @@ def test_dtypes_of_inputs_are_assumed(tmp_path, monkeypatch):
     probed, _ = instrument(save(OnceACall(), tmp_path), tmp_path, "--probe", "all")
     done = confirm(probed, (torch.tensor([1, 2]),), tmp_path, monkeypatch)
     assert "ran in i64, it was taken as f32" in done.stdout, done.stdout
+
+
+def test_a_run_without_probes_leaves_a_record(tmp_path, monkeypatch):
+    class Lists(torch.nn.Module):
+        def forward(self, xs: List[torch.Tensor]):
+            return torch.cat(xs)
+
+    probed, ledger = instrument(save(Lists(), tmp_path), tmp_path, "--probe", "findings")
+    assert not ledger["probes"]
+    done = confirm(probed, ([X, X],), tmp_path, monkeypatch)
+    assert done.returncode == 0 and "0 of 0 probes ran" in done.stdout, done.stdout + done.stderr
