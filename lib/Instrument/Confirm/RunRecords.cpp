@@ -98,9 +98,8 @@ uint64_t ProbeSight::flushes(const FloatFormat &format) const {
 }
 
 uint64_t ProbeSight::subnormals(const FloatFormat &format) const {
-  auto counted = getCounted(format);
-  return counted && stored() ? mpopt_record_format(&record, *counted).subnormal
-                             : 0;
+  auto counted = getCounted(*this, format);
+  return counted ? mpopt_record_format(&record, *counted).subnormal : 0;
 }
 
 static std::optional<uint64_t> getStep(uint64_t step) {
