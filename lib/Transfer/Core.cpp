@@ -64,6 +64,27 @@ static AbstractValue toBool(const AbstractValue &input) {
   return value;
 }
 
+/// In a dtype that is not known: FP16's range and BF16's digits at worst.
+static AbstractValue toUnknown(AbstractValue value) {
+  const FloatFormat &narrow = FloatFormat::f16();
+  double unit = std::ldexp(1.0, -int(FloatFormat::bf16().digits));
+  for (Cell &cell : value.mutableCells()) {
+    if (cell.empty())
+      continue;
+    value.posInf |= cell.hi >= narrow.overflowFrom;
+    value.negInf |= cell.lo <= -narrow.overflowFrom;
+    cell.lo -= std::fabs(cell.lo) * unit;
+    cell.hi += std::fabs(cell.hi) * unit;
+    if (cell.absMax() < 1)
+      cell.lo -= narrow.minSubnormal, cell.hi += narrow.minSubnormal;
+  }
+  value.minNonZero = 0;
+  value.integral = false;
+  value.norm.reset();
+  value.rowSum.reset();
+  return value;
+}
+
 static void transferCast(mp::CastOp op, TransferContext &ctx) {
   const AbstractValue &input = ctx.operand(0);
   Type to = getElementType(op.getResult());
@@ -72,6 +93,8 @@ static void transferCast(mp::CastOp op, TransferContext &ctx) {
     return ctx.result(0, toBool(input));
   if (isa<IntegerType>(to))
     return ctx.result(0, toInteger(input, op.getResult()));
+  if (isUnknown(to))
+    return ctx.result(0, toUnknown(input));
   if (!format || !(getFloatFormat(getElementType(op.getInput())) ||
                    isa<IntegerType>(getElementType(op.getInput()))))
     return ctx.unknown();

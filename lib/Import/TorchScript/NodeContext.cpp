@@ -132,9 +132,14 @@ SmallVector<Value> NodeContext::promote(ArrayRef<StringRef> inputs,
     }
     *slot = *slot ? promoteElementTypes(*slot, element) : element;
   }
-  // One dtype that is not known leaves all as they are.
-  if (isOpen)
+  // One dtype that is not known leaves that of the result open: beside a
+  // number, too, which a float would not follow.
+  if (isOpen) {
+    for (Value &value : values)
+      if (value)
+        value = cast(value, mp::UnknownType::get(context()));
     return values;
+  }
   Type common = combine(combine(withDims, withoutDims), numbers);
   if (toFloat && isa_and_nonnull<IntegerType>(common))
     common = opBuilder.getF32Type();
