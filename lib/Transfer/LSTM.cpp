@@ -46,12 +46,19 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
     output = intersect(output, f[2].imageOf(Interval::whole(), error));
   }
   candidate = intersect(candidate, f[1].imageOf(input, error));
+  // Coupled, one of the two gates is 1 less the other.
+  Interval either =
+      coupled ? hull(anyGate, Interval::point(1) - anyGate).widened(unit, 0)
+              : anyGate;
   double store = op.storeUnit();
   double rounded = (1 + 4 * unit) * (1 + store);
-  double grow = anyGate.maxAbs() * candidate.maxAbs() * rounded;
-  double keep = anyGate.maxAbs() * rounded;
+  double grow = either.maxAbs() * candidate.maxAbs() * rounded;
+  double keep = either.maxAbs() * rounded;
+  // 0 times infinite.
+  if (std::isnan(grow))
+    grow = kInf;
   double first = start.maxAbs(), most = kInf;
-  bool closed = anyGate.maxAbs() <= 1 + 8 * unit;
+  bool closed = either.maxAbs() <= 1 + 8 * unit;
   bool convex = coupled && anyGate.lo >= 0 && closed;
   double steps = op.mostSteps();
   if (convex)
@@ -66,14 +73,18 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
   if (!std::isfinite(most) && op.steps && *op.steps <= 64) {
     most = first;
     double sum = first;
-    for (int64_t step = 0; step < *op.steps; ++step)
-      most = std::max(most, sum = keep * sum + grow);
+    for (int64_t step = 0; step < *op.steps; ++step) {
+      sum = sum == 0 ? grow : keep * sum + grow;
+      most = std::max(most, sum);
+    }
   }
   Interval c = Interval::symmetric(most);
   Interval h =
       (anyGate * intersect(output, f[2].imageOf(c, error))).widened(4 * unit);
   states.cell = hull(states.cell, hull(c, 0.0));
   states.hidden = hull(states.hidden, hull(h, 0.0));
+  // A cell that is Inf makes a state of Inf times a gate of 0.
+  states.nan |= !c.isBounded();
   if (!gate.hasLikely())
     return;
   double hSquare = squareOf(op.hidden.hull());

@@ -58,7 +58,7 @@ static void runPlain(const Recurrence &op, const Activation &activation,
   GateInput gate(op, ctx);
   ComputeError error = functionError(ctx, op.weights);
   std::optional<PlainBounds> byUnit;
-  if (units)
+  if (units && !op.nonFinite)
     byUnit = boundPlain(op, *units, activation, gate, error);
   // What no state can exceed, if there is such a bound.
   Interval closed = activation.imageOf(gate.bound(kInf), error);

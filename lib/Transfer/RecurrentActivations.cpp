@@ -75,6 +75,10 @@ Interval Activation::imageOf(const Interval &x,
   Interval inside =
       (x * inner + shift).widened(4 * error.unit(), error.format->minSubnormal);
   FloatRange y = apply(unary, FloatRange::of(inside), error);
+  // ONNX Runtime's cells compute log(1 + e^x), e^x being Inf from there on.
+  if (unary.function == UnaryFunction::Softplus &&
+      inside.hi >= std::log(error.format->maxFinite))
+    y.finite.hi = kInf;
   return (y.finite * outer).widened(2 * error.unit());
 }
 
@@ -86,6 +90,8 @@ Likely Activation::likelyOf(const Likely &x) const {
 SmallVector<Activation, 3> Sequence::activationsOf(unsigned direction,
                                                    unsigned count) const {
   SmallVector<Activation, 3> result;
+  Activation unknown;
+  unknown.known = false;
   auto takes = [](StringRef name, bool beta) {
     std::string lower = name.lower();
     if (beta)
@@ -100,26 +106,30 @@ SmallVector<Activation, 3> Sequence::activationsOf(unsigned direction,
     withAlpha += takes(cast<StringAttr>(name).getValue(), false);
     withBeta += takes(cast<StringAttr>(name).getValue(), true);
   }
-  // The numbers are one per activation or one per activation that has one.
+  // The numbers are one per activation that has one, in order, which is what
+  // ONNX Runtime reads, too, where files hold one per activation. Those are
+  // meant otherwise, so an activation is only known if both readings agree.
   size_t alpha = 0, beta = 0;
   for (auto [index, attribute] : llvm::enumerate(activations)) {
     StringRef name = cast<StringAttr>(attribute).getValue();
     std::optional<double> a, b;
+    bool agree = true;
     auto pick = [&](ArrayRef<double> list, size_t with, size_t &next,
                     bool isBeta) -> std::optional<double> {
       if (!takes(name, isBeta))
         return std::nullopt;
-      if (list.size() == activations.size() && list.size() != with)
-        return list[index];
-      return next < list.size() ? std::optional(list[next++]) : std::nullopt;
+      bool perActivation =
+          list.size() == activations.size() && list.size() != with;
+      std::optional<double> number =
+          next < list.size() ? std::optional(list[next++]) : std::nullopt;
+      agree &= !perActivation || number == list[index];
+      return number;
     };
     a = pick(alphas, withAlpha, alpha, false);
     b = pick(betas, withBeta, beta, true);
     if (index >= direction * count && index < (direction + 1) * count)
-      result.push_back(Activation::get(name, a, b));
+      result.push_back(agree ? Activation::get(name, a, b) : unknown);
   }
-  Activation unknown;
-  unknown.known = false;
   result.resize(count, unknown);
   return result;
 }

@@ -70,6 +70,9 @@ GateInput::GateInput(const Recurrence &op, TransferContext &ctx)
     fixedVariance += b.variance * (op.biases.size() == 1 ? 2 : 1);
     known &= ctx.of(bias).hasLikely();
   }
+  // Inf in a sum takes an activation to its end, wherever the finite ones end.
+  if (op.nonFinite)
+    fixed = kInf;
   // The sums' rounding, and stores in the operands' dtype.
   error = (inputs + states + 16) * roundoff(format);
   if (const FloatFormat *own = getFloatFormat(getElementType(op.weights)))
@@ -100,8 +103,9 @@ static AbstractValue makeState(Value result, const Interval &range,
                                bool mayBeNaN) {
   AbstractValue value = AbstractValue::within(range.lo, range.hi,
                                               TransferContext::rankOf(result));
-  value.nan = mayBeNaN;
   bool unbounded = !range.isBounded();
+  // Sums of infinite states may be NaN.
+  value.nan = mayBeNaN || unbounded;
   value.posInf = unbounded && range.hi == kInf;
   value.negInf = unbounded && range.lo == -kInf;
   if (likely) {

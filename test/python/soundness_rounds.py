@@ -9,6 +9,7 @@ import pathlib
 import soundness
 import soundness_cases
 import soundness_composites
+import soundness_edges
 import soundness_facts
 import soundness_ir
 import soundness_ir_cases
@@ -37,6 +38,7 @@ LISTS = {
     "more": soundness_more_cases,
     # whole numbers, masks, nothing at all
     "facts": soundness_facts,
+    "edges": soundness_edges,
     # small networks, for what ops say to each other
     "networks": soundness_networks,
     # ops of other frameworks: references in NumPy

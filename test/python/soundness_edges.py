@@ -1,0 +1,78 @@
+"""Cases of test_soundness.py at the edges: products and sums that overflow on the way,
+weights that are Inf in 16 bits, gates that are no sigmoids, loops without a condition,
+and nodes that are several ops for mpopt and one kernel for a runtime."""
+
+import numpy
+from onnx import TensorProto, helper
+
+CASES = {}
+OPSET = 23
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def _signed(draw, shape, scale=1.0):
+    return draw.constant(draw.random.normal(0, scale, shape))
+
+
+def _exact(draw, shape=()):
+    """Scales of quantised numbers, the same in every format."""
+    exponents = draw.random.integers(-6, 0, shape)
+    return draw.constant((1 + draw.random.integers(0, 8, shape) / 8) * 2.0 ** exponents)
+
+
+# -- recurrent cells ---------------------------------------------------------------------
+
+
+@case
+def infinite_weights(draw):
+    """-3.4e38 is -Inf in FP16: tanh is -1, whatever the finite rows say."""
+    least = -float(numpy.finfo(numpy.float32).max)
+    x = draw.box((1, 3, 6), 0, draw.choice([0.5, 3e4]))
+    for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        draw.node(op, x, draw.constant(numpy.full((1, gates * 2, 6), least)),
+                  _signed(draw, (1, gates * 2, 2)), hidden_size=2, outputs=2)
+
+
+@case
+def infinite_inputs(draw):
+    x = draw.node("Mul", draw.box((2, 2, 3), -3, 3), draw.constant(numpy.full(3, 2e38)))
+    for activation in ("Tanh", "LeakyRelu", "Relu"):
+        draw.node("RNN", x, _signed(draw, (1, 2, 3)), _signed(draw, (1, 2, 2)), hidden_size=2,
+                  activations=[activation], outputs=2)
+
+
+@case
+def coupled_gates(draw):
+    """1 - i is up to 2 where i is no sigmoid."""
+    x, state = draw.box((3, 2, 3), -3, 3), draw.box((1, 2, 2), 20, 70)
+    draw.node("LSTM", x, _signed(draw, (1, 8, 3), 5), _signed(draw, (1, 8, 2), 5), "", "",
+              draw.box((1, 2, 2), -1, 1), state, hidden_size=2, input_forget=1, outputs=3,
+              activations=[draw.choice(["Softsign", "Tanh"]), "Tanh", "Softsign"])
+
+
+@case
+def open_gates(draw):
+    x = draw.box((2, 3, 4), -0.05, 0)
+    draw.node("LSTM", x, _signed(draw, (1, 4, 4)), _signed(draw, (1, 4, 1)), "", "",
+              draw.box((1, 3, 1), 0, 0.25), "", _signed(draw, (1, 3), 20), hidden_size=1,
+              activations=["LeakyRelu", "Relu", "HardSigmoid"], outputs=3,
+              input_forget=draw.integer(0, 1))
+
+
+@case
+def numbers_of_activations(draw):
+    """Those that take none read none of the list."""
+    x = draw.box((2, 2, 3), -5, 5)
+    draw.node("GRU", x, _signed(draw, (1, 6, 3)), _signed(draw, (1, 6, 2)), hidden_size=2,
+              activations=["Sigmoid", "ScaledTanh"], activation_alpha=[2.0, 1.25],
+              activation_beta=[0.5, 0.75], outputs=2)
+
+
+@case
+def softplus_cells(draw):
+    draw.node("RNN", draw.box((1, 2, 3), 0, 100), draw.constant(numpy.full((1, 2, 3), 0.5)),
+              _signed(draw, (1, 2, 2)), hidden_size=2, activations=["Softplus"], outputs=2)
