@@ -172,8 +172,11 @@ static void transferLoop(mp::LoopOp op, TransferContext &ctx) {
       yield->getNumOperands() < 1 + count)
     return;
   std::optional<int64_t> trips = op.getKnownTripCount(ctx.shapes());
-  // A condition may end it sooner.
-  std::optional<int64_t> least = op.getCondition() ? std::nullopt : trips;
+  // A condition may end it sooner; runtimes look at what the body yields
+  // without one, too.
+  std::optional<int64_t> least =
+      op.getCondition() || !op.keepsRunning(ctx.shapes()) ? std::nullopt
+                                                          : trips;
   if (!trips && op.getTripCount()) {
     Cell most = ctx.of(op.getTripCount()).hull();
     if (most.hi < 0x1p48)

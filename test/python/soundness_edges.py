@@ -76,3 +76,26 @@ def numbers_of_activations(draw):
 def softplus_cells(draw):
     draw.node("RNN", draw.box((1, 2, 3), 0, 100), draw.constant(numpy.full((1, 2, 3), 0.5)),
               _signed(draw, (1, 2, 2)), hidden_size=2, activations=["Softplus"], outputs=2)
+
+
+# -- control flow ------------------------------------------------------------------------
+
+
+def _value(name, kind, shape):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+@case
+def loop_without_condition(draw):
+    """ONNX Runtime ends it when the body yields false all the same."""
+    i, keep, v, s, top, k, c = (draw.name(hint) for hint in "ikvstac")
+    limit = helper.make_tensor("limit", TensorProto.FLOAT, [], [draw.choice([-2.0, 1.0, 9.0])])
+    body = helper.make_graph(
+        [helper.make_node("Softplus", [v], [s]),
+         helper.make_node("ReduceMax", [s], [top], keepdims=0),
+         helper.make_node("Constant", [], [c], value=limit),
+         helper.make_node("Less", [top, c], [k])], "body",
+        [_value(i, TensorProto.INT64, []), _value(keep, TensorProto.BOOL, []),
+         _value(v, TensorProto.FLOAT, [3])],
+        [_value(k, TensorProto.BOOL, []), _value(s, TensorProto.FLOAT, [3])])
+    draw.node("Loop", draw.constant(numpy.int64(4)), "", draw.box((3,), 1, 2), body=body)

@@ -97,26 +97,35 @@ static bool isEntryCondition(Value value, Region &body) {
   return body.getNumArguments() > 1 && value == body.getArgument(1);
 }
 
+/// A single number, if it is known.
+static std::optional<int64_t> findNumber(Value value, const ShapeFacts &facts) {
+  std::optional<SmallVector<int64_t>> known = facts.constants(value);
+  if (!known || known->size() != 1)
+    return std::nullopt;
+  return known->front();
+}
+
+bool LoopOp::keepsRunning(const ShapeFacts &facts) {
+  YieldOp yield = getYield(getBody());
+  if (!yield || yield->getNumOperands() == 0)
+    return false;
+  Value next = yield->getOperand(0);
+  return isEntryCondition(next, getBody()) ||
+         findNumber(next, facts).value_or(0) != 0;
+}
+
 std::optional<int64_t> LoopOp::getKnownTripCount(const ShapeFacts &facts) {
-  auto constant = [&](Value value) -> std::optional<int64_t> {
-    std::optional<SmallVector<int64_t>> known = facts.constants(value);
-    if (!known || known->size() != 1)
-      return std::nullopt;
-    return known->front();
-  };
   if (Value condition = getCondition()) {
-    YieldOp yield = getYield(getBody());
-    std::optional<int64_t> first = constant(condition);
+    std::optional<int64_t> first = findNumber(condition, facts);
     if (first == 0)
       return 0;
-    if (!first || !yield || yield->getNumOperands() == 0)
-      return std::nullopt;
-    Value next = yield->getOperand(0);
-    if (!isEntryCondition(next, getBody()) && constant(next).value_or(0) == 0)
+    if (!first)
       return std::nullopt;
   }
+  if (!keepsRunning(facts))
+    return std::nullopt;
   std::optional<int64_t> count =
-      getTripCount() ? constant(getTripCount()) : std::nullopt;
+      getTripCount() ? findNumber(getTripCount(), facts) : std::nullopt;
   return count ? std::max<int64_t>(*count, 0) : count;
 }
 
