@@ -424,6 +424,10 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   value.rowSum.reset();
   value.norm.reset();
   bool inf = x.mayBeInf() || cos.mayBeInf() || sin.mayBeInf();
+  // Both products may overflow, and their difference is NaN.
+  double product =
+      x.hull().absMax() * std::max(cos.hull().absMax(), sin.hull().absMax());
+  inf |= !(product * (1 + 8 * unit) < format.overflowFrom);
   value.nan = x.nan || cos.nan || sin.nan || inf;
   value.posInf = value.negInf = inf;
   value.source = std::max(x.source, LikelySource::Propagated);

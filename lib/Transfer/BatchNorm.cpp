@@ -148,6 +148,10 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
 static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
                            double momentum, const FloatFormat &format) {
   AbstractValue result = old.join(batch);
+  // Inf times 0, and Inf of both signs.
+  result.nan |= (momentum == 1 && batch.mayBeInf()) ||
+                (momentum == 0 && old.mayBeInf()) ||
+                (result.posInf && result.negInf);
   bool convex = momentum >= 0 && momentum <= 1;
   for (Cell &cell : result.mutableCells())
     if (!convex)
@@ -166,16 +170,20 @@ static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
 }
 
 /// Variance of values in [lo, hi]: at most a quarter of the squared width
-/// (Popoviciu), half of it if divided by n - 1 instead of n.
-static AbstractValue varianceOf(const AbstractValue &x, double error) {
+/// (Popoviciu), half of it if divided by n - 1 instead of n. The sum of `count`
+/// squares may overflow before the division.
+static AbstractValue varianceOf(const AbstractValue &x, double count,
+                                double error, const FloatFormat &format) {
   AbstractValue result = x;
+  bool overflow = false;
   for (Cell &cell : result.mutableCells()) {
     double width = bound(cell).width();
     double most = width * width / 2 * (1 + error);
+    overflow |= !(most * std::max(count, 1.0) < format.overflowFrom);
     double typical = cell.variance;
     cell = Cell{0, most, typical, 0, typical, typical};
   }
-  result.posInf = x.mayBeNonFinite();
+  result.posInf = x.mayBeNonFinite() || overflow;
   result.negInf = false;
   result.nan = x.mayBeNonFinite();
   result.integral = false;
@@ -210,12 +218,15 @@ static void transferTraining(mp::BatchNormOp op, TransferContext &ctx) {
     return;
   AbstractValue channels =
       rank >= 2 ? x.keeping({1}) : AbstractValue(x).merged();
-  double n = 0;
+  double n = 0, most = kInf;
   if (MaybeShape shape = getShape(input))
-    n = double(countAlong(*shape, how.axes).value_or(1));
+    if (std::optional<int64_t> count = countAlong(*shape, how.axes))
+      n = most = double(*count);
   double error = (n + 8) * roundoff(format);
   AbstractValue batchMean = asVector(rows.mean);
-  AbstractValue batchVariance = asVector(varianceOf(channels, error));
+  AbstractValue batchVariance =
+      asVector(varianceOf(channels, most, error, format));
+  batchVariance.nan |= batchMean.mayBeInf();
   double momentum = op.getMomentum().convertToDouble();
   unsigned index = 1;
   for (Value old : {op.getMean(), op.getVariance()}) {

@@ -212,12 +212,13 @@ static void transferMultilabelMargin(mp::MultilabelMarginLossOp op,
   Number x = Number::of(ctx.operand(0), format);
   Number term =
       max(Number::constant(1, format) - x + x, Number::constant(0, format));
-  // j (C - j) pairs of a target and another class, divided by C.
+  // C targets, which may be one class every time, with C - 1 others each,
+  // divided by C.
   MaybeShape shape = getShape(op.getInput());
   double classes = shape && !shape->empty() && shape->back() >= 0
                        ? std::max(double(shape->back()), 1.0)
                        : kInfinity;
-  Number loss = sumOf(term, std::max(classes * classes / 4, 1.0),
+  Number loss = sumOf(term, std::max(classes * (classes - 1), 1.0),
                       std::isfinite(classes) ? classes : 1);
   if (std::isfinite(classes))
     loss = loss / Number::constant(classes, format);

@@ -43,16 +43,28 @@ Number mpopt::cosineOf(Value first, Value second, int64_t axis, double epsilon,
                          std::min(count, cells::kUnknownCount), expected);
   double error = cells::sumError(format, count, 4, true) +
                  std::ldexp(16.0, -int(format.digits));
+  // Norms and quotients are tensors of the operands' dtype, which an epsilon of
+  // 1e-8 is not in FP16.
+  double held = format.round(epsilon);
+  for (Value operand : {first, second})
+    if (const FloatFormat *own = getFloatFormat(getElementType(operand));
+        own && own->digits < format.digits) {
+      error += std::ldexp(8.0, -int(own->digits)) +
+               8 * std::min(count, cells::kUnknownCount) * own->minSubnormal;
+      held = own->round(epsilon);
+    }
   // Where a norm's squares underflow, the divisor is epsilon: a vector that
   // short, times the longest of the other ones.
-  double shortest =
-      std::sqrt(std::min(count, cells::kUnknownCount) * format.minNormal);
-  double longest = 2 * std::sqrt(squares.bound().maxAbs());
-  double held = format.round(epsilon);
-  error += held > 0 ? shortest * longest / held : kInfinity;
+  double least = std::min(a.bound().minAbs(), b.bound().minAbs());
+  if (!(least * least > format.minNormal)) {
+    double shortest =
+        std::sqrt(std::min(count, cells::kUnknownCount) * format.minNormal);
+    double longest = 2 * std::sqrt(squares.bound().maxAbs());
+    error += held > 0 ? shortest * longest / held : kInfinity;
+  }
   Number cosine =
       Number::within(Interval::symmetric(1 + std::min(error, 1e300)), format);
-  if (held <= 0)
+  if (!std::isfinite(error))
     cosine.range = FloatRange::top();
   bool overflows = squares.range.posInf;
   cosine.range.nan |= a.range.nan || b.range.nan || a.range.mayBeInf() ||
@@ -92,8 +104,9 @@ static void transferPdist(mp::PdistOp op, TransferContext &ctx) {
 static void transferCdist(mp::CdistOp op, TransferContext &ctx) {
   Number distance = distanceOf(op.getFirst(), op.getSecond(),
                                op.getP().convertToDouble(), 0, ctx);
-  if (op.getP().convertToDouble() == 2 && !op.getSquared()) {
-    // By a matrix product: |a|^2 + |b|^2 - 2 a b loses what cancels.
+  if (op.getP().convertToDouble() == 2) {
+    // By a matrix product: |a|^2 + |b|^2 - 2 a b loses what cancels, and is NaN
+    // where the squares are Inf.
     auto [count, expected] = rowLength(op.getFirst());
     Number a = numberOf(op.getFirst(), ctx), b = numberOf(op.getSecond(), ctx);
     Number squares = sumOf(square(a) + square(b), count, expected);

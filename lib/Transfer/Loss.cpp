@@ -59,9 +59,15 @@ static void reduceLoss(TransferContext &ctx, Number loss, StringRef reduction,
 /// d -> f(d) for a magnitude: f grows.
 static Number growing(const Number &x, llvm::function_ref<double(double)> f) {
   Number result = x;
-  if (!x.bound().isEmpty())
-    result.range.finite = cells::roundedIn(
-        *x.format, Interval{f(x.bound().lo), f(x.bound().hi)}, 4);
+  if (!x.bound().isEmpty()) {
+    // The formula may be NaN at Inf, where it is Inf.
+    double least = f(x.bound().lo), most = f(x.bound().hi);
+    result.range.finite =
+        cells::roundedIn(*x.format,
+                         Interval{std::isnan(least) ? 0 : least,
+                                  std::isnan(most) ? kInfinity : most},
+                         4);
+  }
   result.range.finite.lo = std::max(result.range.finite.lo, 0.0);
   result.range.minNonZero = 0;
   result.range.integral = false;

@@ -175,6 +175,15 @@ void ProductResult::addFlags(ArrayRef<uint8_t> flags) {
 Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
                            double beta) {
   if (alpha != 1) {
+    // Kernels scale the finished sum, which may have overflowed.
+    if (accumulator) {
+      double edge = accumulator->overflowFrom * (1 - 1e-3);
+      bool up = !((sum.terms + sum.bound.hi) / 2 < edge);
+      bool down = !((sum.terms - sum.bound.lo) / 2 < edge);
+      nan |= alpha == 0 ? up || down : up && down;
+      posInf |= alpha > 0 ? up : alpha < 0 && down;
+      negInf |= alpha > 0 ? down : alpha < 0 && up;
+    }
     sum.bound = sum.bound * alpha;
     sum.terms = alpha == 0 ? 0 : mulUp(sum.terms, std::fabs(alpha));
     sum.mean *= alpha;

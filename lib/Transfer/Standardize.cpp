@@ -155,7 +155,7 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
   auto mean = result.mean.mutableCells();
   auto inverse = result.inverse.mutableCells();
   auto cells = result.value.mutableCells();
-  bool overflow = false;
+  bool overflow = false, cancels = x.posInf && x.negInf;
   forEachGroup(x.dims(), {x, row}, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &whole = row.cell(at[1]);
     // Off by the additions, the division, and what underflows.
@@ -169,6 +169,9 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
     std::tie(mean[at[1]], inverse[at[1]]) =
         getStatistics(whole, how, error, meanError, likely);
     overflow |= mayOverflow(how, bound(whole), n);
+    // Sums of some elements may be Inf of either sign.
+    double limit = how.format->overflowFrom * 0.999;
+    cancels |= !(n * -whole.lo < limit) && !(n * whole.hi < limit);
   });
   bool divides = !(error.epsilon > 0);
   AbstractValue &y = result.value;
@@ -181,7 +184,7 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
   y.source = std::min(x.source, LikelySource::Propagated);
   result.mean.norm.reset();
   result.mean.rowSum.reset();
-  result.mean.nan |= overflow && x.mayBeNonFinite();
+  result.mean.nan |= cancels || (overflow && x.mayBeNonFinite());
   result.mean.posInf |= overflow;
   result.mean.negInf |= overflow;
   result.mean.integral = false;

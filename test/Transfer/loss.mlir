@@ -60,3 +60,28 @@ func.func @distances(%a: tensor<4x16xf32>, %b: tensor<4x16xf32>) {
   %2 = mp.renorm %a {p = 2.0 : f64, axis = 0 : i64, max_norm = 3.0 : f64} : (tensor<4x16xf32>) -> tensor<4x16xf32>
   return
 }
+
+// An epsilon of 1e-8 is 0 in FP16: a vector of zeros is divided by 0.
+func.func @cosines(%a: tensor<4x16xf16>, %b: tensor<4x16xf16> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64}}) {
+  // expected-remark @below {{[-inf, inf] nan}}
+  %0 = mp.cosine_similarity %a, %b : (tensor<4x16xf16>, tensor<4x16xf16>) -> tensor<4xf16>
+  // Quotients and norms are rounded to FP16.
+  // expected-remark @below {{[-1.00}}
+  %1 = mp.cosine_similarity %b, %b : (tensor<4x16xf16>, tensor<4x16xf16>) -> tensor<4xf16>
+  return
+}
+
+// Targets of which nothing is known.
+func.func @open(%x: tensor<4xf32> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64}}) {
+  %t = mp.opaque "custom"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-remark @below {{[-inf, inf] nan}}
+  %0 = mp.poisson_nll_loss %x, %t {full = true, log_input = false, reduction = "none"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// Four targets that are all class 0, three others each: 4 * 3 * 2 / 4.
+func.func @labels(%x: tensor<4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64}}, %t: tensor<4xi64>) {
+  // expected-remark @below {{[0, 6]}}
+  %0 = mp.multilabel_margin_loss %x, %t : (tensor<4xf32>, tensor<4xi64>) -> tensor<f32>
+  return
+}

@@ -99,3 +99,41 @@ def loop_without_condition(draw):
          _value(v, TensorProto.FLOAT, [3])],
         [_value(k, TensorProto.BOOL, []), _value(s, TensorProto.FLOAT, [3])])
     draw.node("Loop", draw.constant(numpy.int64(4)), "", draw.box((3,), 1, 2), body=body)
+
+
+# -- sums that overflow ------------------------------------------------------------------
+
+
+@case
+def scaled_by_nothing(draw):
+    """0 times a product that is Inf."""
+    largest = float(numpy.finfo(numpy.float32).max)
+    x = draw.box((2, 3), -3, 3)
+    for alpha in (0.0, 0.5):
+        draw.node("Gemm", x, draw.constant(numpy.full((3, 2), largest)), _signed(draw, (2,)),
+                  alpha=alpha, beta=draw.choice([0.0, 3.0]))
+
+
+@case
+def distances(draw):
+    rows = draw.box((3, 4), -1e20, 1e20)
+    for metric in ("sqeuclidean", "euclidean"):
+        draw.node("CDist", rows, rows, metric=metric, domain="com.microsoft")
+
+
+@case
+def turned(draw):
+    largest = float(numpy.finfo(numpy.float32).max)
+    draw.node("RotaryEmbedding", draw.box((1, 2, 3, 4), -largest, largest),
+              draw.constant(numpy.full((3, 2), 90.0)), _signed(draw, (3, 2), 5),
+              draw.constant(numpy.arange(3)[None]), interleaved=draw.integer(0, 1))
+
+
+@case
+def statistics(draw):
+    x = draw.box((2, 2, 4, 4), draw.choice([0.0, -2e19]), 2e19)
+    parameters = [draw.constant(numpy.ones(2)) for _ in range(4)]
+    draw.node("BatchNormalization", x, *parameters, training_mode=1,
+              momentum=draw.choice([0.5, 1.0, 0.0]), outputs=3)
+    y = draw.node("Mul", draw.box((3, 2), -3, 3), draw.constant(numpy.full(2, 3e38)))
+    draw.node("LayerNormalization", y, draw.constant(numpy.ones(2)), outputs=2)
