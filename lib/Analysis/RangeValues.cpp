@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
 #include "mpopt/Transfer/ConstantRange.h"
 #include "mpopt/Transfer/Relations.h"
 
@@ -82,6 +83,11 @@ static void fitCells(AbstractValue &value, const FloatFormat *format) {
   double smallest = std::numeric_limits<double>::max();
   bool likely = value.hasLikely();
   for (Cell &cell : value.mutableCells()) {
+    if (std::isnan(cell.lo) || std::isnan(cell.hi)) {
+      // Arithmetic on infinite bounds that says nothing, not no value.
+      cell.lo = -std::numeric_limits<double>::infinity();
+      cell.hi = -cell.lo;
+    }
     if (cell.empty()) {
       cell.lo = std::numeric_limits<double>::infinity();
       cell.hi = -cell.lo;
@@ -143,6 +149,30 @@ static void useElements(AbstractValue &pre, Value value,
   pre.source = LikelySource::Weight;
 }
 
+/// Whether this is a step of a node that became several ops: a runtime's kernel
+/// may keep it in a wider format, or store it as the ops do. Of casts, those by
+/// which a precision has its way with such a step.
+static bool isStep(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || getNodeType(op).empty() || !getValueName(value).empty())
+    return false;
+  auto cast = dyn_cast<mp::CastOp>(op);
+  return !cast || (cast.getOrigin() == mp::CastOrigin::Storage &&
+                   !cast.getInput().getDefiningOp<mp::ConstantOp>() &&
+                   isStep(cast.getInput()));
+}
+
+/// `stored` or what it was before, element by element.
+static void admitUnrounded(AbstractValue &stored, const AbstractValue &pre) {
+  for (auto [cell, before] :
+       llvm::zip_equal(stored.mutableCells(), pre.cells()))
+    if (!before.empty()) {
+      cell.lo = std::min(cell.lo, before.lo);
+      cell.hi = std::max(cell.hi, before.hi);
+    }
+  stored.minNonZero = std::min(stored.minNonZero, pre.minNonZero);
+}
+
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (isa<IntegerType>(getElementType(value)))
     useElements(pre, value, shapes(), groupLimit);
@@ -156,6 +186,8 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   fitCells(pre, format);
   std::unique_ptr<Entry> &entry = entries[value];
   AbstractValue stored = pre.stored(format);
+  if (format && isStep(value))
+    admitUnrounded(stored, pre);
   if (entry)
     *entry = Entry{std::move(pre), std::move(stored)};
   else

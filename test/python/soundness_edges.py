@@ -137,3 +137,47 @@ def statistics(draw):
               momentum=draw.choice([0.5, 1.0, 0.0]), outputs=3)
     y = draw.node("Mul", draw.box((3, 2), -3, 3), draw.constant(numpy.full(2, 3e38)))
     draw.node("LayerNormalization", y, draw.constant(numpy.ones(2)), outputs=2)
+
+
+# -- one kernel, several ops ---------------------------------------------------------------
+
+
+@case
+def fused_activations(draw):
+    x = draw.box((2, 4), draw.choice([-10.0, 0.5]), 10)
+    for op in ("FastGelu", "BiasGelu"):
+        draw.node(op, x, _signed(draw, (4,), 5), domain="com.microsoft")
+    for activation in ("Tanh", "Sigmoid", "Relu"):
+        draw.node("FusedGemm", x, _signed(draw, (4, 3)), _signed(draw, (3,)),
+                  activation=activation, domain="com.microsoft")
+
+
+@case
+def fused_convolution(draw):
+    draw.node("FusedConv", draw.box((1, 2, 4, 4), 0.5, 3), _signed(draw, (3, 2, 2, 2)),
+              _signed(draw, (3,)), activation="Tanh", domain="com.microsoft")
+
+
+@case
+def quantised_products(draw):
+    codes = draw.box((3, 5), draw.integer(0, 100), 255, dtype=numpy.uint8)
+    weights = draw.constant(draw.random.integers(0, 256, (5, 2)).astype(numpy.uint8))
+    draw.node("MatMulIntegerToFloat", codes, weights, _exact(draw), _exact(draw), "", "",
+              domain="com.microsoft")
+    zeros = [draw.constant(numpy.uint8(draw.integer(0, 255))) for _ in range(3)]
+    scale = draw.constant(float(draw.choice([0.5, 4.0, 64.0])))
+    draw.node("QLinearMatMul", codes, _exact(draw), zeros[0], weights, _exact(draw), zeros[1],
+              scale, zeros[2])
+    draw.node("DynamicQuantizeMatMul", draw.box((3, 5), 0.0006, 0.001), draw.constant(
+        draw.random.integers(-128, 128, (5, 2)).astype(numpy.int8)), _exact(draw),
+        domain="com.microsoft")
+
+
+@case
+def embedded(draw):
+    """The sum of the tables is normalised before anything is stored."""
+    ids, kinds = draw.box((1, 3), 0, 4, dtype=numpy.int32), draw.box((1, 3), 0, 1, dtype=numpy.int32)
+    offset = draw.constant(numpy.full((3, 4), draw.choice([0.5, 8.0, 100.0])))
+    draw.node("EmbedLayerNormalization", ids, kinds, _signed(draw, (5, 4)), offset,
+              _signed(draw, (2, 4), 0.1), _signed(draw, (4,)), _signed(draw, (4,)), outputs=2,
+              domain="com.microsoft", epsilon=1e-3)
