@@ -45,17 +45,20 @@ Number mpopt::cosineOf(Value first, Value second, int64_t axis, double epsilon,
                  std::ldexp(16.0, -int(format.digits));
   // Norms and quotients are tensors of the operands' dtype, which an epsilon of
   // 1e-8 is not in FP16.
-  double held = format.round(epsilon);
+  double held = format.round(epsilon), smallest = 0;
   for (Value operand : {first, second})
     if (const FloatFormat *own = getFloatFormat(getElementType(operand));
         own && own->digits < format.digits) {
       error += std::ldexp(8.0, -int(own->digits)) +
                8 * std::min(count, cells::kUnknownCount) * own->minSubnormal;
       held = own->round(epsilon);
+      smallest = own->minSubnormal;
     }
   // Where a norm's squares underflow, the divisor is epsilon: a vector that
   // short, times the longest of the other ones.
   double least = std::min(a.bound().minAbs(), b.bound().minAbs());
+  bool divides = held <= 0 && least == 0;
+  least = std::max(least, smallest);
   if (!(least * least > format.minNormal)) {
     double shortest =
         std::sqrt(std::min(count, cells::kUnknownCount) * format.minNormal);
@@ -67,6 +70,7 @@ Number mpopt::cosineOf(Value first, Value second, int64_t axis, double epsilon,
   if (!std::isfinite(error))
     cosine.range = FloatRange::top();
   bool overflows = squares.range.posInf;
+  cosine.range.nan |= divides;
   cosine.range.nan |= a.range.nan || b.range.nan || a.range.mayBeInf() ||
                       b.range.mayBeInf() || overflows;
   double deviation = 1 / std::sqrt(expected);
