@@ -112,7 +112,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
   std::vector<Cell> cells(countGroups(dims));
   double draws = ctx.elementsPerGroup(op.getResult(), cells.size());
   double unit = roundoff(format);
-  bool negative = false, zero = false;
+  bool negative = false, zero = false, overflow = false;
   bool fixed = values[2].source == LikelySource::Weight &&
                values[3].source == LikelySource::Weight;
   // In FP16 an epsilon of 1e-8 is none.
@@ -123,6 +123,13 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
         normalizeCell(values[0].cell(at[0]), values[1].cell(at[1]), variance,
                       values[3].cell(at[3]), values[4].cell(at[4]), stored,
                       unit, x.hasLikely(), fixed, draws);
+    // Kernels compute x factor + (bias - mean factor).
+    Interval factor =
+        (bound(values[3].cell(at[3])) / sqrt(bound(variance) + stored))
+            .widened(8 * unit);
+    double product =
+        factor.maxAbs() * std::max(1.0, bound(values[1].cell(at[1])).maxAbs());
+    overflow |= product >= format.overflowFrom;
     negative |= !variance.empty() && variance.lo + stored < 0;
     zero |= !variance.empty() && variance.lo + stored <= 0 &&
             variance.hi + stored >= 0;
@@ -133,8 +140,8 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
     result.nan |= value.nan;
     nonFinite |= value.mayBeInf();
   }
-  result.nan |= negative || zero || nonFinite;
-  result.posInf = result.negInf = zero || nonFinite;
+  result.nan |= negative || zero || nonFinite || overflow;
+  result.posInf = result.negInf = zero || nonFinite || overflow;
   bool known = op.getMean() && op.getVariance();
   for (const AbstractValue &value : ArrayRef(values).drop_front())
     known &= value.hasLikely();

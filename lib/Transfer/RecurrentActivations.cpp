@@ -43,7 +43,10 @@ Activation Activation::get(StringRef name, std::optional<double> alpha,
     return plain(UnaryFunction::Elu);
   }
   if (lower == "thresholdedrelu") {
-    result.unary.alpha = alpha.value_or(1);
+    // 1 by default, in ONNX Runtime's cells 0; of the two this holds both.
+    if (!alpha)
+      return plain(UnaryFunction::Relu);
+    result.unary.alpha = *alpha;
     return plain(UnaryFunction::ThresholdedRelu);
   }
   if (lower == "hardsigmoid") {

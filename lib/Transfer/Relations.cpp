@@ -239,7 +239,8 @@ static void refineDifference(mp::SubOp op, AbstractValue &value,
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// sum(exp(x - max(x))): one term is e^0, and adding others takes nothing away.
+/// sum(exp(x - max(x))): one term is e^0, if there is any, and adding others
+/// takes nothing away.
 static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
                              TransferContext &ctx) {
   auto exp = peel(op.getInput()).getDefiningOp<mp::ExpOp>();
@@ -258,6 +259,9 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
       !llvm::all_of(*maxAxes, [&](int64_t axis) {
         return llvm::is_contained(*axes, axis);
       }))
+    return;
+  if (MaybeShape shape = getShape(op.getInput());
+      shape && llvm::is_contained(*shape, 0))
     return;
   Rounding own = functionError(exp.getResult(), ctx);
   clamp(value, 1 - own.relative, rows::kInf);

@@ -168,7 +168,13 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
                                    meanError, likely, draws);
     std::tie(mean[at[1]], inverse[at[1]]) =
         getStatistics(whole, how, error, meanError, likely);
-    overflow |= mayOverflow(how, bound(whole), n);
+    if (mayOverflow(how, bound(whole), n)) {
+      // Divided by Inf.
+      overflow = true;
+      inverse[at[1]].lo = 0;
+      if (!cells[group].empty())
+        setBound(cells[group], hull(bound(cells[group]), 0.0));
+    }
     // Sums of some elements may be Inf of either sign.
     double limit = how.format->overflowFrom * 0.999;
     cancels |= !(n * -whole.lo < limit) && !(n * whole.hi < limit);

@@ -73,6 +73,14 @@ def numbers_of_activations(draw):
 
 
 @case
+def default_thresholds(draw):
+    """What ONNX Runtime takes where the threshold is left out is 0."""
+    draw.node("RNN", draw.box((1, 2, 3), 0, 0.25), _signed(draw, (1, 2, 3)),
+              _signed(draw, (1, 2, 2)), hidden_size=2, activations=["ThresholdedRelu"],
+              outputs=2)
+
+
+@case
 def softplus_cells(draw):
     draw.node("RNN", draw.box((1, 2, 3), 0, 100), draw.constant(numpy.full((1, 2, 3), 0.5)),
               _signed(draw, (1, 2, 2)), hidden_size=2, activations=["Softplus"], outputs=2)
@@ -130,11 +138,34 @@ def turned(draw):
 
 
 @case
+def large_scales(draw):
+    largest = float(numpy.finfo(numpy.float32).max)
+    x = draw.box((1, 2, 4), *draw.choice([(-1e-45, 1e-45), (-2.0, 2.0)]))
+    parameters = [draw.constant(numpy.full(2, value)) for value in (
+        largest, draw.random.normal(), draw.choice([0.0, -500.0]), draw.choice([0.4, 3.0]))]
+    draw.node("BatchNormalization", x, *parameters)
+
+
+@case
+def nothing_to_add(draw):
+    """A sum of no exponentials is 0, whatever a softmax says of its own."""
+    x = draw.box((0, 3), -1, 1)
+    axis = draw.constant(numpy.array([0], numpy.int64))
+    e = draw.node("Exp", draw.node("Sub", x, draw.node("ReduceMax", x, axis)))
+    total = draw.node("ReduceSum", e, axis)
+    draw.node("Log", total)
+    draw.node("Reciprocal", total)
+
+
+@case
 def statistics(draw):
     x = draw.box((2, 2, 4, 4), draw.choice([0.0, -2e19]), 2e19)
     parameters = [draw.constant(numpy.ones(2)) for _ in range(4)]
     draw.node("BatchNormalization", x, *parameters, training_mode=1,
               momentum=draw.choice([0.5, 1.0, 0.0]), outputs=3)
+    rows = draw.box((2, 4), *draw.choice([(1e20, 3e20), (-1e20, 1e20)]))
+    draw.node("LayerNormalization", rows, draw.constant(numpy.ones(4)), outputs=3)
+    draw.node("RMSNormalization", rows, draw.constant(numpy.ones(4)))
     y = draw.node("Mul", draw.box((3, 2), -3, 3), draw.constant(numpy.full(2, 3e38)))
     draw.node("LayerNormalization", y, draw.constant(numpy.ones(2)), outputs=2)
 
