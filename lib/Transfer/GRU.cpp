@@ -23,7 +23,7 @@ using namespace mpopt::rows;
 static void runGRU(const Recurrence &op, ArrayRef<Activation> f,
                    TransferContext &ctx, States &states) {
   GateInput gate(op, ctx);
-  ComputeError error = functionError(ctx, op.weights);
+  ComputeError error = cellError(ctx, op);
   double unit = error.unit();
   Interval start = hullOf(op.hidden);
   Interval update = f[0].imageOf(Interval::whole(), error);

@@ -31,7 +31,7 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
                     double peephole, bool coupled, TransferContext &ctx,
                     States &states) {
   GateInput gate(op, ctx);
-  ComputeError error = functionError(ctx, op.weights);
+  ComputeError error = cellError(ctx, op);
   double unit = error.unit();
   Interval start = hullOf(op.cell);
   Interval anyGate = f[0].imageOf(Interval::whole(), error);

@@ -56,7 +56,7 @@ static void runPlain(const Recurrence &op, const Activation &activation,
                      const std::optional<RecurrentUnits> &units,
                      TransferContext &ctx, States &states) {
   GateInput gate(op, ctx);
-  ComputeError error = functionError(ctx, op.weights);
+  ComputeError error = cellError(ctx, op);
   std::optional<PlainBounds> byUnit;
   if (units && !op.nonFinite)
     byUnit = boundPlain(op, *units, activation, gate, error);

@@ -173,6 +173,9 @@ void setStepResults(const States &states, TransferContext &ctx);
 // Gates
 //===----------------------------------------------------------------------===//
 
+/// Of the activations of a cell.
+ComputeError cellError(TransferContext &ctx, const Recurrence &op);
+
 /// Bounds and estimate of W x + R h + b for the state h.
 class GateInput {
 public:

@@ -235,8 +235,9 @@ static void transferClip(mp::ClipOp op, TransferContext &ctx) {
           low = x[1];
         if (hasMax)
           high = x[hasMin ? 2 : 1];
-        return range::clip(clipOpenEnds(x[0], hasMin, hasMax, format), low,
-                           high);
+        // A limit may be Inf itself.
+        FloatRange y = range::clip(x[0], low, high);
+        return join(y, clipOpenEnds(y, hasMin, hasMax, format));
       },
       [&](ArrayRef<Likely> x) {
         double low = hasMin ? x[1].mean : -INFINITY;

@@ -81,6 +81,17 @@ def default_thresholds(draw):
 
 
 @case
+def tiny_states(draw):
+    """A tanh of 1.7e-7 is 2.4e-7 in ONNX Runtime's cells, and the next step times 90."""
+    x = draw.box((2, 3, 4), -draw.choice([1e-7, 1e-9]), 0)
+    for activation in ("Tanh", "Elu", "Softsign"):
+        draw.node("RNN", x, _signed(draw, (1, 2, 4)), _signed(draw, (1, 2, 2), 60),
+                  hidden_size=2, activations=[activation], outputs=2)
+    draw.node("LSTM", x, _signed(draw, (1, 8, 4)), _signed(draw, (1, 8, 2), 60), hidden_size=2,
+              outputs=3)
+
+
+@case
 def softplus_cells(draw):
     draw.node("RNN", draw.box((1, 2, 3), 0, 100), draw.constant(numpy.full((1, 2, 3), 0.5)),
               _signed(draw, (1, 2, 2)), hidden_size=2, activations=["Softplus"], outputs=2)
@@ -120,6 +131,13 @@ def scaled_by_nothing(draw):
     for alpha in (0.0, 0.5):
         draw.node("Gemm", x, draw.constant(numpy.full((3, 2), largest)), _signed(draw, (2,)),
                   alpha=alpha, beta=draw.choice([0.0, 3.0]))
+
+
+@case
+def limits(draw):
+    """Without a largest number Inf becomes the kernel's."""
+    draw.node("Clip", draw.box((3,), -2, 3), draw.constant(numpy.float32(numpy.inf)))
+    draw.node("Clip", draw.box((3,), -2, 3), "", draw.constant(numpy.float32(-numpy.inf)))
 
 
 @case
