@@ -161,7 +161,15 @@ static Number lossOf(mp::HingeEmbeddingLossOp op, const Number &x,
 template <typename OpTy>
 static void transferPair(OpTy op, TransferContext &ctx) {
   Number x = numberOf(op.getInput(), ctx), t = numberOf(op.getTarget(), ctx);
-  reduceLoss(ctx, lossOf(op, x, t), op.getReduction(),
+  const FloatFormat *format = x.format;
+  // Its steps are tensors of the input's dtype, in FP16 without the epsilon.
+  if constexpr (std::is_same_v<OpTy, mp::PoissonNllLossOp>)
+    if (const FloatFormat *own = getFloatFormat(getElementType(op.getInput()));
+        own && own->digits < format->digits)
+      x.format = t.format = own;
+  Number loss = lossOf(op, x, t);
+  loss.format = format;
+  reduceLoss(ctx, std::move(loss), op.getReduction(),
              {op.getInput(), op.getTarget()});
 }
 

@@ -85,3 +85,10 @@ func.func @labels(%x: tensor<4xf32> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64
   %0 = mp.multilabel_margin_loss %x, %t : (tensor<4xf32>, tensor<4xi64>) -> tensor<f32>
   return
 }
+
+// In FP16 the epsilon of 1e-8 is 0, and 0 log 0 NaN.
+func.func @rates(%x: tensor<4xf16> {mp.assume = {lo = 0.0 : f64, hi = 1.0 : f64}}) {
+  // expected-remark @below {{nan}}
+  %0 = mp.poisson_nll_loss %x, %x {log_input = false, reduction = "none"} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return
+}

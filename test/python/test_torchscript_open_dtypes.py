@@ -50,3 +50,12 @@ def test_numbers_beside_open_dtypes(compile, tmp_path):
                 assert float(range["lo"]) <= values.min() and values.max() <= float(range["hi"])
                 least = values[values != 0].abs().min() if values.any() else 1.0
                 assert float(range["min_nonzero"]) <= least, number
+
+
+def test_what_is_dropped_is_multiplied(tmp_path):
+    """Inf times 0: alpha_dropout gives NaN where its input is Inf."""
+    class Dropped(torch.nn.Module):
+        def forward(self, x):
+            return torch.alpha_dropout(torch.exp(x * 1000.0), 0.5, True)
+    said, = dump(torch.jit.script(Dropped()), tmp_path)
+    assert said["nan"]

@@ -69,7 +69,8 @@ static LogicalResult lowerAlphaDropout(NodeContext &context) {
   double p = *ratio, scale = 1 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
   Value factor = constantLike(context, scale, input),
         shift = constantLike(context, alpha * scale * p, input),
-        dropped = constantLike(context, alpha * scale * (p - 1), input);
+        dropped = constantLike(context, alpha * scale * (p - 1), input),
+        zero = constantLike(context, 0, input);
   if (!factor || isIntegral(input))
     return context.unsupported();
   Value probabilities = fill(context, shapeValue(context, input), 1 - p,
@@ -82,6 +83,9 @@ static LogicalResult lowerAlphaDropout(NodeContext &context) {
           .getResult();
   Value scaled =
       context.make<mp::AddOp>(context.make<mp::MulOp>(input, factor), shift);
+  // What is dropped is multiplied by 0, which Inf and NaN survive.
+  dropped =
+      context.make<mp::AddOp>(context.make<mp::MulOp>(input, zero), dropped);
   context.setOutput(0, context.make<mp::WhereOp>(kept, scaled, dropped));
   return success();
 }
