@@ -43,10 +43,11 @@ bool Leaves::match(const Item &lhs, const Item &rhs) {
 }
 
 Item Leaves::rebuild(const Item &like, State &state, ValueRange values,
-                     unsigned &next) {
+                     unsigned &next, const Roots &shared) {
   if (like.isTensor()) {
     Item item = like;
     item.variable = state.makeVariable(values[next++]);
+    state.share(item.variable, shared);
     return item;
   }
   if (like.isNumber())
@@ -55,7 +56,7 @@ Item Leaves::rebuild(const Item &like, State &state, ValueRange values,
     return like;
   std::vector<Item> members;
   for (const Item &member : like.collection->items)
-    members.push_back(rebuild(member, state, values, next));
+    members.push_back(rebuild(member, state, values, next, shared));
   Item item = Item::collectionOf(like.kind, std::move(members));
   item.text = like.text;
   return item;
@@ -71,6 +72,7 @@ GraphImporter::importBody(const JitBlock &block, ArrayRef<Item> arguments,
   for (mlir::Type type : argumentTypes)
     facts.set(inner->addArgument(type, location), std::nullopt);
   State::Mark mark = state.mark();
+  body.before = mark.variables;
   if (prepare)
     prepare(*inner, body);
   for (auto [id, item] : llvm::zip(block.arguments, arguments))
@@ -105,9 +107,17 @@ GraphImporter::importBody(const JitBlock &block, ArrayRef<Item> arguments,
 
 void GraphImporter::forgetCollections(
     ArrayRef<std::shared_ptr<Collection>> owners) {
-  for (const std::shared_ptr<Collection> &owner : owners) {
-    state.touch(owner);
-    owner->items.clear();
-    owner->known = false;
+  for (const std::shared_ptr<Collection> &owner : owners)
+    state.forget(owner);
+}
+
+void GraphImporter::forgetCollections(const Body &body) {
+  // What the body put there is not in the items that it found.
+  for (const std::shared_ptr<Collection> &owner : body.changes.owners) {
+    state.forget(owner);
+    Item after;
+    after.collection = std::make_shared<Collection>(
+        body.changes.collections.lookup(owner.get()));
+    State::findRoots(after, owner->sources, body.before);
   }
 }

@@ -17,6 +17,7 @@ struct GraphImporter::Body {
   std::vector<Item> results; ///< as the block gives them
   std::vector<Item> frozen;  ///< tensors as they are at its end
   State::Changes changes;
+  size_t before = 0; ///< number of the last variable that is not the body's own
   mlir::Block &block() { return region->front(); }
 };
 
@@ -30,9 +31,10 @@ public:
                       llvm::SmallVectorImpl<mlir::Value> &values);
   /// Whether both have their leaves in the same places.
   static bool match(const Item &lhs, const Item &rhs);
-  /// `like` with its leaves taken from `values`, from `next` on.
+  /// `like` with its leaves taken from `values`, from `next` on, each of which
+  /// may share the storage of `shared`.
   static Item rebuild(const Item &like, State &state, mlir::ValueRange values,
-                      unsigned &next);
+                      unsigned &next, const Roots &shared);
 };
 
 } // namespace mpopt::torchscript

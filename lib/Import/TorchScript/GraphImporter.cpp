@@ -89,6 +89,7 @@ GraphImporter::GraphImporter(const Graph &graph, StringRef path,
       defaultFloat(commonFloat(graph, &context)) {
   state.written = written;
   builder.setListener(&freshFacts);
+  state.lose = [this](Value before) { return loseValue(before); };
 }
 
 std::string GraphImporter::valueName(ValueId value) const {
@@ -366,6 +367,15 @@ void GraphImporter::run() {
       function.getBody().getArgumentTypes(), ValueRange(outputs).getTypes()));
   function.setAllResultAttrs(names);
   result.parameters = graph.parameters;
+
+  // What nobody reads after a write that is not followed.
+  SmallVector<mp::OpaqueOp> dead;
+  result.module->walk([&](mp::OpaqueOp op) {
+    if (op.getName() == kLostName && op->use_empty())
+      dead.push_back(op);
+  });
+  for (mp::OpaqueOp op : llvm::reverse(dead))
+    op.erase();
 
   currentNode.clear();
   if (!sink.hasErrors() && failed(verify(*result.module)) && !sink.hasErrors())

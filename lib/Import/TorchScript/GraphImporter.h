@@ -50,6 +50,9 @@ struct AutocastState {
   std::string device;
 };
 
+/// The opaque op that stands for a write that is not followed.
+inline constexpr llvm::StringLiteral kLostName = "torch::write_to_view";
+
 class GraphImporter {
 public:
   GraphImporter(const Graph &graph, llvm::StringRef path,
@@ -87,6 +90,8 @@ private:
   /// Normalisation writes its running statistics while training, of which the
   /// schema says nothing.
   bool updatesStatistics(const Node &node, unsigned input) const;
+  /// What an op that is not modelled gives may be views of what it reads.
+  void shareOutputs(const Node &node);
   /// Whether the node counts as an op of the model.
   bool isOp(const Node &node) const;
   Item &item(ValueId id) { return items[id]; }
@@ -94,9 +99,13 @@ private:
   /// The tensor, or number as a rank-0 tensor; null for anything else.
   mlir::Value valueOf(const Item &item);
   Item tensorItem(mlir::Value value);
-  /// An item of the JIT type of which nothing is known.
-  Item unknownItem(const JitType &type, mlir::Location location);
+  /// An item of the JIT type of which nothing is known, but what its tensors
+  /// may share their storage with.
+  Item unknownItem(const JitType &type, mlir::Location location,
+                   const Roots &shared = {});
   void writeTensor(TensorVariable *variable, mlir::Value value);
+  /// Anything of the value's type: it was written in a way that is not known.
+  mlir::Value loseValue(mlir::Value before);
   /// Gives an mp value the name of the JIT's, or of a member of that list.
   void nameResult(mlir::Value value, ValueId id, int64_t member = -1);
   /// Remembers what the name of an mp value stands for.
@@ -138,6 +147,8 @@ private:
                   llvm::function_ref<void(mlir::Block &, Body &)> prepare = {});
   /// Nothing is known any more of these lists and dicts.
   void forgetCollections(llvm::ArrayRef<std::shared_ptr<Collection>> owners);
+  /// The same of those that the body changed, which may hold what it put there.
+  void forgetCollections(const Body &body);
 
   // If.cpp, Loop.cpp
   void importIf(const Node &node);

@@ -131,15 +131,20 @@ void GraphImporter::importIf(const Node &node) {
   finish(op);
   unsigned next = 0;
   for (auto [index, form] : llvm::enumerate(forms)) {
+    // Of either branch: which tensor it is, is not known.
+    Roots shared;
+    for (const Body &body : bodies)
+      State::findRoots(body.results[index], shared, bodies[0].before);
     if (form == Form::Same) {
       set(node, index, bodies[0].results[index]);
     } else if (form == Form::Unknown) {
       set(node, index,
-          unknownItem(graph.values[node.outputs[index]].type, location));
+          unknownItem(graph.values[node.outputs[index]].type, location,
+                      shared));
     } else {
       set(node, index,
           Leaves::rebuild(bodies[0].frozen[index], state, op->getResults(),
-                          next));
+                          next, shared));
       const Item &joined = items[node.outputs[index]];
       if (joined.isTensor())
         nameResult(joined.variable->value, node.outputs[index]);
@@ -150,8 +155,8 @@ void GraphImporter::importIf(const Node &node) {
   for (auto [path, attribute] : llvm::zip(paths, attributes))
     state.setAttribute(path, attribute.second
                                  ? Leaves::rebuild(attribute.first, state,
-                                                   op->getResults(), next)
+                                                   op->getResults(), next, {})
                                  : Item());
   for (Body &body : bodies)
-    forgetCollections(body.changes.owners);
+    forgetCollections(body);
 }

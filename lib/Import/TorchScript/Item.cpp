@@ -8,6 +8,7 @@
 #include "Item.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 using namespace mlir;
 using namespace mpopt::torchscript;
@@ -74,9 +75,25 @@ void State::record(TensorVariable *variable) {
   journal.push_back(std::move(entry));
 }
 
+void State::set(TensorVariable *variable, Value value) {
+  record(variable);
+  variable->value = value;
+  variable->version = ++versions;
+  for (auto &[root, version] : variable->shares)
+    version = root->version;
+}
+
 Value State::read(TensorVariable *variable) {
-  if (!variable->base)
+  if (!variable->base) {
+    bool stale = false;
+    for (auto [root, version] : variable->shares) {
+      read(root);
+      stale |= root->version != version;
+    }
+    if (stale)
+      set(variable, lose(variable->value));
     return variable->value;
+  }
   Value base = read(variable->base);
   if (variable->base->version == variable->baseVersion)
     return variable->value;
@@ -93,6 +110,11 @@ TensorVariable *State::rootOf(TensorVariable *variable) {
   return variable;
 }
 
+void State::noteWritten(const TensorVariable *variable) {
+  if (variable->memory >= 0)
+    written.memory.insert(variable->memory);
+}
+
 bool State::write(TensorVariable *variable, Value value) {
   if (variable->base) {
     if (!variable->view.writeBack)
@@ -100,15 +122,56 @@ bool State::write(TensorVariable *variable, Value value) {
     Value base = variable->view.writeBack(read(variable->base), value);
     if (!base || !write(variable->base, base))
       return false;
-  }
-  if (variable->memory >= 0)
-    written.memory.insert(variable->memory);
-  record(variable);
-  variable->value = value;
-  variable->version = ++versions;
-  if (variable->base)
+    noteWritten(variable);
+    record(variable);
+    variable->value = value;
+    variable->version = ++versions;
     variable->baseVersion = variable->base->version;
+    return true;
+  }
+  noteWritten(variable);
+  for (auto [root, version] : variable->shares)
+    write(root, lose(read(root)));
+  set(variable, value);
   return true;
+}
+
+void State::share(TensorVariable *variable, const Roots &roots) {
+  for (TensorVariable *root : roots)
+    if (root != variable &&
+        llvm::none_of(variable->shares,
+                      [&](const auto &share) { return share.first == root; }))
+      variable->shares.push_back({root, root->version});
+}
+
+void State::findRoots(const Item &item, Roots &roots, size_t most) {
+  if (item.isTensor()) {
+    SmallVector<TensorVariable *> work = {rootOf(item.variable)};
+    Roots seen;
+    while (!work.empty()) {
+      TensorVariable *root = work.pop_back_val();
+      if (!seen.insert(root))
+        continue;
+      if (root->number <= most)
+        roots.insert(root);
+      for (auto [other, version] : root->shares)
+        work.push_back(other);
+    }
+  } else if (item.collection) {
+    for (TensorVariable *source : item.collection->sources)
+      if (source->number <= most)
+        roots.insert(source);
+    for (const Item &member : item.collection->items)
+      findRoots(member, roots, most);
+  }
+}
+
+void State::forget(const std::shared_ptr<Collection> &collection) {
+  touch(collection);
+  for (const Item &member : collection->items)
+    findRoots(member, collection->sources);
+  collection->items.clear();
+  collection->known = false;
 }
 
 void State::touch(const std::shared_ptr<Collection> &collection) {

@@ -12,7 +12,9 @@
 //
 // - A tensor variable holds the mp value that it has now. A view is a variable
 //   derived from another one: reading it derives it again if the base changed,
-//   writing it writes the base.
+//   writing it writes the base. Of some variables it is only known that they
+//   may share their storage with others (views by ops that are not modelled,
+//   the results of branches): what is written to one leaves the others unknown.
 // - A collection (list, dict, object) is shared by all that refer to it.
 // - Every change is recorded in a journal, so that the bodies of branches and
 //   loops can be imported and then taken back, and what they changed becomes
@@ -26,6 +28,7 @@
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -55,7 +58,13 @@ struct TensorVariable {
   ViewFunctions view;
   /// Of a tensor that the archive holds: Tensor::memory.
   int64_t memory = -1;
+  /// Variables without a base that may have this one's storage, and their
+  /// versions that it knows of. Only of one without a base.
+  std::vector<std::pair<TensorVariable *, uint64_t>> shares;
 };
+
+/// Variables without a base.
+using Roots = llvm::SetVector<TensorVariable *>;
 
 struct Item;
 
@@ -74,8 +83,10 @@ struct WrittenState {
 
 struct Collection {
   std::vector<Item> items;
-  /// Whether the number of items is known; if not there are none.
+  /// Whether the number of items is known; if not there are none, and those
+  /// that are there at run time may share these tensors' storage.
   bool known = true;
+  Roots sources;
   /// Collections are numbered as they are made.
   uint64_t number = ++count;
   /// Of one that an attribute holds: Graph::slots.
@@ -167,8 +178,22 @@ public:
   /// Null if a view on the way cannot be written back to its base; the caller
   /// then makes the base unknown by `forget`.
   bool write(TensorVariable *variable, mlir::Value value);
+  /// Of a tensor that the archive holds: the next call begins with what is
+  /// written now.
+  void noteWritten(const TensorVariable *variable);
   /// The variable that is no view.
   static TensorVariable *rootOf(TensorVariable *variable);
+
+  /// What `variable`, which has no base, may share its storage with.
+  void share(TensorVariable *variable, const Roots &roots);
+  /// All variables up to number `most` that tensors of the item may share their
+  /// storage with, their own roots included.
+  static void findRoots(const Item &item, Roots &roots, size_t most = SIZE_MAX);
+  /// A collection of which nothing is known any more.
+  void forget(const std::shared_ptr<Collection> &collection);
+
+  /// Makes a value of which no more is known than the type of this one.
+  std::function<mlir::Value(mlir::Value)> lose;
 
   /// To be called before a collection changes.
   void touch(const std::shared_ptr<Collection> &collection);
@@ -211,6 +236,7 @@ private:
     std::optional<Item> attributeBefore;
   };
   void record(TensorVariable *variable);
+  void set(TensorVariable *variable, mlir::Value value);
 
   std::deque<TensorVariable> variables;
   std::map<std::string, Item, std::less<>> attributes;

@@ -102,8 +102,13 @@ void GraphImporter::forgetLoop(const Node &node) {
   sink.warn("loop '" + currentNode +
             "' changes lists or attributes an unknown number of times: what "
             "it gives is not known");
-  auto unknown = [&](ValueId id) {
-    return unknownItem(graph.values[id].type, location);
+  // What a carried tensor may be, and what rounds put into lists.
+  std::vector<Roots> shared(node.outputs.size());
+  for (auto [index, roots] : llvm::enumerate(shared))
+    State::findRoots(items[node.inputs[index + 2]], roots);
+  Roots put;
+  auto unknown = [&](ValueId id, const Roots &roots) {
+    return unknownItem(graph.values[id].type, location, roots);
   };
   // What a later round changes may depend on what an earlier one changed.
   llvm::SetVector<TensorVariable *> roots;
@@ -116,6 +121,8 @@ void GraphImporter::forgetLoop(const Node &node) {
     for (StringRef path : paths)
       state.setAttribute(path, Item());
     forgetCollections(owners);
+    for (const std::shared_ptr<Collection> &owner : owners)
+      owner->sources.insert(put.begin(), put.end());
   };
   ++trial;
   for (bool stable = false; !stable;) {
@@ -124,11 +131,16 @@ void GraphImporter::forgetLoop(const Node &node) {
         importBody(block, arguments, {}, location, [&](Block &inner, Body &) {
           OpBuilder::InsertionGuard guard(builder);
           builder.setInsertionPointToEnd(&inner);
-          for (auto [item, id] : llvm::zip_equal(arguments, block.arguments))
-            item = unknown(id);
+          for (auto [index, id] : llvm::enumerate(block.arguments))
+            arguments[index] = unknown(id, index ? shared[index - 1] : Roots());
           forget();
         });
     stable = true;
+    for (auto [index, known] : llvm::enumerate(shared)) {
+      size_t before = known.size();
+      State::findRoots(body.results[index + 1], known, body.before);
+      stable &= known.size() == before;
+    }
     for (auto &[root, value] : body.changes.tensors)
       stable &= !roots.insert(root);
     for (auto &[path, item] : body.changes.attributes) {
@@ -137,18 +149,25 @@ void GraphImporter::forgetLoop(const Node &node) {
       state.written.slots[graph.slots.at(path.str())] =
           getUnknownTensor(context);
     }
-    for (const std::shared_ptr<Collection> &owner : body.changes.owners)
+    for (const std::shared_ptr<Collection> &owner : body.changes.owners) {
+      Item after;
+      after.collection = std::make_shared<Collection>(
+          body.changes.collections.lookup(owner.get()));
+      size_t before = put.size();
+      State::findRoots(after, put, body.before);
+      stable &= put.size() == before;
       if (!llvm::is_contained(owners, owner)) {
         owners.push_back(owner);
         stable = false;
       }
+    }
   }
   --trial;
   forget();
   if (trial == 0)
     recordUnfollowed(block);
   for (auto [index, output] : llvm::enumerate(node.outputs))
-    set(node, index, unknown(output));
+    set(node, index, unknown(output, shared[index]));
   result.coverage.ops += trial == 0;
   if (trial == 0)
     ++result.coverage.unmodelled[node.op];
@@ -192,6 +211,12 @@ void GraphImporter::importLoop(const Node &node) {
   };
   llvm::append_range(types, TypeRange(ValueRange(values)));
 
+  // What a carried tensor may be: the one that the loop began with, or one that
+  // a round made of tensors outside.
+  std::vector<Roots> shared(initial.size());
+  for (auto [item, roots] : llvm::zip(initial, shared))
+    State::findRoots(item, roots);
+
   // One import of the body from block arguments.
   SmallVector<Value> yielded, heldYielded;
   Item next;
@@ -205,11 +230,13 @@ void GraphImporter::importLoop(const Node &node) {
           ValueRange all = inner.getArguments();
           arguments[0] = Item::computed(Item::Kind::Int, all[0]);
           for (auto [index, item] : llvm::enumerate(initial))
-            arguments[index + 1] = Leaves::rebuild(item, state, all, from);
+            arguments[index + 1] =
+                Leaves::rebuild(item, state, all, from, shared[index]);
           for (TensorVariable *root : roots)
             state.write(root, all[from++]);
           for (auto &[path, item] : held)
-            state.setAttribute(path, Leaves::rebuild(item, state, all, from));
+            state.setAttribute(path,
+                               Leaves::rebuild(item, state, all, from, {}));
         });
     next = body.frozen.front();
     regular = body.changes.collections.empty();
@@ -245,6 +272,11 @@ void GraphImporter::importLoop(const Node &node) {
     if (!regular)
       break;
     bool stable = true;
+    for (size_t index = 0; index < initial.size(); ++index) {
+      size_t known = shared[index].size();
+      State::findRoots(body->results[index + 1], shared[index], body->before);
+      stable &= shared[index].size() == known;
+    }
     auto widen = [&](mlir::Type &type, mlir::Type after) {
       mlir::Type joined = joinTypes(type, after);
       if (round >= kMaxTrials && joined != type)
@@ -326,7 +358,8 @@ void GraphImporter::importLoop(const Node &node) {
   finish(op);
   unsigned from = 0;
   for (auto [index, item] : llvm::enumerate(initial)) {
-    set(node, index, Leaves::rebuild(item, state, op->getResults(), from));
+    set(node, index,
+        Leaves::rebuild(item, state, op->getResults(), from, shared[index]));
     const Item &after = items[node.outputs[index]];
     if (after.isTensor())
       nameResult(after.variable->value, node.outputs[index]);
@@ -334,6 +367,6 @@ void GraphImporter::importLoop(const Node &node) {
   for (TensorVariable *root : roots)
     state.write(root, op->getResult(from++));
   for (auto &[path, item] : held)
-    state.setAttribute(path,
-                       Leaves::rebuild(item, state, op->getResults(), from));
+    state.setAttribute(
+        path, Leaves::rebuild(item, state, op->getResults(), from, {}));
 }

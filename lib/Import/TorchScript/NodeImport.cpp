@@ -60,7 +60,8 @@ Item GraphImporter::tensorItem(Value value) {
   return item;
 }
 
-Item GraphImporter::unknownItem(const JitType &type, Location location) {
+Item GraphImporter::unknownItem(const JitType &type, Location location,
+                                const Roots &shared) {
   auto makeValue = [&](mlir::Type result) {
     auto opaque = mp::OpaqueOp::create(builder, location, TypeRange(result),
                                        "torch::unknown", ValueRange(), 0);
@@ -70,8 +71,11 @@ Item GraphImporter::unknownItem(const JitType &type, Location location) {
     return makeValue(RankedTensorType::get({}, element));
   };
   switch (type.kind) {
-  case JitType::Kind::Tensor:
-    return tensorItem(makeValue(getUnknownTensor(context)));
+  case JitType::Kind::Tensor: {
+    Item item = tensorItem(makeValue(getUnknownTensor(context)));
+    state.share(item.variable, shared);
+    return item;
+  }
   case JitType::Kind::Int:
     return Item::computed(Item::Kind::Int, scalar(builder.getI64Type()));
   case JitType::Kind::Float:
@@ -84,7 +88,7 @@ Item GraphImporter::unknownItem(const JitType &type, Location location) {
   case JitType::Kind::Tuple: {
     std::vector<Item> members;
     for (const JitType &element : type.elements)
-      members.push_back(unknownItem(element, location));
+      members.push_back(unknownItem(element, location, shared));
     return Item::tuple(std::move(members));
   }
   case JitType::Kind::List:
@@ -93,6 +97,7 @@ Item GraphImporter::unknownItem(const JitType &type, Location location) {
         type.kind == JitType::Kind::List ? Item::Kind::List : Item::Kind::Dict,
         {});
     item.collection->known = false;
+    item.collection->sources = shared;
     return item;
   }
   default:
@@ -125,13 +130,17 @@ void GraphImporter::writeTensor(TensorVariable *variable, Value value) {
     return;
   // The write reached the base in a way that has no counterpart.
   TensorVariable *root = State::rootOf(variable);
-  Value before = root->value;
-  auto opaque = mp::OpaqueOp::create(
-      builder, value.getLoc(), TypeRange(before.getType()),
-      "torch::write_to_view", ValueRange{before, value}, 0);
   sink.warn("'" + currentNode +
             "' writes to a view in a way that is not followed");
-  state.write(root, opaque->getResult(0));
+  state.write(root, loseValue(root->value));
+}
+
+Value GraphImporter::loseValue(Value before) {
+  // Not by the name of what it was.
+  return mp::OpaqueOp::create(builder, withValues(before.getLoc(), {}),
+                              TypeRange(before.getType()), kLostName,
+                              ValueRange(before), 0)
+      ->getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,6 +240,28 @@ bool GraphImporter::updatesStatistics(const Node &node, unsigned input) const {
   return true;
 }
 
+/// Ops that give their input itself though their schema does not say so.
+static bool mayGiveInput(StringRef op) {
+  op.consume_front("aten::");
+  return op.starts_with("atleast_") || op.ends_with("dropout") ||
+         op == "type_as" || op == "broadcast_tensors" || op == "meshgrid";
+}
+
+void GraphImporter::shareOutputs(const Node &node) {
+  Roots roots;
+  for (auto [index, input] : llvm::enumerate(node.inputs))
+    if (mayGiveInput(node.op) ||
+        (index < node.shares.size() && node.shares[index]))
+      State::findRoots(items[input], roots);
+  for (ValueId output : node.outputs) {
+    const Item &item = items[output];
+    if (item.isTensor())
+      state.share(item.variable, roots);
+    else if (item.collection && !item.collection->known)
+      item.collection->sources = roots;
+  }
+}
+
 void GraphImporter::makeOpaque(const Node &node) {
   SmallVector<Value> inputs;
   auto collect = [&](auto &self, const Item &item) -> void {
@@ -298,6 +329,7 @@ void GraphImporter::makeOpaque(const Node &node) {
     }
   }
   opaque->setLoc(withValues(location, names));
+  shareOutputs(node);
   next = 0;
   for (ValueId output : node.outputs)
     if (resultType(graph.values[output].type))

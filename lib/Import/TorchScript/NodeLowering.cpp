@@ -251,6 +251,16 @@ void NodeLowering::setAlias(unsigned index, StringRef input) {
   importer.set(node, index, item ? *item : Item::none());
 }
 
+void NodeLowering::setOutputSharing(unsigned index, Value value, StringRef of) {
+  Item item = importer.tensorItem(value);
+  if (const Item *base = find(of)) {
+    Roots roots;
+    State::findRoots(*base, roots);
+    importer.state.share(item.variable, roots);
+  }
+  importer.set(node, index, item);
+}
+
 Item NodeLowering::viewItem(const Item *base, TensorView view) {
   Item item;
   item.kind = Item::Kind::Tensor;

@@ -41,6 +41,8 @@ public:
   void setOutputTensors(unsigned index,
                         llvm::ArrayRef<mlir::Value> values) override;
   void setOutputNumber(unsigned index, mlir::Value value) override;
+  void setOutputSharing(unsigned index, mlir::Value value,
+                        llvm::StringRef of) override;
   void setAlias(unsigned index, llvm::StringRef input) override;
   void setView(
       unsigned index, llvm::StringRef of, mlir::Value value,

@@ -63,9 +63,13 @@ bool GraphImporter::importPrim(const Node &node) {
     return all;
   };
   auto unknown = [&] {
+    // A member of a collection, or a list of them.
+    Roots roots;
+    for (ValueId id : node.inputs)
+      State::findRoots(items[id], roots);
     for (auto [index, output] : llvm::enumerate(node.outputs))
       set(node, index,
-          unknownItem(graph.values[output].type, locationOf(node)));
+          unknownItem(graph.values[output].type, locationOf(node), roots));
     return true;
   };
   if (op == "Constant") {
@@ -226,17 +230,16 @@ bool GraphImporter::importContainer(const Node &node) {
   auto input = [&](unsigned index) -> const Item & {
     return items[node.inputs[index]];
   };
+  // A member, or a list of members, which one is not known.
   auto unknown = [&] {
+    Roots roots;
+    State::findRoots(list, roots);
     for (auto [index, output] : llvm::enumerate(node.outputs))
       set(node, index,
-          unknownItem(graph.values[output].type, locationOf(node)));
+          unknownItem(graph.values[output].type, locationOf(node), roots));
     return true;
   };
-  auto forget = [&] {
-    state.touch(list.collection);
-    collection.items.clear();
-    collection.known = false;
-  };
+  auto forget = [&] { state.forget(list.collection); };
   bool isDict = list.kind == Item::Kind::Dict;
   if (op == "len") {
     if (!collection.known)

@@ -112,6 +112,7 @@ struct Node {
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> arguments; ///< the schema's name of each input
   std::vector<bool> writes;           ///< whether the input is changed in place
+  std::vector<bool> shares;           ///< whether outputs may be views of it
   std::map<std::string, Constant> attributes;
   std::vector<JitBlock> blocks;
   /// The user's own line, and the innermost one (`torch/nn/functional.py`).

@@ -117,6 +117,10 @@ public:
   virtual void setOutputNumber(unsigned index, mlir::Value value) = 0;
   /// The output is the input itself: what is done to one is seen in the other.
   virtual void setAlias(unsigned index, llvm::StringRef input) = 0;
+  /// Output `index` holds `value`, and may be a copy of the tensor input `of`
+  /// or have its storage.
+  virtual void setOutputSharing(unsigned index, mlir::Value value,
+                                llvm::StringRef of) = 0;
   /// Output `index` is a view of the tensor input `of`.
   virtual void
   setView(unsigned index, llvm::StringRef of, mlir::Value value,

@@ -30,7 +30,11 @@ static LogicalResult convert(NodeContext &context, Type element,
       context.setAlias(0, "self");
     return success();
   }
-  context.setOutput(0, context.cast(input, element, /*promotion=*/false));
+  Value result = context.cast(input, element, /*promotion=*/false);
+  if (isUnknown(getElementType(input)) && !copy)
+    context.setOutputSharing(0, result, "self");
+  else
+    context.setOutput(0, result);
   return success();
 }
 

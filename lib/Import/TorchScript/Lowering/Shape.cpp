@@ -299,13 +299,59 @@ static LogicalResult lowerClone(NodeContext &context) {
   return success();
 }
 
+/// The op, behind changes of shape, that leaves elements where they are or
+/// picks some; null if all lie in order.
+static Operation *findStrided(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_nonnull<mp::ReshapeOp, mp::SqueezeOp, mp::UnsqueezeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<mp::TransposeOp, mp::ExpandOp, mp::SliceOp,
+                         mp::GatherOp>(op)
+             ? op
+             : nullptr;
+}
+
+/// Whether this view of a tensor that lies in order does not, so that a
+/// contiguous one is a copy.
+static bool isOutOfOrder(Operation *op) {
+  MaybeShape from = getShape(op->getOperand(0)),
+             to = getShape(op->getResult(0));
+  if (!getNumElements(from) || getNumElements(to).value_or(0) == 0 ||
+      findStrided(op->getOperand(0)))
+    return false;
+  if (auto transpose = dyn_cast<mp::TransposeOp>(op)) {
+    SmallVector<int64_t> order;
+    std::optional<ArrayRef<int64_t>> perm = transpose.getPerm();
+    if (!perm)
+      return false;
+    for (int64_t axis : *perm)
+      if ((*from)[axis] != 1)
+        order.push_back(axis);
+    return !llvm::is_sorted(order);
+  }
+  if (isa<mp::ExpandOp>(op))
+    return getNumElements(from) != getNumElements(to);
+  // Cut along an axis behind one of several elements.
+  bool several = false;
+  for (auto [before, after] : llvm::zip(*from, *to)) {
+    if (before != after)
+      return several && from->size() == to->size();
+    several |= before != 1;
+  }
+  return false;
+}
+
 static LogicalResult lowerContiguous(NodeContext &context) {
   // A copy where the layout was another one, the tensor itself otherwise.
-  Operation *made = context.tensor("self").getDefiningOp();
-  if (isa_and_nonnull<mp::TransposeOp, mp::ExpandOp, mp::SliceOp, mp::GatherOp>(
-          made))
-    return lowerClone(context);
-  return lowerAlias(context);
+  Value self = context.tensor("self");
+  Operation *strided = findStrided(self);
+  if (!strided)
+    context.setAlias(0, "self");
+  else if (strided == self.getDefiningOp() && isOutOfOrder(strided))
+    context.setOutput(0, self);
+  else
+    context.setOutputSharing(0, self, "self");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

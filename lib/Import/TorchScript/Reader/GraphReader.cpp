@@ -179,12 +179,16 @@ Node GraphReader::readNode(const jit::Node &node) {
   if (const c10::FunctionSchema *schema = node.maybeSchema()) {
     result.overload = schema->overload_name();
     const auto &arguments = schema->arguments();
+    bool gives = false;
+    for (const c10::Argument &given : schema->returns())
+      gives |= given.alias_info() != nullptr;
     for (size_t index = 0; index < node.inputs().size(); ++index) {
       const c10::Argument *argument =
           index < arguments.size() ? &arguments[index] : nullptr;
       result.arguments.push_back(argument ? argument->name() : "");
       const c10::AliasInfo *alias = argument ? argument->alias_info() : nullptr;
       result.writes.push_back(alias && alias->isWrite());
+      result.shares.push_back(alias && gives);
     }
   }
   findSource(node, result.source, result.innermost);
