@@ -181,9 +181,6 @@ static Interval getComputedRange(const Unary &unary, const UnaryShape &shape,
   // x / (1 + |x|) by way of 1 / (1 + |x|): two roundings.
   if (unary.function == F::Softsign)
     beyond = 2 * error.scale * error.unit();
-  // A quotient of two polynomials: ONNX Runtime's fused Gemm gives -1 - 2^-22.
-  if ((unary.function == F::Tanh || unary.function == F::Erf) && beyond > 0)
-    beyond = addUp(beyond, 4 * error.unit());
   Interval range = shape.range;
   if (std::isfinite(range.lo) && range.lo < 0)
     range.lo = addDown(range.lo, mulDown(range.lo, beyond));
