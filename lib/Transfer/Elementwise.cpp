@@ -230,16 +230,24 @@ static void transferPow(mp::PowOp op, TransferContext &ctx) {
   if (exponent == 2)
     return ctx.result(
         0, mapUnary(ctx, ctx.operand(0), Unary{UnaryFunction::Square}, error));
-  ctx.result(
-      0,
-      mapGroups(
-          ctx, operandsOf(ctx),
-          [&](ArrayRef<FloatRange> x) { return range::pow(x[0], x[1], error); },
-          [](ArrayRef<Likely> x) {
-            double at = x[1].mean;
-            return likely::apply(
-                [&](double base) { return std::pow(base, at); }, x[0]);
-          }));
+  AbstractValue value = mapGroups(
+      ctx, operandsOf(ctx),
+      [&](ArrayRef<FloatRange> x) { return range::pow(x[0], x[1], error); },
+      [](ArrayRef<Likely> x) {
+        double at = x[1].mean;
+        return likely::apply([&](double base) { return std::pow(base, at); },
+                             x[0]);
+      });
+  // An integer's power is cut off towards 0.
+  if (isa<IntegerType>(getElementType(op.getResult()))) {
+    for (Cell &cell : value.mutableCells())
+      if (!cell.empty()) {
+        cell.lo = cell.lo > 0 ? std::floor(cell.lo) : cell.lo;
+        cell.hi = cell.hi < 0 ? std::ceil(cell.hi) : cell.hi;
+      }
+    value.minNonZero = 0;
+  }
+  ctx.result(0, std::move(value));
 }
 
 static void transferAtan2(mp::Atan2Op op, TransferContext &ctx) {

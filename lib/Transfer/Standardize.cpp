@@ -55,11 +55,11 @@ static double closedBound(const Standardization &how, const RowError &error,
 /// Rows that overflow on the way: their mean, a deviation, the sum of squares.
 static bool mayOverflow(const Standardization &how, const Interval &row,
                         double count) {
+  // Kernels may take the mean of squares before they centre.
   double magnitude = row.maxAbs();
-  double half = how.centred ? row.width() / 2 : magnitude;
   double limit = how.format->overflowFrom * 0.999;
-  return !(count * magnitude < limit && 2 * half < limit &&
-           count * half * half < limit);
+  return !(count * magnitude < limit && 2 * magnitude < limit &&
+           count * magnitude * magnitude < limit);
 }
 
 static Cell standardizeCell(const Cell &x, const Cell &row,

@@ -141,6 +141,13 @@ def limits(draw):
 
 
 @case
+def powers_of_integers(draw):
+    x = draw.box((3, 4), *draw.choice([(9, 5000), (-7, -2), (1, 4)]), dtype=numpy.int32)
+    draw.node("Pow", x, draw.box((3, 4), -4, 0, dtype=numpy.int32))
+    draw.node("Pow", x, draw.constant(numpy.float32(draw.choice([-1.0, 2.0]))))
+
+
+@case
 def distances(draw):
     rows = draw.box((3, 4), -1e20, 1e20)
     for metric in ("sqeuclidean", "euclidean"):
@@ -184,6 +191,7 @@ def statistics(draw):
     rows = draw.box((2, 4), *draw.choice([(1e20, 3e20), (-1e20, 1e20)]))
     draw.node("LayerNormalization", rows, draw.constant(numpy.ones(4)), outputs=3)
     draw.node("RMSNormalization", rows, draw.constant(numpy.ones(4)))
+    draw.node("LayerNormalization", draw.box((4, 1), 6e19, 9e19), draw.constant(numpy.ones(1)))
     y = draw.node("Mul", draw.box((3, 2), -3, 3), draw.constant(numpy.full(2, 3e38)))
     draw.node("LayerNormalization", y, draw.constant(numpy.ones(2)), outputs=2)
 

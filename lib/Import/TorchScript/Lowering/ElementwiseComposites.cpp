@@ -51,7 +51,7 @@ static LogicalResult lowerLerp(NodeContext &context) {
   return success();
 }
 
-/// x > threshold ? x : value
+/// x <= threshold ? value : x, so that NaN stays
 static LogicalResult lowerThreshold(NodeContext &context) {
   Value input = context.tensor("self");
   std::optional<double> threshold = context.findNumber("threshold");
@@ -66,8 +66,8 @@ static LogicalResult lowerThreshold(NodeContext &context) {
         value = numberLike(context, "value", input);
   if (!limit || !value)
     return context.unsupported();
-  Value above = context.make<mp::GreaterOp>(input, limit);
-  context.setOutput(0, context.make<mp::WhereOp>(above, input, value));
+  Value below = context.make<mp::LessEqualOp>(input, limit);
+  context.setOutput(0, context.make<mp::WhereOp>(below, value, input));
   return success();
 }
 

@@ -1,5 +1,6 @@
-"""What follows from an op that mpopt does not know, whose dtype nobody knows either: a
-Python number beside it makes no integer of a float, nor a float64 of a float16."""
+"""Bounds that were wrong once. After an op that mpopt does not know, whose dtype nobody
+knows either, a Python number makes no integer of a float, nor a float64 of a float16; NaN
+and Inf survive what PyTorch's kernels let them survive."""
 
 import json
 import os
@@ -59,3 +60,13 @@ def test_what_is_dropped_is_multiplied(tmp_path):
             return torch.alpha_dropout(torch.exp(x * 1000.0), 0.5, True)
     said, = dump(torch.jit.script(Dropped()), tmp_path)
     assert said["nan"]
+
+
+def test_thresholds_keep_nan(tmp_path):
+    """NaN is not at most the threshold."""
+    class Threshold(torch.nn.Module):
+        def forward(self, x):
+            return torch.threshold(torch.log(x), 1.0, 5.0), torch.threshold(x, 0.25, 5.0)
+    logarithm, plain = dump(torch.jit.script(Threshold()), tmp_path)
+    assert logarithm["nan"] and torch.threshold(torch.log(torch.tensor(-0.5)), 1.0, 5.0).isnan()
+    assert not plain["nan"] and (plain["lo"], plain["hi"]) == (0.25, 5)
