@@ -105,6 +105,13 @@ GraphImporter::importBody(const JitBlock &block, ArrayRef<Item> arguments,
   return body;
 }
 
+void GraphImporter::Body::findRoots(Collection &owner, Roots &roots) const {
+  Item after;
+  after.collection =
+      std::make_shared<Collection>(changes.collections.lookup(&owner));
+  State::findRoots(after, roots, before);
+}
+
 void GraphImporter::forgetCollections(
     ArrayRef<std::shared_ptr<Collection>> owners) {
   for (const std::shared_ptr<Collection> &owner : owners)
@@ -115,9 +122,6 @@ void GraphImporter::forgetCollections(const Body &body) {
   // What the body put there is not in the items that it found.
   for (const std::shared_ptr<Collection> &owner : body.changes.owners) {
     state.forget(owner);
-    Item after;
-    after.collection = std::make_shared<Collection>(
-        body.changes.collections.lookup(owner.get()));
-    State::findRoots(after, owner->sources, body.before);
+    body.findRoots(*owner, owner->sources);
   }
 }

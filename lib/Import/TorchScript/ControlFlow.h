@@ -19,6 +19,9 @@ struct GraphImporter::Body {
   State::Changes changes;
   size_t before = 0; ///< number of the last variable that is not the body's own
   mlir::Block &block() { return region->front(); }
+  /// Adds the variables from before the body that members of a collection may
+  /// share their storage with at its end.
+  void findRoots(Collection &owner, Roots &roots) const;
 };
 
 /// The tensors and numbers inside an item, in order.

@@ -103,6 +103,8 @@ private:
   /// may share their storage with.
   Item unknownItem(const JitType &type, mlir::Location location,
                    const Roots &shared = {});
+  /// The same for all that a node gives.
+  void setUnknown(const Node &node, const Roots &shared);
   void writeTensor(TensorVariable *variable, mlir::Value value);
   /// Anything of the value's type: it was written in a way that is not known.
   mlir::Value loseValue(mlir::Value before);

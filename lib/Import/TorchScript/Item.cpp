@@ -79,6 +79,8 @@ void State::set(TensorVariable *variable, Value value) {
   record(variable);
   variable->value = value;
   variable->version = ++versions;
+  if (variable->base)
+    variable->baseVersion = variable->base->version;
   for (auto &[root, version] : variable->shares)
     version = root->version;
 }
@@ -97,10 +99,7 @@ Value State::read(TensorVariable *variable) {
   Value base = read(variable->base);
   if (variable->base->version == variable->baseVersion)
     return variable->value;
-  record(variable);
-  variable->value = variable->view.derive(base);
-  variable->version = ++versions;
-  variable->baseVersion = variable->base->version;
+  set(variable, variable->view.derive(base));
   return variable->value;
 }
 
@@ -110,11 +109,6 @@ TensorVariable *State::rootOf(TensorVariable *variable) {
   return variable;
 }
 
-void State::noteWritten(const TensorVariable *variable) {
-  if (variable->memory >= 0)
-    written.memory.insert(variable->memory);
-}
-
 bool State::write(TensorVariable *variable, Value value) {
   if (variable->base) {
     if (!variable->view.writeBack)
@@ -122,14 +116,10 @@ bool State::write(TensorVariable *variable, Value value) {
     Value base = variable->view.writeBack(read(variable->base), value);
     if (!base || !write(variable->base, base))
       return false;
-    noteWritten(variable);
-    record(variable);
-    variable->value = value;
-    variable->version = ++versions;
-    variable->baseVersion = variable->base->version;
-    return true;
   }
-  noteWritten(variable);
+  // The next call begins with what is written now.
+  if (variable->memory >= 0)
+    written.memory.insert(variable->memory);
   for (auto [root, version] : variable->shares)
     write(root, lose(read(root)));
   set(variable, value);

@@ -178,9 +178,6 @@ public:
   /// Null if a view on the way cannot be written back to its base; the caller
   /// then makes the base unknown by `forget`.
   bool write(TensorVariable *variable, mlir::Value value);
-  /// Of a tensor that the archive holds: the next call begins with what is
-  /// written now.
-  void noteWritten(const TensorVariable *variable);
   /// The variable that is no view.
   static TensorVariable *rootOf(TensorVariable *variable);
 

@@ -150,11 +150,8 @@ void GraphImporter::forgetLoop(const Node &node) {
           getUnknownTensor(context);
     }
     for (const std::shared_ptr<Collection> &owner : body.changes.owners) {
-      Item after;
-      after.collection = std::make_shared<Collection>(
-          body.changes.collections.lookup(owner.get()));
       size_t before = put.size();
-      State::findRoots(after, put, body.before);
+      body.findRoots(*owner, put);
       stable &= put.size() == before;
       if (!llvm::is_contained(owners, owner)) {
         owners.push_back(owner);

@@ -125,6 +125,12 @@ void GraphImporter::set(const Node &node, unsigned index, Item item) {
   items[node.outputs[index]] = std::move(item);
 }
 
+void GraphImporter::setUnknown(const Node &node, const Roots &shared) {
+  for (auto [index, output] : llvm::enumerate(node.outputs))
+    set(node, index,
+        unknownItem(graph.values[output].type, locationOf(node), shared));
+}
+
 void GraphImporter::writeTensor(TensorVariable *variable, Value value) {
   if (state.write(variable, value))
     return;

@@ -67,9 +67,7 @@ bool GraphImporter::importPrim(const Node &node) {
     Roots roots;
     for (ValueId id : node.inputs)
       State::findRoots(items[id], roots);
-    for (auto [index, output] : llvm::enumerate(node.outputs))
-      set(node, index,
-          unknownItem(graph.values[output].type, locationOf(node), roots));
+    setUnknown(node, roots);
     return true;
   };
   if (op == "Constant") {
@@ -234,9 +232,7 @@ bool GraphImporter::importContainer(const Node &node) {
   auto unknown = [&] {
     Roots roots;
     State::findRoots(list, roots);
-    for (auto [index, output] : llvm::enumerate(node.outputs))
-      set(node, index,
-          unknownItem(graph.values[output].type, locationOf(node), roots));
+    setUnknown(node, roots);
     return true;
   };
   auto forget = [&] { state.forget(list.collection); };

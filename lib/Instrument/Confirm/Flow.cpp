@@ -21,7 +21,6 @@
 #include "Flow.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
 
 using namespace mpopt;
 using namespace mpopt::confirming;
@@ -57,17 +56,12 @@ static double getBadShare(const ProbeSight &seen) {
 /// the shortest way.
 static void spread(const Flow &flow, llvm::ArrayRef<BadValues> bad,
                    std::vector<int64_t> &origins) {
-  std::vector<llvm::SmallVector<int64_t, 2>> users(flow.nodes.size());
   std::vector<int64_t> reached;
-  for (auto [id, node] : llvm::enumerate(flow.nodes)) {
-    if (origins[id] >= 0)
+  for (auto [id, origin] : llvm::enumerate(origins))
+    if (origin >= 0)
       reached.push_back(int64_t(id));
-    else if (bad[id].step)
-      for (int64_t from : node.from)
-        users[from].push_back(int64_t(id));
-  }
   for (size_t at = 0; at < reached.size(); ++at)
-    for (int64_t user : users[reached[at]])
+    for (int64_t user : flow.nodes[reached[at]].users)
       if (origins[user] < 0 && mayExplain(bad[reached[at]], bad[user])) {
         origins[user] = origins[reached[at]];
         reached.push_back(user);

@@ -16,8 +16,8 @@ namespace mpopt::confirming {
 struct Flow {
   struct Node {
     const ProbeSight *seen = nullptr;
-    /// What it depends on.
-    std::vector<int64_t> from;
+    /// What it depends on, and what depends on it.
+    std::vector<int64_t> from, users;
     /// There are others, which are not known.
     bool fromMore = false;
     /// It only moves elements: nothing begins here if it may have begun
@@ -25,6 +25,11 @@ struct Flow {
     bool copies = false;
   };
   std::vector<Node> nodes; ///< by probe
+
+  void connect(int64_t from, int64_t to) {
+    nodes[to].from.push_back(from);
+    nodes[from].users.push_back(to);
+  }
 };
 
 /// May the bad values of `from` be why `at` has some?

@@ -56,7 +56,7 @@ void GradientTrace::makeFlow() {
     flow.nodes[probe.id].seen = &runs.gradients[probe.id];
     for (int64_t from : probe.from)
       if (from != probe.id)
-        flow.nodes[from].from.push_back(probe.id);
+        flow.connect(/*from=*/probe.id, /*to=*/from);
     // Of those before it any may be one that it does not name.
     if (probe.fromMore)
       for (int64_t id = 0; id < probe.id; ++id)

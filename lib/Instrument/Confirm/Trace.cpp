@@ -65,14 +65,15 @@ static bool isBlocked(const Probe &probe, int64_t from, bool holds) {
 static Flow makeFlow(const ProbePlan &plan, const RunRecords &runs,
                      bool holds) {
   Flow flow;
+  flow.nodes.resize(plan.probes.size());
   for (const Probe &probe : plan.probes) {
-    Flow::Node &node = flow.nodes.emplace_back();
+    Flow::Node &node = flow.nodes[probe.id];
     node.seen = &runs.probes[probe.id];
     node.fromMore = probe.fromMore || !probe.tensor.unseen.empty();
     node.copies = probe.tensor.copies;
     for (int64_t from : probe.from)
       if (from != probe.id && !isBlocked(probe, from, holds))
-        node.from.push_back(from);
+        flow.connect(from, probe.id);
   }
   return flow;
 }
