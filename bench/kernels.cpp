@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Transfer/Kernels/Linear.h"
+#include "mpopt/Ranges/Weights/Kernels/Linear.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Parallel.h"

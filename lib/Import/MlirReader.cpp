@@ -13,10 +13,10 @@
 
 #include "MlirReader.h"
 
-#include "mpopt/Analysis/TypeInference.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Import/Nesting.h"
 

@@ -7,12 +7,12 @@
 
 #include "mpopt/Instrument/Tensors.h"
 
-#include "mpopt/Analysis/Names.h"
-#include "mpopt/Analysis/RangeAnalysis.h"
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/STLExtras.h"

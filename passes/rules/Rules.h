@@ -8,7 +8,7 @@
 #ifndef MPOPT_PASSES_RULES_RULES_H
 #define MPOPT_PASSES_RULES_RULES_H
 
-#include "passes/rules/RuleSupport.h"
+#include "passes/rules/RulePass.h"
 
 namespace mpopt {
 

@@ -7,7 +7,7 @@
 
 #include "passes/transforms/Passes.h"
 
-#include "mpopt/Analysis/TypeInference.h"
+#include "mpopt/Dialect/TypeInference.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_INFERTYPES

@@ -7,11 +7,12 @@
 
 #include "passes/transforms/Passes.h"
 
-#include "mpopt/Analysis/RangeAnalysis.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/RangeInterface.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>

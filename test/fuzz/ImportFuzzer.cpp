@@ -11,12 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/mpopt/Options.h"
-#include "tools/mpopt/Pipeline.h"
+#include "mpopt/Driver/Options.h"
+#include "mpopt/Driver/Pipeline.h"
 
 #include "mpopt/Import/Import.h"
+#include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Report/Finding.h"
-#include "mpopt/Transfer/RangeInterface.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/xxhash.h"

@@ -2,7 +2,7 @@
 exact weights: what mpopt's bounds are to be compared with.
 
 Every op gives the interval of its real result plus the rounding terms of
-include/mpopt/Support/Accumulation.h: a dot product of K terms is off by at most K u
+include/mpopt/Numerics/Accumulation.h: a dot product of K terms is off by at most K u
 (u = 2^-24) times the sum of |w| |x|, plus K of the smallest numbers; a result that is
 stored is rounded to float32. Nothing else is added."""
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/MPDialect.h"
-#include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Ranges/RangeInterface.h"
 #include "passes/rules/Rules.h"
 #include "passes/transforms/Passes.h"
 

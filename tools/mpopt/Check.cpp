@@ -7,10 +7,10 @@
 
 #include "Check.h"
 
-#include "Judge.h"
 #include "Options.h"
-#include "Output.h"
-#include "OutputConflicts.h"
+#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Report/Report.h"
 

@@ -8,8 +8,8 @@
 #include "Confirm.h"
 
 #include "Check.h"
-#include "KeepList.h"
-#include "Output.h"
+#include "mpopt/Driver/KeepList.h"
+#include "mpopt/Driver/Output.h"
 
 #include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Instrument/FilePatch.h"

@@ -8,21 +8,15 @@
 #include "EmitMlir.h"
 
 #include "Check.h"
-#include "Output.h"
-#include "OutputConflicts.h"
+#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/MLIRContext.h"
 
 using namespace mlir;
 using namespace mpopt;
-
-void mpopt::printImportErrors(StringRef path, const ImportResult &result) {
-  for (const ImportError &error : result.errors)
-    printError(path + ": " + error.str());
-  if (result.errors.empty() && !result.module)
-    printError(path + ": the model cannot be imported");
-}
 
 int mpopt::emitMlir(const Options &options) {
   MLIRContext context(MLIRContext::Threading::DISABLED);

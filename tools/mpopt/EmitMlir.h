@@ -15,9 +15,6 @@ namespace mpopt {
 /// Writes the imported IR; the exit status.
 int emitMlir(const Options &options);
 
-/// Prints the errors of an import, one line each.
-void printImportErrors(llvm::StringRef path, const ImportResult &result);
-
 } // namespace mpopt
 
 #endif // MPOPT_TOOLS_MPOPT_EMITMLIR_H

@@ -8,9 +8,9 @@
 #include "Instrument.h"
 
 #include "Check.h"
-#include "Judge.h"
-#include "Output.h"
-#include "OutputConflicts.h"
+#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Instrument/Ledger.h"
 #include "mpopt/Instrument/Onnx.h"

@@ -10,8 +10,8 @@
 #include "EmitMlir.h"
 #include "Instrument.h"
 #include "Options.h"
-#include "Output.h"
 #include "Signals.h"
+#include "mpopt/Driver/Output.h"
 
 #include "mpopt/Report/Report.h"
 

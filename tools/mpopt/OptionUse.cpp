@@ -7,7 +7,7 @@
 
 #include "OptionUse.h"
 
-#include "Output.h"
+#include "mpopt/Driver/Output.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"

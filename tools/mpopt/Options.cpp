@@ -9,14 +9,14 @@
 
 #include "OptionUse.h"
 #include "OptionValues.h"
-#include "Output.h"
-#include "OutputConflicts.h"
 #include "PatternSize.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Import/InputShape.h"
 
 #include "mpopt/Policy/Policy.h"
-#include "mpopt/Transfer/Target.h"
+#include "mpopt/Support/TargetFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -184,7 +184,7 @@ Error Validator::checkJudging() {
       return fail("--policy: " + llvm::toString(policy.takeError()));
 
   if (line.target.getNumOccurrences())
-    if (auto target = TargetProfile::find(line.target); !target)
+    if (auto target = findTarget(line.target); !target)
       return fail("--target: " + llvm::toString(target.takeError()));
   options.target = line.target;
 

@@ -12,85 +12,13 @@
 #ifndef MPOPT_TOOLS_MPOPT_OPTIONS_H
 #define MPOPT_TOOLS_MPOPT_OPTIONS_H
 
-#include "Npz.h"
+#include "mpopt/Driver/Options.h"
 
-#include "mpopt/Import/Import.h"
-#include "mpopt/Instrument/Onnx.h"
-#include "mpopt/Instrument/Plan.h"
-#include "mpopt/Report/Finding.h"
-#include "mpopt/Report/RuleTable.h"
-
-#include "llvm/Support/Error.h"
-
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
 
 namespace mpopt {
-
-enum class Action {
-  Check,
-  Instrument,
-  Confirm,
-  Strip,
-  EmitMlir,
-  Explain,
-  ListRules,
-  Version,
-  Help
-};
-enum class OutputFormat { Text, Json };
-
-/// What `--input` says about one input.
-struct InputRange {
-  std::optional<Interval> bound;
-  std::optional<double> mean, std;
-  /// Set where the bound differs from element to element.
-  std::shared_ptr<const ElementBounds> elements;
-  /// The shape of the sample that the bound and moments were read from.
-  std::optional<std::vector<int64_t>> sample;
-  /// They were read from a file.
-  bool fromData = false;
-  /// Which was given; empty if none was.
-  std::string file;
-};
-
-struct Options {
-  Action action = Action::Check;
-  std::vector<std::string> models;
-  const RuleInfo *explained = nullptr;
-
-  // Judging.
-  std::string precision = "auto";
-  std::string policy; ///< Empty: the default one.
-  std::string target; ///< Empty: the default one.
-  std::map<std::string, InputRange> inputs;
-  std::optional<Interval> assumed; ///< `--assume`.
-  ImportOptions import;
-  unsigned jobs = 0; ///< 0: all.
-
-  // Rules.
-  std::vector<const RuleInfo *> rules; ///< Selected, by id.
-  std::map<std::string, double> thresholds;
-
-  // Reporting.
-  Certainty minCertainty = Certainty::Likely;
-  std::optional<Severity> failOn = Severity::Warning; ///< Nothing: never.
-  OutputFormat format = OutputFormat::Text;
-  std::string output = "-";
-  std::string rangesFile;
-  std::string keepFile;
-  bool safeInput = false;
-  bool wholeTrials = false;
-
-  // Probing.
-  ProbeSelection probes;
-  ProbeWith probeWith = ProbeWith::Op;
-
-  // Confirming: `models` are the record files.
-  std::string ledger;
-};
 
 /// The error is one line.
 llvm::Expected<Options> parseOptions(int argc, char **argv);

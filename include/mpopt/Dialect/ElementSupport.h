@@ -8,7 +8,7 @@
 #ifndef MPOPT_DIALECT_ELEMENTSUPPORT_H
 #define MPOPT_DIALECT_ELEMENTSUPPORT_H
 
-#include "mpopt/Interfaces/ShapeFacts.h"
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

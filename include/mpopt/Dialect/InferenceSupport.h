@@ -14,8 +14,8 @@
 #ifndef MPOPT_DIALECT_INFERENCESUPPORT_H
 #define MPOPT_DIALECT_INFERENCESUPPORT_H
 
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/ShapeFacts.h"
 
 #include "llvm/ADT/StringRef.h"
 

@@ -12,7 +12,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-include "mpopt/Interfaces/Interfaces.td"
+include "mpopt/Dialect/Interfaces/Interfaces.td"
 
 def MP_Dialect : Dialect {
   let name = "mp";

@@ -8,9 +8,9 @@
 #ifndef MPOPT_DIALECT_OPSUPPORT_H
 #define MPOPT_DIALECT_OPSUPPORT_H
 
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/Interfaces.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

@@ -14,7 +14,7 @@
 #ifndef MPOPT_DIALECT_TYPESUPPORT_H
 #define MPOPT_DIALECT_TYPESUPPORT_H
 
-#include "mpopt/Support/FloatFormat.h"
+#include "mpopt/Numerics/FloatFormat.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"

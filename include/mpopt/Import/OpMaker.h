@@ -12,8 +12,8 @@
 #ifndef MPOPT_IMPORT_OPMAKER_H
 #define MPOPT_IMPORT_OPMAKER_H
 
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/ShapeFacts.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -10,7 +10,7 @@
 
 #include "mpopt/Instrument/Plan.h"
 #include "mpopt/Kernels/RecordFile.h"
-#include "mpopt/Support/FloatFormat.h"
+#include "mpopt/Numerics/FloatFormat.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"

@@ -14,8 +14,8 @@
 #ifndef MPOPT_REPORT_FINDING_H
 #define MPOPT_REPORT_FINDING_H
 
+#include "mpopt/Numerics/Interval.h"
 #include "mpopt/Report/Decision.h"
-#include "mpopt/Support/Interval.h"
 
 #include <optional>
 #include <string>

@@ -15,7 +15,7 @@
 #ifndef MPOPT_SUPPORT_WEIGHTSCAN_H
 #define MPOPT_SUPPORT_WEIGHTSCAN_H
 
-#include "mpopt/Support/FloatFormat.h"
+#include "mpopt/Numerics/FloatFormat.h"
 
 #include "llvm/ADT/ArrayRef.h"
 

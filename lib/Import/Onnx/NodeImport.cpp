@@ -9,10 +9,10 @@
 #include "OnnxNode.h"
 #include "Provenance.h"
 
-#include "mpopt/Analysis/TypeInference.h"
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeInference.h"
 
 using namespace mlir;
 using namespace mpopt;

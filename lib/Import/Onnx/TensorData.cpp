@@ -14,9 +14,9 @@
 #include "DenseElements.h"
 #include "Types.h"
 
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/ShapeFacts.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include "mlir/IR/MLIRContext.h"

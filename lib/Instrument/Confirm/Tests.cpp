@@ -15,7 +15,7 @@
 
 #include "Tests.h"
 
-#include "mpopt/Support/SumEstimate.h"
+#include "mpopt/Numerics/SumEstimate.h"
 
 #include "llvm/ADT/StringExtras.h"
 

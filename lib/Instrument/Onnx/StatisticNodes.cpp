@@ -24,7 +24,7 @@
 
 #include "ProbeNodes.h"
 
-#include "mpopt/Support/FloatFormat.h"
+#include "mpopt/Numerics/FloatFormat.h"
 
 #include "llvm/ADT/StringSet.h"
 

@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/dtype/DtypeSupport.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/dtype/DtypeSupport.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"

@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/AddedTerms.h"
+#include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/precision/AddedTerms.h"
-#include "passes/rules/range/RangeSupport.h"
 
 #include <cmath>
 

@@ -16,9 +16,9 @@
 
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/Interfaces.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_SILENTUPCAST

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/DtypeSupport.h"
+#include "mpopt/Hazards/RangeVerdict.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/dtype/DtypeSupport.h"
-#include "passes/rules/dtype/RangeVerdict.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/TypeSupport.h"

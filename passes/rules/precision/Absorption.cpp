@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/ConstantUses.h"
-#include "passes/rules/range/RangeSupport.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
 

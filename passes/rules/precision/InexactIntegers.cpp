@@ -10,12 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/RangeSupport.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 

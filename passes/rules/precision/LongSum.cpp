@@ -13,12 +13,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/AddedTerms.h"
+#include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/precision/AddedTerms.h"
-#include "passes/rules/range/RangeSupport.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Support/SumEstimate.h"
+#include "mpopt/Numerics/SumEstimate.h"
 
 #include <cmath>
 

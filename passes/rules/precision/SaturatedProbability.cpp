@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/RangeSupport.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"

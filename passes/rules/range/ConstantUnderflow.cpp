@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Fix/Scaling.h"
+#include "mpopt/Hazards/ConstantText.h"
+#include "mpopt/Hazards/ConstantUses.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/ConstantText.h"
-#include "passes/rules/range/ConstantUses.h"
-#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/OverflowSites.h"
+
+#include "mpopt/Fix/Fix.h"
+#include "mpopt/Hazards/OverflowSites.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
 

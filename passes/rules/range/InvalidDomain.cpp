@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/Zeros.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/OverflowSites.h"
-#include "passes/rules/range/Zeros.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Hazards/Zeros.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/RangeSupport.h"
-#include "passes/rules/range/Zeros.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"

@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/FlushedShare.h"
+#include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/FlushedShare.h"
-#include "passes/rules/range/OverflowSites.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"

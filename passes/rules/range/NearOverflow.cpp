@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/OverflowSites.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Ranges/RangeInterface.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_NEAROVERFLOW

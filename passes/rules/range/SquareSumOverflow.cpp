@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Fix/Scaling.h"
+#include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/OverflowSites.h"
-#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
 

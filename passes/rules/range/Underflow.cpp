@@ -10,15 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Fix/Scaling.h"
+#include "mpopt/Hazards/FlushedShare.h"
+#include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/FlushedShare.h"
-#include "passes/rules/range/OverflowSites.h"
-#include "passes/rules/range/Scaling.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Transfer/RangeInterface.h"
+#include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 

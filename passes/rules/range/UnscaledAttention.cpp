@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
-#include "passes/rules/range/OverflowSites.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
 

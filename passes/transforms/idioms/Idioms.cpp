@@ -7,10 +7,10 @@
 
 #include "Idioms.h"
 
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Interfaces/ShapeFacts.h"
 
 #include "mlir/IR/Builders.h"
 

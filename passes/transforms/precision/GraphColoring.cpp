@@ -27,7 +27,7 @@
 
 #include "passes/transforms/precision/Strategy.h"
 
-#include "mpopt/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
 
 #include "llvm/ADT/SetVector.h"
 

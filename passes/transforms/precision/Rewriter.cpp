@@ -16,7 +16,7 @@
 
 #include "passes/transforms/precision/Strategy.h"
 
-#include "mpopt/Analysis/TypeInference.h"
+#include "mpopt/Dialect/TypeInference.h"
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

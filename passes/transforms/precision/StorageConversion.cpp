@@ -17,7 +17,7 @@
 
 #include "passes/transforms/precision/Strategy.h"
 
-#include "mpopt/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
 
 using namespace mlir;
 using namespace mpopt;

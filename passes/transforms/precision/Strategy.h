@@ -8,7 +8,7 @@
 #ifndef MPOPT_PASSES_TRANSFORMS_PRECISION_STRATEGY_H
 #define MPOPT_PASSES_TRANSFORMS_PRECISION_STRATEGY_H
 
-#include "passes/transforms/precision/Casts.h"
+#include "mpopt/Dialect/Casts.h"
 #include "passes/transforms/precision/Categories.h"
 
 #include <memory>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Interfaces/FreshFacts.h"
+#include "mpopt/Dialect/Interfaces/FreshFacts.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 

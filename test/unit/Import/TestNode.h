@@ -13,9 +13,9 @@
 #ifndef MPOPT_TEST_UNIT_IMPORT_TESTNODE_H
 #define MPOPT_TEST_UNIT_IMPORT_TESTNODE_H
 
-#include "mpopt/Analysis/TypeInference.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Import/Onnx/Lowering.h"
 
 #include "mlir/AsmParser/AsmParser.h"

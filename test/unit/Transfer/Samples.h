@@ -8,7 +8,7 @@
 #ifndef MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H
 #define MPOPT_TEST_UNIT_TRANSFER_SAMPLES_H
 
-#include "mpopt/Support/FloatRange.h"
+#include "mpopt/Numerics/FloatRange.h"
 
 #include <cmath>
 #include <ostream>

@@ -8,8 +8,8 @@
 #ifndef MPOPT_DIALECT_OPS_CONTROLFLOWOPS_H
 #define MPOPT_DIALECT_OPS_CONTROLFLOWOPS_H
 
+#include "mpopt/Dialect/Interfaces/RegionTypes.h"
 #include "mpopt/Dialect/OpSupport.h"
-#include "mpopt/Interfaces/RegionTypes.h"
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 

@@ -10,7 +10,7 @@
 
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mpopt/Dialect/MPDialect.td"
-include "mpopt/Interfaces/RegionTypes.td"
+include "mpopt/Dialect/Interfaces/RegionTypes.td"
 
 // Bodies are regions of one block that ends in mp.yield. They read outer values
 // directly; what changes from iteration to iteration is a block argument.

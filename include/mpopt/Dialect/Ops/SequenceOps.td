@@ -10,7 +10,7 @@
 
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mpopt/Dialect/MPDialect.td"
-include "mpopt/Interfaces/RegionTypes.td"
+include "mpopt/Dialect/Interfaces/RegionTypes.td"
 
 //===----------------------------------------------------------------------===//
 // Sequences

@@ -12,7 +12,7 @@
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_READER_H
 #define MPOPT_IMPORT_TORCHSCRIPT_READER_H
 
-#include "mpopt/Import/TorchScript/Graph.h"
+#include "mpopt/Import/Aten/Graph.h"
 
 #include <string>
 #include <utility>

@@ -8,8 +8,8 @@
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_TORCHSCRIPTIMPORT_H
 #define MPOPT_IMPORT_TORCHSCRIPT_TORCHSCRIPTIMPORT_H
 
+#include "mpopt/Import/Aten/Graph.h"
 #include "mpopt/Import/ErrorSink.h"
-#include "mpopt/Import/TorchScript/Graph.h"
 
 namespace mpopt::torchscript {
 

@@ -14,7 +14,7 @@
 
 #include "MappedArchive.h"
 
-#include "mpopt/Import/TorchScript/Graph.h"
+#include "mpopt/Import/Aten/Graph.h"
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>

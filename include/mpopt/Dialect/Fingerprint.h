@@ -1,0 +1,46 @@
+//===- Fingerprint.h - What an op is, whatever it is called
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Names of nodes and tensors change with every export. A fingerprint hashes
+// structure instead: op, attributes, types and small values of constants, of
+// the op and of what lies up to two edges away. Ops with equal structure are
+// told apart by their order in the module.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_FINGERPRINT_H
+#define MPOPT_DIALECT_FINGERPRINT_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace mpopt {
+
+/// Fingerprints of all ops below a root, computed in one go, in time linear in
+/// ops and uses.
+class Fingerprints {
+public:
+  explicit Fingerprints(mlir::Operation *root);
+
+  /// 16 hex digits for `op` and what `key` says about it (a rule, an operand),
+  /// and `-2`, `-3` ... for the second and later ops of equal structure.
+  std::string get(mlir::Operation *op, llvm::StringRef key) const;
+
+private:
+  struct Entry {
+    uint64_t hash;
+    unsigned ordinal;
+  };
+  llvm::DenseMap<mlir::Operation *, Entry> entries;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_FINGERPRINT_H

@@ -1,0 +1,18 @@
+//===- Interfaces.h - What every mp op can be asked -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_INTERFACES_INTERFACES_H
+#define MPOPT_DIALECT_INTERFACES_INTERFACES_H
+
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
+#include "mpopt/Support/Framework.h"
+
+#include "mlir/IR/OpDefinition.h"
+
+#include "mpopt/Dialect/Interfaces/Interfaces.h.inc"
+
+#endif // MPOPT_DIALECT_INTERFACES_INTERFACES_H

@@ -1,0 +1,31 @@
+//===- TypeInference.h - Shapes and dtypes of a whole module
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_TYPEINFERENCE_H
+#define MPOPT_DIALECT_TYPEINFERENCE_H
+
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
+
+#include "mlir/IR/Operation.h"
+
+namespace mpopt {
+
+/// Sets the result types of one op from its operands, by its own inference. A
+/// static dim that the result already had and inference does not know is kept.
+/// Facts about its elements go to `facts`. Ops of other dialects are left
+/// alone.
+/// The body of a loop is inferred again, until what it yields fits what it
+/// gets.
+llvm::LogicalResult inferTypes(mlir::Operation *op, ShapeFacts &facts);
+
+/// The same for every op below `root`, in order: what a transform calls after
+/// it changed dtypes.
+llvm::LogicalResult inferAllTypes(mlir::Operation *root);
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_TYPEINFERENCE_H

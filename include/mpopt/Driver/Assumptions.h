@@ -1,0 +1,32 @@
+//===- Assumptions.h - What is taken for granted about inputs
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DRIVER_ASSUMPTIONS_H
+#define MPOPT_DRIVER_ASSUMPTIONS_H
+
+#include "mpopt/Driver/Options.h"
+
+#include "mpopt/Report/Report.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mpopt {
+
+/// One for each float or integer input, and for each other input that an option
+/// names. An option that names no input is an error.
+llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
+                                                        mlir::ModuleOp module);
+
+/// Leaves them on the module's arguments, as `mp.assume` (RangeAnalysis.h),
+/// with the bounds by element that `inputs` has.
+void setAssumptions(llvm::ArrayRef<Assumption> assumptions,
+                    const std::map<std::string, InputRange> &inputs,
+                    mlir::ModuleOp module);
+
+} // namespace mpopt
+
+#endif // MPOPT_DRIVER_ASSUMPTIONS_H

@@ -1,0 +1,32 @@
+//===- KeepList.h - mpopt --keep-fp32
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DRIVER_KEEPLIST_H
+#define MPOPT_DRIVER_KEEPLIST_H
+
+#include "mpopt/Report/Keep.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace mpopt {
+
+/// Writes the ops in the form that the file's name asks for:
+///   *.autocast.txt  ModelOpt's `--nodes_to_exclude`: a pattern a line
+///   *.ort.json      keyword arguments of onnxruntime.transformers.float16's
+///                   convert_float_to_float16
+///   *.occ.json      the same of onnxconverter_common.float16's
+///   others          `mpopt-keep/1`
+/// Converters find nodes by their names: those without one are left out. How
+/// many were is returned.
+unsigned writeKeepList(llvm::raw_ostream &os, llvm::StringRef file,
+                       llvm::ArrayRef<KeptOpRef> ops);
+
+} // namespace mpopt
+
+#endif // MPOPT_DRIVER_KEEPLIST_H

@@ -1,0 +1,47 @@
+//===- Npz.h - Ranges from NumPy archives
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DRIVER_NPZ_H
+#define MPOPT_DRIVER_NPZ_H
+
+#include "mpopt/Report/Finding.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace mpopt {
+
+/// A bound for each element of an input, row-major; `shape` broadcasts to the
+/// input's.
+struct ElementBounds {
+  std::vector<int64_t> shape;
+  std::vector<double> lo, hi;
+};
+
+/// What a file says about one input.
+struct NpzRange {
+  Interval bound;
+  /// Where the bounds differ from element to element.
+  std::shared_ptr<const ElementBounds> elements;
+  /// Of a sample; absent where the file gives bounds.
+  std::optional<double> mean, std;
+  std::optional<std::vector<int64_t>> sample; ///< Its shape.
+};
+
+/// The arrays `lo` and `hi` of an .npz file, broadcast to each other, or a
+/// sample: the array `input`, whose hull is the bound.
+/// The error is one line.
+llvm::Expected<NpzRange> readNpzRange(llvm::StringRef file,
+                                      llvm::StringRef input);
+
+} // namespace mpopt
+
+#endif // MPOPT_DRIVER_NPZ_H

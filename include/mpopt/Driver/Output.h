@@ -1,0 +1,64 @@
+//===- Output.h - Files that are whole or not there
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DRIVER_OUTPUT_H
+#define MPOPT_DRIVER_OUTPUT_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <string>
+#include <utility>
+
+namespace mpopt {
+
+/// Whether the file is `-`, a device, a pipe or a name of an open file: what is
+/// written to it cannot be taken back.
+bool isStream(llvm::StringRef file);
+
+/// What will become a file: it lies beside it under another name, so that a
+/// reader never sees half of it and a failure leaves what was there.
+class PendingOutput {
+public:
+  /// Runs `write` on what is to become `file`. A stream gets it at once.
+  static llvm::Expected<PendingOutput>
+  write(llvm::StringRef file,
+        llvm::function_ref<void(llvm::raw_ostream &)> write);
+  PendingOutput(PendingOutput &&other)
+      : file(std::move(other.file)),
+        temporary(std::exchange(other.temporary, {})) {}
+  PendingOutput &operator=(PendingOutput &&) = delete;
+  /// Removes what was not kept.
+  ~PendingOutput();
+
+  llvm::Error keep();
+
+private:
+  PendingOutput(llvm::StringRef file, llvm::StringRef temporary)
+      : file(file), temporary(temporary) {}
+
+  std::string file, temporary;
+};
+
+/// Runs `write` on `file` (`-`: standard output) and keeps it.
+llvm::Error writeOutput(llvm::StringRef file,
+                        llvm::function_ref<void(llvm::raw_ostream &)> write);
+
+/// Whether text for standard output should be coloured: it is a terminal, and
+/// NO_COLOR is not set.
+bool wantsColor(llvm::StringRef file);
+
+/// `mpopt: error: TEXT` and `mpopt: warning: TEXT`, one printable line whatever
+/// is in `text`.
+void printError(const llvm::Twine &text);
+void printWarning(const llvm::Twine &text);
+
+} // namespace mpopt
+
+#endif // MPOPT_DRIVER_OUTPUT_H

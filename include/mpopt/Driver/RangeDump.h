@@ -1,0 +1,24 @@
+//===- RangeDump.h - mpopt --dump-ranges
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DRIVER_RANGEDUMP_H
+#define MPOPT_DRIVER_RANGEDUMP_H
+
+#include "mpopt/Import/Import.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace mpopt {
+
+/// `mpopt-ranges/1`: every tensor that the model names.
+void dumpRanges(llvm::raw_ostream &os, mlir::ModuleOp module,
+                const ImportResult &imported, const RangeAnalysis &ranges);
+
+} // namespace mpopt
+
+#endif // MPOPT_DRIVER_RANGEDUMP_H

@@ -1,0 +1,41 @@
+//===- FixTrial.h - Whether a fix helps
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A fix is worth what the analysis says of the model that has it: it is applied
+// to a copy, the rules are run again, and it is safe if its finding is gone and
+// nothing as severe has come up instead.
+//
+// All fixes of one kind are tried in one run: ops to keep in FP32 work only
+// together with the ops that read what they compute. Those that the common run
+// does not settle are tried alone, as long as they are few.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_FIX_FIXTRIAL_H
+#define MPOPT_FIX_FIXTRIAL_H
+
+#include "mpopt/Fix/Trial.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mpopt {
+
+/// Ops to keep in FP32, and the findings (by index) that each is kept for.
+using KeepPlan = llvm::MapVector<mlir::Operation *, llvm::SetVector<size_t>>;
+
+/// Tries the fixes of the findings of `least` certainty or more, found on
+/// `module`, which stays as it is, by all rules or (not `complete`) some:
+/// leaves those that could be tried, with `safe` set and the safe ones first.
+/// The plan has what the warnings and errors ask for and does away with them.
+llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
+                                  std::vector<FindingList::Entry> &entries,
+                                  Certainty least, bool complete,
+                                  const Analyses &analyses, RunRules rules);
+
+} // namespace mpopt
+
+#endif // MPOPT_FIX_FIXTRIAL_H

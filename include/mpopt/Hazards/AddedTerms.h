@@ -1,0 +1,47 @@
+//===- AddedTerms.h - How many terms an op adds, and where ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_ADDEDTERMS_H
+#define MPOPT_HAZARDS_ADDEDTERMS_H
+
+#include "mpopt/Numerics/Target.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+
+#include <optional>
+
+namespace mpopt {
+
+struct AddedTerms {
+  /// Terms of one sum.
+  int64_t count;
+  /// Of the running sum.
+  const FloatFormat *format;
+  /// What is added; null where the terms are products.
+  mlir::Value summed = {};
+  /// The terms are |x|, x^2 or e^x of `summed`: none is negative.
+  bool nonNegative = false;
+};
+
+/// Of a matrix product, a convolution, or the row sums inside a softmax or
+/// normalisation. Nothing for other ops and where a length is not known.
+std::optional<AddedTerms> getInnerTerms(mlir::Operation *op,
+                                        const TargetProfile &target);
+
+/// Of a sum that the model writes: a reduction, a running sum, an average pool,
+/// or an addition to a value that a loop carries (which is stored, and so
+/// rounded to its dtype, in each iteration).
+std::optional<AddedTerms> getWrittenTerms(mlir::Operation *op,
+                                          const TargetProfile &target);
+
+/// 16 or 8 bits.
+inline bool isNarrow(const FloatFormat &format) { return format.bits <= 16; }
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_ADDEDTERMS_H

@@ -1,0 +1,29 @@
+//===- ConstantText.h - How findings speak about constants ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_CONSTANTTEXT_H
+#define MPOPT_HAZARDS_CONSTANTTEXT_H
+
+#include "mpopt/Support/WeightScan.h"
+
+#include "llvm/ADT/Twine.h"
+
+#include <string>
+
+namespace mpopt {
+
+/// Six significant digits, as few as it takes: `1e-12`, `65504`.
+std::string formatNumber(double value);
+
+/// "12 of 9216 values (0.13 %), the first at index 5, are `what`; largest
+/// magnitude 75794.8".
+std::string describeLoss(const WeightStats &stats, uint64_t lost, int64_t first,
+                         const llvm::Twine &what);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_CONSTANTTEXT_H

@@ -1,0 +1,62 @@
+//===- DtypeSupport.h - What the dtype rules share --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_DTYPESUPPORT_H
+#define MPOPT_HAZARDS_DTYPESUPPORT_H
+
+#include "mpopt/Hazards/FindingList.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Types.h"
+
+#include <string>
+
+namespace mpopt {
+
+/// FP16 or BF16.
+bool is16Bit(mlir::Type elementType);
+/// FP32 or FP64.
+bool isWide(mlir::Type elementType);
+
+/// The 16-bit type in which `op` computes: that of its float operands and float
+/// results if all have it, else null. Casts and ops that only move elements
+/// compute nothing.
+mlir::Type get16BitCompute(mlir::Operation *op);
+
+/// Whether the policy keeps ops of this kind in FP32.
+bool isKeptWide(mlir::Operation *op);
+
+/// The composite of which `op` is a recognised member, else its mnemonic.
+llvm::StringRef getKind(mlir::Operation *op);
+
+/// The policy's name for messages.
+std::string getPolicyName(mlir::Operation *op);
+
+/// Whether the policy in force is an autocast one.
+bool isAutocast(mlir::Operation *module);
+
+/// Whether autocast governs `op`: a region of the model's own says so, else the
+/// policy in force.
+bool isUnderAutocast(mlir::Operation *op);
+
+/// A loss, on a batch or an element.
+bool isLoss(mlir::Operation *op);
+
+/// Variance, standard deviation, statistics of a batch normalisation.
+bool isStatistic(mlir::Operation *op);
+
+/// A run decides the finding by what the ops read (`onOperands`) and compute
+/// (`onResults`), as stored in `type`.
+void watchOps(FindingBuilder &finding, llvm::ArrayRef<mlir::Operation *> ops,
+              mlir::Type type, Decision onOperands, Decision onResults);
+
+/// Where the elements of `value` come from, before ops that only move them.
+mlir::Value peelViews(mlir::Value value);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_DTYPESUPPORT_H

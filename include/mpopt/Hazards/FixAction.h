@@ -1,0 +1,115 @@
+//===- FixAction.h - A change that would fix a finding ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rule names the change, and mpopt/Fix makes it on a copy of the module to
+// see whether it helps. Here it is data only.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_FIXACTION_H
+#define MPOPT_HAZARDS_FIXACTION_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mpopt {
+
+struct FixAction {
+  enum class Kind {
+    /// A `keep-fp32` on the finding's own ops; another fix cannot be tried, and
+    /// is none.
+    None,
+    /// `ops` compute in f32; of `operands`, if there are any, only these are
+    /// widened.
+    Keep,
+
+    // Numbers (Apply.cpp).
+
+    /// No element of the constants `ops` is larger than `number` in magnitude.
+    LimitConstant,
+    /// No element but 0 is smaller.
+    RaiseConstant,
+    /// Operand `operands[0]` of `ops[0]` is clipped to [number, upper].
+    ClampOperand,
+    /// Operand 0 of `ops[0]`, a product, is scaled as `ops[1]` scales the
+    /// result; `ops[1]` goes.
+    ScaleFirst,
+
+    // A power of two through a part of the graph (Scale.cpp).
+
+    /// The result of `ops[0]` is `number` binades larger; the other ops take
+    /// that along, and those whose `operands` entry is 1 take it back.
+    Scale,
+
+    // Stable forms (StableForms.cpp).
+
+    /// The logarithms `ops[1...]` of `ops[0]`, a softmax or sigmoid or (upper =
+    /// 1) of its difference to 1, are computed from its operand.
+    LogOfOperand,
+    /// `ops[1]`, 1 - sigmoid(x), is sigmoid(-x); `ops[0]` is the sigmoid.
+    SigmoidOfNegative,
+    /// The row's maximum is taken off what `ops[0]`, an exponential, reads, and
+    /// added to the logarithm `ops[2]`, if there is one, of the sum `ops[1]`.
+    ShiftByMaximum,
+    /// `ops[0]`, mean(x^2) - mean(x)^2 with `ops[1]` its first mean, is the
+    /// mean of (x - mean(x))^2.
+    CentreFirst,
+    /// `ops[0]` takes off what `ops[1]` added: the other operand is left.
+    TakeOther,
+    /// `ops[0]`, a loss of the probabilities that `ops[1]` makes, takes logits.
+    LossOfLogits,
+
+    // Casts (Recast.cpp).
+
+    /// What reads `ops[0]`, a cast, reads what the cast in front of it casts.
+    SkipCast,
+    /// The narrow float operands of `ops[0]` are cast in front of it by the
+    /// model itself.
+    WidenExplicitly,
+    /// Its wide float operands are cast to the type of operand `operands[0]`.
+    NarrowExplicitly,
+    /// The cast `ops[0]` goes, and what reads it gets what it cast.
+    RemoveCast,
+    /// `ops[0]` computes in the type of the cast `ops.back()` behind it; the
+    /// ops between only move elements.
+    CastFirst
+  };
+
+  Kind kind = Kind::None;
+  llvm::SmallVector<mlir::Operation *, 2> ops;
+  llvm::SmallVector<unsigned, 1> operands;
+  double number = 0, upper = 0;
+
+  FixAction() = default;
+  FixAction(Kind kind, llvm::ArrayRef<mlir::Operation *> ops,
+            llvm::ArrayRef<unsigned> operands = {})
+      : kind(kind), ops(ops), operands(operands) {}
+
+  explicit operator bool() const { return kind != Kind::None; }
+
+  static FixAction keep(llvm::ArrayRef<mlir::Operation *> ops) {
+    return {Kind::Keep, ops};
+  }
+  static FixAction onConstants(Kind kind,
+                               llvm::ArrayRef<mlir::Operation *> constants,
+                               double number) {
+    FixAction action(kind, constants);
+    action.number = number;
+    return action;
+  }
+  static FixAction clamp(mlir::Operation *op, unsigned operand, double lo,
+                         double hi) {
+    FixAction action(Kind::ClampOperand, {op}, {operand});
+    action.number = lo;
+    action.upper = hi;
+    return action;
+  }
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_FIXACTION_H

@@ -1,0 +1,117 @@
+//===- OverflowSites.h - Results that leave their dtype ---------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An analysis of the module that MP201 and its specific forms (MP207-MP210,
+// MP213) share: one site a tensor, in the most specific form, so that no two of
+// these rules report on one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_OVERFLOWSITES_H
+#define MPOPT_HAZARDS_OVERFLOWSITES_H
+
+#include "mpopt/Hazards/RangeSupport.h"
+
+#include "mpopt/Ranges/Analysis/ChangedModule.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mpopt {
+
+enum class OverflowForm {
+  General,
+  Exponential,
+  Mask,
+  SquareSum,
+  Attention,
+  Narrowing
+};
+
+struct OverflowSite {
+  mlir::Value value;
+  OverflowForm form;
+  Certainty certainty;
+  /// The overflow that this one follows from; null for a root.
+  mlir::Value root;
+
+  /// The op that computes it; of a model's input, the first that reads it.
+  mlir::Operation *op() const;
+};
+
+class OverflowSites {
+public:
+  OverflowSites(mlir::Operation *module, mlir::AnalysisManager &manager);
+  /// Those of a variation's ops; `base` has the others.
+  OverflowSites(const RangeAnalysis &variation, const OverflowSites &base);
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
+
+  /// In program order.
+  std::vector<OverflowSite> sites;
+  /// Values of which nothing is said since nothing is known.
+  std::vector<mlir::Value> unknown;
+
+  const OverflowSite *find(mlir::Value value) const;
+  const RangeAnalysis &ranges() const { return known; }
+
+private:
+  void judgeAll(mlir::Operation *root);
+  void judgeOp(mlir::Operation *op);
+  void judge(mlir::Value value);
+  void judgeInput(mlir::BlockArgument input);
+  mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
+  bool comesFromDivision(mlir::Operation *op,
+                         const AbstractValue &computed) const;
+
+  const RangeAnalysis &known;
+  const OverflowSites *base = nullptr;
+  /// Of a changed copy, whose `base` has what does not differ.
+  const ChangedModule *change = nullptr;
+  llvm::DenseMap<mlir::Value, size_t> indices;
+};
+
+/// Whether an overflow of `value` is judged: a float, and no constant.
+bool isJudged(mlir::Value value);
+
+/// Which specific form an overflow of `value` has.
+OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
+
+/// Whether the op is an exponential: its edge is near the origin in every
+/// dtype.
+bool isExponential(mlir::Operation *op);
+
+/// Whether the op multiplies a value with itself.
+bool isSquare(mlir::Operation *op);
+
+/// The product or quotient by a number that makes scores smaller, between
+/// `scores` and a softmax; null if there is none.
+mlir::Operation *findScale(mlir::Value scores);
+
+/// Whether a number from -`least` down comes in through `value`, through what
+/// scales and selects it.
+bool holdsMask(mlir::Value value, double least, unsigned depth = 6);
+
+/// Constants of which `value` may have a mask's huge negative numbers: tensors,
+/// and single numbers from -`least` down.
+void findMasks(mlir::Value value, double least,
+               llvm::SetVector<mlir::Operation *> &masks, unsigned depth = 8);
+
+/// "likely reaches 70000, past 65504, the largest f16 value".
+std::string describeOverflow(const OverflowSite &site,
+                             const RangeAnalysis &ranges);
+
+/// Fills in what all forms have in common: certainty, ranges, root, causes.
+void addSite(FindingBuilder &finding, const OverflowSite &site,
+             const RangeAnalysis &ranges);
+
+/// "keep `what` in f32", if f32 holds what is expected there.
+void fixByWidening(FindingBuilder &finding, const OverflowSite &site,
+                   const RangeAnalysis &ranges, const llvm::Twine &what);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_OVERFLOWSITES_H

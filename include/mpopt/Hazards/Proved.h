@@ -1,0 +1,29 @@
+//===- Proved.h - What no range rule says anything about --------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_PROVED_H
+#define MPOPT_HAZARDS_PROVED_H
+
+#include "mpopt/Hazards/FindingList.h"
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+namespace mpopt {
+
+/// Float tensors that the model's ops compute, and how many of them are proved:
+/// their bound, before it is rounded, stays in their dtype, and no rule of the
+/// range family reported them at any certainty.
+struct Proved {
+  unsigned tensors = 0, proved = 0;
+};
+
+Proved countProved(mlir::ModuleOp module, const RangeAnalysis &ranges,
+                   const FindingList &findings);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_PROVED_H

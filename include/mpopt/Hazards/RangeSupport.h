@@ -1,0 +1,54 @@
+//===- RangeSupport.h - What the range rules share --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_RANGESUPPORT_H
+#define MPOPT_HAZARDS_RANGESUPPORT_H
+
+#include "mpopt/Hazards/ConstantText.h"
+#include "mpopt/Hazards/FindingList.h"
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+namespace mpopt {
+
+/// The largest magnitude that the bounds allow; 0 if no element is finite.
+double boundMagnitude(const AbstractValue &value);
+
+/// The largest magnitude that the estimate expects.
+std::optional<double> likelyMagnitude(const AbstractValue &value);
+
+/// Bounds and estimate of `value`, as computed, into the finding.
+void addRange(FindingBuilder &finding, mlir::Value value,
+              const RangeAnalysis &ranges);
+
+/// Where the magnitude of `value` comes from: the operand of the largest
+/// magnitude is followed back to the constant or input where growth begins; of
+/// many steps the first, the last and the three largest. `likely`: by the
+/// estimate, else by the bounds.
+void addGrowth(FindingBuilder &finding, mlir::Value value,
+               const RangeAnalysis &ranges, bool likely);
+
+/// Whether the op runs whenever the model does: not in a branch or body.
+bool runsAlways(mlir::Operation *op);
+
+/// Whether `value` is a constant, seen through casts and ops that only move its
+/// elements.
+bool isConstant(mlir::Value value);
+
+/// The op that makes `value`, before casts and ops that only move elements.
+mlir::Operation *getSource(mlir::Value value);
+
+/// Whether the op is called mp.`mnemonic`, for any of them.
+bool isAnyOf(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> mnemonics);
+
+/// "keep `what` in f32", in narrower floats.
+void fixByKeeping(FindingBuilder &finding, mlir::Type type,
+                  const llvm::Twine &what);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_RANGESUPPORT_H

@@ -1,0 +1,46 @@
+//===- RangeVerdict.h - What ranges say of an op in 16 bits -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A policy keeps exp or softmax in FP32 whatever they read. Ranges know: this
+// one's argument cannot pass 11.09, that one's is expected to.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_RANGEVERDICT_H
+#define MPOPT_HAZARDS_RANGEVERDICT_H
+
+#include "mpopt/Hazards/OverflowSites.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace mpopt {
+
+struct RangeVerdict {
+  enum Kind {
+    Open,     ///< Neither.
+    Harmless, ///< Proved: finite, not flushed to zero, and exact enough.
+    Confirmed ///< What the policy guards against is expected here.
+  } kind = Open;
+  /// With the numbers; empty if open.
+  std::string why;
+  /// Confirmed: the value that breaks, and the one that it follows from.
+  mlir::Value where = {}, root = {};
+};
+
+/// Of an op, or of all members of a decomposed composite. `kind` is the
+/// composite or the op's mnemonic; `tolerance` is the relative error of a
+/// result from which it is not exact enough.
+RangeVerdict judgeByRanges(llvm::StringRef kind,
+                           llvm::ArrayRef<mlir::Operation *> members,
+                           mlir::Operation *result, double tolerance,
+                           const OverflowSites &sites);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_RANGEVERDICT_H

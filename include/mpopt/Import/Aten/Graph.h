@@ -1,0 +1,155 @@
+//===- Graph.h - A TorchScript method as plain data -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the reader, which knows LibTorch and no MLIR, hands to the importer,
+// which knows MLIR and no LibTorch. Standard library only: the two sides are
+// compiled with different flags (RTTI and exceptions).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_ATEN_GRAPH_H
+#define MPOPT_IMPORT_ATEN_GRAPH_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mpopt::torchscript {
+
+/// A JIT type, as far as lowering cares.
+struct JitType {
+  enum class Kind : uint8_t {
+    Tensor,
+    Int,
+    Float,
+    Bool,
+    Complex,
+    Number, ///< `Scalar`: any of the four above
+    String,
+    Device,
+    None,
+    Optional, ///< one element type
+    List,     ///< one
+    Tuple,    ///< one a member
+    Dict,     ///< key and value
+    Object,   ///< a module or another class instance
+    Other
+  };
+  Kind kind = Kind::Other;
+  std::vector<JitType> elements;
+};
+
+/// A parameter, buffer or literal.
+struct Tensor {
+  std::string name;   ///< path in the module (`encoder.0.weight`), else empty
+  int scalarType = 6; ///< number in c10::ScalarType (6: float)
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides; ///< in elements
+  /// Byte in the archive where element (0, ..., 0) is; negative if the tensor
+  /// is not stored plainly there. Then `bytes` holds the elements, row-major.
+  int64_t fileOffset = -1;
+  std::string bytes;
+  /// Tensors with the same number share memory: a write to one may change
+  /// another.
+  int64_t memory = -1;
+  bool requiresGrad = false;
+  bool isParameter = false;
+  /// Of a quantised tensor: one a tensor or one a channel of `axis`.
+  std::vector<double> scales;
+  std::vector<int64_t> zeroPoints;
+  int64_t axis = -1;
+};
+
+/// A value known when the graph was saved.
+struct Constant {
+  enum class Kind : uint8_t {
+    None,
+    Bool,
+    Int,
+    Float,
+    Complex,
+    String,
+    Device, ///< `string` is its type (`cuda`)
+    Tensor, ///< `integer` is an index into Graph::tensors
+    List,
+    Tuple,
+    Dict,  ///< keys and values in turn
+    Object ///< `string` is its path, or its class where it is no submodule
+  };
+  Kind kind = Kind::None;
+  int64_t integer = 0;
+  double real = 0, imaginary = 0;
+  std::string string;
+  std::vector<Constant> elements;
+};
+
+using ValueId = uint32_t;
+
+struct JitValue {
+  std::string name; ///< the JIT's debug name, unique; an input's own name
+  JitType type;
+  /// Of an input: what the module was traced with. `tracedType` is a
+  /// c10::ScalarType, negative if nothing is known.
+  std::vector<int64_t> tracedSizes;
+  int tracedType = -1;
+};
+
+struct SourceLine {
+  std::string file;
+  int line = 0, column = 0; ///< from 1; 0 if unknown
+};
+
+struct JitBlock;
+
+struct Node {
+  std::string op;       ///< `aten::add`
+  std::string overload; ///< `Tensor`; empty for the only one and for prim::
+  std::vector<ValueId> inputs, outputs;
+  std::vector<std::string> arguments; ///< the schema's name of each input
+  std::vector<bool> writes;           ///< whether the input is changed in place
+  std::vector<bool> shares;           ///< whether outputs may be views of it
+  std::map<std::string, Constant> attributes;
+  std::vector<JitBlock> blocks;
+  /// The user's own line, and the innermost one (`torch/nn/functional.py`).
+  SourceLine source, innermost;
+  std::string scope; ///< path of the module that ran it (`encoder.0`)
+
+  std::string qualified() const {
+    return overload.empty() ? op : op + "." + overload;
+  }
+};
+
+struct JitBlock {
+  std::vector<ValueId> arguments;
+  std::vector<Node> nodes;
+  std::vector<ValueId> results;
+};
+
+/// A method with everything that it calls inlined. Attributes of modules are
+/// read by `prim::GetAttr` and changed by `prim::SetAttr` nodes, whose
+/// attribute `path` names the attribute (`encoder.0.running_mean`).
+struct Graph {
+  std::string method;
+  std::string modelClass; ///< `__torch__.model.Net`
+  bool training = false;
+  bool isTraced = false;
+  std::vector<JitValue> values;
+  std::vector<ValueId> inputs; ///< without `self`
+  JitBlock body;
+  std::vector<Tensor> tensors;
+  std::map<std::string, Constant> attributes; ///< path -> value when saved
+  /// path -> number of the place that it names: a module that two others hold
+  /// has two paths.
+  std::map<std::string, int64_t> slots;
+  uint64_t parameters = 0; ///< elements of all parameters
+  std::vector<std::string> warnings;
+};
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_IMPORT_ATEN_GRAPH_H

@@ -1,0 +1,65 @@
+//===- FloatFormat.h - The edges of every float format ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One table of where a format ends. "Past the largest finite value" and "rounds
+// to Inf" are different edges: under round-to-nearest-even an FP16 value
+// between 65504 and 65520 is stored as 65504. No IR here: Dialect/TypeSupport.h
+// maps an MLIR type to its format.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_FLOATFORMAT_H
+#define MPOPT_NUMERICS_FLOATFORMAT_H
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace mpopt {
+
+struct FloatFormat {
+  /// As MLIR spells the type: `f16`, `f8E4M3FN`.
+  llvm::StringRef name;
+  const llvm::fltSemantics *semantics;
+  unsigned bits;
+  /// Digits of the significand, the implicit one included.
+  unsigned digits;
+  /// What a value past the edge becomes: Inf, else NaN, else `maxFinite`.
+  bool hasInf, hasNaN;
+  /// False for E8M0, which holds powers of two only.
+  bool hasZero;
+  double maxFinite, minNormal, minSubnormal;
+  /// The smallest double that does not round to a finite value of the format
+  /// (65520 for f16). Infinity for f64, whose edge no double can express.
+  double overflowFrom;
+  /// The largest double that rounds to zero (2^-25 for f16). 0 where only zero
+  /// does, or where no double can express it (f64).
+  double flushAt;
+
+  static const FloatFormat &f64();
+  static const FloatFormat &f32();
+  static const FloatFormat &f16();
+  static const FloatFormat &bf16();
+  static llvm::ArrayRef<FloatFormat> all();
+
+  /// Null if there is no such format.
+  static const FloatFormat *byName(llvm::StringRef name);
+  static const FloatFormat *bySemantics(const llvm::fltSemantics &semantics);
+
+  /// `value` as stored in the format, to nearest even. Inf stands for "past the
+  /// edge" also where the format would store NaN or its largest value.
+  double round(double value) const;
+
+  bool overflows(double value) const;
+  /// Finite and non-zero, but zero in the format.
+  bool flushes(double value) const;
+  bool becomesSubnormal(double value) const;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_FLOATFORMAT_H

@@ -1,0 +1,92 @@
+//===- Likely.h - Expected ranges of numbers --------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The estimate beside the bound: mean and variance of one element and the
+// extremes that one evaluation of all elements is expected to reach. Operands
+// are taken as independent, distributions as near normal unless the extremes
+// say otherwise. Nothing here is rounded outward: it is evidence, not proof.
+//
+// Extremes are kept beside the variance because tails do not follow from it:
+// e^x of a normal x has its extremes at e^lo and e^hi, far from mean ± k sigma.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_LIKELY_H
+#define MPOPT_NUMERICS_LIKELY_H
+
+#include "mpopt/Numerics/Interval.h"
+#include "mpopt/Numerics/Unary.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace mpopt {
+
+struct Likely {
+  double mean = 0, variance = 0;
+  /// Expected least and greatest value of one evaluation.
+  double lo = 0, hi = 0;
+
+  static Likely point(double value) { return {value, 0, value, value}; }
+  /// Normal: the extremes are k standard deviations away.
+  static Likely normal(double mean, double variance, double k);
+  /// All values of [lo, hi] equally probable.
+  static Likely uniform(double lo, double hi);
+
+  double deviation() const;
+  double absMax() const;
+  /// The extremes within `bound`, the moments within the extremes: the mean
+  /// between them and, after Bhatia and Davis, variance <= (hi-m)(m-lo).
+  Likely within(const Interval &bound) const;
+};
+
+/// k with which the largest of `count` elements, each drawn `draws` times, is
+/// expected at mean + k sigma: sqrt(2 ln(count draws)), at least for two.
+double expectedExtreme(double count, double draws);
+
+namespace likely {
+
+/// scale x + shift.
+Likely affine(const Likely &x, double scale, double shift);
+/// Of independent operands; the extremes' distances from the mean add in
+/// quadrature, as two extremes seldom meet.
+Likely add(const Likely &a, const Likely &b);
+Likely sub(const Likely &a, const Likely &b);
+/// v = v_a v_b + v_a m_b^2 + v_b m_a^2. `k` as in expectedExtreme: the extremes
+/// of the product are not the product of the extremes, which seldom meet, but
+/// both factors somewhat less far out.
+Likely mul(const Likely &a, const Likely &b, double k);
+/// Of one value with itself: m^2 + v, 2 v^2 + 4 m^2 v.
+Likely square(const Likely &x);
+/// a / b, by the moments of 1 / b.
+Likely div(const Likely &a, const Likely &b, double k);
+/// 1 / x. If zero lies within the extremes, the smallest magnitude expected
+/// among the draws that k stands for bounds the result.
+Likely reciprocal(const Likely &x, double k);
+/// Of two normal values (Clark, "The Greatest of a Finite Set of Random
+/// Variables", 1961).
+Likely max(const Likely &a, const Likely &b);
+Likely min(const Likely &a, const Likely &b);
+/// One or the other, `a` with that probability.
+Likely mix(const Likely &a, const Likely &b, double probability = 0.5);
+
+/// f(x): moments by Gauss-Hermite quadrature with 15 points (of a normal x,
+/// cut at the extremes), extremes over a grid between the operand's.
+Likely apply(llvm::function_ref<double(double)> function, const Likely &x);
+Likely apply(const Unary &unary, const Likely &x);
+
+/// A sum of many independent terms, of that mean and variance: normal, unless
+/// few heavy-tailed terms decide. Then the largest single contribution does:
+/// `tail` is the 6-norm over the terms of |weight| (hi - lo) / 2.
+Likely sum(double mean, double variance, double tail, double k);
+/// A term's contribution to the 6th power of that norm.
+double tailPower(const Likely &x, double weight);
+double tailFromPower(double power);
+
+} // namespace likely
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_LIKELY_H

@@ -1,0 +1,24 @@
+//===- SumEstimate.h - What a sum typically loses ---------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_SUMESTIMATE_H
+#define MPOPT_NUMERICS_SUMESTIMATE_H
+
+#include "mpopt/Numerics/FloatFormat.h"
+
+namespace mpopt {
+
+/// What the roundings of a sum typically amount to, as a share of it, if `n`
+/// terms of that mean and variance are added one after another, or pairwise:
+/// half a unit of each partial sum's size. 0 where all terms are. No bound;
+/// those are in Accumulation.h.
+double estimateSumError(const FloatFormat &format, double n, double mean,
+                        double variance, bool pairwise);
+
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_SUMESTIMATE_H

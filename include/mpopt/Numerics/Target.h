@@ -1,0 +1,56 @@
+//===- Target.h - The arithmetic a machine is assumed to have ---*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In which format a kernel adds and evaluates functions when its operands are
+// of a given one. Support/TargetFile.h reads one from its file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_TARGET_H
+#define MPOPT_NUMERICS_TARGET_H
+
+#include "mpopt/Numerics/FloatFormat.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <map>
+#include <string>
+
+namespace mpopt {
+
+class TargetProfile {
+public:
+  const std::string &name() const { return profileName; }
+  /// What is assumed, a sentence.
+  const std::string &summary() const { return text; }
+
+  /// Where products of operands of `format` are summed (matmul, convolution).
+  const FloatFormat &products(const FloatFormat &format) const;
+  /// Where elements of `format` are summed (reductions, norms, softmax, pools).
+  const FloatFormat &sums(const FloatFormat &format) const;
+  /// Where elementwise functions of elements of `format` are computed.
+  const FloatFormat &functions(const FloatFormat &format) const;
+  /// Absolute error of sigmoid, tanh and erf beyond units in the last place:
+  /// of kernels that use rational approximations and clamp their argument.
+  double approximation() const { return approximationError; }
+  /// Whether long sums are added as a tree, halves first, so that an estimate
+  /// of their error grows with the logarithm of their length. Bounds hold for
+  /// any order and do not ask.
+  bool addsPairwise() const { return pairwise; }
+
+private:
+  friend class TargetReader;
+  using Table = std::map<std::string, const FloatFormat *>;
+  std::string profileName, text;
+  Table productTable, sumTable, functionTable;
+  double approximationError = 0;
+  bool pairwise = false;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_TARGET_H

@@ -1,0 +1,54 @@
+//===- Unary.h - Images under functions of one number -----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_UNARY_H
+#define MPOPT_NUMERICS_UNARY_H
+
+#include "mpopt/Numerics/ComputeError.h"
+#include "mpopt/Numerics/FloatRange.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace mpopt {
+
+enum class UnaryFunction : std::uint8_t {
+#define MPOPT_UNARY(name, mnemonic) name,
+#include "mpopt/Numerics/UnaryFunctions.def"
+};
+
+llvm::StringRef toString(UnaryFunction function);
+std::optional<UnaryFunction> parseUnaryFunction(llvm::StringRef mnemonic);
+llvm::ArrayRef<UnaryFunction> getUnaryFunctions();
+
+/// A function and the numbers in its formula.
+struct Unary {
+  UnaryFunction function;
+  /// leaky_relu, thresholded_relu, hard_sigmoid, elu, celu, selu, silu,
+  /// quick_gelu: `alpha`. hard_tanh: `low`. shrink: `lambd`. softplus: `beta`.
+  double alpha = 1;
+  /// hard_sigmoid: `beta`. selu: `gamma`. hard_tanh: `high`. shrink: `bias`.
+  double beta = 0;
+  /// softplus: above it, beta x gives x itself.
+  double threshold = std::numeric_limits<double>::infinity();
+};
+
+/// The function's value in double, NaN outside the domain. At an infinity the
+/// limit, which a kernel may miss (x sigmoid(x) at -Inf is NaN in practice).
+double evaluate(const Unary &unary, double x);
+
+/// The real image of an interval; the rest of the domain's complement is
+/// ignored. Holds libm's own error, not a kernel's.
+Interval image(const Unary &unary, const Interval &x);
+
+/// What a kernel computes before the final rounding, for every value of `x`.
+FloatRange apply(const Unary &unary, const FloatRange &x,
+                 const ComputeError &error);
+
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_UNARY_H

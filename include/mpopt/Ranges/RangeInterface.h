@@ -1,0 +1,50 @@
+//===- RangeInterface.h - Ranges from operands to results -------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_RANGEINTERFACE_H
+#define MPOPT_RANGES_RANGEINTERFACE_H
+
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+#include "mlir/IR/OpDefinition.h"
+
+#include "mpopt/Ranges/RangeInterface.h.inc"
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace mpopt {
+
+/// Makes every op for which lib/Ranges/Ops has a function a RangeOpInterface.
+void registerTransferModels(mlir::DialectRegistry &registry);
+
+/// The model by which `function` is the transfer of an op: `void (OpTy,
+/// TransferContext &)`, or `void (Operation *, TransferContext &)` for several
+/// ops.
+template <auto function, typename OpTy>
+struct TransferModel
+    : RangeOpInterface::ExternalModel<TransferModel<function, OpTy>, OpTy> {
+  void transfer(mlir::Operation *op, TransferContext &ctx) const {
+    if constexpr (std::is_invocable_v<decltype(function), OpTy,
+                                      TransferContext &>)
+      function(mlir::cast<OpTy>(op), ctx);
+    else
+      function(op, ctx);
+  }
+};
+
+/// `attachTransfer<transferAdd, mp::AddOp>(context)`; several ops may share a
+/// function.
+template <auto function, typename... Ops>
+void attachTransfer(mlir::MLIRContext *context) {
+  (Ops::template attachInterface<TransferModel<function, Ops>>(*context), ...);
+}
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_RANGEINTERFACE_H

@@ -1,0 +1,40 @@
+//===- ShapeSupport.h - Abstract values under changes of shape --*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_VALUE_SHAPESUPPORT_H
+#define MPOPT_RANGES_VALUE_SHAPESUPPORT_H
+
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+namespace mpopt {
+
+/// The same numbers in other places: one cell, `rank` axes, no facts about
+/// rows.
+AbstractValue smeared(const AbstractValue &value, size_t rank);
+
+/// Without the given axis, which is merged, or with a merged one put in. Facts
+/// about other axes follow.
+AbstractValue withoutAxis(const AbstractValue &value, int64_t axis);
+AbstractValue withAxis(const AbstractValue &value, int64_t axis);
+
+/// The elements `first`, `first + step`, ... (`count` of them) of an axis.
+AbstractValue sliced(const AbstractValue &value, int64_t axis, int64_t first,
+                     int64_t step, int64_t count);
+/// Some elements of an axis, none twice: nobody knows which.
+AbstractValue someOf(const AbstractValue &value, int64_t axis);
+
+/// One after another along an axis; `sizes` (negative: unknown) has one for
+/// each of `parts`, which have one rank.
+AbstractValue concatenated(llvm::ArrayRef<AbstractValue> parts, int64_t axis,
+                           llvm::ArrayRef<int64_t> sizes, size_t limit);
+
+/// One number everywhere.
+AbstractValue constantValue(double number, size_t rank);
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_VALUE_SHAPESUPPORT_H

@@ -1,0 +1,147 @@
+//===- TransferContext.h - What a transfer function works with --*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A transfer function, in full:
+//
+//   static void transferNeg(mp::NegOp op, TransferContext &ctx) {
+//     AbstractValue value = ctx.operand(0); // cheap: cells are shared
+//     for (Cell &cell : value.mutableCells())
+//       cell = negate(cell);
+//     std::swap(value.posInf, value.negInf);
+//     ctx.result(0, std::move(value));
+//   }
+//
+// and `attachTransfer<transferNeg, mp::NegOp>(context)` in the family's
+// `attach...Transfers`. Elementwise ops need less: ElementwiseSupport.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_VALUE_TRANSFERCONTEXT_H
+#define MPOPT_RANGES_VALUE_TRANSFERCONTEXT_H
+
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Target.h"
+#include "mpopt/Ranges/Value/AbstractValue.h"
+#include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+
+namespace mpopt {
+
+/// Elements of a constant, as they lie in their file.
+struct WeightView {
+  /// Little-endian, row-major; one element if `splat`.
+  llvm::ArrayRef<char> data;
+  bool splat = false;
+  /// Of the bytes.
+  mlir::Type elementType;
+  Shape shape;
+  /// Formats that the elements are rounded to, in order, before the op reads
+  /// them (casts behind the constant); usually none or one.
+  llvm::SmallVector<const FloatFormat *, 2> roundings;
+
+  int64_t size() const;
+  /// Elements [first, first + out.size()), rounded as the op reads them. What a
+  /// format cannot hold becomes infinite.
+  void read(int64_t first, llvm::MutableArrayRef<double> out) const;
+};
+
+/// What the driver offers; lib/Ranges/Analysis/RangeAnalysis implements it.
+class TransferContext {
+public:
+  virtual ~TransferContext() = default;
+
+  mlir::Operation *op() const { return current; }
+
+  //===--------------------------------------------------------------------===//
+  // Values
+  //===--------------------------------------------------------------------===//
+
+  /// What the op reads: rounded to the operand's dtype.
+  const AbstractValue &operand(unsigned index) {
+    return of(current->getOperand(index));
+  }
+  /// The same of any value computed before.
+  virtual const AbstractValue &of(mlir::Value value) = 0;
+  /// Before it was rounded to its dtype.
+  virtual const AbstractValue &preRounding(mlir::Value value) = 0;
+
+  /// A result before it is rounded to its dtype. The context rounds it, limits
+  /// its groups, and cuts the likely tier to the bounds.
+  void result(unsigned index, AbstractValue value) {
+    setValue(current->getResult(index), std::move(value));
+  }
+  /// Nothing is known of result `index`, but what its dtype says.
+  void unknown(unsigned index = 0) {
+    result(index, anything(current->getResult(index)));
+  }
+  /// Top for a value: for integers the range of their type.
+  static AbstractValue anything(mlir::Value value);
+
+  /// Whether both are the same numbers, element by element: one value, seen
+  /// through identities and casts that lose nothing.
+  bool isSameValue(mlir::Value lhs, mlir::Value rhs) const;
+
+  //===--------------------------------------------------------------------===//
+  // Constants and shapes
+  //===--------------------------------------------------------------------===//
+
+  /// The elements of a constant, seen through identities and casts between
+  /// floats. Nothing for other values, and where the file is missing.
+  virtual std::optional<WeightView> weights(mlir::Value value) = 0;
+  /// Known elements of small integer tensors (shapes, axes, indices).
+  virtual const ShapeFacts &shapes() = 0;
+
+  /// Rank of a tensor, 0 if it is not known.
+  static size_t rankOf(mlir::Value value);
+  /// Size of the (non-negative) axis, nothing if it is not known.
+  static std::optional<int64_t> dimOf(mlir::Value value, int64_t axis);
+  /// Elements of a group of `value`'s abstract value, unknown dims counting as
+  /// 1: how many draws its expected extremes are of.
+  double elementsPerGroup(mlir::Value value, size_t groups) const;
+
+  //===--------------------------------------------------------------------===//
+  // Arithmetic
+  //===--------------------------------------------------------------------===//
+
+  virtual const TargetProfile &target() = 0;
+  /// The format in which this op adds up products, sums elements or evaluates
+  /// functions, given the dtype it reads; f32 for what is no float.
+  const FloatFormat &productFormat(mlir::Value operand);
+  const FloatFormat &sumFormat(mlir::Value operand);
+  const FloatFormat &functionFormat(mlir::Value operand);
+
+  /// The most groups a result may have. Smaller in larger models, so that the
+  /// whole analysis stays linear.
+  virtual size_t maxGroups() const = 0;
+  /// Passes over large weights that an analysis before this one has made.
+  virtual SharedSums sharedSums() { return {}; }
+  /// Threads that a transfer function may use.
+  virtual unsigned jobs() const = 0;
+
+  //===--------------------------------------------------------------------===//
+  // Bodies (control flow)
+  //===--------------------------------------------------------------------===//
+
+  /// Gives a block argument of one of the op's bodies its value.
+  virtual void setArgument(mlir::BlockArgument argument,
+                           AbstractValue value) = 0;
+  /// Computes every op of a body. Values recorded by an earlier walk are
+  /// replaced: the last one must cover what the others found.
+  virtual void walk(mlir::Region &region) = 0;
+
+protected:
+  virtual void setValue(mlir::Value value, AbstractValue pre) = 0;
+
+  mlir::Operation *current = nullptr;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_VALUE_TRANSFERCONTEXT_H

@@ -1,0 +1,26 @@
+//===- ConstantLayout.h - Constants that were cut and joined ----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_WEIGHTS_CONSTANTLAYOUT_H
+#define MPOPT_RANGES_WEIGHTS_CONSTANTLAYOUT_H
+
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+#include <vector>
+
+namespace mpopt {
+
+/// The elements of a constant, in row-major order, through casts, reshapes, and
+/// cuts and joins along the first axis that is not of size 1: how recurrent
+/// weights change from one framework's order of gates to another's. Nothing for
+/// other values, and where there are more than `most` elements.
+std::optional<std::vector<double>> readLaidOut(TransferContext &ctx,
+                                               mlir::Value value, int64_t most);
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_WEIGHTS_CONSTANTLAYOUT_H

@@ -1,0 +1,28 @@
+//===- ConstantRange.h - What the values of a constant are ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_WEIGHTS_CONSTANTRANGE_H
+#define MPOPT_RANGES_WEIGHTS_CONSTANTRANGE_H
+
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+namespace mpopt {
+
+/// Up to this many elements a constant is told apart by element.
+inline constexpr int64_t kElementwiseConstant = 4096;
+
+/// Both tiers of the elements as they are read. At most `limit` groups:
+/// elements, else slices along one axis (the last one; the first one of
+/// convolution weights, which have four axes or more), else the whole.
+AbstractValue summarizeWeights(const WeightView &weights, size_t limit);
+
+/// The same with slices along `axis`, whatever their number.
+AbstractValue summarizeAlong(const WeightView &weights, int64_t axis);
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_WEIGHTS_CONSTANTRANGE_H

@@ -1,0 +1,72 @@
+//===- Convolution.h - Ranges of a convolution with known weights *- C++ -*-==//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Per output channel, from what is known per input channel; or per element of
+// small maps. Which taps lie inside the input differs between positions (at
+// padded borders, between the phases of a transposed convolution): the bound is
+// the hull over the sets of taps that occur, not over all subsets.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_WEIGHTS_KERNELS_CONVOLUTION_H
+#define MPOPT_RANGES_WEIGHTS_KERNELS_CONVOLUTION_H
+
+#include "mpopt/Ranges/Weights/Kernels/Linear.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace mpopt {
+
+struct ConvolutionAxis {
+  int64_t kernel = 1, stride = 1, dilation = 1;
+  /// Zeros around the input; for a transposed convolution what is cut off.
+  int64_t padBegin = 0, padEnd = 0;
+  /// Of a transposed convolution, past the last position that a tap reaches.
+  int64_t outputPadding = 0;
+  /// Negative if unknown.
+  int64_t inputSize = -1;
+
+  /// Negative if unknown.
+  int64_t outputSize(bool transposed) const;
+  /// The input index that `tap` reads at output index `position`, if it lies
+  /// inside.
+  std::optional<int64_t> input(int64_t position, int64_t tap,
+                               bool transposed) const;
+};
+
+struct ConvolutionRequest {
+  /// [outputs, inputs / groups, kernel...], or if `transposed`
+  /// [inputs, outputs / groups, kernel...].
+  WeightTensor weights;
+  uint64_t outputs = 0, inputs = 0, groups = 1;
+  bool transposed = false;
+  llvm::SmallVector<ConvolutionAxis, 3> axes;
+  /// One entry for all, or one per input channel; per element of the input map
+  /// [inputs, size...] for `convolutionElements`.
+  LinearInputs values;
+
+  uint64_t taps() const;
+  /// The most terms that a sum has.
+  uint64_t terms() const { return inputs / groups * taps(); }
+};
+
+/// Lists have an entry per output channel; `operatorNorm` is empty. The likely
+/// part is that of positions inside; the phases of a transposed convolution
+/// count as a mixture of equal parts.
+LinearSums convolutionSums(const ConvolutionRequest &request,
+                           unsigned jobs = 0);
+
+/// Lists have an entry per element of the output map [outputs, size...]. Sizes
+/// are known. Takes outputs * positions * terms() steps: for small maps.
+LinearSums convolutionElements(const ConvolutionRequest &request,
+                               unsigned jobs = 0);
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_WEIGHTS_KERNELS_CONVOLUTION_H

@@ -1,0 +1,60 @@
+//===- WeightProduct.h - Rows times constant weights ------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The weights' bytes are streamed once: per output channel centre and radius,
+// the norm of its weights and the moments under independence. A row of known
+// Euclidean norm bounds a channel by |x w| <= ‖x‖ ‖w‖ and the new row by ‖x‖
+// times the matrix' operator norm (certified from above).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_WEIGHTS_WEIGHTPRODUCT_H
+#define MPOPT_RANGES_WEIGHTS_WEIGHTPRODUCT_H
+
+#include "mpopt/Ranges/Relations/GainedRows.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
+
+#include <limits>
+
+namespace mpopt {
+
+/// [batch..., rows, k] times weights [weight batch..., k, n].
+struct WeightProduct {
+  AbstractValue input;
+  /// The weights as a value, and where their elements are read.
+  mlir::Value constant;
+  WeightSource weights;
+  /// Leading dims of the weights.
+  Shape batch;
+  uint64_t k = 0, n = 0;
+  /// Stored as [n, k].
+  bool transposed = false;
+  double alpha = 1, beta = 1;
+  /// Of the result's rank [batch..., rows, n].
+  std::optional<AbstractValue> bias;
+  /// Zero points of the weights, none, one or one per channel.
+  std::vector<double> zeroPoints;
+  /// What the rows are behind a normalisation.
+  std::optional<GainedRows> gained;
+
+  AbstractValue run(TransferContext &ctx, ProductResult &rules);
+
+private:
+  void runOnce(TransferContext &ctx, ProductResult &rules,
+               const InputLists &inputs, uint64_t matrices, size_t first,
+               std::vector<Cell> &cells);
+
+  AbstractValue::Dims dims;
+  double inputNorm = std::numeric_limits<double>::infinity(), operatorNorm = 0;
+  GainedRows::Products products;
+  bool wantNorm = false, lostWeights = false;
+  std::optional<AbstractValue> biasCells;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_WEIGHTS_WEIGHTPRODUCT_H

@@ -1,0 +1,37 @@
+//===- TargetFile.h - Target profiles, built in or in a file ----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The built-in ones are lib/Support/targets/*.json; a user's file has that
+// form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_SUPPORT_TARGETFILE_H
+#define MPOPT_SUPPORT_TARGETFILE_H
+
+#include "mpopt/Numerics/Target.h"
+
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <vector>
+
+namespace mpopt {
+
+/// `gpu-tensorcore` (the default), `ort-cpu`, `strict16`.
+std::vector<std::string> getTargetNames();
+
+/// A built-in profile, or the one in a JSON file. The error is one line.
+llvm::Expected<std::shared_ptr<const TargetProfile>>
+findTarget(llvm::StringRef nameOrFile);
+
+/// `gpu-tensorcore`.
+std::shared_ptr<const TargetProfile> getStandardTarget();
+
+} // namespace mpopt
+
+#endif // MPOPT_SUPPORT_TARGETFILE_H

@@ -1,0 +1,184 @@
+//===- Judge.cpp - One model, from file to verdict
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/Judge.h"
+
+#include "mpopt/Driver/Assumptions.h"
+#include "mpopt/Driver/KeepList.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
+#include "mpopt/Driver/Pipeline.h"
+#include "mpopt/Driver/RangeDump.h"
+
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace mpopt;
+
+void mpopt::printImportErrors(StringRef path, const ImportResult &result) {
+  for (const ImportError &error : result.errors)
+    printError(path + ": " + error.str());
+  if (result.errors.empty() && !result.module)
+    printError(path + ": the model cannot be imported");
+}
+
+// Names in options that the model does not have are errors, not ignored.
+static llvm::Error checkNames(const Options &options,
+                              const ImportResult &imported) {
+  for (const auto &[dim, size] : options.import.dims)
+    if (!llvm::is_contained(imported.dimNames, dim))
+      return llvm::createStringError(
+          "--dim: the model has no symbolic dimension '" + dim + "'");
+  for (const InputShape &shape : options.import.inputShapes)
+    if (!llvm::is_contained(imported.inputs, shape.input))
+      return llvm::createStringError("--input-shape: the model has no input '" +
+                                     shape.input + "'");
+  if (!options.import.method.empty() &&
+      imported.format != ModelFormat::TorchScript)
+    return llvm::createStringError(
+        "--method: only TorchScript models have methods");
+  return llvm::Error::success();
+}
+
+static void describe(const ImportResult &imported, StringRef path,
+                     ModelReport &report) {
+  report.path = path == "-" ? "<stdin>" : path.str();
+  report.format = getFormatName(imported.format).str();
+  report.nodes = imported.coverage.ops;
+  report.parameters = imported.parameters;
+  report.ops = imported.coverage.ops;
+  report.modelled = imported.coverage.modelled;
+  report.unmodelled = imported.coverage.unmodelled;
+  report.warnings = imported.warnings;
+  for (const auto &[file, tensors] : imported.missingWeights)
+    report.warnings.push_back("'" + file +
+                              "' is missing: judged without the "
+                              "values of the " +
+                              std::to_string(tensors) +
+                              (tensors == 1 ? " tensor" : " tensors") +
+                              " it holds");
+}
+
+// Leaves what is listed, and the counts of everything.
+static void listFindings(std::vector<Finding> findings, Certainty least,
+                         ModelReport &report) {
+  for (Finding &finding : findings) {
+    report.certain += finding.certainty == Certainty::Certain;
+    report.likely += finding.certainty == Certainty::Likely;
+    report.possible += finding.certainty == Certainty::Possible;
+    report.consequences += !finding.root.empty();
+    if (finding.certainty >= least)
+      report.findings.push_back(std::move(finding));
+  }
+}
+
+static llvm::Error judge(const Options &options, const ImportResult &imported,
+                         const JudgeHooks &hooks, ModelReport &report) {
+  if (llvm::Error error = checkNames(options, imported))
+    return error;
+  llvm::Expected<std::vector<Assumption>> assumptions =
+      makeAssumptions(options, *imported.module);
+  if (!assumptions)
+    return assumptions.takeError();
+  report.assumptions = std::move(*assumptions);
+
+  setAssumptions(report.assumptions, options.inputs, *imported.module);
+
+  std::string ranges;
+  auto observe = [&](const RangeAnalysis &known) {
+    llvm::raw_string_ostream os(ranges);
+    if (!options.rangesFile.empty())
+      dumpRanges(os, *imported.module, imported, known);
+    if (hooks.judged)
+      hooks.judged(imported, known);
+  };
+  bool wanted = !options.rangesFile.empty() || hooks.judged;
+  llvm::Expected<PipelineResult> result = runPipeline(
+      options, *imported.module, wanted ? RangeObserver(observe) : nullptr);
+  if (!result)
+    return result.takeError();
+  // Probes are there to decide what is only possible, too.
+  bool all = options.action == Action::Instrument;
+  listFindings(std::move(result->findings),
+               all ? Certainty::Possible : options.minCertainty, report);
+  report.proved = result->proved;
+  report.tensors = result->tensors;
+  report.unknownRanges = std::move(result->unknownRanges);
+  report.target = std::move(result->target);
+  report.targetSummary = std::move(result->targetSummary);
+  if (options.safeInput)
+    report.safeInputs = std::move(result->safeScales);
+  if (auto precision =
+          (*imported.module)->getAttrOfType<StringAttr>("mp.precision"))
+    report.precision = precision.str();
+  if (auto policy = (*imported.module)->getAttrOfType<StringAttr>("mp.policy");
+      policy && StringRef(report.precision).starts_with("autocast"))
+    report.policy = policy.str();
+
+  if (!options.rangesFile.empty())
+    if (llvm::Error error = writeOutput(
+            options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
+      return error;
+  for (KeptOpRef &kept : result->keep)
+    kept.unnamed = imported.unnamed.contains(kept.op.name);
+  if (hooks.kept)
+    hooks.kept(result->keep);
+  if (options.keepFile.empty())
+    return llvm::Error::success();
+  unsigned leftOut = 0;
+  llvm::Error error = writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
+    leftOut = writeKeepList(os, options.keepFile, result->keep);
+  });
+  if (leftOut)
+    report.warnings.push_back(
+        std::to_string(leftOut) +
+        " of the ops to keep in FP32 have no name in the file, by which a "
+        "converter could find them, and are left out of '" +
+        options.keepFile + "'");
+  return error;
+}
+
+std::optional<ModelReport> mpopt::judgeModel(const Options &options,
+                                             StringRef path, JudgeHooks hooks) {
+  auto start = std::chrono::steady_clock::now();
+  // Passes work on the module, one after another: threads would only cost.
+  // Weight scans have their own.
+  DialectRegistry registry;
+  registerTransferModels(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  ImportResult imported = importModel(path, options.import, context);
+  if (!imported.module || !imported.errors.empty()) {
+    printImportErrors(path, imported);
+    return std::nullopt;
+  }
+  ModelReport report;
+  describe(imported, path, report);
+  if (hooks.imported)
+    hooks.imported(imported);
+  if (llvm::Error error = checkWeightFiles(options, imported.weightFiles)) {
+    printError(llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
+  if (llvm::Error error = judge(options, imported, hooks, report)) {
+    printError(path + ": " + llvm::toString(std::move(error)));
+    return std::nullopt;
+  }
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return report;
+}
+
+void mpopt::printWarnings(const ModelReport &report) {
+  for (const std::string &warning : report.warnings)
+    printWarning(report.path + ": " + warning);
+}

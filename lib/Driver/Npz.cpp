@@ -1,0 +1,222 @@
+//===- Npz.cpp - Ranges from NumPy archives
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An .npz file is a zip archive of .npy files. Read: members that are stored,
+// as numpy.savez writes them, and deflated ones, as savez_compressed does. Not
+// read: encrypted members.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/Npz.h"
+
+#include "NpyReader.h"
+
+#include "mpopt/Support/InputFile.h"
+#include "mpopt/Support/ZipFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <cmath>
+#include <map>
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<double> values; // row-major
+};
+} // namespace
+
+static Error fail(const Twine &text) {
+  return llvm::createStringError(text.str());
+}
+
+// The members by name.
+static Expected<std::map<std::string, ZipMember>> readMembers(StringRef zip) {
+  Expected<std::vector<ZipMember>> directory = readZipDirectory(zip);
+  if (!directory) {
+    llvm::consumeError(directory.takeError());
+    return fail("is not an .npz archive");
+  }
+  std::map<std::string, ZipMember> members;
+  for (ZipMember &member : *directory)
+    members[member.name] = std::move(member);
+  return members;
+}
+
+// From column-major to row-major.
+static std::vector<double> reorder(llvm::ArrayRef<double> values,
+                                   llvm::ArrayRef<int64_t> shape) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  std::vector<int64_t> index(shape.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t at = 0;
+    for (size_t axis = shape.size(); axis-- > 0;)
+      at = at * shape[axis] + index[axis];
+    result.push_back(values[at]);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++index[axis] < shape[axis])
+        break;
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+/// Bounds by element are held in memory, and two small files may ask for an
+/// array that is large.
+static constexpr uint64_t kMaxBounds = uint64_t(1) << 26;
+
+static Expected<Array> readBounds(const ZipMember &member, StringRef name) {
+  Array array;
+  bool byColumns = false;
+  auto begin = [&](const NpyHeader &header) -> Error {
+    if (header.count > kMaxBounds)
+      return fail("'" + name + "' has more than 2^26 elements");
+    array.shape = header.shape;
+    byColumns = header.byColumns;
+    return Error::success();
+  };
+  auto visit = [&](llvm::ArrayRef<double> block) {
+    llvm::append_range(array.values, block);
+  };
+  if (Error error = readNpy(member, name, begin, visit))
+    return std::move(error);
+  if (byColumns)
+    array.values = reorder(array.values, array.shape);
+  return array;
+}
+
+static Interval getHull(llvm::ArrayRef<double> values) {
+  auto [lo, hi] = std::minmax_element(values.begin(), values.end());
+  return {*lo, *hi};
+}
+
+// Repeated along the axes where `shape`, a broadcast of its own, is larger.
+static Array broadcast(const Array &array, std::vector<int64_t> shape) {
+  if (array.shape == shape)
+    return array;
+  Array result{shape, {}};
+  std::vector<int64_t> own(shape.size() - array.shape.size(), 1);
+  own.insert(own.end(), array.shape.begin(), array.shape.end());
+  std::vector<int64_t> index(shape.size());
+  int64_t count = 1;
+  for (int64_t dim : shape)
+    count *= dim;
+  result.values.reserve(count);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      at = at * own[axis] + (own[axis] == 1 ? 0 : index[axis]);
+    result.values.push_back(array.values[at]);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++index[axis] < shape[axis])
+        break;
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+static Expected<NpzRange> makeBounds(Array lo, Array hi) {
+  std::vector<int64_t> shape(std::max(lo.shape.size(), hi.shape.size()), 1);
+  for (const Array *array : {&lo, &hi})
+    for (size_t i = 1; i <= array->shape.size(); ++i) {
+      int64_t dim = array->shape[array->shape.size() - i];
+      int64_t &common = shape[shape.size() - i];
+      if (common != 1 && dim != 1 && common != dim)
+        return fail("'lo' and 'hi' do not broadcast to one shape");
+      common = std::max(common, dim);
+    }
+  uint64_t count = 1;
+  for (int64_t dim : shape)
+    if ((count *= uint64_t(dim)) > kMaxBounds)
+      return fail("'lo' and 'hi' broadcast to more than 2^26 elements");
+  lo = broadcast(lo, shape);
+  hi = broadcast(hi, shape);
+  for (size_t i = 0; i < lo.values.size(); ++i) {
+    if (lo.values[i] > hi.values[i])
+      return fail("bounds are empty: 'lo' is above 'hi'");
+    if (lo.values[i] == HUGE_VAL || hi.values[i] == -HUGE_VAL)
+      return fail("bounds hold no finite value");
+  }
+  NpzRange range{
+      {getHull(lo.values).lo, getHull(hi.values).hi}, {}, {}, {}, {}};
+  if (lo.values.size() > 1)
+    range.elements = std::make_shared<ElementBounds>(ElementBounds{
+        std::move(lo.shape), std::move(lo.values), std::move(hi.values)});
+  return range;
+}
+
+static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
+  double sum = 0, squares = 0, count = 0;
+  Interval hull{HUGE_VAL, -HUGE_VAL};
+  std::vector<int64_t> shape;
+  auto begin = [&](const NpyHeader &header) -> Error {
+    shape = header.shape;
+    return Error::success();
+  };
+  auto visit = [&](llvm::ArrayRef<double> block) {
+    for (double value : block) {
+      hull.lo = std::min(hull.lo, value);
+      hull.hi = std::max(hull.hi, value);
+      sum += value;
+      squares += value * value;
+    }
+    count += double(block.size());
+  };
+  if (Error error = readNpy(member, name, begin, visit))
+    return std::move(error);
+  double mean = sum / count;
+  return NpzRange{hull,
+                  {},
+                  mean,
+                  std::sqrt(std::max(0.0, squares / count - mean * mean)),
+                  std::move(shape)};
+}
+
+static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
+  Expected<std::map<std::string, ZipMember>> members = readMembers(zip);
+  if (!members)
+    return members.takeError();
+  auto has = [&](StringRef name) {
+    return members->count(name.str() + ".npy") != 0;
+  };
+  auto get = [&](StringRef name) -> const ZipMember & {
+    return members->at(name.str() + ".npy");
+  };
+  if (has("lo") && has("hi")) {
+    Expected<Array> lo = readBounds(get("lo"), "lo");
+    if (!lo)
+      return lo.takeError();
+    Expected<Array> hi = readBounds(get("hi"), "hi");
+    if (!hi)
+      return hi.takeError();
+    return makeBounds(std::move(*lo), std::move(*hi));
+  }
+  if (!has(input))
+    return fail("has neither 'lo' and 'hi' nor '" + input + "'");
+  return readSample(get(input), input);
+}
+
+Expected<NpzRange> mpopt::readNpzRange(StringRef file, StringRef input) {
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(file);
+  if (!buffer)
+    return fail("--input: '" + file + "' " +
+                llvm::toString(buffer.takeError()));
+  Expected<NpzRange> range = readRange((*buffer)->getBuffer(), input);
+  if (!range)
+    return fail("--input: '" + file + "' " + llvm::toString(range.takeError()));
+  return range;
+}

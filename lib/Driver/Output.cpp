@@ -1,0 +1,161 @@
+//===- Output.cpp - Files that are whole or not there
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/Output.h"
+
+#include "mpopt/Support/Printable.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Signals.h"
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+namespace fs = llvm::sys::fs;
+
+static Error cannotWrite(StringRef file, std::error_code code) {
+  return llvm::createStringError("cannot write '" + file.str() +
+                                 "': " + code.message());
+}
+
+static Error writeStdout(llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  llvm::raw_fd_ostream &out = llvm::outs();
+  write(out);
+  out.flush();
+  if (std::error_code code = out.error()) {
+    out.clear_error();
+    // The reader went away (`mpopt ... | head`): its choice.
+    if (code == std::errc::broken_pipe)
+      return Error::success();
+    return cannotWrite("standard output", code);
+  }
+  return Error::success();
+}
+
+/// What shells offer as another name of an open file: renaming something to it
+/// would replace the name.
+static bool namesOpenFile(StringRef file) {
+  return file.starts_with("/dev/std") || file.starts_with("/dev/fd/") ||
+         file.starts_with("/proc/");
+}
+
+bool mpopt::isStream(StringRef file) {
+  fs::file_status status;
+  return file == "-" || namesOpenFile(file) ||
+         (!fs::status(file, status) &&
+          status.type() != fs::file_type::regular_file &&
+          status.type() != fs::file_type::directory_file);
+}
+
+static std::error_code
+fill(int descriptor, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  write(out);
+  out.close();
+  std::error_code code = out.error();
+  out.clear_error();
+  return code;
+}
+
+static Error writeStream(StringRef file,
+                         llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  if (file == "-")
+    return writeStdout(write);
+  int descriptor;
+  std::error_code code = fs::openFileForWrite(
+      file, descriptor, fs::CD_OpenExisting, fs::OF_Append);
+  if (!code)
+    code = fill(descriptor, write);
+  if (!code || code == std::errc::broken_pipe)
+    return Error::success();
+  return cannotWrite(file, code);
+}
+
+/// Where what is to become `file` is written: a name in the same folder, not
+/// longer than names can be.
+static std::string makePattern(StringRef file) {
+  llvm::SmallString<128> pattern(llvm::sys::path::parent_path(file));
+  llvm::sys::path::append(
+      pattern, llvm::sys::path::filename(file).take_front(200) + ".%%%%%%.tmp");
+  return pattern.str().str();
+}
+
+Expected<PendingOutput>
+PendingOutput::write(StringRef file,
+                     llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  if (isStream(file)) {
+    if (Error error = writeStream(file, write))
+      return std::move(error);
+    return PendingOutput("", "");
+  }
+  fs::file_status status;
+  std::error_code code = fs::status(file, status);
+  if (!code && status.type() == fs::file_type::directory_file)
+    code = std::make_error_code(std::errc::is_a_directory);
+  else if (code == std::errc::no_such_file_or_directory)
+    code = {};
+  int descriptor;
+  llvm::SmallString<128> name;
+  if (!code)
+    code = fs::createUniqueFile(makePattern(file), descriptor, name,
+                                fs::OF_None, 0666);
+  if (code)
+    return cannotWrite(file, code);
+  llvm::sys::RemoveFileOnSignal(name);
+  PendingOutput made(file, name);
+  if (std::error_code code = fill(descriptor, write))
+    return cannotWrite(file, code);
+  return made;
+}
+
+PendingOutput::~PendingOutput() {
+  if (temporary.empty())
+    return;
+  (void)fs::remove(temporary);
+  llvm::sys::DontRemoveFileOnSignal(temporary);
+}
+
+Error PendingOutput::keep() {
+  if (temporary.empty())
+    return Error::success();
+  if (std::error_code code = fs::rename(temporary, file))
+    return cannotWrite(file, code);
+  llvm::sys::DontRemoveFileOnSignal(temporary);
+  temporary.clear();
+  return Error::success();
+}
+
+Error mpopt::writeOutput(StringRef file,
+                         llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  Expected<PendingOutput> pending = PendingOutput::write(file, write);
+  return pending ? pending->keep() : pending.takeError();
+}
+
+bool mpopt::wantsColor(StringRef file) {
+  std::optional<std::string> noColor = llvm::sys::Process::GetEnv("NO_COLOR");
+  if (file != "-" || (noColor && !noColor->empty()))
+    return false;
+  std::optional<std::string> term = llvm::sys::Process::GetEnv("TERM");
+  return llvm::sys::Process::StandardOutIsDisplayed() && term &&
+         *term != "dumb";
+}
+
+// What ends the text, as a parser's complaint does, is no part of it.
+static void printLine(StringRef kind, const Twine &text) {
+  llvm::errs() << "mpopt: " << kind << ": "
+               << printable(StringRef(text.str()).rtrim()) << '\n';
+}
+
+void mpopt::printError(const Twine &text) { printLine("error", text); }
+
+void mpopt::printWarning(const Twine &text) { printLine("warning", text); }

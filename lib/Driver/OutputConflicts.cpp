@@ -1,0 +1,138 @@
+//===- OutputConflicts.cpp - Outputs that would overwrite inputs ----------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/OutputConflicts.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::StringRef;
+using llvm::Twine;
+namespace fs = llvm::sys::fs;
+
+namespace {
+/// A regular file, or the place where one would be made.
+struct FileId {
+  fs::UniqueID id; ///< of the file, or of its folder
+  std::string newName;
+  bool operator==(const FileId &) const = default;
+};
+
+struct Named {
+  std::string what; ///< an option, or the kind of what is read
+  StringRef path;
+  std::optional<FileId> id;
+};
+} // namespace
+
+/// `-` is `stream`. Nothing for what cannot be overwritten: devices and pipes.
+static std::optional<FileId> identify(StringRef path, int stream) {
+  fs::file_status status;
+  std::error_code code =
+      path == "-" ? fs::status(stream, status) : fs::status(path, status);
+  if (!code) {
+    if (status.type() != fs::file_type::regular_file)
+      return std::nullopt;
+    return FileId{status.getUniqueID(), ""};
+  }
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (path == "-" || fs::status(folder.empty() ? "." : folder, status))
+    return std::nullopt;
+  return FileId{status.getUniqueID(), llvm::sys::path::filename(path).str()};
+}
+
+static Named output(StringRef option, StringRef path) {
+  return {option.str(), path, identify(path, /*stream=*/1)};
+}
+static Named input(StringRef what, StringRef path) {
+  return {what.str(), path, identify(path, /*stream=*/0)};
+}
+
+std::string mpopt::getLedgerFile(StringRef output) {
+  return (output + ".probes.json").str();
+}
+
+/// `ledger` is storage for the name that is made from another.
+static std::vector<Named> listOutputs(const Options &options,
+                                      std::string &ledger) {
+  std::vector<Named> outputs = {output("-o", options.output)};
+  if (!options.rangesFile.empty())
+    outputs.push_back(output("--dump-ranges", options.rangesFile));
+  if (!options.keepFile.empty())
+    outputs.push_back(output("--keep-fp32", options.keepFile));
+  if (options.action == Action::Instrument) {
+    ledger = getLedgerFile(options.output);
+    outputs.push_back(output("the ledger", ledger));
+  }
+  return outputs;
+}
+
+static std::vector<Named> listInputs(const Options &options,
+                                     std::string &ledger) {
+  std::vector<Named> inputs;
+  StringRef what =
+      options.action == Action::Confirm ? "the record" : "the model";
+  for (StringRef path : options.models)
+    inputs.push_back(input(what, path));
+  if (!options.ledger.empty())
+    inputs.push_back(input("the ledger", options.ledger));
+  if (options.action == Action::Strip) {
+    ledger = getLedgerFile(options.models.front());
+    inputs.push_back(input("the ledger", ledger));
+  }
+  // Either may be a name that is built in; then no file is called so.
+  if (!options.policy.empty())
+    inputs.push_back(input("the policy", options.policy));
+  if (!options.target.empty())
+    inputs.push_back(input("the target", options.target));
+  for (const auto &[name, range] : options.inputs)
+    if (!range.file.empty())
+      inputs.push_back(input("the ranges of '" + name + "'", range.file));
+  return inputs;
+}
+
+static Error checkPair(const Named &output, const Named &input) {
+  if (!output.id || output.id != input.id)
+    return Error::success();
+  return llvm::createStringError(output.what + ": '" + output.path +
+                                 "' would overwrite " + input.what + " '" +
+                                 input.path + "'");
+}
+
+Error mpopt::checkOutputs(const Options &options) {
+  std::string ownLedger, otherLedger;
+  std::vector<Named> outputs = listOutputs(options, ownLedger);
+  for (size_t index = 0; index < outputs.size(); ++index)
+    for (const Named &other : llvm::ArrayRef(outputs).take_front(index))
+      if (other.path == outputs[index].path ||
+          (other.id && other.id == outputs[index].id))
+        return llvm::createStringError("two outputs go to '" +
+                                       outputs[index].path + "'");
+  bool inPlace =
+      options.action == Action::Instrument || options.action == Action::Strip;
+  std::vector<Named> inputs = listInputs(options, otherLedger);
+  for (const Named &input : inputs)
+    for (const Named &output : outputs)
+      if (!inPlace || &input != &inputs.front() || &output != &outputs.front())
+        if (Error error = checkPair(output, input))
+          return error;
+  return Error::success();
+}
+
+Error mpopt::checkWeightFiles(const Options &options,
+                              llvm::ArrayRef<std::string> weights) {
+  std::string ledger;
+  std::vector<Named> outputs = listOutputs(options, ledger);
+  for (const std::string &file : weights)
+    for (const Named &output : outputs)
+      if (Error error = checkPair(output, input("the weights", file)))
+        return error;
+  return Error::success();
+}

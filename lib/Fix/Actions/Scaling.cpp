@@ -1,0 +1,102 @@
+//===- Scaling.cpp - Powers of two against an edge
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Fix/Scaling.h"
+#include "mpopt/Fix/Fix.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// What is expected, or else what the bounds allow.
+static double getSize(Value value, const RangeAnalysis &ranges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  return likelyMagnitude(computed).value_or(boundMagnitude(computed));
+}
+
+static std::string describe(const FixAction &action, const char *what,
+                            const char *where) {
+  return std::string("scale ") + what + " by 2^" +
+         std::to_string(int(action.number)) +
+         " and what is made of the result back, where " + where +
+         "; exact as long as nothing leaves the dtype";
+}
+
+void mpopt::fixOverflowByScaling(FindingBuilder &finding,
+                                 const OverflowSite &site,
+                                 const RangeAnalysis &ranges, int exponent) {
+  Operation *op = site.value.getDefiningOp();
+  if (!op || exponent >= 0)
+    return;
+  auto size = [&](Value value) {
+    return site.certainty == Certainty::Possible
+               ? boundMagnitude(ranges.preRounding(value))
+               : getSize(value, ranges);
+  };
+  auto fits = [&](Value value) {
+    const FloatFormat *format = getFloatFormat(getElementType(value));
+    return !format || size(value) < format->maxFinite / 2;
+  };
+  if (FixAction action = planScale(op, exponent, fits, size))
+    finding.fix("scale", describe(action, "its operand", "it fits"), action);
+}
+
+void mpopt::fixFlushByScaling(FindingBuilder &finding, Value value,
+                              const RangeAnalysis &ranges,
+                              function_ref<bool(Value)> keeps) {
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  double most = likelyMagnitude(ranges.preRounding(value)).value_or(0);
+  Operation *op = value.getDefiningOp();
+  if (!op || !(most > 0) || most >= 1)
+    return;
+  int exponent = std::min(-std::ilogb(most), std::ilogb(format.maxFinite));
+  auto size = [&](Value operand) { return getSize(operand, ranges); };
+  if (FixAction action = planScale(op, exponent, keeps, size))
+    finding.fix("scale", describe(action, "its operand", "it does not flush"),
+                action);
+}
+
+/// The largest of what is computed with `value`, behind views and casts.
+static double getLargestUse(Value value, const RangeAnalysis &ranges,
+                            unsigned depth = 4) {
+  double most = 0;
+  for (Operation *user : value.getUsers())
+    for (Value result : user->getResults())
+      if (depth && isConstant(result))
+        most = std::max(most, getLargestUse(result, ranges, depth - 1));
+      else if (getFloatFormat(getElementType(result)))
+        most = std::max(most, getSize(result, ranges));
+  return most;
+}
+
+void mpopt::fixConstantByScaling(FindingBuilder &finding, Operation *constant,
+                                 Type type, int exponent,
+                                 const RangeAnalysis &ranges) {
+  const FloatFormat &format = *getFloatFormat(type);
+  auto size = [&](Value value) { return getSize(value, ranges); };
+  // Views and casts of the constant are no place to scale it back.
+  auto fits = [&](Value value) {
+    return !isConstant(value) &&
+           (exponent < 0 ? size(value) < format.maxFinite / 2
+                         : size(value) >= format.minNormal);
+  };
+  // What is computed with it shall fit as well.
+  if (exponent < 0)
+    if (double most = getLargestUse(constant->getResult(0), ranges);
+        most > format.maxFinite / 2 && std::isfinite(most))
+      exponent = std::min(exponent, -(std::ilogb(most / format.maxFinite) + 2));
+  if (exponent == 0)
+    return;
+  if (FixAction action = planScale(constant, exponent, fits, size))
+    finding.fix(
+        "change-constant",
+        describe(action, "it", exponent < 0 ? "it fits" : "it does not flush"),
+        action);
+}

@@ -1,0 +1,119 @@
+//===- Places.cpp - Where a finding is, and what is around it
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Fix/Places.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+bool mpopt::isInserted(Operation *op) {
+  auto cast = dyn_cast_or_null<mp::CastOp>(op);
+  return cast && cast.getOrigin() != mp::CastOrigin::Model;
+}
+
+/// A value before the casts that a precision brought.
+Value mpopt::peelInserted(Value value) {
+  while (isInserted(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// Where a finding is: a constant however it is moved, else before casts.
+Value mpopt::getPlace(Value value) {
+  Value source = value;
+  while (Operation *op = source.getDefiningOp()) {
+    if (isa<mp::ConstantOp>(op))
+      return source;
+    if (!isa<mp::CastOp>(op) && !isViewLike(op))
+      break;
+    source = op->getOperand(0);
+  }
+  return peelInserted(value);
+}
+
+/// Ops that compute with `value`, through inserted casts and ops that move it.
+void mpopt::addReaders(Value value, llvm::SetVector<Operation *> &readers,
+                       unsigned depth) {
+  for (Operation *user : value.getUsers()) {
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      continue;
+    if (!isInserted(user) && !readers.insert(user))
+      continue;
+    if (depth && (isInserted(user) || isViewLike(user)))
+      for (Value result : user->getResults())
+        addReaders(result, readers, depth - 1);
+  }
+}
+
+/// The op that computes `value`, with those that move it on the way.
+void mpopt::addProducers(Value value, llvm::SetVector<Operation *> &producers) {
+  for (unsigned depth = 0; depth < 8; ++depth) {
+    Operation *op = peelInserted(value).getDefiningOp();
+    if (!op || isa<mp::ConstantOp>(op))
+      return;
+    producers.insert(op);
+    if (!isViewLike(op))
+      return;
+    value = op->getOperand(0);
+  }
+}
+
+/// Specific forms are one hazard: fixing an overflow must not make another one.
+StringRef mpopt::getHazard(const Finding &finding) {
+  bool flush = finding.rule == "MP213" && finding.severity != Severity::Error;
+  return llvm::StringSwitch<StringRef>(finding.rule)
+      .Cases({"MP201", "MP207", "MP208", "MP209", "MP210"}, "overflow")
+      .Case("MP213", flush ? "underflow" : "overflow")
+      .Case("MP204", "underflow")
+      .Default(findRule(finding.rule)->id);
+}
+
+/// Rules of which an op's arguments are the cause, by being rounded.
+static bool isAboutArguments(StringRef rule) {
+  return llvm::is_contained({"MP205", "MP206", "MP301", "MP306", "MP307"},
+                            rule);
+}
+
+IdiomMembers mpopt::findMembers(ModuleOp module) {
+  IdiomMembers members;
+  module.walk([&](Operation *op) {
+    if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
+      members[idiom.getId()].push_back(op);
+  });
+  return members;
+}
+
+/// What a `keep-fp32` is tried on if its rule says no more.
+FixAction mpopt::keepAround(const FindingList::Entry &entry,
+                            const IdiomMembers &members) {
+  llvm::SetVector<Operation *> ops;
+  StringRef rule = entry.finding.rule;
+  if (!isInserted(entry.op))
+    ops.insert(entry.op);
+  // The lists judge a composite as a whole.
+  auto idiom = entry.op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  if (idiom && rule.starts_with("MP1"))
+    if (auto found = members.find(idiom.getId()); found != members.end())
+      ops.insert(found->second.begin(), found->second.end());
+  if (entry.value.getDefiningOp() != entry.op)
+    addProducers(entry.value, ops);
+  // The lists ask for the op alone; a range has to be held on to by who reads.
+  else if (isInserted(entry.op) || !rule.starts_with("MP1"))
+    addReaders(entry.value, ops);
+  if (isAboutArguments(rule))
+    for (Value operand : entry.op->getOperands())
+      if (isa<FloatType>(getElementType(operand)))
+        addProducers(operand, ops);
+  return FixAction::keep(ops.getArrayRef());
+}

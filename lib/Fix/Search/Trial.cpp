@@ -1,0 +1,197 @@
+//===- Trial.cpp - What the analysis finds with a fix applied
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Fix/Trial.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using llvm::Expected;
+
+Place mpopt::getPlaceOf(const FindingList::Entry &entry) {
+  return {getHazard(entry.finding), getPlace(entry.value)};
+}
+
+bool Outcome::has(const FindingList::Entry &entry, Certainty bar) const {
+  auto found = present.find(getPlaceOf(entry));
+  return found != present.end() && found->second >= bar;
+}
+
+/// An op takes about as long as 16 KiB of weights.
+static size_t costOf(Operation *op) {
+  size_t cost = isa<mp::ConstantOp>(op) ? 0 : 1;
+  for (Value operand : op->getOperands())
+    if (auto constant = operand.getDefiningOp<mp::ConstantOp>())
+      if (std::optional<ConstantBytes> bytes = getConstantBytes(constant))
+        cost += bytes->data.size() >> 14;
+  return cost;
+}
+
+/// Of the ops and all that they reach. What an analysis makes of it depends on
+/// how much stays as it was, this does not.
+static size_t costOfReached(const llvm::DenseSet<Operation *> &ops) {
+  llvm::DenseSet<Operation *> seen(ops.begin(), ops.end());
+  SmallVector<Operation *> work(ops.begin(), ops.end());
+  size_t cost = 0;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    cost += costOf(op);
+    for (Operation *user : op->getUsers())
+      if (seen.insert(user).second)
+        work.push_back(user);
+  }
+  return cost;
+}
+
+Trial::Trial(ModuleOp module, ArrayRef<FindingList::Entry> entries,
+             const Analyses &analyses, RunRules rules)
+    : module(module), analyses(analyses), rules(rules) {
+  module.walk([&](Operation *op) { moduleSize += costOf(op); });
+  for (const FindingList::Entry &entry : entries)
+    learn(entry);
+}
+
+void Trial::learn(const FindingList::Entry &entry) {
+  auto [place, isNew] =
+      known.try_emplace(getPlaceOf(entry), entry.finding.certainty);
+  place->second = std::max(place->second, entry.finding.certainty);
+  entries.push_back({getPlaceOf(entry), entry.op, entry.finding.certainty});
+  if (entry.finding.rule == "MP204")
+    flushes.insert(entry.value);
+}
+
+llvm::Error Trial::learnAll() {
+  Expected<std::vector<FindingList::Entry>> found = rules(module, nullptr);
+  if (!found)
+    return found.takeError();
+  for (const FindingList::Entry &entry : *found)
+    learn(entry);
+  return llvm::Error::success();
+}
+
+/// Whether `copy` is `op` with its operands' copies.
+static bool isCopy(Operation *copy, Operation *op, const IRMapping &mapping) {
+  if (copy->getName() != op->getName() ||
+      copy->getRawDictionaryAttrs() != op->getRawDictionaryAttrs() ||
+      copy->getNumOperands() != op->getNumOperands() ||
+      copy->getResultTypes() != op->getResultTypes() ||
+      (op->getPropertiesStorageSize() &&
+       !op->getName().compareOpProperties(op->getPropertiesStorage(),
+                                          copy->getPropertiesStorage())))
+    return false;
+  return llvm::all_of(llvm::zip(copy->getOperands(), op->getOperands()),
+                      [&](auto pair) {
+                        auto [mine, theirs] = pair;
+                        return mapping.lookupOrNull(theirs) == mine;
+                      });
+}
+
+/// What the change did to the copy.
+ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) {
+  ChangedModule change;
+  change.base = analyses.ranges;
+  change.sites = analyses.sites;
+  change.wholly = analyses.wholly;
+  change.flushes = flushes;
+  llvm::DenseMap<Operation *, Operation *> originals;
+  for (auto [from, to] : mapping.getOperationMap())
+    originals[to] = from;
+  for (auto [from, to] : mapping.getValueMap())
+    change.originals[to] = from;
+  // What made `operand`, of the module as it is, has a reader less.
+  auto loses = [&](Value operand) {
+    Operation *maker = operand.getDefiningOp();
+    Operation *here = maker ? mapping.lookupOrNull(maker) : nullptr;
+    if (here && here->getBlock())
+      change.around.insert(here);
+  };
+  copy->walk([&](Operation *op) {
+    Operation *original = originals.lookup(op);
+    if (isa<ModuleOp>(op) || (original && isCopy(op, original, mapping)))
+      return;
+    change.changed.insert(op);
+    if (!original)
+      return;
+    for (Value operand : original->getOperands())
+      if (!llvm::is_contained(op->getOperands(), mapping.lookupOrNull(operand)))
+        loses(operand);
+    // Another constant has nothing of the one before.
+    if (isa<mp::ConstantOp>(op))
+      change.originals.erase(op->getResult(0));
+  });
+  for (auto [op, original] : originals)
+    if (!op->getBlock() && op != copy.getOperation())
+      llvm::for_each(original->getOperands(), loses);
+  return change;
+}
+
+Expected<std::optional<Outcome>> Trial::run(Change change) {
+  IRMapping mapping;
+  // What is taken out of the copy goes after it.
+  RetiredOps retired;
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(mapping));
+  (*copy)->setAttr("mp.trial", UnitAttr::get(module.getContext()));
+  if (!change(*copy, mapping, retired))
+    return std::optional<Outcome>();
+  ChangedModule changed = compare(*copy, mapping);
+  Expected<std::vector<FindingList::Entry>> found = rules(*copy, &changed);
+  if (!found)
+    return found.takeError();
+  const llvm::DenseMap<Value, Value> &originals = changed.originals;
+  llvm::DenseSet<Operation *> copied;
+  for (auto [from, to] : mapping.getOperationMap())
+    copied.insert(to);
+  Outcome outcome;
+  outcome.cost = costOfReached(changed.changed);
+  // What nothing was asked about is what it was.
+  auto isAsked = [&](Operation *op) {
+    Operation *here = op ? mapping.lookupOrNull(op) : nullptr;
+    return op && (!here || !here->getBlock() || changed.inScope(here));
+  };
+  for (const Known &entry : entries) {
+    if (isAsked(entry.op) || isAsked(entry.place.second.getDefiningOp()))
+      continue;
+    auto [present, isNew] =
+        outcome.present.try_emplace(entry.place, entry.certainty);
+    present->second = std::max(present->second, entry.certainty);
+  }
+  for (const FindingList::Entry &entry : *found) {
+    // The lists have something to say about the casts around an island; they
+    // round nothing that was not rounded before.
+    if (StringRef(entry.finding.rule).starts_with("MP1") &&
+        isInserted(entry.op) && !copied.contains(entry.op))
+      continue;
+    StringRef hazard = getHazard(entry.finding);
+    Value place = getPlace(entry.value);
+    Value value = originals.lookup(retired.getReplaced(place));
+    value = value ? getPlace(value) : value;
+    Certainty certainty = entry.finding.certainty;
+    auto before = known.end();
+    if (value) {
+      auto [present, isNew] =
+          outcome.present.try_emplace(Place(hazard, value), certainty);
+      present->second = std::max(present->second, certainty);
+      before = known.find(Place(hazard, value));
+    }
+    if (value && certainty >= Certainty::Likely &&
+        (hazard == "overflow" || hazard == "underflow"))
+      outcome.ranges.push_back({value, entry.finding.severity});
+    bool wasThere = before != known.end();
+    if (!wasThere || before->second < certainty)
+      outcome.fresh.push_back({value, entry.finding.severity, certainty,
+                               wasThere ? before->second : certainty,
+                               wasThere});
+  }
+  // A few of them, worst first, decide.
+  llvm::stable_sort(outcome.fresh, [](const Fresh &lhs, const Fresh &rhs) {
+    return std::pair(lhs.severity, lhs.certainty) >
+           std::pair(rhs.severity, rhs.certainty);
+  });
+  return outcome;
+}

@@ -1,0 +1,295 @@
+//===- AddedTerms.cpp - How many terms an op adds, and where
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Not covered: recurrent cells, bilinear forms, losses' own reductions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/AddedTerms.h"
+
+#include "mpopt/Hazards/RangeSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/EinsumSupport.h"
+#include "mpopt/Dialect/Ops/AttentionOps.h"
+#include "mpopt/Dialect/Ops/ControlFlowOps.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+using MaybeCount = std::optional<int64_t>;
+
+/// The size of an axis, counted from the end if negative.
+static MaybeCount getDim(Value value, int64_t axis) {
+  MaybeShape shape = getShape(value);
+  std::optional<int64_t> at =
+      shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
+  if (!at || (*shape)[*at] < 0)
+    return std::nullopt;
+  return (*shape)[*at];
+}
+
+/// The product of the dims from `first` on.
+static MaybeCount countFrom(Value value, size_t first) {
+  MaybeShape shape = getShape(value);
+  if (!shape || shape->size() < first)
+    return std::nullopt;
+  shape->erase(shape->begin(), shape->begin() + first);
+  return getNumElements(shape);
+}
+
+static MaybeCount operator*(MaybeCount a, MaybeCount b) {
+  if (!a || !b)
+    return std::nullopt;
+  return *a * *b;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// The sizes of the labels that the result does not have.
+static MaybeCount countContracted(mp::EinsumOp op) {
+  std::optional<EinsumEquation> equation =
+      EinsumEquation::parse(op.getEquation());
+  if (!equation || equation->operands.size() != op.getInputs().size())
+    return std::nullopt;
+  int64_t count = 1;
+  std::string seen = equation->result;
+  for (auto [labels, input] : llvm::zip(equation->operands, op.getInputs())) {
+    if (StringRef(labels).contains('.'))
+      return std::nullopt;
+    for (auto [axis, label] : llvm::enumerate(labels)) {
+      if (StringRef(seen).contains(label))
+        continue;
+      seen += label;
+      MaybeCount dim = getDim(input, axis);
+      if (!dim)
+        return std::nullopt;
+      count *= *dim;
+    }
+  }
+  return count;
+}
+
+/// An output element takes part in 1 of `stride` positions along each axis.
+static MaybeCount countTaps(mp::ConvTransposeOp op) {
+  MaybeShape filter = getShape(op.getFilter());
+  if (!filter || filter->size() < 2 || (*filter)[0] < 0)
+    return std::nullopt;
+  int64_t count = (*filter)[0] / std::max<int64_t>(op.getGroup(), 1);
+  ArrayRef<int64_t> strides = op.getStrides();
+  for (size_t axis = 2; axis < filter->size(); ++axis) {
+    int64_t stride = axis - 2 < strides.size() ? strides[axis - 2] : 1;
+    if ((*filter)[axis] < 0 || stride <= 0)
+      return std::nullopt;
+    count *= ((*filter)[axis] + stride - 1) / stride;
+  }
+  return count;
+}
+
+/// The longer of its two products: over the head's width and over the keys.
+static MaybeCount countAttended(mp::AttentionOp op) {
+  MaybeShape key = getShape(op.getKey());
+  if (!key || key->size() < 2)
+    return std::nullopt;
+  MaybeCount width = getDim(op.getKey(), -1);
+  if (key->size() == 3 && op.getNumHeads() > 0 && width) {
+    int64_t heads =
+        op.getKvNumHeads() > 0 ? op.getKvNumHeads() : op.getNumHeads();
+    width = *width / heads;
+  }
+  MaybeCount length = getDim(op.getKey(), -2);
+  if (!width || !length)
+    return width ? width : length;
+  return std::max(*width, *length);
+}
+
+static MaybeCount countProducts(Operation *op) {
+  return llvm::TypeSwitch<Operation *, MaybeCount>(op)
+      .Case([](mp::MatMulOp op) {
+        MaybeShape shape = getShape(op.getLhs());
+        bool swapped = op.getTransA() && shape && shape->size() > 1;
+        return getDim(op.getLhs(), swapped ? -2 : -1);
+      })
+      .Case([](mp::GemmOp op) {
+        return getDim(op.getLhs(), op.getTransA() ? 0 : 1);
+      })
+      .Case([](mp::LinearOp op) { return getDim(op.getInput(), -1); })
+      .Case<mp::ConvOp, mp::DeformConvOp>(
+          [](auto op) { return countFrom(op.getFilter(), 1); })
+      .Case([](mp::ConvTransposeOp op) { return countTaps(op); })
+      .Case([](mp::EinsumOp op) { return countContracted(op); })
+      .Case([](mp::AttentionOp op) { return countAttended(op); })
+      .Default(MaybeCount());
+}
+
+//===----------------------------------------------------------------------===//
+// Row sums of composites
+//===----------------------------------------------------------------------===//
+
+static int64_t getAxis(Operation *op) {
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  return axis ? axis.getInt() : -1;
+}
+
+static MaybeCount countRow(Operation *op) {
+  Value input = op->getOperand(0);
+  if (isAnyOf(op, {"softmax", "log_softmax", "softmin"}))
+    return getDim(input, getAxis(op));
+  MaybeShape shape = getShape(input);
+  if (!shape)
+    return std::nullopt;
+  if (isAnyOf(op, {"layer_norm", "rms_norm"})) {
+    std::optional<int64_t> axis = normalizeAxis(getAxis(op), shape->size());
+    return axis ? countFrom(input, *axis) : std::nullopt;
+  }
+  if (isAnyOf(op, {"instance_norm"}))
+    return countFrom(input, 2);
+  if (isAnyOf(op, {"group_norm"})) {
+    auto groups = op->getAttrOfType<IntegerAttr>("num_groups");
+    MaybeCount all = countFrom(input, 1);
+    if (groups && groups.getInt() > 0 && all)
+      return *all / groups.getInt();
+  }
+  return std::nullopt;
+}
+
+/// What a composite's sums are kept in, if the model says so.
+static const FloatFormat *getStated(Operation *op) {
+  for (StringRef name : {"stash_type", "softmax_type"})
+    if (auto stated = op->getAttrOfType<TypeAttr>(name))
+      return getFloatFormat(stated.getValue());
+  return nullptr;
+}
+
+std::optional<AddedTerms> mpopt::getInnerTerms(Operation *op,
+                                               const TargetProfile &target) {
+  if (op->getNumOperands() == 0)
+    return std::nullopt;
+  const FloatFormat *own = getFloatFormat(getElementType(op->getOperand(0)));
+  if (!own)
+    return std::nullopt;
+  if (MaybeCount count = countProducts(op))
+    return AddedTerms{*count, &target.products(*own)};
+  if (MaybeCount count = countRow(op)) {
+    const FloatFormat *stated = getStated(op);
+    return AddedTerms{*count, stated ? stated : &target.sums(*own)};
+  }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+static MaybeCount countReduced(Operation *op) {
+  Value input = op->getOperand(0);
+  if (auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes")) {
+    MaybeCount count = 1;
+    for (int64_t axis : axes.asArrayRef())
+      count = count * getDim(input, axis);
+    if (!axes.empty())
+      return count;
+  }
+  MaybeCount all = getNumElements(getShape(input));
+  MaybeCount left = getNumElements(getShape(op->getResult(0)));
+  if (!all || !left || *left == 0)
+    return std::nullopt;
+  return *all / *left;
+}
+
+static MaybeCount countWritten(Operation *op) {
+  if (isAnyOf(op, {"reduce_sum", "reduce_mean", "reduce_l1", "reduce_l2",
+                   "reduce_sum_square", "reduce_log_sum"}))
+    return countReduced(op);
+  if (isAnyOf(op, {"global_average_pool"}))
+    return countFrom(op->getOperand(0), 2);
+  if (auto pool = dyn_cast<mp::AveragePoolOp>(op)) {
+    int64_t count = 1;
+    for (int64_t size : pool.getKernelShape())
+      count *= size;
+    return count;
+  }
+  if (auto sum = dyn_cast<mp::CumSumOp>(op))
+    if (std::optional<int64_t> axis = sum.getAxis())
+      return getDim(sum.getInput(), *axis);
+  return std::nullopt;
+}
+
+/// How often the body of `loop` runs, and the values that it carries: the block
+/// argument and what it becomes.
+static MaybeCount
+getCarried(Operation *loop,
+           SmallVectorImpl<std::pair<BlockArgument, Value>> &carried) {
+  MaybeCount count;
+  size_t states = 0, first = 0, skipped = 0;
+  Block *body = nullptr;
+  if (auto op = dyn_cast_if_present<mp::LoopOp>(loop)) {
+    count = op.getKnownTripCount(ShapeFacts());
+    states = op.getInitial().size();
+    first = 2;   // the iteration number and the condition
+    skipped = 1; // the condition
+    body = &op.getBody().front();
+  } else if (auto op = dyn_cast_if_present<mp::ScanOp>(loop)) {
+    if (!op.getInputs().empty() && !op.getBatched())
+      count = getDim(op.getInputs().front(), op.getInputAxis(0));
+    states = op.getInitial().size();
+    body = &op.getBody().front();
+  }
+  if (!body || body->empty() || !body->back().hasTrait<OpTrait::IsTerminator>())
+    return std::nullopt;
+  Operation &yield = body->back();
+  for (size_t i = 0; i < states; ++i)
+    if (first + i < body->getNumArguments() &&
+        skipped + i < yield.getNumOperands())
+      carried.push_back(
+          {body->getArgument(first + i), yield.getOperand(skipped + i)});
+  return count;
+}
+
+static std::optional<AddedTerms> getLoopTerms(Operation *op) {
+  if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2)
+    return std::nullopt;
+  SmallVector<std::pair<BlockArgument, Value>> carried;
+  MaybeCount count = getCarried(op->getParentOp(), carried);
+  Value result = op->getResult(0);
+  const FloatFormat *format = getFloatFormat(getElementType(result));
+  if (!count || !format)
+    return std::nullopt;
+  for (auto [argument, next] : carried) {
+    if (peelCasts(next) != result)
+      continue;
+    for (unsigned index : {0u, 1u})
+      if (peelCasts(op->getOperand(index)) == argument)
+        return AddedTerms{*count, format, op->getOperand(1 - index)};
+  }
+  return std::nullopt;
+}
+
+std::optional<AddedTerms> mpopt::getWrittenTerms(Operation *op,
+                                                 const TargetProfile &target) {
+  if (op->getNumOperands() == 0)
+    return std::nullopt;
+  if (std::optional<AddedTerms> terms = getLoopTerms(op))
+    return terms;
+  Value summed = op->getOperand(0);
+  const FloatFormat *own = getFloatFormat(getElementType(summed));
+  MaybeCount count = own ? countWritten(op) : std::nullopt;
+  if (!count)
+    return std::nullopt;
+  return AddedTerms{
+      *count, &target.sums(*own), summed,
+      isAnyOf(op, {"reduce_l1", "reduce_l2", "reduce_sum_square"})};
+}

@@ -1,0 +1,354 @@
+//===- ConstantUses.cpp - What narrower formats do to constants
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A constant is used in a narrower format where a cast of it, of whatever
+// origin, through ops that only move its elements, has one. Where the whole
+// model is stored in a format (`mp.precision` fp16 or bf16) so are parameters
+// that an op takes in a dtype of their own, without a cast to show it,
+// unless the op is one that a fix keeps in FP32 (`mp.kept`).
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/ConstantUses.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Analysis/ChangedModule.h"
+#include "mpopt/Support/WeightStore.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+double ConstantUse::flushedShare() const {
+  return stats.nonZero() ? double(stats.flushes) / double(stats.nonZero()) : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Which formats
+//===----------------------------------------------------------------------===//
+
+/// Whether some finite value of `from` overflows or flushes in `to`.
+static bool isNarrower(const FloatFormat &to, const FloatFormat &from) {
+  return to.overflowFrom <= from.maxFinite ||
+         (to.hasZero && to.flushAt >= from.minSubnormal);
+}
+
+namespace {
+using UsesByType =
+    llvm::SmallMapVector<Type, llvm::SmallVector<OpOperand *, 2>, 2>;
+} // namespace
+
+/// Follows `value`, which holds the constant's elements in `type` (null: in its
+/// own), to the ops that compute with it.
+static void followUses(Value value, Type type, const FloatFormat &own,
+                       UsesByType &uses, unsigned depth = 0) {
+  // Views of views of weights are a handful deep.
+  if (depth > 8)
+    return;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    auto cast = dyn_cast<mp::CastOp>(user);
+    if (cast) {
+      Type to = getElementType(cast.getResult());
+      const FloatFormat *format = getFloatFormat(to);
+      if (!format)
+        continue; // to integers or booleans
+      const FloatFormat &current = type ? *getFloatFormat(type) : own;
+      followUses(cast.getResult(), isNarrower(*format, current) ? to : type,
+                 own, uses, depth + 1);
+      continue;
+    }
+    if (isViewLike(user) && use.getOperandNumber() == 0) {
+      for (Value result : user->getResults())
+        followUses(result, type, own, uses, depth + 1);
+      continue;
+    }
+    if (type)
+      uses[type].push_back(&use);
+  }
+}
+
+/// The format in which a whole-model conversion stores everything, or null.
+static Type getStorageType(ModuleOp module) {
+  auto precision = module->getAttrOfType<StringAttr>("mp.precision");
+  auto type = module->getAttrOfType<TypeAttr>("mp.low_type");
+  bool stores = precision && (precision.getValue() == "fp16" ||
+                              precision.getValue() == "bf16");
+  return stores && type ? type.getValue() : Type();
+}
+
+static UsesByType collectUses(mp::ConstantOp constant, Type storage) {
+  UsesByType uses;
+  const FloatFormat *own = getFloatFormat(getElementType(constant.getResult()));
+  if (!own)
+    return uses;
+  followUses(constant.getResult(), {}, *own, uses);
+  const FloatFormat *stored = storage ? getFloatFormat(storage) : nullptr;
+  if (!stored || uses.contains(storage) || !isNarrower(*stored, *own))
+    return uses;
+  for (OpOperand &use : constant.getResult().getUses())
+    if (isa<PrecisionOpInterface>(use.getOwner()) &&
+        !isa<mp::CastOp>(use.getOwner()) && !use.getOwner()->hasAttr("mp.kept"))
+      uses[storage].push_back(&use);
+  return uses;
+}
+
+//===----------------------------------------------------------------------===//
+// How much is lost
+//===----------------------------------------------------------------------===//
+
+static WeightRequest makeRequest(mp::ConstantOp constant, Type target,
+                                 const ConstantBytes &bytes) {
+  auto type = cast<RankedTensorType>(constant.getType());
+  WeightRequest request;
+  request.bytes = bytes.data;
+  request.count = bytes.splat ? 1 : uint64_t(type.getNumElements());
+  request.source = getFloatFormat(type.getElementType());
+  request.target = getFloatFormat(target);
+  if (!bytes.splat && type.getRank() > 1 && type.getDimSize(0) > 1)
+    request.channel = request.count / uint64_t(type.getDimSize(0));
+  return request;
+}
+
+/// From the one element of a splat to all.
+static void spread(WeightStats &stats, uint64_t count) {
+  stats.elements = count;
+  for (uint64_t *number : {&stats.zeros, &stats.nans, &stats.infinities,
+                           &stats.overflows, &stats.flushes, &stats.subnormals})
+    *number *= count;
+}
+
+/// Scans what no analysis of the same weights has scanned before.
+static std::vector<WeightStats>
+scanUnknown(ModuleOp module, ArrayRef<WeightRequest> requests, unsigned jobs) {
+  Memo &memo =
+      module.getContext()->getLoadedDialect<mp::MPDialect>()->getWeights().memo;
+  std::vector<WeightStats> stats(requests.size());
+  std::vector<WeightRequest> unknown;
+  std::vector<size_t> places;
+  auto makeKey = [](const WeightRequest &request) {
+    MemoKey key;
+    key.add('S');
+    key.add(request.bytes.data());
+    key.add(request.count);
+    key.add(request.source);
+    key.add(request.target);
+    key.add(request.channel);
+    return key;
+  };
+  for (auto [index, request] : llvm::enumerate(requests)) {
+    if (request.bytes.size() >= Memo::kLeastWeight)
+      if (auto known = memo.find<WeightStats>(makeKey(request))) {
+        stats[index] = *known;
+        continue;
+      }
+    unknown.push_back(request);
+    places.push_back(index);
+  }
+  std::vector<WeightStats> scanned = scanWeights(unknown, jobs);
+  for (auto [index, place] : llvm::enumerate(places)) {
+    stats[place] = scanned[index];
+    if (requests[place].bytes.size() >= Memo::kLeastWeight)
+      memo.keep(makeKey(requests[place]),
+                std::make_shared<const WeightStats>(scanned[index]),
+                sizeof(WeightStats));
+  }
+  return stats;
+}
+
+ConstantUses::ConstantUses(Operation *root, AnalysisManager &manager) {
+  auto module = cast<ModuleOp>(root);
+  Type storage = getStorageType(module);
+  std::vector<WeightRequest> requests;
+  std::vector<ConstantUse> candidates;
+  std::vector<bool> splats;
+  auto consider = [&](mp::ConstantOp constant) {
+    auto type = cast<RankedTensorType>(constant.getType());
+    UsesByType uses = collectUses(constant, storage);
+    if (uses.empty() || type.getNumElements() == 0)
+      return;
+    std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+    if (!bytes)
+      return;
+    for (auto &[target, operands] : uses) {
+      requests.push_back(makeRequest(constant, target, *bytes));
+      splats.push_back(bytes->splat);
+      candidates.push_back({constant, target, operands, {}});
+    }
+  };
+  const ChangedModule *change = getChange(manager);
+  if (change && !change->wholly) {
+    for (Operation *op : change->scope())
+      if (auto constant = dyn_cast<mp::ConstantOp>(op))
+        consider(constant);
+  } else {
+    module.walk(consider);
+  }
+  unsigned jobs = 0;
+  if (auto attribute = module->getAttrOfType<IntegerAttr>("mp.jobs"))
+    jobs = unsigned(attribute.getInt());
+  std::vector<WeightStats> stats = scanUnknown(module, requests, jobs);
+  for (auto [index, candidate] : llvm::enumerate(candidates)) {
+    candidate.stats = stats[index];
+    if (splats[index])
+      spread(candidate.stats,
+             uint64_t(cast<RankedTensorType>(candidate.constant.getType())
+                          .getNumElements()));
+    const WeightStats &found = candidate.stats;
+    if (found.overflows || found.flushes || found.subnormals)
+      losses.push_back(std::move(candidate));
+  }
+}
+
+bool ConstantUses::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &analyses) {
+  return !analyses.isPreserved<ConstantUses>();
+}
+
+//===----------------------------------------------------------------------===//
+// What the constant is for
+//===----------------------------------------------------------------------===//
+
+static StringRef getMnemonic(Operation *op) {
+  return isa_and_present<mp::MPDialect>(op->getDialect())
+             ? op->getName().stripDialect()
+             : StringRef();
+}
+
+/// Whether a zero at operand `index` breaks the op.
+static bool breaksAtZero(Operation *op, unsigned index) {
+  StringRef name = getMnemonic(op);
+  if (name == "div" || name == "floor_div" || name == "mod")
+    return index == 1;
+  if (name == "pow") {
+    if (index != 0)
+      return false;
+    std::optional<double> exponent = getSplatConstant(op->getOperand(1));
+    return exponent && *exponent < 0;
+  }
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"rsqrt", "reciprocal", "log", "log2", "log10"}, true)
+      .Default(false);
+}
+
+/// Roots keep a zero, and their derivative is infinite there; what matters more
+/// is what comes behind them.
+static bool isRoot(Operation *op, unsigned index) {
+  StringRef name = getMnemonic(op);
+  if (name == "sqrt")
+    return true;
+  if (name != "pow" || index != 0)
+    return false;
+  std::optional<double> exponent = getSplatConstant(op->getOperand(1));
+  return exponent && *exponent > 0 && *exponent < 1;
+}
+
+/// An op whose result stays away from zero only thanks to the constant.
+static bool isSafeguard(Operation *op, unsigned index) {
+  return llvm::StringSwitch<bool>(getMnemonic(op))
+      .Cases({"add", "add_n", "max"}, true)
+      .Case("clip", index == 1)
+      .Case("where", index != 0)
+      .Case("masked_fill", index == 2)
+      .Default(false);
+}
+
+static bool passesOn(Operation *op, unsigned index) {
+  return index == 0 && (isa<mp::CastOp>(op) || isViewLike(op));
+}
+
+namespace {
+/// A walk along uses that is cut off where it gets wide or long.
+class Search {
+public:
+  Guard guard(OpOperand &use);
+  MaskUse mask(OpOperand &use);
+
+private:
+  bool follow(OpOperand &use, bool safeguarded, unsigned depth, Guard &guard);
+  bool reachesSoftmax(Operation *op, unsigned depth);
+
+  unsigned budget = 64;
+};
+} // namespace
+
+bool Search::follow(OpOperand &use, bool safeguarded, unsigned depth,
+                    Guard &guard) {
+  Operation *op = use.getOwner();
+  unsigned index = use.getOperandNumber();
+  if (budget == 0 || depth == 0)
+    return false;
+  --budget;
+  if (breaksAtZero(op, index)) {
+    guard.op = op;
+    return true;
+  }
+  bool safeguard = !safeguarded && isSafeguard(op, index);
+  bool root = isRoot(op, index);
+  if (!safeguard && !root && !passesOn(op, index))
+    return false;
+  if (safeguard || root)
+    guard.path.push_back(op);
+  for (OpOperand &next : op->getResult(0).getUses())
+    if (follow(next, safeguarded || safeguard, depth - 1, guard))
+      return true;
+  // Nothing is divided by the root, but it is one.
+  if (root) {
+    guard.path.pop_back();
+    guard.op = op;
+    return true;
+  }
+  if (safeguard)
+    guard.path.pop_back();
+  return false;
+}
+
+Guard Search::guard(OpOperand &use) {
+  Guard result;
+  follow(use, false, 8, result);
+  return result;
+}
+
+/// Through sums, products with scales and views, as scores go.
+bool Search::reachesSoftmax(Operation *op, unsigned depth) {
+  if (budget == 0 || depth == 0)
+    return false;
+  --budget;
+  StringRef name = getMnemonic(op);
+  bool exponential = name == "softmax" || name == "log_softmax" ||
+                     name == "exp" || name == "reduce_max" ||
+                     name == "attention";
+  if (exponential)
+    return true;
+  bool passes = isa<mp::CastOp>(op) || isViewLike(op) ||
+                llvm::StringSwitch<bool>(name)
+                    .Cases({"add", "sub", "mul", "div", "where"}, true)
+                    .Cases({"masked_fill", "max", "min", "concat"}, true)
+                    .Default(false);
+  if (!passes)
+    return false;
+  for (Operation *user : op->getResult(0).getUsers())
+    if (reachesSoftmax(user, depth - 1))
+      return true;
+  return false;
+}
+
+MaskUse Search::mask(OpOperand &use) {
+  Operation *op = use.getOwner();
+  StringRef name = getMnemonic(op);
+  if (!reachesSoftmax(op, 10))
+    return MaskUse::None;
+  return name == "mul" ? MaskUse::Multiplied : MaskUse::Added;
+}
+
+Guard mpopt::findGuard(OpOperand &use) { return Search().guard(use); }
+MaskUse mpopt::findMaskUse(OpOperand &use) { return Search().mask(use); }

@@ -1,0 +1,129 @@
+//===- DtypeSupport.cpp - What the dtype rules share
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/DtypeSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+bool mpopt::is16Bit(Type type) { return type.isF16() || type.isBF16(); }
+bool mpopt::isWide(Type type) { return type.isF32() || type.isF64(); }
+
+Type mpopt::get16BitCompute(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  if (!precision || isViewLike(op) || op->getNumRegions() != 0 ||
+      isa<mp::CastOp, mp::ConstantOp, mp::OpaqueOp>(op))
+    return {};
+  Type found;
+  auto agrees = [&](Type type) {
+    if (!isa<FloatType>(type))
+      return true;
+    if (!is16Bit(type) || (found && found != type))
+      return false;
+    found = type;
+    return true;
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    if (precision.isPrecisionOperand(operand.getOperandNumber()) &&
+        !agrees(getElementType(operand.get())))
+      return {};
+  for (Value result : op->getResults())
+    if (!agrees(getElementType(result)))
+      return {};
+  return found;
+}
+
+bool mpopt::isKeptWide(Operation *op) {
+  auto category = op->getAttrOfType<StringAttr>("mp.category");
+  return category && llvm::StringSwitch<bool>(category.getValue())
+                         .Cases({"fp32", "deny", "block"}, true)
+                         .Default(false);
+}
+
+StringRef mpopt::getKind(Operation *op) {
+  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
+    return idiom.getKind().getValue();
+  return op->getName().stripDialect();
+}
+
+static StringRef getModuleAttr(Operation *op, StringRef name) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  auto attribute = module->getAttrOfType<StringAttr>(name);
+  return attribute ? attribute.getValue() : StringRef();
+}
+
+std::string mpopt::getPolicyName(Operation *op) {
+  StringRef name = getModuleAttr(op, "mp.policy");
+  return name.empty() ? "the policy" : name.str();
+}
+
+bool mpopt::isAutocast(Operation *module) {
+  return getModuleAttr(module, "mp.precision").starts_with("autocast");
+}
+
+bool mpopt::isUnderAutocast(Operation *op) {
+  if (Attribute region = op->getAttr("mp.autocast"))
+    return isa<TypeAttr>(region);
+  return isAutocast(op->getParentOfType<ModuleOp>());
+}
+
+static StringRef getMnemonic(Operation *op) {
+  return isa_and_present<mp::MPDialect>(op->getDialect())
+             ? op->getName().stripDialect()
+             : StringRef();
+}
+
+bool mpopt::isLoss(Operation *op) {
+  StringRef name = getMnemonic(op);
+  return name.ends_with("_loss") || name.contains("cross_entropy") ||
+         name == "kl_div";
+}
+
+bool mpopt::isStatistic(Operation *op) {
+  return llvm::StringSwitch<bool>(getMnemonic(op))
+      .Cases({"variance", "std", "batch_norm"}, true)
+      .Default(false);
+}
+
+Value mpopt::peelViews(Value value) {
+  // With an end, so that asking for each value of a long row stays linear.
+  constexpr unsigned kMaxViews = 64;
+  for (unsigned views = 0; views < kMaxViews; ++views) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isViewLike(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,
+                     Type type, Decision onOperands, Decision onResults) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  auto watch = [&](Value value, Decision test, StringRef part) {
+    if (isa<FloatType>(getElementType(value)) &&
+        !peelCasts(peelViews(value)).getDefiningOp<mp::ConstantOp>() &&
+        seen.insert(value).second)
+      finding.watchAs(type, test, value, part);
+  };
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      watch(result, onResults, "result");
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      watch(operand, onOperands, "operand");
+}

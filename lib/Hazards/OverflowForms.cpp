@@ -1,0 +1,198 @@
+//===- OverflowForms.cpp - What kind of overflow it is
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Hazards/OverflowSites.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+bool mpopt::isExponential(Operation *op) {
+  if (isAnyOf(op, {"exp", "exp2", "expm1", "sinh", "cosh"}))
+    return true;
+  // A power of a number, b^x; powers of x with a fixed exponent are products.
+  return isAnyOf(op, {"pow"}) && !isConstant(op->getOperand(1));
+}
+
+bool mpopt::isSquare(Operation *op) {
+  if (isAnyOf(op, {"square"}))
+    return true;
+  if (isAnyOf(op, {"mul"}))
+    return peelCasts(op->getOperand(0)) == peelCasts(op->getOperand(1));
+  return isAnyOf(op, {"pow"}) && getSplatConstant(op->getOperand(1)) == 2.0;
+}
+
+static bool isSum(Operation *op) {
+  return isAnyOf(op, {"reduce_sum", "reduce_mean", "global_average_pool",
+                      "average_pool", "cum_sum"});
+}
+
+/// Whether the value is summed, through casts and views.
+static bool isSummed(Value value, unsigned depth = 4) {
+  for (Operation *user : value.getUsers()) {
+    if (isSum(user))
+      return true;
+    if (depth && (isa<mp::CastOp>(user) || isViewLike(user)) &&
+        isSummed(user->getResult(0), depth - 1))
+      return true;
+  }
+  return false;
+}
+
+static bool isSquareSum(Operation *op) {
+  if (isAnyOf(op, {"reduce_sum_square"}))
+    return true;
+  if (isSum(op))
+    return isSquare(getSource(op->getOperand(0)));
+  return isSquare(op) && isSummed(op->getResult(0));
+}
+
+//===----------------------------------------------------------------------===//
+// Attention scores
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// From scores down to a softmax, cut off where it gets wide or long.
+struct ScoreSearch {
+  Operation *scale = nullptr;
+  unsigned budget = 48;
+
+  bool reachesSoftmax(Value value, unsigned depth);
+};
+} // namespace
+
+/// Whether the op makes operand `index` smaller by a fixed factor.
+static bool shrinks(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (!isAnyOf(op, {"mul", "div"}))
+    return false;
+  bool divides = isAnyOf(op, {"div"});
+  if (divides && use.getOperandNumber() != 0)
+    return false;
+  std::optional<double> factor =
+      getSplatConstant(op->getOperand(1 - use.getOperandNumber()));
+  return factor && (divides ? std::fabs(*factor) > 1 : std::fabs(*factor) < 1);
+}
+
+bool ScoreSearch::reachesSoftmax(Value value, unsigned depth) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (budget == 0 || depth == 0)
+      return false;
+    --budget;
+    if (isAnyOf(user, {"softmax", "log_softmax", "reduce_max", "exp"}))
+      return true;
+    if (!isa<mp::CastOp>(user) && !isViewLike(user) &&
+        !isAnyOf(user, {"add", "sub", "mul", "div", "where", "masked_fill",
+                        "max", "min", "clip"}))
+      continue;
+    if (!reachesSoftmax(user->getResult(0), depth - 1))
+      continue;
+    if (shrinks(use))
+      scale = user;
+    return true;
+  }
+  return false;
+}
+
+/// A product of two activations on its way to a softmax.
+static bool isScore(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!isAnyOf(op, {"matmul", "einsum"}) || op->getNumOperands() != 2 ||
+      isConstant(op->getOperand(0)) || isConstant(op->getOperand(1)))
+    return false;
+  return ScoreSearch().reachesSoftmax(value, 10);
+}
+
+Operation *mpopt::findScale(Value scores) {
+  ScoreSearch search;
+  search.reachesSoftmax(scores, 10);
+  return search.scale;
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+bool mpopt::holdsMask(Value operand, double least, unsigned depth) {
+  Operation *op = getSource(operand);
+  if (!op || depth == 0)
+    return false;
+  if (isa<mp::ConstantOp>(op)) {
+    std::optional<double> number = getSplatConstant(operand);
+    return number && std::isfinite(*number) && -*number >= least;
+  }
+  if (!isAnyOf(op, {"mul", "where", "masked_fill", "sub", "neg", "expand"}))
+    return false;
+  return llvm::any_of(op->getOperands(), [&](Value inner) {
+    return isa<FloatType>(getElementType(inner)) &&
+           holdsMask(inner, least, depth - 1);
+  });
+}
+
+void mpopt::findMasks(Value value, double least,
+                      llvm::SetVector<Operation *> &masks, unsigned depth) {
+  Operation *op = getSource(value);
+  if (!op || depth == 0)
+    return;
+  if (isa<mp::ConstantOp>(op)) {
+    std::optional<double> number = getSplatConstant(op->getResult(0));
+    if (!number || -*number >= least)
+      masks.insert(op);
+    return;
+  }
+  if (isAnyOf(op, {"add", "mul", "where", "masked_fill", "sub", "neg", "expand",
+                   "max", "min"}))
+    for (Value inner : op->getOperands())
+      if (isa<FloatType>(getElementType(inner)))
+        findMasks(inner, least, masks, depth - 1);
+}
+
+/// Whether it is the mask that takes the op past the edge.
+static bool isMasked(Value value, const RangeAnalysis &ranges) {
+  Operation *op = value.getDefiningOp();
+  if (!isAnyOf(op, {"add", "sub", "mul", "where", "masked_fill"}))
+    return false;
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  for (OpOperand &use : op->getOpOperands()) {
+    Value operand = use.get();
+    // A flag times a huge negative number, however far the softmax is.
+    if (isAnyOf(op, {"mul"})) {
+      Cell flag = ranges.of(op->getOperand(1 - use.getOperandNumber())).hull();
+      std::optional<double> number = getSplatConstant(operand);
+      if (number && -*number >= format.overflowFrom && flag.lo >= 0 &&
+          flag.hi <= 1)
+        return true;
+    }
+    if (!isa<FloatType>(getElementType(operand)))
+      continue;
+    // A number half as large as the dtype allows is no weight.
+    if (holdsMask(operand, format.maxFinite / 8) &&
+        findMaskUse(use) != MaskUse::None)
+      return true;
+  }
+  return false;
+}
+
+OverflowForm mpopt::classifyOverflow(Value value, const RangeAnalysis &ranges) {
+  Operation *op = value.getDefiningOp();
+  if (isExponential(op))
+    return OverflowForm::Exponential;
+  if (isa<mp::CastOp>(op))
+    return isa<FloatType>(getElementType(op->getOperand(0)))
+               ? OverflowForm::Narrowing
+               : OverflowForm::General;
+  if (isMasked(value, ranges))
+    return OverflowForm::Mask;
+  if (isSquareSum(op))
+    return OverflowForm::SquareSum;
+  return isScore(value) ? OverflowForm::Attention : OverflowForm::General;
+}

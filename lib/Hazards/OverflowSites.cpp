@@ -1,0 +1,306 @@
+//===- OverflowSites.cpp - Results that leave their dtype
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranges are not clipped at an overflow, so everything downstream of one lies
+// past the edge, too: such a site follows from the first one that is at least
+// as sure. Where nothing is known of a tensor because its op has no transfer
+// function, nothing is said, neither there nor downstream.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/OverflowSites.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+OverflowSites::OverflowSites(Operation *module, AnalysisManager &manager)
+    : known(manager.getAnalysis<RangeAnalysis>()), change(getChange(manager)) {
+  if (!change || change->wholly) {
+    change = nullptr;
+    judgeAll(module);
+    return;
+  }
+  base = change->sites;
+  for (Operation *op : change->scope())
+    judgeOp(op);
+}
+
+OverflowSites::OverflowSites(const RangeAnalysis &variation,
+                             const OverflowSites &base)
+    : known(variation), base(&base) {
+  for (Operation *op : variation.varied())
+    judgeAll(op);
+}
+
+void OverflowSites::judgeAll(Operation *root) {
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) { judgeOp(op); });
+}
+
+void OverflowSites::judgeOp(Operation *op) {
+  if (isa<mp::ConstantOp>(op))
+    return;
+  if (auto function = dyn_cast<FunctionOpInterface>(op))
+    for (BlockArgument input : function.getArguments())
+      judgeInput(input);
+  for (Value result : op->getResults())
+    if (isa<RangeOpInterface>(op))
+      judge(result);
+    else if (isLowPrecision(getElementType(result)))
+      unknown.push_back(result);
+}
+
+bool OverflowSites::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &analyses) {
+  return !analyses.isPreserved<OverflowSites>() ||
+         !analyses.isPreserved<RangeAnalysis>();
+}
+
+const OverflowSite *OverflowSites::find(Value value) const {
+  if (change) {
+    if (Operation *op = value.getDefiningOp(); op && !change->inScope(op)) {
+      Value original = change->originals.lookup(value);
+      return base->find(original ? original : value);
+    }
+  } else if (base && !known.isVaried(value)) {
+    return base->find(value);
+  }
+  auto found = indices.find(value);
+  return found == indices.end() ? nullptr : &sites[found->second];
+}
+
+bool mpopt::isJudged(Value value) {
+  return getFloatFormat(getElementType(value)) && !isConstant(value);
+}
+
+/// Nothing if no group reaches the edge.
+static std::optional<Certainty> getCertainty(const AbstractValue &computed,
+                                             double edge, bool always) {
+  if (boundMagnitude(computed) < edge)
+    return std::nullopt;
+  if (always)
+    for (const Cell &cell : computed.cells())
+      if (!cell.empty() && (cell.lo >= edge || cell.hi <= -edge))
+        return Certainty::Certain;
+  std::optional<double> likely = likelyMagnitude(computed);
+  return likely && *likely >= edge ? Certainty::Likely : Certainty::Possible;
+}
+
+static bool isUnbounded(const AbstractValue &computed) {
+  return std::isinf(boundMagnitude(computed));
+}
+
+Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
+  const OverflowSite *best = nullptr;
+  for (Value operand : op->getOperands()) {
+    const OverflowSite *site = find(operand);
+    if (site && site->certainty >= certainty &&
+        (!best || site->certainty > best->certainty))
+      best = site;
+  }
+  if (best)
+    return best->root ? best->root : best->value;
+  // A constant that is Inf in its dtype: MP202 reports it.
+  for (Value operand : op->getOperands())
+    if (isa<FloatType>(getElementType(operand)) && isConstant(operand)) {
+      const FloatFormat *format = getFloatFormat(getElementType(operand));
+      const AbstractValue &constant = known.preRounding(operand);
+      if (format && boundMagnitude(constant) >= format->overflowFrom)
+        return operand;
+    }
+  return {};
+}
+
+static Operation *getFirstUser(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers()) {
+    Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
+    if (op && (!first || op->isBeforeInBlock(first)))
+      first = op == user ? user : first;
+  }
+  return first;
+}
+
+Operation *OverflowSite::op() const {
+  Operation *op = value.getDefiningOp();
+  return op ? op : getFirstUser(value);
+}
+
+/// An input is stored in its dtype before anything is computed.
+void OverflowSites::judgeInput(BlockArgument input) {
+  Type type = getElementType(input);
+  const FloatFormat *format = getFloatFormat(type);
+  // What nobody described may be anything.
+  if (!format || !isLowPrecision(type) || !getFirstUser(input))
+    return;
+  const AbstractValue &known = this->known.preRounding(input);
+  if (known.source != LikelySource::Declared)
+    return;
+  std::optional<Certainty> certainty =
+      getCertainty(known, format->overflowFrom, /*always=*/true);
+  if (!certainty)
+    return;
+  indices[input] = sites.size();
+  sites.push_back({input, OverflowForm::General, *certainty, {}});
+}
+
+/// In FP32 a huge bound is mostly that of a quotient whose divisor may be 0,
+/// which is reported (MP206), and what is made of it.
+bool OverflowSites::comesFromDivision(Operation *op,
+                                      const AbstractValue &computed) const {
+  if (isUnbounded(computed))
+    return true;
+  if (isAnyOf(op, {"div", "reciprocal", "rsqrt", "pow"})) {
+    Cell divisor =
+        known.of(op->getOperand(isAnyOf(op, {"div"}) ? 1 : 0)).hull();
+    if (divisor.lo <= 0 && divisor.hi >= 0)
+      return true;
+  }
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    const FloatFormat *format = getFloatFormat(getElementType(operand));
+    return format && !find(operand) &&
+           boundMagnitude(known.preRounding(operand)) >= format->overflowFrom;
+  });
+}
+
+void OverflowSites::judge(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!isJudged(value))
+    return;
+  Type type = getElementType(value);
+  const AbstractValue &computed = known.preRounding(value);
+  std::optional<Certainty> certainty = getCertainty(
+      computed, getFloatFormat(type)->overflowFrom, runsAlways(op));
+  if (!certainty)
+    return;
+  if (!isLowPrecision(type) && *certainty == Certainty::Possible &&
+      comesFromDivision(op, computed))
+    return;
+  // One value in one dtype has one name, however many casts there are.
+  if (auto cast = dyn_cast<mp::CastOp>(op))
+    for (Operation *other : cast.getInput().getUsers())
+      if (other != op && isa<mp::CastOp>(other) &&
+          getElementType(other->getResult(0)) == type)
+        if (const OverflowSite *site = find(other->getResult(0))) {
+          indices[value] = site - sites.data();
+          return;
+        }
+  // Where nothing is expected of a value: a mask is there to be applied, and
+  // what is only moved is what it was.
+  if (*certainty == Certainty::Possible && !computed.hasLikely()) {
+    bool passes = isViewLike(op) || isAnyOf(op, {"expand", "add", "concat"});
+    bool expected =
+        passes && llvm::any_of(op->getOperands(), [&](Value operand) {
+          const OverflowSite *site = find(operand);
+          return site && site->certainty != Certainty::Possible;
+        });
+    // So does a factor that is Inf itself.
+    Value source = findRoot(op, Certainty::Likely);
+    expected |= source && isConstant(source);
+    // A mask of half the range leaves room for scores.
+    double half = 0.51 * getFloatFormat(type)->maxFinite;
+    bool masks = classifyOverflow(value, known) == OverflowForm::Mask &&
+                 llvm::any_of(op->getOperands(), [&](Value operand) {
+                   return isa<FloatType>(getElementType(operand)) &&
+                          holdsMask(operand, half);
+                 });
+    if (expected || masks)
+      certainty = Certainty::Likely;
+  }
+  Value root = findRoot(op, *certainty);
+  if (*certainty == Certainty::Possible && !root && isUnbounded(computed))
+    for (Value operand : op->getOperands())
+      if (isa<FloatType>(getElementType(operand)) &&
+          isUnbounded(known.preRounding(operand))) {
+        unknown.push_back(value);
+        return;
+      }
+  OverflowForm form = classifyOverflow(value, known);
+  // A mask that is only moved is still one: -Inf there is not an error yet.
+  if (const OverflowSite *source = root ? find(root) : nullptr)
+    if (source->form == OverflowForm::Mask && isViewLike(op))
+      form = OverflowForm::Mask;
+  indices[value] = sites.size();
+  sites.push_back({value, form, *certainty, root});
+}
+
+//===----------------------------------------------------------------------===//
+// What findings say
+//===----------------------------------------------------------------------===//
+
+std::string mpopt::describeOverflow(const OverflowSite &site,
+                                    const RangeAnalysis &ranges) {
+  Type type = getElementType(site.value);
+  const FloatFormat &format = *getFloatFormat(type);
+  const AbstractValue &computed = ranges.preRounding(site.value);
+  std::string edge = formatNumber(format.maxFinite) + ", the largest " +
+                     std::string(format.name) + " value";
+  double bound = boundMagnitude(computed);
+  double likely = likelyMagnitude(computed).value_or(0);
+  switch (site.certainty) {
+  case Certainty::Certain: {
+    double least = 0;
+    size_t groups = 0;
+    for (const Cell &cell : computed.cells())
+      if (!cell.empty() &&
+          (cell.lo >= format.overflowFrom || cell.hi <= -format.overflowFrom)) {
+        least = std::max(least, cell.lo > 0 ? cell.lo : -cell.hi);
+        ++groups;
+      }
+    std::string who = groups == computed.groups()
+                          ? std::string("every value")
+                          : std::to_string(groups) + " of " +
+                                std::to_string(computed.groups()) + " groups";
+    return who + " is at least " + formatNumber(least) +
+           " in magnitude, past " + edge;
+  }
+  case Certainty::Likely:
+    if (!computed.hasLikely())
+      return std::isinf(bound)
+                 ? "a factor or addend past the edge takes it past " + edge
+                 : "magnitudes up to " + formatNumber(bound) +
+                       " are to be expected, past " + edge;
+    return "magnitudes are expected to reach " + formatNumber(likely) +
+           ", past " + edge;
+  case Certainty::Possible:
+    break;
+  }
+  std::string text = std::isinf(bound) ? "no bound keeps it below " + edge
+                                       : "the bound is " + formatNumber(bound) +
+                                             ", past " + edge;
+  if (computed.hasLikely())
+    text += ", while " + formatNumber(likely) + " is expected";
+  return text;
+}
+
+void mpopt::addSite(FindingBuilder &finding, const OverflowSite &site,
+                    const RangeAnalysis &ranges) {
+  finding.certainty(site.certainty);
+  addRange(finding, site.value, ranges);
+  if (site.root)
+    finding.follows(site.root);
+  else
+    addGrowth(finding, site.value, ranges,
+              site.certainty != Certainty::Possible);
+}
+
+void mpopt::fixByWidening(FindingBuilder &finding, const OverflowSite &site,
+                          const RangeAnalysis &ranges, const Twine &what) {
+  const AbstractValue &computed = ranges.preRounding(site.value);
+  double size = boundMagnitude(computed);
+  if (site.certainty == Certainty::Likely)
+    size = likelyMagnitude(computed).value_or(size);
+  // What f32 cannot hold either is not kept by it.
+  if (size < FloatFormat::f32().overflowFrom)
+    fixByKeeping(finding, getElementType(site.value), what);
+}

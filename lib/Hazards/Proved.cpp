@@ -1,0 +1,55 @@
+//===- Proved.cpp - What no range rule says anything about
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A cast that a precision brought is part of the tensor it casts: what is said
+// of the one is said of the other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/Proved.h"
+
+#include "mpopt/Hazards/RangeSupport.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+static bool isInserted(Operation *op) {
+  auto cast = dyn_cast_or_null<mp::CastOp>(op);
+  return cast && cast.getOrigin() != mp::CastOrigin::Model;
+}
+
+Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
+                          const FindingList &findings) {
+  llvm::DenseSet<Value> accused;
+  for (const FindingList::Entry &entry : findings.entries) {
+    if (!StringRef(entry.finding.rule).starts_with("MP2"))
+      continue;
+    Value value = entry.value;
+    while (isInserted(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    accused.insert(value);
+  }
+  Proved result;
+  module.walk([&](Operation *op) {
+    if (isa<mp::ConstantOp>(op) || isInserted(op))
+      return;
+    for (Value value : op->getResults()) {
+      const FloatFormat *format = getFloatFormat(getElementType(value));
+      if (!format || isConstant(value))
+        continue;
+      ++result.tensors;
+      // An infinity that a mask holds stays what it is; NaN is no range.
+      const AbstractValue &computed = ranges.preRounding(value);
+      result.proved += !accused.contains(value) && !computed.nan &&
+                       boundMagnitude(computed) < format->overflowFrom;
+    }
+  });
+  return result;
+}

@@ -1,0 +1,121 @@
+//===- Zeros.cpp - How sure it is that a value is stored as zero
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/Zeros.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+bool mpopt::isUnknown(Value value, const RangeAnalysis &ranges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  if (computed.hasLikely())
+    return false;
+  Cell hull = computed.hull();
+  return std::isinf(hull.lo) && std::isinf(hull.hi);
+}
+
+/// Ops that give exactly 0 for a range of arguments.
+static bool makesZeros(Operation *op) {
+  return isAnyOf(op, {"relu", "relu6", "thresholded_relu", "hard_sigmoid",
+                      "shrink", "floor", "round", "trunc", "one_hot", "dropout",
+                      "sign", "bernoulli"});
+}
+
+bool mpopt::isZeroByRounding(Value value, const RangeAnalysis &ranges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  return llvm::all_of(computed.cells(), [](const Cell &cell) {
+    return cell.empty() || cell.lo > 0 || cell.hi < 0;
+  });
+}
+
+/// The largest constant that `op` adds or keeps its other operand above, and
+/// that is 0 as stored: where the estimate ends there, the other operand has
+/// none of its own.
+static double lostGuard(Operation *op, const RangeAnalysis &ranges) {
+  double most = 0;
+  if (isAnyOf(op, {"add", "max", "clip"}))
+    for (Value operand : op->getOperands())
+      if (isConstant(operand) && boundMagnitude(ranges.of(operand)) == 0)
+        most = std::max(most, likelyMagnitude(ranges.of(operand)).value_or(0));
+  return most;
+}
+
+/// Whether the estimate has values of the group stored as 0.
+static bool expectsZero(const Cell &cell, double flushAt, bool exact,
+                        double guard) {
+  if (cell.likelyLo >= -flushAt && cell.likelyHi <= flushAt)
+    return true;
+  // The smaller end of a one-sided value flushes.
+  if (cell.lo >= 0 && cell.likelyLo > guard && cell.likelyLo <= flushAt)
+    return true;
+  if (cell.hi <= 0 && cell.likelyHi < -guard && cell.likelyHi >= -flushAt)
+    return true;
+  return exact && cell.likelyLo <= flushAt && cell.likelyHi >= -flushAt;
+}
+
+std::optional<Certainty> mpopt::mayBeZero(Value value,
+                                          const RangeAnalysis &ranges) {
+  const AbstractValue &computed = ranges.preRounding(value);
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  double flushAt = format ? format->flushAt : 0;
+  if (isUnknown(value, ranges) || computed.minNonZero > flushAt)
+    if (isUnknown(value, ranges) ||
+        llvm::none_of(computed.cells(), [](const Cell &cell) {
+          return !cell.empty() && cell.lo <= 0 && cell.hi >= 0;
+        }))
+      return std::nullopt;
+  Operation *op = value.getDefiningOp();
+  bool always = !op || runsAlways(op);
+  bool exact = computed.integral || makesZeros(getSource(value));
+  double guard = 1.01 * lostGuard(getSource(value), ranges);
+  std::optional<Certainty> sure;
+  for (const Cell &cell : computed.cells()) {
+    if (cell.empty() || cell.lo > flushAt || cell.hi < -flushAt)
+      continue;
+    Certainty found = Certainty::Possible;
+    if (always && cell.lo >= -flushAt && cell.hi <= flushAt)
+      found = Certainty::Certain;
+    else if (computed.hasLikely() && expectsZero(cell, flushAt, exact, guard))
+      found = Certainty::Likely;
+    sure = std::max(sure.value_or(Certainty::Possible), found);
+  }
+  return sure;
+}
+
+std::string mpopt::describeZero(Value value, Certainty certainty,
+                                const RangeAnalysis &ranges) {
+  std::string dtype;
+  if (isZeroByRounding(value, ranges))
+    dtype = " after rounding to " + getDtypeName(getElementType(value));
+  switch (certainty) {
+  case Certainty::Certain:
+    return "is 0" + dtype + " for every input";
+  case Certainty::Likely:
+    return "is likely to be 0" + dtype;
+  case Certainty::Possible:
+    return "may be 0" + dtype;
+  }
+  llvm_unreachable("unknown certainty");
+}
+
+void mpopt::watchZeros(FindingBuilder &finding, Value value, StringRef part) {
+  finding.watch(Decision::Zero, value, part);
+  constexpr unsigned kMost = 4;
+  for (unsigned depth = 0; depth < kMost; ++depth) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() == 0 ||
+        !(isViewLike(op) || isAnyOf(op, {"sqrt", "abs", "neg", "cast"})))
+      return;
+    value = op->getOperand(0);
+    if (!isa<FloatType>(getElementType(value)))
+      return;
+    finding.watch(Decision::Zero, value, part);
+  }
+}

@@ -1,0 +1,395 @@
+//===- GraphImporter.cpp - A TorchScript graph to an mp module ------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The function: inputs (members of a tuple or a list of known length get one
+// each), body, outputs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeInference.h"
+#include "mpopt/Dialect/TypeJoin.h"
+#include "mpopt/Import/TorchScript/TorchScriptImport.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+/// Rounds until the types that attributes are set to lose their shapes.
+static constexpr unsigned kMaxRounds = 3;
+
+void mpopt::torchscript::importGraph(const Graph &graph, StringRef path,
+                                     const ImportOptions &options,
+                                     MLIRContext &context, ErrorSink &sink,
+                                     ImportResult &result) {
+  context.loadDialect<mp::MPDialect, func::FuncDialect>();
+  // What a method writes is known when it was imported; what it then reads may
+  // take other branches, which write more.
+  WrittenState written;
+  ErrorSink::Mark said = sink.mark();
+  for (unsigned round = 0;; ++round) {
+    GraphImporter importer(graph, path, options, context, sink, result,
+                           written);
+    importer.run();
+    WrittenState found = importer.written();
+    if (found == written)
+      return;
+    for (auto &[slot, type] : found.slots)
+      if (type && round >= kMaxRounds && type != written.slots[slot])
+        type = forgetShape(type);
+    written = std::move(found);
+    sink.rollBack(said);
+    result.module = nullptr;
+    result.inputs.clear();
+    result.outputs.clear();
+    result.places.clear();
+    result.coverage = {};
+  }
+}
+
+/// The float type that most elements of parameters have.
+static mlir::Type commonFloat(const Graph &graph, MLIRContext *context) {
+  // In order of appearance: the first wins where two have as many.
+  llvm::MapVector<mlir::Type, int64_t> elements;
+  for (const Tensor &tensor : graph.tensors) {
+    mlir::Type type = NodeContext::elementTypeOf(context, tensor.scalarType);
+    if (!isa_and_nonnull<FloatType>(type) || tensor.name.empty())
+      continue;
+    int64_t count = 1;
+    for (int64_t size : tensor.sizes)
+      count *= size;
+    elements[type] += count;
+  }
+  mlir::Type common = Float32Type::get(context);
+  for (auto [type, count] : elements)
+    if (count > elements.lookup(common))
+      common = type;
+  return common;
+}
+
+GraphImporter::GraphImporter(const Graph &graph, StringRef path,
+                             const ImportOptions &options, MLIRContext &context,
+                             ErrorSink &sink, ImportResult &result,
+                             const WrittenState &written)
+    : graph(graph), path(path.str()), options(options), context(&context),
+      sink(sink), result(result), builder(&context), entry(written),
+      items(graph.values.size()), tensorValues(graph.tensors.size()),
+      defaultFloat(commonFloat(graph, &context)) {
+  state.written = written;
+  builder.setListener(&freshFacts);
+  state.lose = [this](Value before) { return loseValue(before); };
+}
+
+std::string GraphImporter::valueName(ValueId value) const {
+  return graph.values[value].name + iteration;
+}
+
+std::string GraphImporter::nodeName(const Node &node) const {
+  std::string name =
+      node.outputs.empty() ? node.op : valueName(node.outputs.front());
+  return node.scope.empty() ? name : node.scope + "/" + name;
+}
+
+Location GraphImporter::locationOf(const Node &node) const {
+  Location line = UnknownLoc::get(context);
+  if (!node.source.file.empty())
+    line = FileLineColLoc::get(context, node.source.file, node.source.line,
+                               node.source.column);
+  // Results get their names when the node is done: a lowering may make several
+  // ops.
+  return makeOrigin(context, nodeName(node), node.op, node.scope, {}, line);
+}
+
+void GraphImporter::finish(Operation *op) {
+  markAutocast(op);
+  if (succeeded(inferTypes(op, facts)))
+    return;
+  // What contradicts is reported once, by the diagnostic.
+}
+
+static const InputShape *findShape(const ImportOptions &options,
+                                   StringRef name) {
+  for (const InputShape &shape : options.inputShapes)
+    if (shape.input == name)
+      return &shape;
+  return nullptr;
+}
+
+/// Whether the value picks rows of a table: only integers do.
+static bool isIndex(const JitBlock &block, ValueId value) {
+  return llvm::any_of(block.nodes, [&](const Node &node) {
+    if (node.op == "aten::embedding" || node.op == "aten::embedding_bag")
+      for (auto [input, argument] : llvm::zip(node.inputs, node.arguments))
+        if (input == value && argument == "indices")
+          return true;
+    return llvm::any_of(node.blocks, [&](const JitBlock &inner) {
+      return isIndex(inner, value);
+    });
+  });
+}
+
+mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
+  const JitValue *traced = nullptr;
+  mlir::Type assumed = defaultFloat;
+  for (ValueId input : graph.inputs) {
+    if (graph.values[input].name != name)
+      continue;
+    if (graph.values[input].tracedType >= 0)
+      traced = &graph.values[input];
+    if (isIndex(graph.body, input))
+      assumed = builder.getI64Type();
+  }
+  switch (type.kind) {
+  case JitType::Kind::Int:
+    return RankedTensorType::get({}, builder.getI64Type());
+  case JitType::Kind::Float:
+  case JitType::Kind::Number:
+    return RankedTensorType::get({}, builder.getF64Type());
+  case JitType::Kind::Bool:
+    return RankedTensorType::get({}, builder.getI1Type());
+  default:
+    break;
+  }
+  const InputShape *given = findShape(options, name);
+  if (!given && traced) {
+    if (mlir::Type element =
+            NodeContext::elementTypeOf(context, traced->tracedType)) {
+      std::string dims;
+      for (int64_t size : traced->tracedSizes)
+        dims += (dims.empty() ? "" : "x") + std::to_string(size);
+      sink.warn("input '" + name + "' is taken as " +
+                (dims.empty() ? "a scalar" : dims) +
+                ", as it was traced (--input-shape " + name +
+                "=... for "
+                "another shape)");
+      return RankedTensorType::get(traced->tracedSizes, element);
+    }
+  }
+  if (!given) {
+    sink.warn("the shape of input '" + name + "' is not known (--input-shape " +
+              name + "=...)");
+    return UnrankedTensorType::get(assumed);
+  }
+  mlir::Type element = assumed;
+  if (!given->elementType.empty())
+    element = parseType(given->elementType, context);
+  Shape dims;
+  for (int64_t dim : given->dims)
+    dims.push_back(dim < 0 ? kDynamic : dim);
+  return RankedTensorType::get(dims, element);
+}
+
+void GraphImporter::collectInputNames(const JitType &type,
+                                      const std::string &name,
+                                      std::vector<std::string> &names) const {
+  if (type.kind == JitType::Kind::Tuple)
+    for (auto [index, element] : llvm::enumerate(type.elements))
+      collectInputNames(element, name + "." + std::to_string(index), names);
+  else
+    names.push_back(name);
+}
+
+void GraphImporter::recordPlace(const std::string &name, Place place) {
+  if (!options.wantPlaces || name.empty())
+    return;
+  std::vector<Place> &known = result.places[name];
+  if (!llvm::is_contained(known, place))
+    known.push_back(std::move(place));
+}
+
+void GraphImporter::recordPlace(Value value, ValueId id, int64_t member) {
+  if (!options.wantPlaces)
+    return;
+  Place place;
+  place.value = graph.values[id].name;
+  if (member >= 0)
+    place.members = {member};
+  for (auto [counter, count] : rounds)
+    place.rounds.push_back({graph.values[counter].name, count});
+  recordPlace(getTensorPath(value), std::move(place));
+}
+
+static bool holdsTensor(const JitType &type) {
+  return type.kind == JitType::Kind::Tensor ||
+         llvm::any_of(type.elements, holdsTensor);
+}
+
+void GraphImporter::recordUnfollowed(const JitType &type,
+                                     const std::string &name) {
+  if (options.wantPlaces && holdsTensor(type))
+    result.places[name].clear();
+}
+
+void GraphImporter::recordUnfollowed(const JitBlock &block) {
+  for (const Node &node : block.nodes) {
+    for (ValueId output : node.outputs)
+      if (graph.values[output].type.kind == JitType::Kind::Tensor &&
+          isOp(node) && node.blocks.empty())
+        recordUnfollowed(graph.values[output].type,
+                         (node.scope.empty() ? "" : node.scope + "/") +
+                             valueName(output));
+    for (const JitBlock &inner : node.blocks)
+      recordUnfollowed(inner);
+  }
+}
+
+static Place memberOf(Place place, int64_t index) {
+  place.members.push_back(index);
+  return place;
+}
+
+Item GraphImporter::importInput(const JitType &type, const std::string &name,
+                                const Place &place, func::FuncOp function) {
+  Location location =
+      makeOrigin(context, name, "Input", "", {name}, UnknownLoc::get(context));
+  auto argument = [&](mlir::Type argumentType) {
+    unsigned index = function.getNumArguments();
+    auto attributes = builder.getDictionaryAttr(
+        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))});
+    (void)function.insertArgument(index, argumentType, attributes, location);
+    result.inputs.push_back(name);
+    recordPlace(name, place);
+    return function.getArgument(index);
+  };
+  switch (type.kind) {
+  case JitType::Kind::Tuple: {
+    std::vector<Item> members;
+    for (auto [index, element] : llvm::enumerate(type.elements))
+      members.push_back(importInput(element, name + "." + std::to_string(index),
+                                    memberOf(place, index), function));
+    return Item::tuple(std::move(members));
+  }
+  case JitType::Kind::Optional:
+    // As the caller leaves it, unless a shape says that it is there.
+    if (!findShape(options, name))
+      return Item::none();
+    return importInput(type.elements.front(), name, place, function);
+  case JitType::Kind::List: {
+    // As many members as shapes are given for (`xs.0`, `xs.1`).
+    std::vector<Item> members;
+    while (findShape(options, name + "." + std::to_string(members.size())))
+      members.push_back(importInput(type.elements.front(),
+                                    name + "." + std::to_string(members.size()),
+                                    memberOf(place, members.size()), function));
+    if (!members.empty())
+      return Item::list(std::move(members));
+    sink.warn("how many members input '" + name +
+              "' has is not known (--input-shape " + name + ".0=...)");
+    recordUnfollowed(type, name);
+    return unknownItem(type, location);
+  }
+  case JitType::Kind::Dict:
+    recordUnfollowed(type, name);
+    return unknownItem(type, location);
+  case JitType::Kind::Tensor:
+    return tensorItem(argument(inputType(type, name)));
+  case JitType::Kind::Int:
+    return Item::computed(Item::Kind::Int, argument(inputType(type, name)));
+  case JitType::Kind::Float:
+  case JitType::Kind::Number:
+    return Item::computed(Item::Kind::Float, argument(inputType(type, name)));
+  case JitType::Kind::Bool:
+    return Item::computed(Item::Kind::Bool, argument(inputType(type, name)));
+  default:
+    return unknownItem(type, location);
+  }
+}
+
+void GraphImporter::returnItem(const Item &item, const std::string &name,
+                               SmallVectorImpl<Value> &values) {
+  if (item.isCollection()) {
+    for (auto [index, member] : llvm::enumerate(item.collection->items))
+      returnItem(member, name + "." + std::to_string(index), values);
+    return;
+  }
+  Value value = valueOf(item);
+  if (!value)
+    return;
+  values.push_back(value);
+  std::string own = getTensorPath(value);
+  result.outputs.push_back(own.empty() ? name : own);
+}
+
+void GraphImporter::run() {
+  Location unknown = UnknownLoc::get(context);
+  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      sink.error(currentNode.empty() ? ImportCode::Invalid
+                                     : ImportCode::InferenceFailed,
+                 currentNode, diagnostic.str());
+  });
+  for (const std::string &warning : graph.warnings)
+    sink.warn(warning);
+  result.module = ModuleOp::create(unknown);
+  builder.setInsertionPointToEnd(result.module->getBody());
+  auto function = func::FuncOp::create(builder, unknown, "main",
+                                       builder.getFunctionType({}, {}));
+  builder.setInsertionPointToEnd(function.addEntryBlock());
+
+  std::vector<std::string> known;
+  for (auto [index, input] : llvm::enumerate(graph.inputs)) {
+    const JitValue &value = graph.values[input];
+    collectInputNames(value.type, value.name, known);
+    Place place;
+    place.input = index;
+    items[input] = importInput(value.type, value.name, place, function);
+  }
+  for (const InputShape &shape : options.inputShapes)
+    if (!llvm::is_contained(result.inputs, shape.input))
+      sink.error(ImportCode::InputShapeConflict, shape.input,
+                 "the model has no such input");
+  importNodes(graph.body.nodes);
+
+  SmallVector<mlir::Value> outputs;
+  for (auto [index, id] : llvm::enumerate(graph.body.results)) {
+    bool single = graph.body.results.size() == 1;
+    returnItem(items[id], single ? "output" : "output." + std::to_string(index),
+               outputs);
+  }
+  SmallVector<DictionaryAttr> names;
+  for (const std::string &name : result.outputs)
+    names.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))}));
+  func::ReturnOp::create(builder, unknown, outputs);
+  function.setType(builder.getFunctionType(
+      function.getBody().getArgumentTypes(), ValueRange(outputs).getTypes()));
+  function.setAllResultAttrs(names);
+  result.parameters = graph.parameters;
+
+  // What nobody reads after a write that is not followed.
+  SmallVector<mp::OpaqueOp> dead;
+  result.module->walk([&](mp::OpaqueOp op) {
+    if (op.getName() == kLostName && op->use_empty())
+      dead.push_back(op);
+  });
+  for (mp::OpaqueOp op : llvm::reverse(dead))
+    op.erase();
+
+  currentNode.clear();
+  if (!sink.hasErrors() && failed(verify(*result.module)) && !sink.hasErrors())
+    sink.error(ImportCode::Invalid, "", "the imported module is not valid");
+  if (sink.hasErrors()) {
+    result.module = nullptr;
+    return;
+  }
+  Operation *module = *result.module;
+  module->setAttr("mp.format", builder.getStringAttr("torchscript"));
+  if (!autocastDevice.empty())
+    module->setAttr("mp.autocast_device",
+                    builder.getStringAttr(autocastDevice));
+  module->setAttr("mp.nodes", builder.getI64IntegerAttr(result.coverage.ops));
+  module->setAttr("mp.parameters",
+                  builder.getI64IntegerAttr(result.parameters));
+}

@@ -1,0 +1,198 @@
+//===- GraphImporter.h - A TorchScript graph to an mp module ----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of the importer, one file each: GraphImporter.cpp (function,
+// inputs, outputs), NodeImport.cpp (one node), If.cpp, Loop.cpp and
+// ControlFlow.cpp (what both do with bodies), Prims.cpp (prim:: nodes),
+// Scalars.cpp (Python's arithmetic), Constants.cpp (literals and parameters),
+// Autocast.cpp (autocast regions).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_ATEN_INTERPRETER_GRAPHIMPORTER_H
+#define MPOPT_LIB_IMPORT_ATEN_INTERPRETER_GRAPHIMPORTER_H
+
+#include "Item.h"
+
+#include "mpopt/Dialect/Interfaces/FreshFacts.h"
+#include "mpopt/Import/Aten/Graph.h"
+#include "mpopt/Import/Aten/Lowering.h"
+#include "mpopt/Import/ErrorSink.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mpopt::torchscript {
+
+class Registry : public LoweringRegistry {
+public:
+  Registry();
+  using LoweringRegistry::add;
+  void add(llvm::StringRef name, Lowering lowering) override {
+    lowerings[name] = lowering;
+  }
+  /// Null if there is none. `inPlace` is set if the op has a trailing `_` that
+  /// was taken off to find it.
+  Lowering find(const Node &node, bool &inPlace) const;
+
+private:
+  llvm::StringMap<Lowering> lowerings;
+};
+
+/// An autocast region that a node is in.
+struct AutocastState {
+  bool isSet = false; ///< whether a region says anything
+  bool enabled = false;
+  mlir::Type dtype;
+  std::string device;
+};
+
+/// The opaque op that stands for a write that is not followed.
+inline constexpr llvm::StringLiteral kLostName = "torch::write_to_view";
+
+class GraphImporter {
+public:
+  GraphImporter(const Graph &graph, llvm::StringRef path,
+                const ImportOptions &options, mlir::MLIRContext &context,
+                ErrorSink &sink, ImportResult &result,
+                const WrittenState &written);
+
+  void run();
+  /// What the constructor got and what was found beyond it.
+  const WrittenState &written() const { return state.written; }
+
+private:
+  friend class NodeLowering;
+
+  // GraphImporter.cpp
+  Item importInput(const JitType &type, const std::string &name,
+                   const Place &place, mlir::func::FuncOp function);
+  mlir::Type inputType(const JitType &type, llvm::StringRef name);
+  /// The names under which a value of this type appears among the inputs.
+  void collectInputNames(const JitType &type, const std::string &name,
+                         std::vector<std::string> &names) const;
+  void returnItem(const Item &item, const std::string &name,
+                  llvm::SmallVectorImpl<mlir::Value> &values);
+  mlir::Location locationOf(const Node &node) const;
+  /// The JIT's name of a value; its path is the scope in front of that.
+  std::string valueName(ValueId value) const;
+  std::string nodeName(const Node &node) const;
+  void finish(mlir::Operation *op);
+
+  // NodeImport.cpp
+  void importNodes(llvm::ArrayRef<Node> nodes);
+  void importNode(const Node &node);
+  void lower(const Node &node);
+  void makeOpaque(const Node &node);
+  /// Normalisation writes its running statistics while training, of which the
+  /// schema says nothing.
+  bool updatesStatistics(const Node &node, unsigned input) const;
+  /// What an op that is not modelled gives may be views of what it reads.
+  void shareOutputs(const Node &node);
+  /// Whether the node counts as an op of the model.
+  bool isOp(const Node &node) const;
+  Item &item(ValueId id) { return items[id]; }
+  void set(const Node &node, unsigned index, Item item);
+  /// The tensor, or number as a rank-0 tensor; null for anything else.
+  mlir::Value valueOf(const Item &item);
+  Item tensorItem(mlir::Value value);
+  /// An item of the JIT type of which nothing is known, but what its tensors
+  /// may share their storage with.
+  Item unknownItem(const JitType &type, mlir::Location location,
+                   const Roots &shared = {});
+  /// The same for all that a node gives.
+  void setUnknown(const Node &node, const Roots &shared);
+  void writeTensor(TensorVariable *variable, mlir::Value value);
+  /// Anything of the value's type: it was written in a way that is not known.
+  mlir::Value loseValue(mlir::Value before);
+  /// Gives an mp value the name of the JIT's, or of a member of that list.
+  void nameResult(mlir::Value value, ValueId id, int64_t member = -1);
+  /// Remembers what the name of an mp value stands for.
+  void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
+  void recordPlace(const std::string &name, Place place);
+  /// Remembers that nothing is known of a tensor that the code names, or of all
+  /// that a block makes.
+  void recordUnfollowed(const JitType &type, const std::string &name);
+  void recordUnfollowed(const JitBlock &block);
+
+  // Constants.cpp
+  Item importConstant(const Constant &constant, mlir::Location location);
+  mlir::Value importTensor(const Tensor &tensor, mlir::Location location);
+  /// A tensor that the archive holds.
+  Item savedTensor(int64_t index, mlir::Location location);
+  /// A tensor that an earlier call may have changed.
+  Item changedTensor(mlir::Type type, llvm::StringRef name, bool isShared,
+                     mlir::Location location);
+  /// `type`: of the node that reads or sets it.
+  Item attribute(llvm::StringRef path, const JitType &type,
+                 mlir::Location location);
+  void setAttribute(llvm::StringRef path, const JitType &type, const Item &item,
+                    mlir::Location location);
+  /// Whether it is changed and has other names: it is then read anew each time.
+  bool isSharedSlot(llvm::StringRef path) const;
+  bool isSharedMemory(int64_t memory) const;
+
+  // Prims.cpp, Scalars.cpp: whether the node was one of theirs
+  bool importPrim(const Node &node);
+  bool importScalar(const Node &node);
+  bool importContainer(const Node &node);
+  bool importTensorFact(const Node &node);
+
+  // ControlFlow.cpp
+  struct Body;
+  /// Imports a block into a region of its own and takes its changes back.
+  Body importBody(const JitBlock &block, llvm::ArrayRef<Item> arguments,
+                  mlir::TypeRange argumentTypes, mlir::Location location,
+                  llvm::function_ref<void(mlir::Block &, Body &)> prepare = {});
+  /// Nothing is known any more of these lists and dicts.
+  void forgetCollections(llvm::ArrayRef<std::shared_ptr<Collection>> owners);
+  /// The same of those that the body changed, which may hold what it put there.
+  void forgetCollections(const Body &body);
+
+  // If.cpp, Loop.cpp
+  void importIf(const Node &node);
+  bool raises(const JitBlock &block) const;
+  void importLoop(const Node &node);
+  bool unrollLoop(const Node &node, int64_t limit);
+  /// Nothing is known of what the loop gives and changes.
+  void forgetLoop(const Node &node);
+
+  // Autocast.cpp
+  void enter(const Item &object);
+  void exit();
+  void markAutocast(mlir::Operation *op) const;
+  /// The ops from `first` on are what the node became: by which name autocast
+  /// lists it, if that is none of theirs. `self`: what it changes in place.
+  void markParts(const Node &node, mlir::Value self, mlir::Operation *first);
+
+  const Graph &graph;
+  std::string path;
+  const ImportOptions &options;
+  mlir::MLIRContext *context;
+  ErrorSink &sink;
+  ImportResult &result;
+
+  Registry registry;
+  mlir::OpBuilder builder;
+  ShapeFacts facts;
+  FreshFacts freshFacts{facts};
+  State state;
+  const WrittenState entry; ///< what is not as saved when a call starts
+  std::vector<Item> items;  ///< by ValueId
+  std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
+  std::vector<AutocastState> autocast;
+  std::string autocastDevice; ///< of the first region; empty without any
+  mlir::Type defaultFloat;    ///< what the parameters are, for open inputs
+  std::string currentNode;
+  std::string iteration; ///< `#3` in the fourth round of an unrolled loop
+  /// The counters of the loops that `iteration` is about.
+  std::vector<std::pair<ValueId, int64_t>> rounds;
+  unsigned trial = 0; ///< above 0 nothing is counted
+};
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_GRAPHIMPORTER_H

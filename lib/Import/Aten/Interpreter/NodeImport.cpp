@@ -1,0 +1,345 @@
+//===- NodeImport.cpp - One TorchScript node ------------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A node is tried in turn as one of prim::, as Python's arithmetic on what is
+// known, as a tensor op with a lowering. What is left is opaque.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeLowering.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeInference.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::torchscript;
+
+//===----------------------------------------------------------------------===//
+// Items and values
+//===----------------------------------------------------------------------===//
+
+Value GraphImporter::valueOf(const Item &item) {
+  switch (item.kind) {
+  case Item::Kind::Tensor:
+    return state.read(item.variable);
+  case Item::Kind::Bool:
+  case Item::Kind::Int:
+  case Item::Kind::Float: {
+    if (item.dynamic)
+      return item.dynamic;
+    mlir::Type element =
+        item.kind == Item::Kind::Float ? mlir::Type(builder.getF64Type())
+        : item.kind == Item::Kind::Int ? mlir::Type(builder.getI64Type())
+                                       : mlir::Type(builder.getI1Type());
+    auto type = RankedTensorType::get({}, element);
+    Attribute value = isa<FloatType>(element)
+                          ? Attribute(builder.getFloatAttr(element, item.real))
+                          : builder.getIntegerAttr(element, item.integer);
+    auto constant =
+        mp::ConstantOp::create(builder, UnknownLoc::get(context), type,
+                               DenseElementsAttr::get(type, value));
+    finish(constant);
+    return constant.getResult();
+  }
+  default:
+    return {};
+  }
+}
+
+Item GraphImporter::tensorItem(Value value) {
+  Item item;
+  item.kind = Item::Kind::Tensor;
+  item.variable = state.makeVariable(value);
+  return item;
+}
+
+Item GraphImporter::unknownItem(const JitType &type, Location location,
+                                const Roots &shared) {
+  auto makeValue = [&](mlir::Type result) {
+    auto opaque = mp::OpaqueOp::create(builder, location, TypeRange(result),
+                                       "torch::unknown", ValueRange(), 0);
+    return opaque->getResult(0);
+  };
+  auto scalar = [&](mlir::Type element) {
+    return makeValue(RankedTensorType::get({}, element));
+  };
+  switch (type.kind) {
+  case JitType::Kind::Tensor: {
+    Item item = tensorItem(makeValue(getUnknownTensor(context)));
+    state.share(item.variable, shared);
+    return item;
+  }
+  case JitType::Kind::Int:
+    return Item::computed(Item::Kind::Int, scalar(builder.getI64Type()));
+  case JitType::Kind::Float:
+  case JitType::Kind::Number:
+    return Item::computed(Item::Kind::Float, scalar(builder.getF64Type()));
+  case JitType::Kind::Bool:
+    return Item::computed(Item::Kind::Bool, scalar(builder.getI1Type()));
+  case JitType::Kind::None:
+    return Item::none();
+  case JitType::Kind::Tuple: {
+    std::vector<Item> members;
+    for (const JitType &element : type.elements)
+      members.push_back(unknownItem(element, location, shared));
+    return Item::tuple(std::move(members));
+  }
+  case JitType::Kind::List:
+  case JitType::Kind::Dict: {
+    Item item = Item::collectionOf(
+        type.kind == JitType::Kind::List ? Item::Kind::List : Item::Kind::Dict,
+        {});
+    item.collection->known = false;
+    item.collection->sources = shared;
+    return item;
+  }
+  default:
+    return {};
+  }
+}
+
+void GraphImporter::nameResult(Value value, ValueId id, int64_t member) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result || isa<mp::ConstantOp>(result.getOwner()))
+    return;
+  std::string name = valueName(id);
+  if (member >= 0)
+    name += "." + std::to_string(member);
+  Operation *op = result.getOwner();
+  SmallVector<StringRef> names(op->getNumResults());
+  for (OpResult other : op->getResults())
+    names[other.getResultNumber()] = getValueName(other);
+  names[result.getResultNumber()] = name;
+  op->setLoc(withValues(op->getLoc(), names));
+  recordPlace(value, id, member);
+}
+
+void GraphImporter::set(const Node &node, unsigned index, Item item) {
+  items[node.outputs[index]] = std::move(item);
+}
+
+void GraphImporter::setUnknown(const Node &node, const Roots &shared) {
+  for (auto [index, output] : llvm::enumerate(node.outputs))
+    set(node, index,
+        unknownItem(graph.values[output].type, locationOf(node), shared));
+}
+
+void GraphImporter::writeTensor(TensorVariable *variable, Value value) {
+  if (state.write(variable, value))
+    return;
+  // The write reached the base in a way that has no counterpart.
+  TensorVariable *root = State::rootOf(variable);
+  sink.warn("'" + currentNode +
+            "' writes to a view in a way that is not followed");
+  state.write(root, loseValue(root->value));
+}
+
+Value GraphImporter::loseValue(Value before) {
+  // Not by the name of what it was.
+  return mp::OpaqueOp::create(builder, withValues(before.getLoc(), {}),
+                              TypeRange(before.getType()), kLostName,
+                              ValueRange(before), 0)
+      ->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+bool GraphImporter::isOp(const Node &node) const {
+  if (node.op == "prim::If" || node.op == "prim::Loop")
+    return true;
+  if (StringRef(node.op).starts_with("prim::"))
+    return false;
+  auto holdsTensor = [](const JitType &type) {
+    return type.kind == JitType::Kind::Tensor ||
+           (type.kind == JitType::Kind::List && !type.elements.empty() &&
+            type.elements.front().kind == JitType::Kind::Tensor);
+  };
+  return llvm::any_of(
+             node.outputs,
+             [&](ValueId id) { return holdsTensor(graph.values[id].type); }) ||
+         llvm::is_contained(node.writes, true);
+}
+
+void GraphImporter::importNodes(ArrayRef<Node> nodes) {
+  for (const Node &node : nodes)
+    importNode(node);
+}
+
+void GraphImporter::importNode(const Node &node) {
+  // Probes only look.
+  if (StringRef(node.op).starts_with("mpopt::"))
+    return;
+  std::string outer = std::exchange(currentNode, nodeName(node));
+  if (node.op == "prim::If")
+    importIf(node);
+  else if (node.op == "prim::Loop")
+    importLoop(node);
+  else if (!importPrim(node) && !importContainer(node) &&
+           !importTensorFact(node) && !importScalar(node))
+    lower(node);
+  currentNode = std::move(outer);
+}
+
+void GraphImporter::lower(const Node &node) {
+  bool counted = trial == 0 && isOp(node);
+  result.coverage.ops += counted;
+  bool inPlace = false;
+  if (Lowering lowering = registry.find(node, inPlace)) {
+    // What the type checker calls a tensor is one, known or not.
+    for (ValueId id : node.inputs)
+      if (const JitType &type = graph.values[id].type;
+          items[id].kind == Item::Kind::Unknown &&
+          type.kind == JitType::Kind::Tensor)
+        items[id] = unknownItem(type, locationOf(node));
+    // Ops that a lowering made before it gave up are dead; they stay out.
+    Operation *before = builder.getInsertionBlock()->empty()
+                            ? nullptr
+                            : &builder.getInsertionBlock()->back();
+    Value self =
+        inPlace && !node.inputs.empty() && items[node.inputs[0]].isTensor()
+            ? valueOf(items[node.inputs[0]])
+            : Value();
+    NodeLowering context(*this, node, inPlace);
+    LogicalResult lowered = lowering(context);
+    if (context.hasFailed()) {
+      makeOpaque(node);
+      return;
+    }
+    if (succeeded(lowered)) {
+      context.complete();
+      Block *block = builder.getInsertionBlock();
+      markParts(node, self,
+                before ? before->getNextNode()
+                       : (block->empty() ? nullptr : &block->front()));
+      result.coverage.modelled += counted;
+      return;
+    }
+    Block *block = builder.getInsertionBlock();
+    while (!block->empty() && &block->back() != before &&
+           block->back().use_empty())
+      block->back().erase();
+  }
+  if (counted)
+    ++result.coverage.unmodelled[node.op];
+  makeOpaque(node);
+}
+
+bool GraphImporter::updatesStatistics(const Node &node, unsigned input) const {
+  if (node.arguments[input] != "running_mean" &&
+      node.arguments[input] != "running_var")
+    return false;
+  for (auto [index, argument] : llvm::enumerate(node.arguments)) {
+    const Item &item = items[node.inputs[index]];
+    if ((argument == "training" || argument == "use_input_stats") &&
+        item.isStatic() && !item.integer)
+      return false;
+  }
+  return true;
+}
+
+/// Ops that give their input itself though their schema does not say so.
+static bool mayGiveInput(StringRef op) {
+  op.consume_front("aten::");
+  return op.starts_with("atleast_") || op.ends_with("dropout") ||
+         op == "type_as" || op == "broadcast_tensors" || op == "meshgrid";
+}
+
+void GraphImporter::shareOutputs(const Node &node) {
+  Roots roots;
+  for (auto [index, input] : llvm::enumerate(node.inputs))
+    if (mayGiveInput(node.op) ||
+        (index < node.shares.size() && node.shares[index]))
+      State::findRoots(items[input], roots);
+  for (ValueId output : node.outputs) {
+    const Item &item = items[output];
+    if (item.isTensor())
+      state.share(item.variable, roots);
+    else if (item.collection && !item.collection->known)
+      item.collection->sources = roots;
+  }
+}
+
+void GraphImporter::makeOpaque(const Node &node) {
+  SmallVector<Value> inputs;
+  auto collect = [&](auto &self, const Item &item) -> void {
+    if (item.isCollection()) {
+      for (const Item &member : item.collection->items)
+        self(self, member);
+      return;
+    }
+    if (item.isTensor())
+      inputs.push_back(valueOf(item));
+  };
+  for (ValueId input : node.inputs)
+    collect(collect, items[input]);
+  // One result for each tensor or number, and one for each tensor it writes.
+  SmallVector<mlir::Type> types;
+  auto resultType = [&](const JitType &type) -> mlir::Type {
+    switch (type.kind) {
+    case JitType::Kind::Tensor:
+      return getUnknownTensor(context);
+    case JitType::Kind::Int:
+      return RankedTensorType::get({}, builder.getI64Type());
+    case JitType::Kind::Float:
+    case JitType::Kind::Number:
+      return RankedTensorType::get({}, builder.getF64Type());
+    case JitType::Kind::Bool:
+      return RankedTensorType::get({}, builder.getI1Type());
+    default:
+      return {};
+    }
+  };
+  for (ValueId output : node.outputs)
+    if (mlir::Type type = resultType(graph.values[output].type))
+      types.push_back(type);
+  SmallVector<TensorVariable *> written;
+  for (auto [index, input] : llvm::enumerate(node.inputs)) {
+    if (index >= node.writes.size() || !items[input].isTensor() ||
+        (!node.writes[index] && !updatesStatistics(node, index)))
+      continue;
+    written.push_back(items[input].variable);
+    types.push_back(valueOf(items[input]).getType());
+  }
+  Location location = locationOf(node);
+  auto opaque = mp::OpaqueOp::create(builder, location, types, node.qualified(),
+                                     inputs, 0);
+  markAutocast(opaque);
+  SmallVector<StringRef> names(opaque->getNumResults());
+  std::vector<std::string> kept(opaque->getNumResults());
+  unsigned next = 0;
+  for (auto [index, output] : llvm::enumerate(node.outputs)) {
+    const JitType &type = graph.values[output].type;
+    if (!resultType(type)) {
+      set(node, index, unknownItem(type, location));
+      continue;
+    }
+    kept[next] = valueName(output);
+    names[next] = kept[next];
+    Value value = opaque->getResult(next++);
+    if (type.kind == JitType::Kind::Tensor) {
+      set(node, index, tensorItem(value));
+    } else {
+      Item::Kind kind = type.kind == JitType::Kind::Int    ? Item::Kind::Int
+                        : type.kind == JitType::Kind::Bool ? Item::Kind::Bool
+                                                           : Item::Kind::Float;
+      set(node, index, Item::computed(kind, value));
+    }
+  }
+  opaque->setLoc(withValues(location, names));
+  shareOutputs(node);
+  next = 0;
+  for (ValueId output : node.outputs)
+    if (resultType(graph.values[output].type))
+      recordPlace(opaque->getResult(next++), output);
+  for (TensorVariable *variable : written)
+    writeTensor(variable, opaque->getResult(next++));
+}

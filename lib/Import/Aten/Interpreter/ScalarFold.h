@@ -1,0 +1,32 @@
+//===- ScalarFold.h - Python's arithmetic on what is known ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// By the JIT's names without their namespace. Nothing where the op is none of
+// these or the interpreter would raise.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_ATEN_INTERPRETER_SCALARFOLD_H
+#define MPOPT_LIB_IMPORT_ATEN_INTERPRETER_SCALARFOLD_H
+
+#include "Item.h"
+
+namespace mpopt::torchscript::fold {
+
+/// Of static numbers.
+std::optional<Item> unary(llvm::StringRef op, const Item &x);
+std::optional<Item> binary(llvm::StringRef op, const Item &lhs,
+                           const Item &rhs);
+/// Of strings, or devices.
+std::optional<Item> strings(llvm::StringRef op, const Item &lhs,
+                            const Item &rhs);
+/// Whether two lists of static things are equal, if that can be said.
+std::optional<bool> equalLists(const Item &lhs, const Item &rhs);
+
+} // namespace mpopt::torchscript::fold
+
+#endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_SCALARFOLD_H

@@ -1,0 +1,23 @@
+//===- Attention.h - mp.attention in its plain form -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_ATEN_LOWERING_ATTENTION_H
+#define MPOPT_LIB_IMPORT_ATEN_LOWERING_ATTENTION_H
+
+#include "mpopt/Import/Aten/Lowering.h"
+
+namespace mpopt::torchscript {
+
+/// Without past, window or softcap. `heads` as in mp.attention (0: by rank),
+/// `scale` 0 for 1 / sqrt(D); the mask may be null.
+mlir::Value makeAttention(NodeContext &context, mlir::Value query,
+                          mlir::Value key, mlir::Value value, mlir::Value mask,
+                          int64_t heads, double scale, bool causal);
+
+} // namespace mpopt::torchscript
+
+#endif // MPOPT_LIB_IMPORT_ATEN_LOWERING_ATTENTION_H

@@ -1,0 +1,127 @@
+//===- FloatFormat.cpp - The edges of every float format
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every number is derived from APFloat's semantics, so that a format is a line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Numerics/FloatFormat.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+using namespace mpopt;
+using llvm::APFloat;
+
+namespace {
+enum Index { F64, F32, F16, BF16 };
+} // namespace
+
+static double toDouble(APFloat value) {
+  bool inexact;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+  return value.convertToDouble();
+}
+
+/// The smallest double past the edge under round-to-nearest-even. The edge
+/// itself lies half an ulp above the largest value; there the tie goes to the
+/// even neighbour, which is the one past the edge if the largest is odd.
+static double getOverflowEdge(const llvm::fltSemantics &semantics) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (&semantics == &APFloat::IEEEdouble())
+    return infinity;
+  unsigned digits = APFloat::semanticsPrecision(semantics);
+  double largest = toDouble(APFloat::getLargest(semantics));
+  double ulp = std::ldexp(1.0, std::ilogb(largest) - int(digits) + 1);
+  double edge = largest + ulp / 2;
+  bool odd = std::fmod(largest / ulp, 2) == 1;
+  return odd ? edge : std::nextafter(edge, infinity);
+}
+
+static FloatFormat make(llvm::StringRef name,
+                        const llvm::fltSemantics &semantics) {
+  FloatFormat format;
+  format.name = name;
+  format.semantics = &semantics;
+  format.bits = APFloat::semanticsSizeInBits(semantics);
+  format.digits = APFloat::semanticsPrecision(semantics);
+  format.hasInf = APFloat::semanticsHasInf(semantics);
+  format.hasNaN = APFloat::semanticsHasNaN(semantics);
+  format.hasZero = APFloat::semanticsHasZero(semantics);
+  format.maxFinite = toDouble(APFloat::getLargest(semantics));
+  format.minNormal = toDouble(APFloat::getSmallestNormalized(semantics));
+  format.minSubnormal = toDouble(APFloat::getSmallest(semantics));
+  format.overflowFrom = getOverflowEdge(semantics);
+  // Half the smallest value ties with zero, and zero is even.
+  format.flushAt = format.hasZero ? format.minSubnormal / 2 : 0;
+  return format;
+}
+
+llvm::ArrayRef<FloatFormat> FloatFormat::all() {
+  static const std::array<FloatFormat, 10> formats = {
+      make("f64", APFloat::IEEEdouble()),
+      make("f32", APFloat::IEEEsingle()),
+      make("f16", APFloat::IEEEhalf()),
+      make("bf16", APFloat::BFloat()),
+      make("f8E5M2", APFloat::Float8E5M2()),
+      make("f8E4M3FN", APFloat::Float8E4M3FN()),
+      make("f8E5M2FNUZ", APFloat::Float8E5M2FNUZ()),
+      make("f8E4M3FNUZ", APFloat::Float8E4M3FNUZ()),
+      make("f8E8M0FNU", APFloat::Float8E8M0FNU()),
+      make("f4E2M1FN", APFloat::Float4E2M1FN())};
+  return formats;
+}
+
+const FloatFormat &FloatFormat::f64() { return all()[F64]; }
+const FloatFormat &FloatFormat::f32() { return all()[F32]; }
+const FloatFormat &FloatFormat::f16() { return all()[F16]; }
+const FloatFormat &FloatFormat::bf16() { return all()[BF16]; }
+
+const FloatFormat *FloatFormat::byName(llvm::StringRef name) {
+  const auto *it = llvm::find_if(
+      all(), [&](const FloatFormat &format) { return format.name == name; });
+  return it == all().end() ? nullptr : it;
+}
+
+const FloatFormat *
+FloatFormat::bySemantics(const llvm::fltSemantics &semantics) {
+  const auto *it = llvm::find_if(all(), [&](const FloatFormat &format) {
+    return format.semantics == &semantics;
+  });
+  return it == all().end() ? nullptr : it;
+}
+
+double FloatFormat::round(double value) const {
+  if (std::isnan(value) || value == 0 || semantics == &APFloat::IEEEdouble())
+    return value;
+  if (overflows(value) || std::isinf(value))
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  if (flushes(value))
+    return std::copysign(0.0, value);
+  // The spacing at `value`; below the smallest normal it no longer shrinks.
+  int exponent = std::max(std::ilogb(value), std::ilogb(minNormal));
+  double ulp = std::ldexp(1.0, exponent - int(digits) + 1);
+  // Exact: a power of two, and fewer than 53 bits are left before the point.
+  return std::nearbyint(value / ulp) * ulp;
+}
+
+bool FloatFormat::overflows(double value) const {
+  return std::isfinite(value) && std::fabs(value) >= overflowFrom;
+}
+
+bool FloatFormat::flushes(double value) const {
+  return value != 0 && std::fabs(value) <= flushAt;
+}
+
+bool FloatFormat::becomesSubnormal(double value) const {
+  // From the smallest normal's half-ulp on a value rounds up to it; what counts
+  // is the magnitude before rounding, as the hardware's denormal handling does.
+  return std::fabs(value) > flushAt && std::fabs(value) < minNormal;
+}

@@ -1,0 +1,168 @@
+//===- FloatRange.cpp - What a floating-point value may be
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Numerics/FloatRange.h"
+
+using namespace mpopt;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+FloatRange FloatRange::of(const Interval &finite) {
+  FloatRange range;
+  range.finite = finite;
+  range.tighten();
+  return range;
+}
+
+FloatRange FloatRange::point(double value) {
+  FloatRange range;
+  range.nan = std::isnan(value);
+  range.posInf = value == kInfinity;
+  range.negInf = value == -kInfinity;
+  if (!std::isfinite(value))
+    return range;
+  range.finite = Interval::point(value);
+  range.integral = value == std::floor(value);
+  range.minNonZero = std::fabs(value);
+  return range;
+}
+
+FloatRange FloatRange::allOf(const FloatFormat &format) {
+  FloatRange range;
+  bool isSigned = format.hasZero; // Only the format of scales has neither.
+  range.finite = {isSigned ? -format.maxFinite : format.minSubnormal,
+                  format.maxFinite};
+  range.nan = format.hasNaN;
+  range.posInf = range.negInf = format.hasInf;
+  range.minNonZero = format.minSubnormal;
+  return range;
+}
+
+FloatRange FloatRange::top() {
+  FloatRange range;
+  range.finite = Interval::whole();
+  range.nan = range.posInf = range.negInf = true;
+  return range;
+}
+
+bool FloatRange::contains(double value) const {
+  if (std::isnan(value))
+    return nan;
+  if (std::isinf(value))
+    return value > 0 ? posInf : negInf;
+  return finite.contains(value) &&
+         (value == 0 || std::fabs(value) >= minNonZero) &&
+         (!integral || value == std::floor(value));
+}
+
+Interval FloatRange::positivePart() const {
+  if (!(finite.hi > 0))
+    return Interval::empty();
+  return intersect(finite, {minNonZero, kInfinity});
+}
+
+Interval FloatRange::negativePart() const {
+  if (!(finite.lo < 0))
+    return Interval::empty();
+  return intersect(finite, {-kInfinity, -minNonZero});
+}
+
+void FloatRange::tighten() {
+  if (integral) {
+    finite = {std::ceil(finite.lo) + 0.0, std::floor(finite.hi) + 0.0};
+    minNonZero = std::max(minNonZero, 1.0);
+  }
+  if (finite.lo > 0)
+    finite.lo = std::max(finite.lo, minNonZero);
+  else if (finite.lo > -minNonZero)
+    finite.lo = 0;
+  if (finite.hi < 0)
+    finite.hi = std::min(finite.hi, -minNonZero);
+  else if (finite.hi < minNonZero)
+    finite.hi = 0;
+  if (finite.isEmpty())
+    finite = Interval::empty();
+  else
+    minNonZero = std::max(minNonZero, finite.minAbs());
+}
+
+//===----------------------------------------------------------------------===//
+// Storing
+//===----------------------------------------------------------------------===//
+
+FloatRange FloatRange::store(const FloatFormat &format, StoreMode mode) const {
+  FloatRange stored = *this;
+  bool past[2] = {negInf, posInf}; // Below, above.
+  if (!finite.isEmpty()) {
+    auto round = [&](double end) {
+      return std::fabs(end) < format.overflowFrom ? format.round(end) : end;
+    };
+    past[0] |= finite.lo <= -format.overflowFrom;
+    past[1] |= finite.hi >= format.overflowFrom;
+    stored.finite = {round(finite.lo) + 0.0, round(finite.hi) + 0.0};
+  }
+
+  // Of every non-zero value the format holds, this is the smallest.
+  stored.minNonZero = format.minSubnormal;
+  if (minNonZero > format.flushAt && minNonZero < format.overflowFrom)
+    stored.minNonZero = std::max(format.round(minNonZero), stored.minNonZero);
+  // A format without zero rounds up to its smallest value, and has no sign.
+  if (!format.hasZero && stored.finite.lo < format.minSubnormal) {
+    stored.nan |= stored.finite.lo < 0;
+    stored.finite =
+        hull(intersect(stored.finite, {format.minSubnormal, kInfinity}),
+             format.minSubnormal);
+  }
+  Interval tiny = {std::nextafter(-format.minNormal, 0),
+                   std::nextafter(format.minNormal, 0)};
+  if (mode.flushSubnormals && stored.minNonZero < format.minNormal &&
+      !intersect(stored.finite, tiny).isEmpty())
+    stored.finite = hull(stored.finite, 0.0);
+
+  bool toInf = format.hasInf && !mode.saturate;
+  bool toNaN = !toInf && format.hasNaN && !mode.saturate;
+  stored.negInf = past[0] && toInf;
+  stored.posInf = past[1] && toInf;
+  stored.nan |= toNaN && (past[0] || past[1]);
+  if (!toInf && !toNaN) {
+    if (past[0])
+      stored.finite = hull(stored.finite, -format.maxFinite);
+    if (past[1])
+      stored.finite = hull(stored.finite, format.maxFinite);
+  }
+  // What a cast of NaN gives where there is no NaN is left open.
+  if (stored.nan && !format.hasNaN) {
+    stored.nan = false;
+    stored.finite = hull(stored.finite, Interval::symmetric(format.maxFinite));
+  }
+  // Rounding keeps integers: the format's values between two integers are
+  // either all integers or include those between.
+  stored.tighten();
+  return stored;
+}
+
+FloatRange mpopt::join(const FloatRange &a, const FloatRange &b) {
+  FloatRange both;
+  both.finite = hull(a.finite, b.finite);
+  both.nan = a.nan || b.nan;
+  both.posInf = a.posInf || b.posInf;
+  both.negInf = a.negInf || b.negInf;
+  // A side without non-zero finite values has no say in the smallest.
+  auto hasNonZero = [](const FloatRange &x) {
+    return x.finite.lo < 0 || x.finite.hi > 0;
+  };
+  if (!hasNonZero(a))
+    both.minNonZero = b.minNonZero;
+  else if (!hasNonZero(b))
+    both.minNonZero = a.minNonZero;
+  else
+    both.minNonZero = std::min(a.minNonZero, b.minNonZero);
+  both.integral =
+      (a.integral || a.finite.isEmpty()) && (b.integral || b.finite.isEmpty());
+  both.tighten();
+  return both;
+}

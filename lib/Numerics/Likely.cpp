@@ -1,0 +1,291 @@
+//===- Likely.cpp - Expected ranges of numbers
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Numerics/Likely.h"
+
+#include <cmath>
+#include <iterator>
+#include <numbers>
+
+using namespace mpopt;
+
+/// Points of the grid on which a function's extremes are looked for.
+static constexpr int kGrid = 33;
+
+/// Steps on a quarter of the circle that two factors' extremes share.
+static constexpr int kAngles = 8;
+
+namespace {
+struct Node {
+  double at, weight;
+};
+} // namespace
+
+/// Of the standard normal density, 15 points: exact for polynomials of degree
+/// 29 (Abramowitz and Stegun, 25.4.46, rescaled by sqrt(2)).
+static constexpr Node kNodes[] = {
+    {0, 0.3182595182595182},
+    {0.7991290683245481, 0.2324622936097323},
+    {1.6067100690287297, 0.08941779539984439},
+    {2.432436827009758, 0.017365774492137616},
+    {3.289082424398767, 0.0015673575035499558},
+    {4.1962077112690155, 5.642146405189015e-05},
+    {5.190093591304782, 5.975419597920582e-07},
+    {6.3639478888298395, 8.589649899633293e-10},
+};
+
+Likely Likely::normal(double mean, double variance, double k) {
+  double reach = k * std::sqrt(variance);
+  return {mean, variance, mean - reach, mean + reach};
+}
+
+Likely Likely::uniform(double lo, double hi) {
+  double width = hi - lo;
+  return {lo / 2 + hi / 2, width * width / 12, lo, hi};
+}
+
+double Likely::deviation() const { return std::sqrt(variance); }
+
+double Likely::absMax() const { return std::max(std::fabs(lo), std::fabs(hi)); }
+
+Likely Likely::within(const Interval &bound) const {
+  if (bound.isEmpty())
+    return *this;
+  Likely cut = *this;
+  cut.lo = std::clamp(lo, bound.lo, bound.hi);
+  cut.hi = std::clamp(hi, cut.lo, bound.hi);
+  cut.mean = std::clamp(mean, cut.lo, cut.hi);
+  cut.variance = std::min(variance, (cut.hi - cut.mean) * (cut.mean - cut.lo));
+  return cut;
+}
+
+double mpopt::expectedExtreme(double count, double draws) {
+  return std::sqrt(2 * std::log(std::max(count * draws, 2.0)));
+}
+
+Likely likely::affine(const Likely &x, double scale, double shift) {
+  double a = scale * x.lo + shift, b = scale * x.hi + shift;
+  return {scale * x.mean + shift, scale * scale * x.variance, std::min(a, b),
+          std::max(a, b)};
+}
+
+Likely likely::add(const Likely &a, const Likely &b) {
+  double mean = a.mean + b.mean;
+  return {mean, a.variance + b.variance,
+          mean - std::hypot(a.mean - a.lo, b.mean - b.lo),
+          mean + std::hypot(a.hi - a.mean, b.hi - b.mean)};
+}
+
+Likely likely::sub(const Likely &a, const Likely &b) {
+  return add(a, affine(b, -1, 0));
+}
+
+namespace {
+/// The quantile of a value r standard deviations out, r = part k, part <= 1: a
+/// power of r that is one deviation at 1 and the extreme at k. Linear for a
+/// normal value; what is heavier is far out at its extreme only.
+class Tails {
+public:
+  Tails(const Likely &x, double k)
+      : x(x), upper(getPower(x.hi - x.mean, k)),
+        lower(getPower(x.mean - x.lo, k)) {}
+
+  double above(double part) const {
+    return x.mean + (x.hi - x.mean) * power(part, upper);
+  }
+  double below(double part) const {
+    return x.mean - (x.mean - x.lo) * power(part, lower);
+  }
+
+private:
+  double getPower(double reach, double k) const {
+    double sigma = x.deviation();
+    if (k < 1.5 || sigma == 0 || reach <= 0)
+      return 1;
+    return std::clamp(std::log(reach / sigma) / std::log(k), 0.25, 8.0);
+  }
+  static double power(double part, double exponent) {
+    return part < 1e-12 ? 0 : exponent == 1 ? part : std::pow(part, exponent);
+  }
+
+  const Likely &x;
+  double upper, lower;
+};
+} // namespace
+
+/// The most probable way to a product as rare as one draw in many: both factors
+/// out together, on the circle of radius k in standard deviations. For centred
+/// normal factors this gives sigma sigma' k^2 / 2, the product's own tail.
+Likely likely::mul(const Likely &a, const Likely &b, double k) {
+  double mean = a.mean * b.mean;
+  double variance = a.variance * b.variance + a.variance * b.mean * b.mean +
+                    b.variance * a.mean * a.mean;
+  // A constant only scales.
+  if (a.variance == 0 && a.lo == a.hi)
+    return affine(b, a.mean, 0);
+  if (b.variance == 0 && b.lo == b.hi)
+    return affine(a, b.mean, 0);
+  Tails x(a, k), y(b, k);
+  Likely result = {mean, variance, mean, mean};
+  for (double step = 0; step <= kAngles; ++step) {
+    double angle = std::numbers::pi / 2 * step / kAngles;
+    double across = std::cos(angle), along = std::sin(angle);
+    for (double left : {x.above(across), x.below(across)})
+      for (double right : {y.above(along), y.below(along)}) {
+        result.lo = std::min(result.lo, left * right);
+        result.hi = std::max(result.hi, left * right);
+      }
+  }
+  return result.within(Interval{a.lo, a.hi} * Interval{b.lo, b.hi});
+}
+
+Likely likely::square(const Likely &x) {
+  double m = x.mean * x.mean;
+  Interval extremes = mpopt::square({x.lo, x.hi});
+  Likely result = {m + x.variance,
+                   2 * x.variance * x.variance + 4 * m * x.variance,
+                   extremes.lo, extremes.hi};
+  return result.within(extremes);
+}
+
+Likely likely::reciprocal(const Likely &x, double k) {
+  double least = std::min(std::fabs(x.lo), std::fabs(x.hi));
+  bool holdsZero = x.lo <= 0 && x.hi >= 0;
+  if (holdsZero) {
+    // Of N draws, k^2 = 2 ln N, one is expected within e of zero where
+    // N 2 e density(0) = 1. The density is normal, at least that of a flat one
+    // over the extremes.
+    double sigma = x.deviation(), width = x.hi - x.lo;
+    if (width == 0)
+      return Likely::point(HUGE_VAL);
+    double draws = std::exp(std::min(k * k / 2, 700.0));
+    double density = 1 / width;
+    if (sigma > 0) {
+      double z = x.mean / sigma;
+      density =
+          std::max(density, std::exp(-z * z / 2) /
+                                (sigma * std::sqrt(2 * std::numbers::pi)));
+    }
+    least = 1 / (2 * draws * density);
+  }
+  auto invert = [&](double value) {
+    return 1 / std::copysign(std::max(std::fabs(value), least),
+                             value == 0 ? (x.hi > 0 ? 1 : -1) : value);
+  };
+  Likely result = apply(invert, x);
+  if (holdsZero) {
+    // A pole on one side of the operands' range only if they reach there.
+    result.hi = x.hi > 0 ? 1 / least : 1 / x.lo;
+    result.lo = x.lo < 0 ? -1 / least : 1 / x.hi;
+  }
+  return result.within({result.lo, result.hi});
+}
+
+Likely likely::div(const Likely &a, const Likely &b, double k) {
+  return mul(a, reciprocal(b, k), k);
+}
+
+Likely likely::max(const Likely &a, const Likely &b) {
+  Interval extremes = {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+  double theta = std::sqrt(a.variance + b.variance);
+  if (theta == 0) {
+    double mean = std::max(a.mean, b.mean);
+    return Likely{mean, 0, extremes.lo, extremes.hi}.within(extremes);
+  }
+  double z = (a.mean - b.mean) / theta;
+  double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  double above = std::erfc(-z / std::numbers::sqrt2) / 2, below = 1 - above;
+  double mean = a.mean * above + b.mean * below + theta * density;
+  double second = (a.mean * a.mean + a.variance) * above +
+                  (b.mean * b.mean + b.variance) * below +
+                  (a.mean + b.mean) * theta * density;
+  Likely result = {mean, std::max(second - mean * mean, 0.0), extremes.lo,
+                   extremes.hi};
+  return result.within(extremes);
+}
+
+Likely likely::min(const Likely &a, const Likely &b) {
+  return affine(max(affine(a, -1, 0), affine(b, -1, 0)), -1, 0);
+}
+
+Likely likely::mix(const Likely &a, const Likely &b, double probability) {
+  double rest = 1 - probability, apart = a.mean - b.mean;
+  return {probability * a.mean + rest * b.mean,
+          probability * a.variance + rest * b.variance +
+              probability * rest * apart * apart,
+          std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+Likely likely::apply(llvm::function_ref<double(double)> function,
+                     const Likely &x) {
+  // Extremes: a grid, and the mean, where a peak often is.
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  auto visit = [&](double at) {
+    double value = function(at);
+    if (std::isnan(value))
+      return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  };
+  visit(std::clamp(x.mean, x.lo, x.hi));
+  for (int i = 0; i < kGrid && x.hi > x.lo; ++i) {
+    double part = double(i) / (kGrid - 1);
+    visit(x.lo * (1 - part) + x.hi * part);
+  }
+  if (low > high)
+    return {NAN, NAN, NAN, NAN}; // Outside the domain everywhere.
+
+  // What is outside the domain has no weight.
+  double sigma = x.deviation(), total = 0, mean = 0;
+  double values[2 * std::size(kNodes)], weights[2 * std::size(kNodes)];
+  unsigned count = 0;
+  for (const Node &node : kNodes)
+    for (double side : {-1.0, 1.0}) {
+      if (node.at == 0 && side < 0)
+        continue;
+      double value =
+          function(std::clamp(x.mean + side * node.at * sigma, x.lo, x.hi));
+      if (!std::isfinite(value))
+        continue;
+      values[count] = value;
+      weights[count++] = node.weight;
+      total += node.weight;
+      mean += node.weight * value;
+    }
+  Likely result = {low, 0, low, high};
+  if (total > 0) {
+    mean /= total;
+    // Around the mean: the difference of large moments would cancel.
+    for (unsigned i = 0; i < count; ++i)
+      result.variance +=
+          weights[i] / total * (values[i] - mean) * (values[i] - mean);
+    result.mean = mean;
+  }
+  return result.within({low, high});
+}
+
+Likely likely::apply(const Unary &unary, const Likely &x) {
+  if (unary.function == UnaryFunction::Square)
+    return square(x);
+  return apply([&](double value) { return evaluate(unary, value); }, x);
+}
+
+Likely likely::sum(double mean, double variance, double tail, double k) {
+  double reach = std::max(k * std::sqrt(variance), tail);
+  return {mean, variance, mean - reach, mean + reach};
+}
+
+double likely::tailPower(const Likely &x, double weight) {
+  double half = std::fabs(weight) * (x.hi - x.lo) / 2, squared = half * half;
+  return squared * squared * squared;
+}
+
+double likely::tailFromPower(double power) { return std::pow(power, 1.0 / 6); }

@@ -1,0 +1,132 @@
+//===- InputRanges.cpp - What is taken for granted about inputs
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Analysis/InputRanges.h"
+
+#include "mpopt/Dialect/IndexSpace.h"
+#include "mpopt/Dialect/Names.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+IntegerInput mpopt::describeInteger(BlockArgument input) {
+  if (std::optional<IndexSpace> space = findIndexSpace(input))
+    return {space->allowed, Interval{0, double(space->size - 1)},
+            std::move(space->what)};
+  auto type = cast<IntegerType>(getElementType(input));
+  AbstractValue all = TransferContext::anything(input);
+  Interval range = {all.cell(0).lo, all.cell(0).hi};
+  std::string why = "all of " + getDtypeName(type);
+  // A byte is a pixel; of a wide integer nobody knows what it may count.
+  if (type.getWidth() <= 8)
+    return {range, range, why};
+  return {range, std::nullopt, why};
+}
+
+/// [lo, hi] with the extremes that one expects of that many normal draws.
+static AbstractValue makeInput(BlockArgument input, double lo, double hi,
+                               double mean, double deviation,
+                               LikelySource source) {
+  double count = 1;
+  MaybeShape shape = getShape(input);
+  if (shape)
+    for (int64_t dim : *shape)
+      count *= dim > 0 ? dim : 1;
+  double reach = deviation * std::sqrt(2 * std::log(std::max(count, 2.0)));
+  // At least what a few evaluations reach: sqrt(3) holds a uniform one.
+  reach = std::max(reach, deviation * std::sqrt(3.0));
+  Cell cell{lo, hi, mean, deviation * deviation, mean - reach, mean + reach};
+  AbstractValue value(AbstractValue::Dims(shape ? shape->size() : 0, 1), cell);
+  value.source = source;
+  return value;
+}
+
+/// An interval per element. An element whose distribution is not declared is
+/// uniform on its own interval.
+static std::optional<AbstractValue>
+elementRanges(BlockArgument input, DictionaryAttr assume, LikelySource source) {
+  auto lo = assume.getAs<DenseFPElementsAttr>("lo_elements");
+  auto hi = assume.getAs<DenseFPElementsAttr>("hi_elements");
+  MaybeShape shape = getShape(input);
+  if (!lo || !hi || lo.getType() != hi.getType() || !shape ||
+      !lo.getElementType().isF64() ||
+      size_t(lo.getType().getRank()) > shape->size())
+    return std::nullopt;
+  auto declaredMean = assume.getAs<FloatAttr>("mean");
+  auto declaredStd = assume.getAs<FloatAttr>("std");
+  std::vector<Cell> cells;
+  bool negInf = false, posInf = false;
+  for (auto [low, high] :
+       llvm::zip(lo.getValues<double>(), hi.getValues<double>())) {
+    bool bounded = std::isfinite(low) && std::isfinite(high);
+    double mean = bounded ? low / 2 + high / 2 : 0;
+    double reach = bounded ? high / 2 - low / 2 : 1;
+    double variance = reach * reach / 3;
+    if (declaredMean && declaredStd) {
+      mean = declaredMean.getValueAsDouble();
+      variance = std::pow(declaredStd.getValueAsDouble(), 2);
+      reach = std::sqrt(3 * variance);
+    }
+    cells.push_back(
+        Cell{low, high, mean, variance, mean - reach, mean + reach});
+    negInf |= low == -INFINITY;
+    posInf |= high == INFINITY;
+  }
+  ArrayRef<int64_t> dims = lo.getType().getShape();
+  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()),
+                      std::move(cells));
+  value.source = source;
+  bool isFloat = isa<FloatType>(getElementType(input));
+  value.negInf = isFloat && negInf;
+  value.posInf = isFloat && posInf;
+  value = value.withRank(shape->size());
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    if ((*shape)[axis] < 0)
+      value = value.merging(axis);
+  return value;
+}
+
+AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
+  Type element = getElementType(input);
+  auto integer = dyn_cast<IntegerType>(element);
+  if (assume) {
+    auto number = [&](StringRef key, double otherwise) {
+      auto value = assume.getAs<FloatAttr>(key);
+      return value ? value.getValueAsDouble() : otherwise;
+    };
+    auto given = assume.getAs<StringAttr>("source");
+    LikelySource source = given && given.getValue() == "default"
+                              ? LikelySource::Assumption
+                              : LikelySource::Declared;
+    if (auto elements = elementRanges(input, assume, source))
+      return *elements;
+    AbstractValue value =
+        makeInput(input, number("lo", -10), number("hi", 10), number("mean", 0),
+                  number("std", 1), source);
+    const Cell &cell = value.cell(0);
+    value.negInf = !integer && cell.lo == -INFINITY;
+    value.posInf = !integer && cell.hi == INFINITY;
+    return value;
+  }
+  if (isa<FloatType>(element))
+    return makeInput(input, -10, 10, 0, 1, LikelySource::Assumption);
+  if (!integer)
+    return AbstractValue::top(TransferContext::rankOf(input));
+  IntegerInput described = describeInteger(input);
+  auto [lo, hi] = described.bound;
+  if (!described.expected)
+    return TransferContext::anything(input);
+  auto [least, most] = *described.expected;
+  return makeInput(input, lo, hi, least / 2 + most / 2,
+                   (most / 2 - least / 2) / std::sqrt(3.0),
+                   LikelySource::Assumption);
+}

@@ -1,0 +1,190 @@
+//===- RangeAnalysis.cpp - The range of every tensor of a module
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A plain walk in program order: values are defined before they are used, and
+// bodies are the business of the ops that have them (`TransferContext::walk`),
+// so no fixpoint solver is needed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "RangeDriver.h"
+
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Ranges/Analysis/ChangedModule.h"
+#include "mpopt/Ranges/Analysis/InputRanges.h"
+#include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Support/TargetFile.h"
+#include "mpopt/Support/WeightStore.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+/// Neither a bound nor an estimate, and it may be NaN.
+static bool isTop(const AbstractValue &value) {
+  if (value.hasLikely() || !value.nan)
+    return false;
+  Cell hull = value.hull();
+  return std::isinf(hull.lo) && std::isinf(hull.hi);
+}
+
+bool RangeAnalysis::Driver::losesTrack(Operation *op) {
+  auto isUnknown = [&](Value value) {
+    return !isa<IntegerType>(getElementType(value)) && isTop(of(value));
+  };
+  return llvm::any_of(op->getResults(), isUnknown) &&
+         llvm::none_of(op->getOperands(), isUnknown);
+}
+
+void RangeAnalysis::Driver::visit(Operation *op) {
+  if (auto function = dyn_cast<FunctionOpInterface>(op))
+    return visitFunction(function);
+  if (isa<mp::ConstantOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return;
+  if (auto elements = dyn_cast<ElementInferenceOpInterface>(op);
+      elements && (!base || originals))
+    for (OpResult result : op->getResults())
+      facts.set(result,
+                elements.inferElementsOf(result.getResultNumber(), facts));
+
+  Operation *outer = std::exchange(current, op);
+  auto transfer = dyn_cast<RangeOpInterface>(op);
+  for (Value result : op->getResults())
+    entries.erase(result);
+  if (transfer)
+    transfer.transfer(*this);
+  for (Value result : op->getResults())
+    if (!transfer || !entries.contains(result))
+      setValue(result, anything(result));
+  if ((!transfer || losesTrack(op)) && counted.insert(op).second)
+    unknown.push_back(op);
+  current = outer;
+}
+
+void RangeAnalysis::Driver::walk(Region &region) {
+  for (Operation &op : region.getOps())
+    visit(&op);
+}
+
+void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
+  if (function.isExternal())
+    return;
+  for (BlockArgument argument : function.getArguments())
+    setValue(argument,
+             inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
+                                      argument.getArgNumber(), "mp.assume")));
+  walk(function.getFunctionBody());
+}
+
+/// Groups and ops together stay under this many cells, so that the time does
+/// not depend on how wide the tensors are.
+static constexpr size_t kCellBudget = 1 << 23;
+static constexpr size_t kMostGroups = 8192, kFewestGroups = 64;
+
+RangeAnalysis::Driver::Driver(Operation *module) {
+  size_t ops = 0;
+  module->walk([&](Operation *) { ++ops; });
+  groupLimit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
+  if (auto jobs = module->getAttrOfType<IntegerAttr>("mp.jobs"))
+    threads = jobs.getInt();
+  if (auto *dialect = module->getContext()->getLoadedDialect<mp::MPDialect>())
+    shared.memo = &dialect->getWeights().memo;
+  shared.nearly = module->hasAttr("mp.trial");
+  profile = getStandardTarget();
+  if (auto name = module->getAttrOfType<StringAttr>("mp.target")) {
+    llvm::Expected<std::shared_ptr<const TargetProfile>> found =
+        findTarget(name);
+    // Whoever sets the attribute checks it.
+    if (found)
+      profile = *found;
+    else
+      llvm::consumeError(found.takeError());
+  }
+  for (Region &region : module->getRegions())
+    walk(region);
+}
+
+/// Ops of the function's body that read the argument or what it reaches,
+/// themselves or in a body of theirs.
+static std::vector<Operation *> findReached(BlockArgument argument) {
+  Block *body = argument.getOwner();
+  llvm::DenseSet<Operation *> seen;
+  std::vector<Operation *> reached;
+  SmallVector<Value> work = {argument};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      Operation *op = body->findAncestorOpInBlock(*user);
+      if (!op || !seen.insert(op).second)
+        continue;
+      reached.push_back(op);
+      llvm::append_range(work, op->getResults());
+    }
+  llvm::sort(reached, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  return reached;
+}
+
+RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
+                              AbstractValue value)
+    : profile(base.profile), base(&base), groupLimit(base.groupLimit),
+      threads(base.threads) {
+  setValue(argument, std::move(value));
+  varied = findReached(argument);
+  for (Operation *op : varied)
+    visit(op);
+}
+
+//===----------------------------------------------------------------------===//
+// RangeAnalysis
+//===----------------------------------------------------------------------===//
+
+RangeAnalysis::RangeAnalysis(Operation *module, AnalysisManager &manager) {
+  if (const ChangedModule *change = getChange(manager))
+    driver = std::make_unique<Driver>(*change->base->driver, *change, module);
+  else
+    driver = std::make_unique<Driver>(module);
+}
+
+RangeAnalysis::RangeAnalysis(Operation *module)
+    : driver(std::make_unique<Driver>(module)) {}
+RangeAnalysis::RangeAnalysis(const RangeAnalysis &base, BlockArgument argument,
+                             AbstractValue value)
+    : driver(
+          std::make_unique<Driver>(*base.driver, argument, std::move(value))) {}
+RangeAnalysis::RangeAnalysis(RangeAnalysis &&) = default;
+RangeAnalysis::~RangeAnalysis() = default;
+
+const AbstractValue &RangeAnalysis::of(Value value) const {
+  return driver->of(value);
+}
+const AbstractValue &RangeAnalysis::preRounding(Value value) const {
+  return driver->preRounding(value);
+}
+ArrayRef<Operation *> RangeAnalysis::varied() const { return driver->varied; }
+bool RangeAnalysis::isVaried(Value value) const {
+  return driver->computes(value);
+}
+ArrayRef<Operation *> RangeAnalysis::unknown() const { return driver->unknown; }
+const TargetProfile &RangeAnalysis::target() const { return *driver->profile; }
+
+bool RangeAnalysis::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &preserved) {
+  return !preserved.isPreserved<RangeAnalysis>();
+}

@@ -1,0 +1,96 @@
+//===- RangeDriver.h - The walk behind a RangeAnalysis ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What computes the ranges: a whole module's (RangeAnalysis.cpp), those that
+// one argument reaches, and those that the changes of a copy reach
+// (ChangedRanges.cpp). What each value is held to is in RangeValues.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
+#define MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mlir {
+class FunctionOpInterface;
+} // namespace mlir
+
+namespace mpopt {
+
+namespace mp {
+class ConstantOp;
+} // namespace mp
+
+class RangeAnalysis::Driver : public TransferContext {
+public:
+  explicit Driver(mlir::Operation *module);
+  Driver(Driver &base, mlir::BlockArgument argument, AbstractValue value);
+  Driver(Driver &base, const ChangedModule &change, mlir::Operation *module);
+
+  const AbstractValue &of(mlir::Value value) override {
+    return get(value).stored;
+  }
+  const AbstractValue &preRounding(mlir::Value value) override {
+    return get(value).pre;
+  }
+  std::optional<WeightView> weights(mlir::Value value) override;
+  // Elements of shapes do not depend on what inputs hold.
+  const ShapeFacts &shapes() override {
+    return base && !originals ? base->facts : facts;
+  }
+  const TargetProfile &target() override { return *profile; }
+  size_t maxGroups() const override { return groupLimit; }
+  unsigned jobs() const override { return threads; }
+  SharedSums sharedSums() override { return shared; }
+  void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
+    setValue(argument, std::move(value));
+  }
+  void walk(mlir::Region &region) override;
+  bool computes(mlir::Value value) const { return entries.contains(value); }
+
+  std::vector<mlir::Operation *> varied, unknown;
+  std::shared_ptr<const TargetProfile> profile;
+
+protected:
+  void setValue(mlir::Value value, AbstractValue pre) override;
+
+private:
+  struct Entry {
+    AbstractValue pre, stored;
+  };
+
+  const Entry &get(mlir::Value value);
+  void visit(mlir::Operation *op);
+  bool losesTrack(mlir::Operation *op);
+  void propagate(mlir::Block &body, const ChangedModule &change);
+  bool isAsBefore(mlir::Value result);
+  void visitFunction(mlir::FunctionOpInterface function);
+  Entry summarize(mp::ConstantOp constant);
+  AbstractValue summarizeOnce(const WeightView &view);
+
+  /// Where a variation finds what it does not compute itself.
+  Driver *base = nullptr;
+  /// Of a changed copy: by which name.
+  const llvm::DenseMap<mlir::Value, mlir::Value> *originals = nullptr;
+  // Entries do not move: transfer functions hold references to several.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Entry>> entries;
+  ShapeFacts facts;
+  size_t groupLimit = 0;
+  unsigned threads = 0;
+  SharedSums shared;
+  /// The same as `unknown`: bodies of loops are walked several times.
+  llvm::DenseSet<mlir::Operation *> counted;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H

@@ -1,0 +1,274 @@
+//===- RangeValues.cpp - What every value of a range analysis is held to
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whatever a transfer function says, a value is no more than its dtype, its
+// shape, its elements and relations to other values allow. Constants are
+// summarised when somebody asks: linear ops read the bytes of their weights
+// themselves.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RangeDriver.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Ranges/Relations/Relations.h"
+#include "mpopt/Ranges/Weights/ConstantRange.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// What every value of a dtype is, whatever a transfer function says.
+static void fitInteger(AbstractValue &value, IntegerType type, Value of) {
+  AbstractValue all = TransferContext::anything(of);
+  const Cell &range = all.cell(0);
+  bool wraps = value.mayBeNonFinite();
+  for (const Cell &cell : value.cells())
+    wraps |= !cell.empty() && (cell.lo < range.lo || cell.hi > range.hi);
+  if (wraps) {
+    LikelySource source = value.source;
+    Cell likely = value.hull();
+    value = all;
+    // The estimate stays if it fits: wrapping is not what one expects.
+    Cell &cell = value.mutableCells().front();
+    if (source != LikelySource::Unknown && likely.likelyLo >= range.lo &&
+        likely.likelyHi <= range.hi) {
+      likely.lo = range.lo;
+      likely.hi = range.hi;
+      cell = likely;
+      value.source = source;
+    }
+  }
+  value.nan = value.posInf = value.negInf = false;
+  value.integral = true;
+}
+
+/// Axes that the type does not have, or has in another size, are merged: a
+/// transfer function need not know what type inference learnt elsewhere.
+static void fitShape(AbstractValue &value, Value of) {
+  MaybeShape shape = getShape(of);
+  size_t rank = shape ? shape->size() : 0;
+  if (rank == value.rank()) {
+    for (size_t axis = 0; axis < rank; ++axis)
+      if (value.dims()[axis] != 1 && (*shape)[axis] >= 0 &&
+          value.dims()[axis] != (*shape)[axis])
+        value = value.merging(axis);
+    return;
+  }
+  AbstractValue merged(AbstractValue::Dims(rank, 1), value.hull());
+  merged.copyFlags(value);
+  value = std::move(merged);
+}
+
+/// Facts say something about single elements, too, and bounds limit what one
+/// expects, but for what flushed: a product with an epsilon that is stored as 0
+/// is 0 for sure, and the estimate still says what it would have been.
+static void fitCells(AbstractValue &value, const FloatFormat *format) {
+  double flushed = format ? format->flushAt : 0;
+  double limit = std::numeric_limits<double>::infinity();
+  if (value.norm)
+    limit = value.norm->bound;
+  double lo = -limit, hi = limit;
+  if (value.rowSum) {
+    lo = std::max(lo, 0.0);
+    hi = std::min(hi, value.rowSum->hi);
+  }
+  double smallest = std::numeric_limits<double>::max();
+  bool likely = value.hasLikely();
+  for (Cell &cell : value.mutableCells()) {
+    if (std::isnan(cell.lo) || std::isnan(cell.hi)) {
+      // Arithmetic on infinite bounds that says nothing, not no value.
+      cell.lo = -std::numeric_limits<double>::infinity();
+      cell.hi = -cell.lo;
+    }
+    if (cell.empty()) {
+      cell.lo = std::numeric_limits<double>::infinity();
+      cell.hi = -cell.lo;
+      continue;
+    }
+    cell.lo = std::max(cell.lo, lo);
+    cell.hi = std::min(cell.hi, hi);
+    if (cell.lo > 0)
+      smallest = std::min(smallest, cell.lo);
+    else if (cell.hi < 0)
+      smallest = std::min(smallest, -cell.hi);
+    else if (cell.lo != 0 || cell.hi != 0)
+      smallest = 0;
+    if (!likely)
+      continue;
+    if (std::isnan(cell.mean) || std::isnan(cell.variance) ||
+        std::isnan(cell.likelyLo) || std::isnan(cell.likelyHi)) {
+      value.source = LikelySource::Unknown;
+      continue;
+    }
+    bool lost = cell.absMax() <= flushed;
+    double least = lost ? -flushed : cell.lo, most = lost ? flushed : cell.hi;
+    cell.mean = std::clamp(cell.mean, least, std::max(least, most));
+    cell.likelyLo = std::clamp(cell.likelyLo, least, cell.mean);
+    cell.likelyHi =
+        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, most));
+    // Popoviciu: what lies in an interval varies no more than its ends do.
+    double half = (most - least) / 2;
+    cell.variance = std::clamp(cell.variance, 0.0, half * half);
+  }
+  value.minNonZero = std::max(value.minNonZero, smallest);
+  if (value.integral)
+    value.minNonZero = std::max(value.minNonZero, 1.0);
+}
+
+/// Elements of small integer tensors that shape arithmetic follows are known
+/// exactly, whatever a transfer function makes of them.
+static void useElements(AbstractValue &pre, Value value,
+                        const ShapeFacts &facts, size_t limit) {
+  std::optional<SmallVector<int64_t>> known = facts.constants(value);
+  MaybeShape shape = getShape(value);
+  if (!known || known->empty() || known->size() > limit || !shape ||
+      getNumElements(shape) != int64_t(known->size()))
+    return;
+  std::vector<Cell> cells;
+  double least = std::numeric_limits<double>::max();
+  for (int64_t element : *known) {
+    if (std::abs(element) > (int64_t(1) << 53))
+      return; // no double
+    double number = element;
+    cells.push_back(Cell{number, number, number, 0, number, number});
+    if (element != 0)
+      least = std::min(least, std::fabs(number));
+  }
+  pre = AbstractValue(AbstractValue::Dims(shape->begin(), shape->end()),
+                      std::move(cells));
+  pre.integral = true;
+  pre.minNonZero = least;
+  pre.source = LikelySource::Weight;
+}
+
+/// Whether this is a step of a node that became several ops: a runtime's kernel
+/// may keep it in a wider format, or store it as the ops do. Of casts, those by
+/// which a precision has its way with such a step.
+static bool isStep(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || getNodeType(op).empty() || !getValueName(value).empty())
+    return false;
+  auto cast = dyn_cast<mp::CastOp>(op);
+  return !cast || (cast.getOrigin() == mp::CastOrigin::Storage &&
+                   !cast.getInput().getDefiningOp<mp::ConstantOp>() &&
+                   isStep(cast.getInput()));
+}
+
+/// `stored` or what it was before, element by element.
+static void admitUnrounded(AbstractValue &stored, const AbstractValue &pre) {
+  for (auto [cell, before] :
+       llvm::zip_equal(stored.mutableCells(), pre.cells()))
+    if (!before.empty()) {
+      cell.lo = std::min(cell.lo, before.lo);
+      cell.hi = std::max(cell.hi, before.hi);
+    }
+  stored.minNonZero = std::min(stored.minNonZero, pre.minNonZero);
+}
+
+void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  if (isa<IntegerType>(getElementType(value)))
+    useElements(pre, value, shapes(), groupLimit);
+  fitShape(pre, value);
+  pre = pre.limited(groupLimit);
+  Type element = getElementType(value);
+  if (auto integer = dyn_cast<IntegerType>(element))
+    fitInteger(pre, integer, value);
+  refineByRelations(value, pre, *this);
+  const FloatFormat *format = getFloatFormat(element);
+  fitCells(pre, format);
+  std::unique_ptr<Entry> &entry = entries[value];
+  AbstractValue stored = pre.stored(format);
+  if (format && isStep(value))
+    admitUnrounded(stored, pre);
+  if (entry)
+    *entry = Entry{std::move(pre), std::move(stored)};
+  else
+    entry = std::make_unique<Entry>(Entry{std::move(pre), std::move(stored)});
+}
+
+/// Large weights are read once for all analyses of a context.
+AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
+  if (!shared.memo || view.data.size() < Memo::kLeastWeight)
+    return summarizeWeights(view, groupLimit);
+  MemoKey key;
+  key.add('A');
+  key.add(view.data.data());
+  key.add(view.data.size());
+  key.add(view.splat);
+  key.add(view.elementType.getAsOpaquePointer());
+  key.addAll(ArrayRef<int64_t>(view.shape));
+  key.addAll(ArrayRef<const FloatFormat *>(view.roundings));
+  key.add(groupLimit);
+  if (auto known = shared.memo->find<AbstractValue>(key))
+    return *known;
+  auto value =
+      std::make_shared<const AbstractValue>(summarizeWeights(view, groupLimit));
+  shared.memo->keep(key, value, value->groups() * sizeof(Cell));
+  return *value;
+}
+
+RangeAnalysis::Driver::Entry
+RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
+  Value value = constant.getResult();
+  Type element = getElementType(value);
+  std::optional<WeightView> view = weights(value);
+  AbstractValue pre = view ? summarizeOnce(*view) : anything(value);
+  if (isa<IntegerType>(element))
+    pre.integral = true;
+  fitCells(pre, getFloatFormat(element));
+  return Entry{pre, pre.stored(getFloatFormat(element))};
+}
+
+const RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::get(Value value) {
+  if (auto known = entries.find(value); known != entries.end())
+    return *known->second;
+  if (base) {
+    Value known = originals ? originals->lookup(value) : value;
+    if (known)
+      return base->get(known);
+  }
+  std::unique_ptr<Entry> &entry = entries[value];
+  if (auto constant = value.getDefiningOp<mp::ConstantOp>())
+    entry = std::make_unique<Entry>(summarize(constant));
+  else // never computed: a body that nobody walks
+    entry = std::make_unique<Entry>(Entry{anything(value), anything(value)});
+  return *entry;
+}
+
+std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {
+  WeightView view;
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto cast = dyn_cast<mp::CastOp>(op)) {
+      const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));
+      if (!to || cast.getSaturate() || cast.getRoundMode() ||
+          !getFloatFormat(getElementType(cast.getInput())))
+        return std::nullopt;
+      view.roundings.insert(view.roundings.begin(), to);
+    } else if (!isa<mp::IdentityOp>(op)) {
+      break;
+    }
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<mp::ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  Type element = getElementType(value);
+  if (!isa<FloatType>(element) && !isa<IntegerType>(element))
+    return std::nullopt;
+  view.elementType = element;
+  view.shape = *getShape(value);
+  std::optional<ConstantBytes> bytes = getConstantBytes(constant);
+  if (!bytes)
+    return std::nullopt;
+  view.data = bytes->data;
+  view.splat = bytes->splat;
+  return view;
+}

@@ -1,0 +1,446 @@
+//===- Attention.cpp - Ranges of fused attention and rotary embedding
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A score is at most ‖q‖ ‖k‖ in magnitude, whatever D is; softmax makes the
+// result a convex combination of the values' rows, so it lies in their hull and
+// no row of it is longer than the longest of theirs. The scores' own overflow,
+// in the format in which the target adds products, sets flags.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Activation/Softmax.h"
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include "mpopt/Dialect/Ops/AttentionOps.h"
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::rows;
+
+/// Keys that a row of unknown length may have, where rounding errors count.
+static constexpr double kMostKeys = 1 << 20;
+
+namespace {
+/// What matters of queries, keys or values: one head's rows.
+struct HeadRows {
+  Cell hull;
+  /// At least the norm of a row of a head.
+  double norm = 0;
+  /// Elements of a head; 0 if unknown.
+  int64_t size = 0;
+  bool nonFinite = false, likely = false;
+};
+} // namespace
+
+static int64_t headSize(Value operand, int64_t heads) {
+  size_t rank = TransferContext::rankOf(operand);
+  if (rank < 2)
+    return 0;
+  int64_t last = TransferContext::dimOf(operand, rank - 1).value_or(0);
+  return rank == 3 && heads > 0 ? last / heads : last;
+}
+
+/// The longest row of any head by its cells: heads lie side by side in the last
+/// dim, or the last dim is one head's.
+static double normOfHeads(const AbstractValue &value, int64_t size) {
+  AbstractValue row = value.keeping({int64_t(value.rank()) - 1});
+  double most = 0;
+  for (size_t first = 0; first < row.groups(); first += size) {
+    double squares = 0;
+    size_t end = std::min<size_t>(row.groups(), first + size);
+    for (const Cell &cell : row.cells().slice(first, end - first))
+      squares += cell.absMax() * cell.absMax();
+    if (row.groups() == 1)
+      squares *= double(size);
+    most = std::max(most, std::sqrt(squares));
+  }
+  return most * (1 + 1e-12);
+}
+
+static HeadRows getRows(Value operand, int64_t heads, TransferContext &ctx) {
+  const AbstractValue &value = ctx.of(operand);
+  HeadRows rows;
+  rows.hull = value.hull();
+  rows.size = headSize(operand, heads);
+  rows.nonFinite = value.mayBeNonFinite();
+  rows.likely = value.hasLikely();
+  rows.norm =
+      rows.size > 0 && value.rank() > 0 ? normOfHeads(value, rows.size) : kInf;
+  // Part of a row is no longer than the row.
+  if (value.norm && value.norm->axis == int64_t(value.rank()) - 1)
+    rows.norm = std::min(rows.norm, value.norm->bound);
+  return rows;
+}
+
+static HeadRows join(HeadRows rows, const HeadRows &other) {
+  rows.hull = mergeCells({rows.hull, other.hull});
+  rows.norm = std::max(rows.norm, other.norm);
+  rows.nonFinite |= other.nonFinite;
+  rows.likely &= other.likely;
+  return rows;
+}
+
+namespace {
+class Attention {
+public:
+  Attention(mp::AttentionOp op, TransferContext &ctx);
+  void run();
+
+private:
+  void getScores();
+  void addMask(Value mask);
+  AbstractValue getResult();
+  AbstractValue present(Value now, Value past, const HeadRows &rows,
+                        Value result);
+  AbstractValue getScoresResult(Value result);
+
+  mp::AttentionOp op;
+  TransferContext &ctx;
+  const FloatFormat &products;
+  const FloatFormat &functions;
+  HeadRows query, key, value;
+  std::optional<int64_t> keys;
+  /// After scale, softcap and masks.
+  Interval scaled, capped, masked;
+  Likely likely;
+  bool knowsLikely = false;
+  bool overflow = false, negInf = false;
+  /// All keys of a query may be masked: by -Inf, by the lowest number.
+  bool rowMayVanish = false, rowMayBeLowest = false;
+};
+} // namespace
+
+Attention::Attention(mp::AttentionOp op, TransferContext &ctx)
+    : op(op), ctx(ctx), products(ctx.productFormat(op.getQuery())),
+      functions([&]() -> const FloatFormat & {
+        auto stated = op.getSoftmaxType();
+        const FloatFormat *format = stated ? getFloatFormat(*stated) : nullptr;
+        return format ? *format : ctx.functionFormat(op.getQuery());
+      }()) {
+  int64_t heads = op.getNumHeads();
+  int64_t keyHeads = op.getKvNumHeads() ? op.getKvNumHeads() : heads;
+  query = getRows(op.getQuery(), heads, ctx);
+  key = getRows(op.getKey(), keyHeads, ctx);
+  value = getRows(op.getValue(), keyHeads, ctx);
+  size_t rank = TransferContext::rankOf(op.getKey());
+  if (rank >= 2)
+    keys = TransferContext::dimOf(op.getKey(),
+                                  rank == 3 && keyHeads > 0 ? 1 : rank - 2);
+  if (op.getPastKey()) {
+    key = join(key, getRows(op.getPastKey(), 0, ctx));
+    value = join(value, getRows(op.getPastValue(), 0, ctx));
+    std::optional<int64_t> past = TransferContext::dimOf(op.getPastKey(), 2);
+    if (keys && past)
+      *keys += *past;
+    if (!past || op.getCacheBuffer())
+      keys.reset();
+  }
+}
+
+void Attention::getScores() {
+  double size = double(std::max<int64_t>(1, query.size));
+  double scale = op.getScale().convertToDouble();
+  if (scale == 0)
+    scale = query.size > 0 ? 1 / std::sqrt(size) : 1;
+  double longest = query.norm * key.norm;
+  if (std::isnan(longest)) // 0 times unbounded
+    longest = 0;
+  Interval dot = Interval::symmetric(longest);
+  if (query.size > 0)
+    dot = intersect(dot, bound(query.hull) * bound(key.hull) * size);
+  // Any order of the additions: D u sum |q_d k_d|, which the norms bound too.
+  double error =
+      (size + 8) * roundoff(products) * longest + size * products.minSubnormal;
+  dot = dot.widened(0, error);
+  // The scale may come before or after the product.
+  overflow = !(std::max(dot.maxAbs(), dot.maxAbs() * std::fabs(scale)) <
+               products.overflowFrom);
+  scaled = (dot * scale).widened(8 * roundoff(products), products.minSubnormal);
+  // Stored in the operands' dtype by kernels that are not fused.
+  if (const FloatFormat *own = getFloatFormat(getElementType(op.getQuery())))
+    scaled = scaled.widened(2 * roundoff(*own), own->minSubnormal);
+  capped = scaled;
+  // cap tanh(x / cap), which grows with x and is smaller than it.
+  if (double cap = op.getSoftcap().convertToDouble(); cap > 0)
+    capped = Interval{cap * std::tanh(scaled.lo / cap),
+                      cap * std::tanh(scaled.hi / cap)}
+                 .widened(16 * roundoff(functions), functions.minSubnormal);
+
+  knowsLikely = query.likely && key.likely && query.size > 0;
+  if (knowsLikely) {
+    const Cell &q = query.hull, &k = key.hull;
+    double mean = size * q.mean * k.mean * scale;
+    double variance = size * scale * scale *
+                      (q.variance * k.variance + q.variance * k.mean * k.mean +
+                       k.variance * q.mean * q.mean);
+    likely = Likely::normal(mean, variance, extremeOf(1e4)).within(scaled);
+  }
+}
+
+/// A float mask is added, a boolean one takes scores out.
+void Attention::addMask(Value mask) {
+  if (!mask)
+    return;
+  const AbstractValue &known = ctx.of(mask);
+  size_t rank = TransferContext::rankOf(mask);
+  std::optional<WeightView> weights = ctx.weights(mask);
+  if (!isa<FloatType>(getElementType(mask))) {
+    double added = op.getMaskValue().convertToDouble();
+    if (std::isfinite(added)) {
+      masked = hull(masked, masked + Interval::point(added));
+    } else {
+      negInf = true;
+      // All of a row may be masked.
+      rowMayVanish |= !(weights && rank > 0 && known.hull().lo == 1);
+    }
+    return;
+  }
+  Cell all = known.hull();
+  const FloatFormat *own = getFloatFormat(getElementType(op.getQuery()));
+  if (!all.empty())
+    masked =
+        (masked + bound(all)).widened(2 * roundoff(own ? *own : functions));
+  rowMayVanish |= known.nan || known.posInf;
+  // ONNX Runtime takes a row of its lowest number for one without keys.
+  if (!(all.lo > -functions.maxFinite / 2))
+    rowMayBeLowest |=
+        !weights || !constantRowsReach(*weights, -functions.maxFinite / 2);
+  if (!known.negInf)
+    return;
+  negInf = true;
+  // Two masks together may leave nothing.
+  rowMayVanish |= op.getIsCausal() || !weights || rank == 0 ||
+                  !constantRowsReach(*weights, -1e30) ||
+                  TransferContext::dimOf(mask, rank - 1).value_or(1) == 1;
+}
+
+AbstractValue Attention::getResult() {
+  Value result = op.getResult();
+  size_t rank = TransferContext::rankOf(result);
+  const AbstractValue &rows = ctx.of(op.getValue());
+  bool sameHeads =
+      op.getKvNumHeads() == 0 || op.getKvNumHeads() == op.getNumHeads();
+  AbstractValue out;
+  if (rows.rank() == rank && rank >= 2 && (rank == 4 || sameHeads) &&
+      !op.getPastValue())
+    out = rows.keeping({int64_t(rank) - 1});
+  else
+    out = AbstractValue(AbstractValue::Dims(rank, 1), value.hull);
+
+  double n = keys ? double(std::max<int64_t>(*keys, 1)) : kMostKeys;
+  // Weights that sum to 1 within `off`: the softmax' sum and division, their
+  // store in the operands' dtype, and the sum of the products.
+  const FloatFormat *own = getFloatFormat(getElementType(op.getQuery()));
+  double off = (n + 4) * roundoff(ctx.sumFormat(op.getQuery())) +
+               300 * roundoff(functions) + (n + 4) * roundoff(products);
+  off += n * std::max(functions.minSubnormal, products.minSubnormal);
+  if (own)
+    off += 2 * roundoff(*own) + n * own->minSubnormal;
+  off *= 2;
+  // Masked keys and an extra term of the denominator leave less than 1; without
+  // any key the result is NaN, or 0 (ONNX Runtime's).
+  bool less = op.getSink() || op.getSmoothSoftmax() || off > 0.5 ||
+              op.getCacheBuffer() || rowMayVanish || rowMayBeLowest;
+  double share = 1;
+  if (knowsLikely)
+    share = std::min(1.0, std::exp(std::min(likely.variance, 50.0)) / n);
+  if (!keys)
+    share = 1;
+  for (Cell &cell : out.mutableCells()) {
+    if (cell.empty())
+      continue;
+    Interval v = bound(cell);
+    if (less)
+      v = hull(v, 0.0);
+    Interval wide = v.widened(0, off * v.maxAbs());
+    // Weights are not negative.
+    setBound(cell, {v.lo >= 0 ? std::max(0.0, wide.lo) : wide.lo, wide.hi});
+    // The first query of a causal mask sees one key alone.
+    double reach = op.getIsCausal() ? 1 : std::min(1.0, 1.3 * std::sqrt(share));
+    cell.likelyLo = cell.mean - (cell.mean - cell.likelyLo) * reach;
+    cell.likelyHi = cell.mean + (cell.likelyHi - cell.mean) * reach;
+    cell.variance *= std::min(1.0, share * (op.getIsCausal() ? 4 : 1));
+  }
+  out.integral = false;
+  out.minNonZero = 0;
+  out.rowSum.reset();
+  out.norm.reset();
+  out.nan = query.nonFinite || key.nonFinite || value.nonFinite || overflow ||
+            rowMayVanish;
+  out.posInf = out.negInf = value.nonFinite;
+  out.source = value.likely ? LikelySource::Propagated : LikelySource::Unknown;
+  double norm = value.norm * (1 + off);
+  if (rank == 4 && value.size > 0 && std::isfinite(norm))
+    out.norm = NormFact{3, norm, value.size};
+  // Heads side by side: their squares add up.
+  if (rank == 3 && op.getNumHeads() > 0 && value.size > 0 &&
+      std::isfinite(norm))
+    out.norm =
+        NormFact{2, norm * std::sqrt(double(op.getNumHeads())) * (1 + 1e-12),
+                 value.size * int64_t(op.getNumHeads())};
+  return out;
+}
+
+AbstractValue Attention::present(Value now, Value past, const HeadRows &rows,
+                                 Value result) {
+  AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(result), 1),
+                      rows.hull);
+  for (Value part : {now, past})
+    if (part) {
+      const AbstractValue &known = ctx.of(part);
+      value.nan |= known.nan;
+      value.posInf |= known.posInf;
+      value.negInf |= known.negInf;
+    }
+  value.source = rows.likely ? LikelySource::Propagated : LikelySource::Unknown;
+  // A buffer's other places hold whatever was in it: that is `past`, or 0.
+  if (op.getCacheBuffer())
+    for (Cell &cell : value.mutableCells())
+      if (!cell.empty())
+        setBound(cell, hull(bound(cell), 0.0));
+  if (value.rank() == 4 && rows.size > 0 && std::isfinite(rows.norm))
+    value.norm = NormFact{3, rows.norm, rows.size};
+  return value;
+}
+
+AbstractValue Attention::getScoresResult(Value result) {
+  int64_t mode = op.getScoresMode();
+  Interval range = mode == 0   ? scaled
+                   : mode == 1 ? capped
+                   : mode == 2 ? masked
+                               : Interval{0, 1 + 16 * roundoff(functions)};
+  // ONNX Runtime has its lowest number where the definition says -Inf.
+  if (mode == 2 && negInf)
+    range = hull(range, -functions.maxFinite);
+  AbstractValue value = AbstractValue::within(range.lo, range.hi,
+                                              TransferContext::rankOf(result));
+  value.nan = query.nonFinite || key.nonFinite || overflow;
+  if (mode < 3)
+    value.posInf = value.negInf = value.nan;
+  value.negInf |= mode == 2 && negInf;
+  value.nan |= mode == 3 && rowMayVanish;
+  if (knowsLikely && mode < 2) {
+    Cell &cell = value.mutableCells().front();
+    Likely within = likely.within(range);
+    setLikely(cell, {0, 0, within.mean, within.variance, within.lo, within.hi});
+    value.source = LikelySource::Propagated;
+  }
+  return value;
+}
+
+void Attention::run() {
+  getScores();
+  masked = capped;
+  addMask(op.getMask());
+  addMask(op.getBias());
+  // No keys at all, or all of them before the window.
+  if (op.getKeyLengths() || op.getCausalEnd() ||
+      int64_t(op.getLeftWindow()) >= 0 || int64_t(op.getRightWindow()) >= 0)
+    rowMayVanish = true;
+  negInf |= rowMayVanish || op.getIsCausal();
+  if (op.getSink()) {
+    const AbstractValue &sink = ctx.of(op.getSink());
+    rowMayVanish = sink.mayBeNonFinite();
+  } else if (op.getSmoothSoftmax()) {
+    rowMayVanish = false;
+  }
+  ctx.result(0, getResult());
+  auto extras = op.getExtras();
+  if (extras.size() >= 2) {
+    ctx.result(1, present(op.getKey(), op.getPastKey(), key, extras[0]));
+    ctx.result(2, present(op.getValue(), op.getPastValue(), value, extras[1]));
+  }
+  if (extras.size() % 2 == 1)
+    ctx.result(extras.size(), getScoresResult(extras.back()));
+}
+
+static void transferAttention(mp::AttentionOp op, TransferContext &ctx) {
+  Attention(op, ctx).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Rotary embedding
+//===----------------------------------------------------------------------===//
+
+/// The largest sqrt(cos^2 + sin^2), which is 1 but for tables that scale.
+static double radius(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
+  std::optional<WeightView> cos = ctx.weights(op.getCos());
+  std::optional<WeightView> sin = ctx.weights(op.getSin());
+  double largest = std::hypot(ctx.of(op.getCos()).hull().absMax(),
+                              ctx.of(op.getSin()).hull().absMax());
+  constexpr int64_t kMost = 1 << 24;
+  if (!cos || !sin || cos->splat || sin->splat || cos->size() != sin->size() ||
+      cos->size() > kMost || cos->size() == 0)
+    return largest;
+  std::vector<double> left(4096), right(4096);
+  double most = 0;
+  for (int64_t first = 0; first < cos->size(); first += 4096) {
+    size_t count = std::min<int64_t>(4096, cos->size() - first);
+    MutableArrayRef<double> a(left.data(), count), b(right.data(), count);
+    cos->read(first, a);
+    sin->read(first, b);
+    for (auto [c, s] : llvm::zip(a, b))
+      most = std::max(most, c * c + s * s);
+  }
+  return std::min(largest, std::sqrt(most) * (1 + 1e-12));
+}
+
+static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
+  Value input = op.getInput();
+  AbstractValue x = ctx.of(input);
+  size_t rank = x.rank();
+  const AbstractValue &cos = ctx.of(op.getCos()), &sin = ctx.of(op.getSin());
+  const FloatFormat &format = ctx.functionFormat(input);
+  double turn = radius(op, ctx) *
+                std::max(1.0, std::fabs(op.getScale().convertToDouble()));
+  const FloatFormat *own = getFloatFormat(getElementType(input));
+  double unit = roundoff(own && own->digits < format.digits ? *own : format);
+  // Features that are not turned stay.
+  double stretch = std::max(1.0, turn) * (1 + 8 * unit);
+  // What products that underflow lose.
+  double tiny = 4 * (own ? std::max(own->minSubnormal, format.minSubnormal)
+                         : format.minSubnormal);
+  AbstractValue value = rank > 0 ? x.merging(rank - 1) : x;
+  for (Cell &cell : value.mutableCells()) {
+    if (cell.empty())
+      continue;
+    double most =
+        cell.absMax() * std::max(1.0, std::sqrt(2.0) * turn) * (1 + 8 * unit) +
+        tiny;
+    // Angles of all positions: the mean fades, the second moment stays.
+    double moment = (cell.variance + cell.mean * cell.mean) * turn * turn;
+    double reach = std::max(std::fabs(cell.likelyLo), cell.likelyHi);
+    cell = Cell{-most, most, 0, moment, -reach * turn, reach * turn};
+  }
+  value.integral = false;
+  value.minNonZero = 0;
+  value.rowSum.reset();
+  value.norm.reset();
+  bool inf = x.mayBeInf() || cos.mayBeInf() || sin.mayBeInf();
+  // Both products may overflow, and their difference is NaN.
+  double product =
+      x.hull().absMax() * std::max(cos.hull().absMax(), sin.hull().absMax());
+  inf |= !(product * (1 + 8 * unit) < format.overflowFrom);
+  value.nan = x.nan || cos.nan || sin.nan || inf;
+  value.posInf = value.negInf = inf;
+  value.source = std::max(x.source, LikelySource::Propagated);
+  // Turning keeps the length.
+  if (x.norm && x.norm->axis + 1 == int64_t(rank))
+    value.norm = NormFact{x.norm->axis,
+                          x.norm->bound * stretch +
+                              tiny * std::sqrt(double(x.norm->count)),
+                          x.norm->count};
+  ctx.result(0, std::move(value));
+}
+
+void mpopt::attachAttentionTransfers(MLIRContext *context) {
+  attachTransfer<transferAttention, mp::AttentionOp>(context);
+  attachTransfer<transferRotary, mp::RotaryEmbeddingOp>(context);
+}

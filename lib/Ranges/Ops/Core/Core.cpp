@@ -1,0 +1,143 @@
+//===- Core.cpp - Ranges of casts and identities
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constants are summarised by the driver. `mp.opaque` has no function: its
+// results are unknown, and it is counted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+static void transferIdentity(mp::IdentityOp, TransferContext &ctx) {
+  ctx.result(0, ctx.operand(0));
+}
+
+/// Toward zero. What is no integer's value (NaN, infinities) becomes whatever
+/// the platform says, so nothing more is known than the type.
+static AbstractValue toInteger(const AbstractValue &input, Value result) {
+  if (input.mayBeNonFinite())
+    return TransferContext::anything(result);
+  AbstractValue value = input;
+  for (Cell &cell : value.mutableCells()) {
+    cell.lo = std::trunc(cell.lo);
+    cell.hi = std::trunc(cell.hi);
+    cell.likelyLo = std::trunc(cell.likelyLo);
+    cell.likelyHi = std::trunc(cell.likelyHi);
+  }
+  value.integral = true;
+  value.minNonZero = 1;
+  value.norm.reset();
+  value.rowSum.reset();
+  return value;
+}
+
+/// Whether it is not zero.
+static AbstractValue toBool(const AbstractValue &input) {
+  AbstractValue value = input;
+  bool mayBeInf = input.mayBeNonFinite();
+  for (Cell &cell : value.mutableCells()) {
+    bool zero = !cell.empty() && cell.lo <= 0 && cell.hi >= 0;
+    bool other = cell.empty() || cell.lo != 0 || cell.hi != 0 || mayBeInf;
+    double share = cell.mean >= 0 && cell.mean <= 1 ? cell.mean : 0.5;
+    bool known = cell.lo >= 0 && cell.hi <= 1 && value.integral;
+    double lo = zero ? 0 : 1, hi = other ? 1 : 0;
+    double mean = lo == hi ? lo : known ? share : 0.5;
+    cell = Cell{lo, hi, mean, mean * (1 - mean), lo, hi};
+  }
+  value.nan = value.posInf = value.negInf = false;
+  value.integral = true;
+  value.minNonZero = 1;
+  value.norm.reset();
+  value.rowSum.reset();
+  return value;
+}
+
+/// In a dtype that is not known: FP16's range and BF16's digits at worst.
+static AbstractValue toUnknown(AbstractValue value) {
+  const FloatFormat &narrow = FloatFormat::f16();
+  double unit = std::ldexp(1.0, -int(FloatFormat::bf16().digits));
+  for (Cell &cell : value.mutableCells()) {
+    if (cell.empty())
+      continue;
+    value.posInf |= cell.hi >= narrow.overflowFrom;
+    value.negInf |= cell.lo <= -narrow.overflowFrom;
+    cell.lo -= std::fabs(cell.lo) * unit;
+    cell.hi += std::fabs(cell.hi) * unit;
+    if (cell.absMax() < 1)
+      cell.lo -= narrow.minSubnormal, cell.hi += narrow.minSubnormal;
+  }
+  value.minNonZero = 0;
+  value.integral = false;
+  value.norm.reset();
+  value.rowSum.reset();
+  return value;
+}
+
+static void transferCast(mp::CastOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  Type to = getElementType(op.getResult());
+  const FloatFormat *format = getFloatFormat(to);
+  if (to.isInteger(1))
+    return ctx.result(0, toBool(input));
+  if (isa<IntegerType>(to))
+    return ctx.result(0, toInteger(input, op.getResult()));
+  if (isUnknown(to))
+    return ctx.result(0, toUnknown(input));
+  if (!format || !(getFloatFormat(getElementType(op.getInput())) ||
+                   isa<IntegerType>(getElementType(op.getInput()))))
+    return ctx.unknown();
+  AbstractValue value = input;
+  if (op.getSaturate() || op.getRoundMode()) {
+    // Rounded by other rules than the driver's: up to a unit in the last place
+    // (E8M0 up to the next power of two), and to the edge where it saturates.
+    double unit = std::ldexp(1.0, 1 - int(format->digits));
+    for (Cell &cell : value.mutableCells()) {
+      if (cell.empty())
+        continue;
+      cell.lo -= std::fabs(cell.lo) * unit + format->minSubnormal;
+      cell.hi += std::fabs(cell.hi) * unit + format->minSubnormal;
+      if (op.getSaturate()) {
+        cell.lo = std::clamp(cell.lo, -format->maxFinite, format->maxFinite);
+        cell.hi = std::clamp(cell.hi, -format->maxFinite, format->maxFinite);
+      }
+    }
+    if (op.getSaturate() && value.mayBeInf()) {
+      Cell &first = value.mutableCells().front();
+      if (value.groups() == 1) {
+        first.hi =
+            std::max(first.hi, value.posInf ? format->maxFinite : first.hi);
+        first.lo =
+            std::min(first.lo, value.negInf ? -format->maxFinite : first.lo);
+      } else {
+        for (Cell &cell : value.mutableCells()) {
+          if (value.posInf)
+            cell.hi = format->maxFinite;
+          if (value.negInf)
+            cell.lo = -format->maxFinite;
+        }
+      }
+      value.posInf = value.negInf = false;
+    }
+    value.minNonZero = 0;
+    value.norm.reset();
+    value.rowSum.reset();
+  }
+  ctx.result(0, std::move(value));
+}
+
+void mpopt::attachCoreTransfers(MLIRContext *context) {
+  attachTransfer<transferIdentity, mp::IdentityOp>(context);
+  attachTransfer<transferCast, mp::CastOp>(context);
+}

@@ -1,0 +1,176 @@
+//===- Comparison.cpp - Ranges of comparisons and of logic
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What gives truth values: comparisons, predicates, and, or, not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Comparison.h"
+#include "lib/Ranges/Ops/Families.h"
+
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using range::Comparison;
+using range::Truth;
+
+Likely mpopt::chance(double probability) {
+  double p = std::clamp(probability, 0.0, 1.0);
+  return {p, p * (1 - p), p < 1 ? 0.0 : 1.0, p > 0 ? 1.0 : 0.0};
+}
+
+//===----------------------------------------------------------------------===//
+// Comparisons
+//===----------------------------------------------------------------------===//
+
+std::optional<Comparison> mpopt::getComparison(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Comparison>>(op)
+      .Case<mp::EqualOp>([](auto) { return Comparison::Equal; })
+      .Case<mp::NotEqualOp>([](auto) { return Comparison::NotEqual; })
+      .Case<mp::LessOp>([](auto) { return Comparison::Less; })
+      .Case<mp::LessEqualOp>([](auto) { return Comparison::LessEqual; })
+      .Case<mp::GreaterOp>([](auto) { return Comparison::Greater; })
+      .Case<mp::GreaterEqualOp>([](auto) { return Comparison::GreaterEqual; })
+      .Default(std::nullopt);
+}
+
+/// How probable a < b is, both being normal.
+static double probablyLess(const Likely &a, const Likely &b) {
+  if (a.hi < b.lo)
+    return 1;
+  if (a.lo > b.hi)
+    return 0;
+  double spread = std::sqrt(a.variance + b.variance);
+  return spread > 0 ? std::erfc((a.mean - b.mean) / spread * M_SQRT1_2) / 2
+                    : 0.5;
+}
+
+static double probability(Comparison comparison, const Likely &a,
+                          const Likely &b) {
+  switch (comparison) {
+  case Comparison::Less:
+  case Comparison::LessEqual:
+    return probablyLess(a, b);
+  case Comparison::Greater:
+  case Comparison::GreaterEqual:
+    return probablyLess(b, a);
+  case Comparison::Equal:
+    return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 1 : 0.1;
+  case Comparison::NotEqual:
+    return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 0 : 0.9;
+  }
+  llvm_unreachable("unknown comparison");
+}
+
+/// 64-bit integers past 2^53 are no doubles: two different ones may be equal as
+/// ends of a bound, which matters where the answer hangs on one.
+static bool isExact(const FloatRange &range) {
+  return range.finite.maxAbs() < 0x1p53;
+}
+
+static void transferCompare(Operation *op, TransferContext &ctx) {
+  Comparison comparison = *getComparison(op);
+  if (!areReal(op))
+    return ctx.unknown();
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      if (x[0].integral && x[1].integral &&
+                          !(isExact(x[0]) && isExact(x[1])))
+                        return Truth::unknown().toRange();
+                      return range::compare(comparison, x[0], x[1]).toRange();
+                    },
+                    [&](ArrayRef<Likely> x) {
+                      return chance(probability(comparison, x[0], x[1]));
+                    }));
+}
+
+/// is_nan, is_inf, is_finite.
+static void transferPredicate(Operation *op, TransferContext &ctx) {
+  if (!isReal(op->getOperand(0)))
+    return ctx.unknown();
+  ctx.result(0, mapGroups(
+                    ctx, ctx.operand(0),
+                    [&](ArrayRef<FloatRange> x) {
+                      if (isa<mp::IsNanOp>(op))
+                        return range::isNaN(x[0]).toRange();
+                      if (auto inf = dyn_cast<mp::IsInfOp>(op))
+                        return range::isInf(x[0], inf.getDetectNegative(),
+                                            inf.getDetectPositive())
+                            .toRange();
+                      return range::isFinite(x[0]).toRange();
+                    },
+                    [&](ArrayRef<Likely>) {
+                      return chance(isa<mp::IsFiniteOp>(op) ? 1 : 0);
+                    }));
+}
+
+//===----------------------------------------------------------------------===//
+// Logic
+//===----------------------------------------------------------------------===//
+
+static void transferLogicalNot(mp::LogicalNotOp, TransferContext &ctx) {
+  ctx.result(0, mapGroups(
+                    ctx, ctx.operand(0),
+                    [](ArrayRef<FloatRange> x) {
+                      return (!range::compare(Comparison::NotEqual, x[0],
+                                              FloatRange::point(0)))
+                          .toRange();
+                    },
+                    [](ArrayRef<Likely> x) { return chance(1 - x[0].mean); }));
+}
+
+/// and, or, xor of truths.
+static void transferLogical(Operation *op, TransferContext &ctx) {
+  if (!areReal(op))
+    return ctx.unknown();
+  auto truth = [](const FloatRange &x) {
+    return range::compare(Comparison::NotEqual, x, FloatRange::point(0));
+  };
+  bool isAnd = isa<mp::LogicalAndOp>(op), isOr = isa<mp::LogicalOrOp>(op);
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      Truth a = truth(x[0]), b = truth(x[1]);
+                      if (isAnd)
+                        return Truth{a.mayBeTrue && b.mayBeTrue,
+                                     a.mayBeFalse || b.mayBeFalse}
+                            .toRange();
+                      if (isOr)
+                        return Truth{a.mayBeTrue || b.mayBeTrue,
+                                     a.mayBeFalse && b.mayBeFalse}
+                            .toRange();
+                      return Truth{(a.mayBeTrue && b.mayBeFalse) ||
+                                       (a.mayBeFalse && b.mayBeTrue),
+                                   (a.mayBeTrue && b.mayBeTrue) ||
+                                       (a.mayBeFalse && b.mayBeFalse)}
+                          .toRange();
+                    },
+                    [&](ArrayRef<Likely> x) {
+                      double p = x[0].mean, q = x[1].mean;
+                      return chance(isAnd  ? p * q
+                                    : isOr ? p + q - p * q
+                                           : p + q - 2 * p * q);
+                    }));
+}
+
+void mpopt::attachComparisonTransfers(MLIRContext *context) {
+  attachTransfer<transferCompare, mp::EqualOp, mp::NotEqualOp, mp::LessOp,
+                 mp::LessEqualOp, mp::GreaterOp, mp::GreaterEqualOp>(context);
+  attachTransfer<transferPredicate, mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(
+      context);
+  attachTransfer<transferLogicalNot, mp::LogicalNotOp>(context);
+  attachTransfer<transferLogical, mp::LogicalAndOp, mp::LogicalOrOp,
+                 mp::LogicalXorOp>(context);
+}

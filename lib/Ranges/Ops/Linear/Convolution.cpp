@@ -1,0 +1,409 @@
+//===- Convolution.cpp - Ranges of convolutions
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With constant filters by the streaming kernels: per element of small maps
+// whose positions are told apart, else per channel. Padding's zeros take part
+// where they occur. Filters that are not constant are a box each output
+// channel. A fast algorithm that multiplies sums of inputs (Winograd) loses
+// more than the bound of the accumulator's error allows for: that is the
+// target's matter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
+
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/WindowSupport.h"
+#include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Weights/Kernels/Convolution.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Products that telling positions apart may take for each group that a result
+/// may have: fewer in larger models.
+static constexpr uint64_t kStepsPerGroup = 512;
+
+namespace {
+struct Convolution {
+  Value input, filter, bias;
+  int64_t group = 1;
+  bool transposed = false;
+  Window window;
+  ArrayRef<int64_t> outputPadding, outputShape;
+  /// What the kernel reads: the input, or what is sampled from it.
+  AbstractValue value;
+  /// Every position sees every tap, as far as the bound goes: zeros are among
+  /// the values already.
+  bool zerosIncluded = false;
+  /// Roundings of each product beyond the sum's own.
+  uint64_t extraRoundings = 0;
+  std::optional<AbstractValue> filterZero;
+
+  std::optional<AbstractValue> biasCells = {};
+
+  void run(TransferContext &ctx);
+
+  std::optional<AbstractValue> runWeights(TransferContext &ctx,
+                                          ProductResult &rules);
+  AbstractValue runBox(TransferContext &ctx, ProductResult &rules);
+  ConvolutionAxis axisOf(unsigned index) const;
+  bool mapsAreSmall(TransferContext &ctx, const ConvolutionRequest &request,
+                    AbstractValue::Dims &dims) const;
+  /// Channels that a group of outputs reads, times the taps; nothing if
+  /// unknown.
+  std::optional<uint64_t> terms() const;
+  int64_t outputs() const;
+  const Cell *biasOf(uint64_t channel) const;
+};
+} // namespace
+
+ConvolutionAxis Convolution::axisOf(unsigned index) const {
+  const WindowDim &dim = window.dims[index];
+  ConvolutionAxis axis;
+  axis.kernel = dim.kernel;
+  axis.stride = dim.stride;
+  axis.dilation = dim.dilation;
+  if (zerosIncluded)
+    return axis;
+  MaybeShape shape = getShape(input);
+  int64_t size = shape ? (*shape)[2 + index] : kDynamic;
+  axis.inputSize = std::max<int64_t>(size, -1);
+  if (transposed) {
+    axis.padBegin = dim.padBegin;
+    axis.padEnd = dim.padEnd;
+    if (!outputPadding.empty())
+      axis.outputPadding = outputPadding[index];
+    // Where the output's size is given, who knows where the padding went: any
+    // part of a phase's taps may be missing.
+    if (!outputShape.empty() || window.autoPad.starts_with("SAME"))
+      axis.inputSize = -1;
+    return axis;
+  }
+  if (std::optional<std::pair<int64_t, int64_t>> pads =
+          window.pads(index, size)) {
+    std::tie(axis.padBegin, axis.padEnd) = *pads;
+    return axis;
+  }
+  axis.padBegin = axis.padEnd = dim.extent();
+  return axis;
+}
+
+int64_t Convolution::outputs() const {
+  MaybeShape shape = getShape(filter);
+  if (!shape)
+    return kDynamic;
+  int64_t dim = (*shape)[transposed ? 1 : 0];
+  return dim < 0 ? kDynamic : transposed ? dim * group : dim;
+}
+
+std::optional<uint64_t> Convolution::terms() const {
+  MaybeShape shape = getShape(filter), in = getShape(input);
+  if (!shape)
+    return std::nullopt;
+  int64_t channels = (*shape)[transposed ? 0 : 1];
+  if (channels < 0 && in)
+    channels = (*in)[1] < 0 ? kDynamic
+               : transposed ? (*in)[1]
+                            : (*in)[1] / group;
+  std::optional<int64_t> taps =
+      getNumElements(Shape(ArrayRef(*shape).drop_front(2)));
+  if (channels < 0 || !taps)
+    return std::nullopt;
+  return uint64_t(transposed ? channels / group : channels) * uint64_t(*taps);
+}
+
+const Cell *Convolution::biasOf(uint64_t channel) const {
+  if (!biasCells)
+    return nullptr;
+  return &biasCells->cell(biasCells->groups() == 1 ? 0 : channel);
+}
+
+/// Whether the input tells positions apart and there are few enough of them.
+bool Convolution::mapsAreSmall(TransferContext &ctx,
+                               const ConvolutionRequest &request,
+                               AbstractValue::Dims &dims) const {
+  bool kept = false;
+  uint64_t positions = 1;
+  dims = {1, int64_t(request.outputs)};
+  MaybeShape shape = getShape(ctx.op()->getResult(0));
+  for (auto [index, axis] : llvm::enumerate(request.axes)) {
+    int64_t own = value.dims()[2 + index];
+    if (axis.inputSize < 0 || (own != 1 && own != axis.inputSize))
+      return false;
+    kept |= own != 1;
+    dims.push_back(axis.outputSize(transposed));
+    if (dims.back() <= 0 || !shape || (*shape)[2 + index] != dims.back())
+      return false;
+    positions *= dims.back();
+  }
+  uint64_t groups = positions * request.outputs;
+  return kept && groups <= ctx.maxGroups() &&
+         groups * request.terms() <= kStepsPerGroup * ctx.maxGroups();
+}
+
+std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
+                                                     ProductResult &rules) {
+  std::optional<WeightSource> source = getWeightSource(ctx, filter);
+  if (!source || source->size() == 0)
+    return std::nullopt;
+  ConvolutionRequest request;
+  request.weights = source->tensor;
+  request.outputs = outputs();
+  request.inputs = transposed ? source->shape[0] : source->shape[1] * group;
+  request.groups = group;
+  request.transposed = transposed;
+  if (request.inputs % group || request.outputs % group)
+    return std::nullopt;
+  for (unsigned index = 0; index < window.dims.size(); ++index)
+    request.axes.push_back(axisOf(index));
+  std::vector<double> zeros;
+  if (filterZero) {
+    if (filterZero->groups() != 1 && filterZero->groups() != request.outputs)
+      return std::nullopt;
+    for (const Cell &cell : filterZero->cells()) {
+      if (cell.lo != cell.hi)
+        return std::nullopt;
+      zeros.push_back(cell.lo);
+    }
+    request.weights.zeroPoints = zeros;
+  }
+
+  AbstractValue::Dims dims;
+  bool elements = mapsAreSmall(ctx, request, dims);
+  InputLists inputs;
+  if (elements) {
+    AbstractValue::Dims target = {1, int64_t(request.inputs)};
+    for (const ConvolutionAxis &axis : request.axes)
+      target.push_back(axis.inputSize);
+    AbstractValue whole = value;
+    if (whole.dims()[0] != 1)
+      whole = whole.merging(0);
+    if (whole.dims()[1] != 1 && whole.dims()[1] != target[1])
+      whole = whole.merging(1);
+    AbstractValue spread = whole.regrouped(target);
+    for (const Cell &cell : spread.cells())
+      inputs.add(cell);
+  } else {
+    dims.assign(2 + window.dims.size(), 1);
+    dims[1] = request.outputs;
+    AbstractValue channels = value.keeping({1});
+    if (channels.dims()[1] != int64_t(request.inputs))
+      channels = channels.merging(1);
+    for (const Cell &cell : channels.cells())
+      inputs.add(cell);
+  }
+  request.values = inputs.get();
+  LinearSums sums =
+      elements ? convolutionElements(request, ctx.jobs())
+               : convolutionSums(request, ctx.jobs(), ctx.sharedSums());
+  rules.addWeights(ctx.of(filter), sums.flags);
+  std::vector<Cell> cells(countGroups(dims));
+  uint64_t positions = cells.size() / request.outputs;
+  // The channels at one position are a row; a window is as many as it has taps.
+  double norm = HUGE_VAL;
+  if (value.norm && value.norm->axis == 1)
+    norm = mulUp(value.norm->bound, sqrtUp(double(request.taps())));
+  double squares = 0;
+  for (size_t at = 0; at < cells.size(); ++at) {
+    ProductSum sum = ProductSum::of(sums, at, request.terms());
+    sum.count += extraRoundings;
+    if (norm < HUGE_VAL)
+      sum.limit(mulUp(norm, sums.norm[at]));
+    cells[at] = rules.finish(sum, 1, biasOf(at / positions), 1);
+    if (at % positions == 0)
+      squares = addUp(squares, mulUp(sums.norm[at], sums.norm[at]));
+  }
+  AbstractValue result = rules.take(dims, std::move(cells));
+  if (norm < HUGE_VAL && sums.flags.empty() && !elements) {
+    double bound = mulUp(norm, sqrtUp(squares));
+    for (uint64_t channel = 0; biasCells && channel < request.outputs;
+         ++channel) // the triangle's inequality, coarsely
+      bound += biasOf(channel)->absMax();
+    ProductResult::setNorm(result, 1, request.outputs, bound, rules.error());
+  }
+  return result;
+}
+
+AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
+  size_t rank = ctx.rankOf(ctx.op()->getResult(0));
+  const AbstractValue &weights = ctx.of(filter);
+  rules.addOperand(weights);
+  std::optional<uint64_t> count = terms();
+  if (!count)
+    return bias ? AbstractValue::top(rank)
+                : unboundedProducts(ctx, value, weights, rank);
+  // Padding, and in a transposed convolution a position between.
+  Cell in = value.hull();
+  Interval range = getBound(in);
+  range = range.isEmpty() ? Interval::point(0) : hull(range, 0);
+  AbstractValue taps = transposed ? weights.merged() : weights.keeping({0});
+  Interval off = filterZero ? getBound(filterZero->hull()) : Interval::point(0);
+  AbstractValue::Dims dims(rank, 1);
+  dims[1] = taps.groups();
+  std::vector<Cell> cells;
+  for (const Cell &cell : taps.cells()) {
+    Interval bound = getBound(cell);
+    bound = bound.isEmpty() ? Interval::point(0) : hull(bound - off, 0);
+    DotOperand a, b;
+    double half = (in.likelyHi - in.likelyLo) / 2;
+    double halfTap = (cell.likelyHi - cell.likelyLo) / 2;
+    a.range = range;
+    a.mean = in.mean;
+    a.variance = in.variance;
+    a.halfRange = half;
+    b.range = bound;
+    b.mean = cell.mean;
+    b.variance = cell.variance;
+    b.halfRange = halfTap;
+    ProductSum sum = ProductSum::of(dotOfBoxes(a, b, *count), *count);
+    sum.count += extraRoundings;
+    cells.push_back(rules.finish(sum, 1, biasOf(cells.size()), 1));
+  }
+  if (taps.groups() == 1 && biasCells && biasCells->groups() > 1) {
+    Cell merged = biasCells->hull();
+    DotOperand a, b;
+    Interval bound = hull(getBound(taps.cell(0)) - off, 0);
+    a.range = range;
+    b.range = bound;
+    cells.front() = rules.finish(
+        ProductSum::of(dotOfBoxes(a, b, *count), *count + extraRoundings), 1,
+        &merged, 1);
+    // No estimate for a mixture of channels with unknown filters.
+    AbstractValue result = rules.take(dims, std::move(cells));
+    result.source = LikelySource::Unknown;
+    return result;
+  }
+  return rules.take(dims, std::move(cells));
+}
+
+void Convolution::run(TransferContext &ctx) {
+  Value result = ctx.op()->getResult(0);
+  MaybeShape in = getShape(input), taps = getShape(filter);
+  if (!in || !taps || ctx.rankOf(result) != in->size() ||
+      in->size() != taps->size() || value.rank() != in->size())
+    return ctx.unknown();
+  ProductResult rules(ctx, input, result);
+  rules.addOperand(value);
+  if (bias) {
+    biasCells = ctx.of(bias);
+    if (biasCells->rank() != 1 ||
+        (biasCells->groups() != 1 && int64_t(biasCells->groups()) != outputs()))
+      biasCells = AbstractValue(AbstractValue::Dims(1, 1), biasCells->hull());
+    rules.addBias(ctx.of(bias));
+  }
+  if (std::optional<AbstractValue> known = runWeights(ctx, rules))
+    return ctx.result(0, std::move(*known));
+  ctx.result(0, runBox(ctx, rules));
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> getKernel(Value filter) {
+  if (MaybeShape shape = getShape(filter))
+    return SmallVector<int64_t>(ArrayRef(*shape).drop_front(2));
+  return {};
+}
+
+static void transferConv(mp::ConvOp op, TransferContext &ctx) {
+  Convolution conv{op.getInput(), op.getFilter(), op.getBias(),
+                   int64_t(op.getGroup())};
+  SmallVector<int64_t> kernel = getKernel(op.getFilter());
+  conv.window = Window::get(kernel, op.getStrides(), op.getDilations(),
+                            op.getPads(), op.getAutoPad());
+  conv.value = ctx.operand(0);
+  conv.run(ctx);
+}
+
+static void transferConvTranspose(mp::ConvTransposeOp op,
+                                  TransferContext &ctx) {
+  Convolution conv{op.getInput(), op.getFilter(), op.getBias(),
+                   int64_t(op.getGroup()), /*transposed=*/true};
+  SmallVector<int64_t> kernel = getKernel(op.getFilter());
+  conv.window = Window::get(kernel, op.getStrides(), op.getDilations(),
+                            op.getPads(), op.getAutoPad());
+  conv.outputPadding = op.getOutputPadding();
+  conv.outputShape = op.getOutputShape();
+  conv.value = ctx.operand(0);
+  conv.run(ctx);
+}
+
+static void transferConvInteger(mp::ConvIntegerOp op, TransferContext &ctx) {
+  Convolution conv{op.getInput(), op.getFilter(), Value(),
+                   int64_t(op.getGroup())};
+  SmallVector<int64_t> kernel = getKernel(op.getFilter());
+  conv.window = Window::get(kernel, op.getStrides(), op.getDilations(),
+                            op.getPads(), op.getAutoPad());
+  conv.value = ctx.operand(0);
+  if (op.getInputZeroPoint())
+    conv.value = minusZero(conv.value, ctx.of(op.getInputZeroPoint()));
+  if (op.getFilterZeroPoint())
+    conv.filterZero = ctx.of(op.getFilterZeroPoint());
+  conv.run(ctx);
+}
+
+/// A sample is a convex combination of four elements, or of some and zeros.
+static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
+  Convolution conv{op.getInput(), op.getFilter(), op.getBias(),
+                   int64_t(op.getGroup())};
+  SmallVector<int64_t> kernel = getKernel(op.getFilter());
+  conv.window =
+      Window::get(kernel, op.getStrides(), op.getDilations(), op.getPads());
+  AbstractValue input = ctx.operand(0);
+  if (input.rank() < 3)
+    return ctx.unknown();
+  AbstractValue value = input.keeping({1});
+  value.norm.reset();
+  value.rowSum.reset();
+  // Weights of the interpolation are rounded, too: by a few units.
+  double unit =
+      std::ldexp(1.0, 4 - int(ctx.functionFormat(op.getInput()).digits));
+  bool masked = bool(op.getMask());
+  Cell mask = masked ? ctx.of(op.getMask()).hull() : Cell{1, 1, 1, 0, 1, 1};
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = hull(getBound(cell), 0).widened(unit, 1e-40);
+    bound = bound * hull(getBound(mask), masked ? 0.0 : 1.0);
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+    double lo = std::min(cell.likelyLo, 0.0), hi = std::max(cell.likelyHi, 0.0);
+    double scale = std::max(std::fabs(mask.likelyLo), std::fabs(mask.likelyHi));
+    cell.variance = cell.variance * (mask.mean * mask.mean + mask.variance) +
+                    mask.variance * cell.mean * cell.mean;
+    cell.mean *= mask.mean;
+    cell.likelyLo = lo * scale;
+    cell.likelyHi = hi * scale;
+  }
+  const AbstractValue &offset = ctx.of(op.getOffset());
+  value.nan |= offset.mayBeNonFinite();
+  if (masked) {
+    const AbstractValue &factors = ctx.of(op.getMask());
+    value.nan |= factors.mayBeNonFinite() || value.mayBeInf();
+    value.posInf |= factors.mayBeInf();
+    value.negInf |= factors.mayBeInf() || (value.posInf && mask.lo < 0);
+    value.posInf |= value.negInf && mask.lo < 0;
+  }
+  value.nan |= value.mayBeInf(); // 0 times it, in the interpolation
+  value.minNonZero = 0;
+  value.integral = false;
+  conv.value = std::move(value);
+  conv.zerosIncluded = true;
+  conv.extraRoundings = 8;
+  conv.run(ctx);
+}
+
+void mpopt::attachConvolutionTransfers(MLIRContext *context) {
+  attachTransfer<transferConv, mp::ConvOp>(context);
+  attachTransfer<transferConvTranspose, mp::ConvTransposeOp>(context);
+  attachTransfer<transferConvInteger, mp::ConvIntegerOp>(context);
+  attachTransfer<transferDeformConv, mp::DeformConvOp>(context);
+}

@@ -1,0 +1,225 @@
+//===- VectorNorm.cpp - Ranges of L2 and local response normalisation
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Norms without parameters. MeanVarianceNormalization is defined by
+// E[x^2] - E[x]^2, whose error D = O(n u max(x)^2) may eat the variance v:
+// |y| = sqrt(n v) / (sqrt(v - D) + d) is at most sqrt(2 n D) / d up to v = 2 D,
+// and sqrt(2 n) from there on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::rows;
+
+static void forget(AbstractValue &value) {
+  value.integral = false;
+  value.minNonZero = 0;
+  value.norm.reset();
+  value.rowSum.reset();
+}
+
+//===----------------------------------------------------------------------===//
+// x / max(|x|_p, eps)
+//===----------------------------------------------------------------------===//
+
+static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
+  Value input = op.getInput();
+  const AbstractValue &x = ctx.of(input);
+  const FloatFormat &format = ctx.sumFormat(input);
+  double p = op.getP().convertToDouble();
+  MaybeShape shape = getShape(input);
+  std::optional<int64_t> axis =
+      shape ? normalizeAxis(op.getAxis(), shape->size()) : std::nullopt;
+  std::optional<int64_t> count =
+      axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
+  if (!(p >= 1) || !count)
+    return ctx.unknown();
+  double n = double(*count), unit = roundoff(format);
+  double epsilon = format.round(op.getEpsilon().convertToDouble());
+  // A sum of powers loses half a subnormal per term; what is left of it is at
+  // least its own smallest value.
+  double smallest = std::pow(std::max(x.minNonZero, format.minSubnormal), p);
+  double least =
+      std::max({std::pow(epsilon, p), smallest * 0.999, format.minSubnormal});
+  double relative = (n + 8) * unit * 8;
+  double closed =
+      std::pow(1 + n * format.minSubnormal / least, 1 / p) * (1 + relative);
+  double most = 0;
+  for (const Cell &cell : x.cells())
+    most = std::max(most, cell.absMax());
+  bool vanishes = epsilon == 0 && (smallest < 2 * format.minSubnormal);
+  bool zero = epsilon == 0;
+  for (const Cell &cell : x.cells())
+    zero &= !cell.empty() && cell.lo <= 0 && cell.hi >= 0;
+  bool overflow = !(n * std::pow(most, p) < format.overflowFrom * 0.999);
+  if (!(relative < 0.5))
+    closed = kInf;
+
+  AbstractValue result = x;
+  AbstractValue row = x.merging(*axis);
+  double draws = ctx.elementsPerGroup(input, x.groups());
+  auto cells = result.mutableCells();
+  forEachGroup(x.dims(), {x, row}, [&](size_t group, ArrayRef<size_t> at) {
+    const Cell &from = x.cell(group), &whole = row.cell(at[1]);
+    Cell cell;
+    setBound(cell, {from.lo < 0 ? -closed : 0, from.hi > 0 ? closed : 0});
+    double square = whole.variance + whole.mean * whole.mean;
+    double length = p == 1 ? std::sqrt(square) * n * 0.8
+                    : p == 2
+                        ? std::sqrt(square * n)
+                        : std::max(std::fabs(whole.likelyLo), whole.likelyHi);
+    double reach = std::min(1.0, extremeOf(draws) / std::sqrt(n));
+    if (!x.hasLikely())
+      setLikely(cell, {0, 0, 0, 1 / n, -reach, reach});
+    else if (length > 0)
+      setLikely(cell,
+                {0, 0, from.mean / length, from.variance / (length * length),
+                 std::max(-1.0, from.likelyLo / length),
+                 std::min(1.0, from.likelyHi / length)});
+    cells[group] = cell;
+  });
+  forget(result);
+  result.nan =
+      x.mayBeNonFinite() || zero || vanishes || (overflow && x.mayBeInf());
+  result.posInf = result.negInf = vanishes;
+  result.source = std::min(x.source, LikelySource::Propagated);
+  // The 2-norm is the smaller one for p < 2.
+  if (p <= 2 && std::isfinite(closed))
+    result.norm = NormFact{
+        *axis, std::sqrt(1 + n * format.minSubnormal / least) * (1 + relative),
+        *count};
+  ctx.result(0, std::move(result));
+}
+
+//===----------------------------------------------------------------------===//
+// Local response
+//===----------------------------------------------------------------------===//
+
+static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
+  Value input = op.getInput();
+  AbstractValue result = ctx.of(input);
+  const FloatFormat &format = ctx.sumFormat(input);
+  double alpha = op.getAlpha().convertToDouble();
+  double beta = op.getBeta().convertToDouble();
+  double size = double(op.getSize());
+  Cell all = result.hull();
+  double unit = roundoff(format) * (size + 16);
+  Interval others = square(Interval::symmetric(all.absMax())) * (size - 1);
+  // Kernels slide a window over the channels, adding and taking away squares:
+  // what is lost is relative to the largest, and Inf - Inf is NaN.
+  double channels = double(TransferContext::dimOf(input, 1).value_or(1 << 16));
+  double slid = std::fabs(alpha) / size * (channels + size) * 4 *
+                roundoff(format) * all.absMax() * all.absMax();
+  bool nan = size * all.absMax() * all.absMax() >= format.overflowFrom * 0.999;
+  bool inf = false;
+  // What the other channels near it are expected to add.
+  double squares = all.variance + all.mean * all.mean;
+  for (Cell &cell : result.mutableCells()) {
+    if (cell.empty())
+      continue;
+    Interval x = bound(cell);
+    Interval base = ((square(x) + others) * (alpha / size))
+                        .widened(unit, format.minSubnormal) +
+                    op.getBias().convertToDouble();
+    base = std::isfinite(slid) ? base.widened(unit, slid) : Interval::whole();
+    Interval power = base.lo > 0
+                         ? pow(base, Interval::point(beta)).widened(unit)
+                         : Interval::whole();
+    bool vanishes = power.contains(0.0);
+    nan |= vanishes;
+    inf |= vanishes;
+    setBound(cell, vanishes ? Interval::whole() : (x / power).widened(unit));
+    // The sum may overflow, which divides by Inf.
+    if (size * all.absMax() * all.absMax() >= format.overflowFrom)
+      setBound(cell, hull(bound(cell), 0.0));
+    auto map = [&](double value) {
+      double sum = value * value + (size - 1) * squares;
+      return value /
+             std::pow(op.getBias().convertToDouble() + alpha / size * sum,
+                      beta);
+    };
+    double typical =
+        std::pow(op.getBias().convertToDouble() + alpha * squares, -beta);
+    setLikely(cell,
+              {0, 0, cell.mean * typical, cell.variance * typical * typical,
+               map(cell.likelyLo), map(cell.likelyHi)});
+  }
+  result.nan |= nan || result.mayBeInf();
+  result.posInf |= inf;
+  result.negInf |= inf;
+  forget(result);
+  ctx.result(0, std::move(result));
+}
+
+//===----------------------------------------------------------------------===//
+// Mean and variance by E[x^2] - E[x]^2
+//===----------------------------------------------------------------------===//
+
+static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
+                                     TransferContext &ctx) {
+  Value input = op.getInput();
+  MaybeShape shape = getShape(input);
+  const FloatFormat &format = ctx.sumFormat(input);
+  AbstractValue result = ctx.of(input);
+  SmallVector<int64_t> axes;
+  for (int64_t axis : op.getAxes())
+    if (shape)
+      if (std::optional<int64_t> from = normalizeAxis(axis, shape->size()))
+        axes.push_back(*from);
+  std::optional<int64_t> count =
+      shape ? countAlong(*shape, axes) : std::nullopt;
+  Cell all = result.hull();
+  double n = count ? double(*count) : kInf, most = all.absMax();
+  double relative = (n + 8) * roundoff(format);
+  double least = format.round(1e-9);
+  double lost = 4 * relative * most * most + 4 * format.minSubnormal;
+  double closed = kInf;
+  if (least > 0) {
+    // Kernels without the 1e-9 reach sqrt(n), too.
+    closed = (all.hi - all.lo) / least;
+    if (relative < 0.5)
+      closed = std::min(closed, std::sqrt(2 * n * lost) / least);
+    closed = std::max(closed, std::sqrt(2 * n));
+    closed *= 1 + 4 * relative;
+    closed += 2 * relative * most / least; // the mean's error
+  }
+  SmallVector<int64_t> others;
+  for (int64_t axis = 0; axis < int64_t(result.rank()); ++axis)
+    if (!llvm::is_contained(axes, axis))
+      others.push_back(axis);
+  AbstractValue x = result, row = x.keeping(others);
+  auto cells = result.mutableCells();
+  forEachGroup(x.dims(), {x, row}, [&](size_t group, ArrayRef<size_t> at) {
+    const Cell &from = x.cell(group), &whole = row.cell(at[1]);
+    double scale = whole.variance > 0 ? 1 / std::sqrt(whole.variance) : 0;
+    double edge = std::isfinite(n) ? std::sqrt(n) : kInf;
+    setBound(cells[group], Interval::symmetric(closed));
+    setLikely(cells[group],
+              {0, 0, (from.mean - whole.mean) * scale,
+               from.variance * scale * scale,
+               std::max(-edge, (from.likelyLo - whole.mean) * scale),
+               std::min(edge, (from.likelyHi - whole.mean) * scale)});
+  });
+  forget(result);
+  // The radicand may be negative by rounding or, for kernels without the 1e-9,
+  // zero where x - mean is not.
+  result.nan = result.posInf = result.negInf = true;
+  ctx.result(0, std::move(result));
+}
+
+void mpopt::attachVectorNormTransfers(MLIRContext *context) {
+  attachTransfer<transferLpNormalize, mp::LpNormalizeOp>(context);
+  attachTransfer<transferLRN, mp::LRNOp>(context);
+  attachTransfer<transferMeanVarianceNorm, mp::MeanVarianceNormOp>(context);
+}

@@ -1,0 +1,275 @@
+//===- Pooling.cpp - Ranges of pooling ops
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A mean stays within the hull of its window but for the errors of the sum and
+// of the division; padding that counts is a part of it. Windows that lie in the
+// padding alone have no element: what a kernel makes of them (the identity of
+// the maximum, 0 / 0) is flagged where pads are as large as the kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Pool.h"
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
+
+#include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mpopt;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Maxima
+//===----------------------------------------------------------------------===//
+
+/// The largest of `count` elements: of a normal variable about as far out as
+/// the extreme expected of them, less spread the more there are.
+static void likelyMaximum(Cell &cell, double count) {
+  if (count <= 1)
+    return;
+  double sigma = std::sqrt(cell.variance);
+  double shift = std::sqrt(2 * std::log(count));
+  // Neighbours are alike: half of what independent ones would reach.
+  cell.mean = std::min(cell.likelyHi, cell.mean + 0.5 * shift * sigma);
+  cell.variance /= 1 + std::log(count);
+  cell.likelyLo =
+      std::max(cell.likelyLo,
+               std::min(cell.mean, cell.mean - 3 * std::sqrt(cell.variance)));
+}
+
+static void transferMaximum(Value source, const Pool &pool,
+                            TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(source);
+  Value result = ctx.op()->getResult(0);
+  // What may be -Inf or passed over does not keep the others from being the
+  // largest.
+  AbstractValue value = windowGroups(
+      input, result, pool,
+      input.mayBeNonFinite() ? PoolBound::Hull : PoolBound::Maximum);
+  const FloatFormat *format = getFloatFormat(getElementType(source));
+  for (Cell &cell : value.mutableCells()) {
+    // A NaN that a kernel passes over leaves what it started from: -Inf or the
+    // lowest finite number.
+    if ((pool.empty || value.mayBeNonFinite()) && format) {
+      double lowest = -ctx.functionFormat(source).maxFinite;
+      cell.lo = std::min(cell.lo, lowest);
+      cell.hi = std::max(cell.hi, lowest);
+    }
+    if (pool.count)
+      likelyMaximum(cell, double(*pool.count));
+  }
+  if (pool.empty) {
+    value.negInf |= format != nullptr;
+    value.minNonZero = 0;
+    if (!format)
+      value = TransferContext::anything(result);
+  }
+  if (value.nan)
+    value.negInf = true;
+  if (value.mayBeNonFinite())
+    value.minNonZero = 0;
+  ctx.result(0, std::move(value));
+  if (ctx.op()->getNumResults() < 2)
+    return;
+  // Positions are of the whole input, in the order that the op says.
+  Value indices = ctx.op()->getResult(1);
+  AbstractValue where = TransferContext::anything(indices);
+  MaybeShape shape = getShape(source);
+  std::optional<int64_t> elements =
+      shape ? getNumElements(*shape) : std::nullopt;
+  if (elements && *elements > 0 && !pool.empty && !input.nan)
+    for (Cell &cell : where.mutableCells()) {
+      double last = double(*elements) - 1;
+      cell = Cell{0, last, last / 2, last * last / 12, 0, last};
+    }
+  if (elements && *elements > 0 && !pool.empty && !input.nan)
+    where.source = LikelySource::Propagated;
+  ctx.result(1, std::move(where));
+}
+
+static void transferMaxPool(mp::MaxPoolOp op, TransferContext &ctx) {
+  transferMaximum(op.getInput(), getPool(op), ctx);
+}
+static void transferGlobalMaxPool(mp::GlobalMaxPoolOp op,
+                                  TransferContext &ctx) {
+  transferMaximum(op.getInput(), getGlobalPool(op.getInput()), ctx);
+}
+static void transferAdaptiveMaxPool(mp::AdaptiveMaxPoolOp op,
+                                    TransferContext &ctx) {
+  transferMaximum(op.getInput(),
+                  getAdaptivePool(op.getInput(), op.getOutputSize()), ctx);
+}
+
+//===----------------------------------------------------------------------===//
+// Means
+//===----------------------------------------------------------------------===//
+
+/// Elements of a window, or of the bins of a region.
+static void transferMean(Value source, const Pool &pool, bool zeros,
+                         TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(source);
+  Value result = ctx.op()->getResult(0);
+  AbstractValue value = windowGroups(input, result, pool, PoolBound::Hull);
+  if (!pool.count) {
+    // The mean of who knows how many: its sum may do anything.
+    AbstractValue unknown = AbstractValue::top(value.rank());
+    return ctx.result(0, std::move(unknown));
+  }
+  double count = double(*pool.count);
+  const FloatFormat &format = ctx.sumFormat(source);
+  double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
+  double unit = std::ldexp(1.0, -int(format.digits));
+  bool mixedInf = value.posInf && value.negInf;
+  // Of whole windows alone the mean is more than one of the elements.
+  std::optional<AbstractValue> means, magnitudes;
+  if (!pool.axes.empty() && !anyWindowLeaves(pool.axes)) {
+    means = slideWindows(input, pool.axes, PoolBound::Mean);
+    magnitudes = slideWindows(input, pool.axes, PoolBound::Magnitude);
+    if (means && (!magnitudes || means->dims() != value.dims()))
+      means.reset();
+  }
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
+    Interval bound = getBound(cell);
+    if (!bound.isEmpty()) {
+      if (zeros && !means)
+        bound = hull(bound, 0);
+      double size = bound.maxAbs();
+      Interval elements = bound;
+      if (means) {
+        size = std::min(size, magnitudes->cell(group).hi);
+        bound = intersect(bound, getBound(means->cell(group)));
+      }
+      double error = sumError({&format}, *pool.count, mulUp(size, count));
+      flagSum(value, addUp(mulUp(std::max(elements.hi, 0.0), count), error),
+              addUp(mulUp(std::max(-elements.lo, 0.0), count), error), format);
+      // The errors of the sum, and of a division or a product with 1 / n.
+      bound = bound + Interval::symmetric(divUp(error, std::max(count, 1.0)));
+      bound = bound.widened(4 * unit, format.minSubnormal);
+      // No rounding changes the sign of a sum of numbers of one sign.
+      if (elements.lo >= 0)
+        bound.lo = std::max(bound.lo, 0.0);
+      if (elements.hi <= 0)
+        bound.hi = std::min(bound.hi, 0.0);
+    }
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+    // Neighbours in a map are alike: the variance does not fall with n, but
+    // with its root.
+    double variance = cell.variance / std::sqrt(std::max(count, 1.0));
+    double reach =
+        std::min(k * std::sqrt(variance), std::max(cell.likelyHi - cell.mean,
+                                                   cell.mean - cell.likelyLo));
+    cell.variance = variance;
+    cell.likelyLo = std::max(cell.likelyLo, cell.mean - reach);
+    cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
+  }
+  value.nan |= mixedInf || pool.empty;
+  value.minNonZero = 0;
+  value.integral = false;
+  if (value.hasLikely())
+    value.source = LikelySource::Propagated;
+  ctx.result(0, std::move(value));
+}
+
+static void transferAveragePool(mp::AveragePoolOp op, TransferContext &ctx) {
+  Pool pool = getPool(op);
+  // Runtimes also disagree about what of a last window counts.
+  transferMean(op.getInput(), pool, pool.padded, ctx);
+}
+static void transferGlobalAveragePool(mp::GlobalAveragePoolOp op,
+                                      TransferContext &ctx) {
+  transferMean(op.getInput(), getGlobalPool(op.getInput()), false, ctx);
+}
+static void transferAdaptiveAvgPool(mp::AdaptiveAvgPoolOp op,
+                                    TransferContext &ctx) {
+  transferMean(op.getInput(),
+               getAdaptivePool(op.getInput(), op.getOutputSize()), false, ctx);
+}
+
+//===----------------------------------------------------------------------===//
+// p-norms
+//===----------------------------------------------------------------------===//
+
+/// (sum |x|^p)^(1/p): between the largest |x| and n^(1/p) times that.
+static void transferLp(Value source, const Pool &pool, double p,
+                       TransferContext &ctx) {
+  const AbstractValue &input = ctx.of(source);
+  Value result = ctx.op()->getResult(0);
+  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  if (!pool.count || !(p >= 1)) {
+    AbstractValue unknown = AbstractValue::top(value.rank());
+    return ctx.result(0, std::move(unknown));
+  }
+  const FloatFormat &format = ctx.sumFormat(source);
+  double count = std::max<double>(double(*pool.count), 1);
+  double unit = std::ldexp(1.0, -int(format.digits));
+  double root = std::pow(count, 1 / p) * (1 + 1e-12);
+  bool infinite = value.mayBeInf();
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = getBound(cell);
+    double least = pool.padded ? 0 : bound.minAbs(), most = bound.maxAbs();
+    // Powers by exp and log are off by |p log x| units or so, and the sum by
+    // n; a p-th root divides that by p.
+    double powers = p == 1 || p == 2 ? 4 : 16 + 128 * p;
+    double relative = ((count + powers) / p + 16 + powers) * unit;
+    // Powers that underflow are lost.
+    double tiny = std::pow(format.minNormal * count, 1 / p) * 2;
+    double sum = std::pow(most, p) * count * (1 + relative);
+    if (!(sum * (1 + 1e-9) < format.overflowFrom))
+      value.posInf = true;
+    cell.lo = std::max(0.0, least * root * (1 - relative) - tiny);
+    // Windows may be cut at borders even without padding (ceil_mode).
+    if (pool.padded || pool.empty)
+      cell.lo = std::max(0.0, std::min(cell.lo, least));
+    cell.hi = most * root * (1 + relative) + tiny;
+    if (relative >= 1 || std::isnan(cell.hi)) {
+      cell.lo = 0;
+      cell.hi = kInf;
+    }
+    double power = cell.variance + cell.mean * cell.mean;
+    double mean = std::pow(count * std::pow(power, p / 2), 1 / p);
+    double far = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+    cell.mean = mean;
+    cell.variance = power;
+    cell.likelyLo = std::min(mean, far);
+    cell.likelyHi = std::max(mean, std::min(far * root, 2 * mean + far));
+  }
+  value.posInf |= infinite;
+  value.negInf = false;
+  value.minNonZero = 0;
+  value.integral = false;
+  if (value.hasLikely())
+    value.source = LikelySource::Propagated;
+  ctx.result(0, std::move(value));
+}
+
+static void transferLpPool(mp::LpPoolOp op, TransferContext &ctx) {
+  transferLp(op.getInput(), getPool(op), op.getP().convertToDouble(), ctx);
+}
+static void transferGlobalLpPool(mp::GlobalLpPoolOp op, TransferContext &ctx) {
+  transferLp(op.getInput(), getGlobalPool(op.getInput()),
+             op.getP().convertToDouble(), ctx);
+}
+
+void mpopt::attachPoolingTransfers(MLIRContext *context) {
+  attachTransfer<transferMaxPool, mp::MaxPoolOp>(context);
+  attachTransfer<transferGlobalMaxPool, mp::GlobalMaxPoolOp>(context);
+  attachTransfer<transferAdaptiveMaxPool, mp::AdaptiveMaxPoolOp>(context);
+  attachTransfer<transferAveragePool, mp::AveragePoolOp>(context);
+  attachTransfer<transferGlobalAveragePool, mp::GlobalAveragePoolOp>(context);
+  attachTransfer<transferAdaptiveAvgPool, mp::AdaptiveAvgPoolOp>(context);
+  attachTransfer<transferLpPool, mp::LpPoolOp>(context);
+  attachTransfer<transferGlobalLpPool, mp::GlobalLpPoolOp>(context);
+}

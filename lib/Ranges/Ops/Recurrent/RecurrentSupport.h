@@ -1,0 +1,221 @@
+//===- RecurrentSupport.h - What recurrent cells have in common -*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A cell reads an input and its state before, through gates, each an activation
+// of W x + R h + b. RNN.cpp, LSTM.cpp and GRU.cpp say what it makes of its
+// gates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_RANGES_OPS_RECURRENT_RECURRENTSUPPORT_H
+#define MPOPT_LIB_RANGES_OPS_RECURRENT_RECURRENTSUPPORT_H
+
+#include "RecurrentEstimate.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace mpopt::rows {
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+/// A function of a gate: an activation by its ONNX name.
+struct Activation {
+  Unary unary{UnaryFunction::Tanh};
+  /// What comes in and out besides: outer f(inner x + shift).
+  double outer = 1, inner = 1, shift = 0;
+  bool known = true;
+
+  static Activation get(llvm::StringRef name,
+                        std::optional<double> alpha = std::nullopt,
+                        std::optional<double> beta = std::nullopt);
+
+  Interval imageOf(const Interval &x, const ComputeError &error) const;
+  Likely likelyOf(const Likely &x) const;
+};
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// What an op does, whatever the kind of its cell.
+struct Recurrence {
+  /// The states before the first step, zero if there are none; `cell` is an
+  /// LSTM's.
+  AbstractValue input, hidden, cell;
+  mlir::Value weights, recurrence;
+  llvm::SmallVector<mlir::Value, 2> biases;
+  int64_t gates = 1;
+  /// Steps; nothing if not known.
+  std::optional<int64_t> steps;
+  double clip = 0;
+  bool nonFinite = false;
+
+  /// Of the store of a state, which may be in the operands' dtype at every
+  /// step.
+  double storeUnit() const;
+  /// Steps that bounds count on, and how often the estimate is iterated.
+  double mostSteps() const;
+  int64_t likelySteps() const;
+};
+
+/// An op that runs a cell over a sequence, in one direction or both.
+struct Sequence : Recurrence {
+  mlir::Value source, bias;
+  bool batchFirst = false;
+  unsigned directions = 1;
+  /// Of all directions, with the numbers of those that have some.
+  mlir::ArrayAttr activations;
+  llvm::ArrayRef<double> alphas, betas;
+
+  /// The activations of one direction, `count` in a row.
+  llvm::SmallVector<Activation, 3> activationsOf(unsigned direction,
+                                                 unsigned count) const;
+  std::optional<RecurrentUnits> readUnits(unsigned direction,
+                                          int64_t stepsIfUnknown,
+                                          TransferContext &ctx) const;
+};
+
+template <typename OpTy>
+Sequence getSequence(OpTy op, int64_t gates, TransferContext &ctx) {
+  Sequence sequence;
+  sequence.source = op.getInput();
+  sequence.input = ctx.of(op.getInput());
+  sequence.hidden = sequence.cell = AbstractValue::within(0, 0);
+  if (op.getInitialH())
+    sequence.hidden = ctx.of(op.getInitialH());
+  if constexpr (requires { op.getInitialC(); })
+    if (op.getInitialC())
+      sequence.cell = ctx.of(op.getInitialC());
+  sequence.weights = op.getWeights();
+  sequence.recurrence = op.getRecurrence();
+  sequence.bias = op.getBias();
+  if (sequence.bias)
+    sequence.biases.push_back(sequence.bias);
+  sequence.gates = gates;
+  sequence.clip = op.getClip().convertToDouble();
+  sequence.batchFirst = op.getBatchFirst();
+  sequence.directions = op.getDirection() == "bidirectional" ? 2 : 1;
+  sequence.activations = op.getActivations();
+  sequence.alphas = op.getActivationAlpha();
+  sequence.betas = op.getActivationBeta();
+  sequence.steps =
+      TransferContext::dimOf(op.getInput(), sequence.batchFirst ? 1 : 0);
+  for (mlir::Value operand : op->getOperands())
+    sequence.nonFinite |= mlir::isa<mlir::FloatType>(getElementType(operand)) &&
+                          ctx.of(operand).mayBeNonFinite();
+  return sequence;
+}
+
+/// Of an op that is one step.
+template <typename OpTy>
+Recurrence getStep(OpTy op, int64_t gates, TransferContext &ctx) {
+  Recurrence step;
+  step.input = ctx.of(op.getInput());
+  step.hidden = ctx.of(op.getHidden());
+  step.cell = AbstractValue::within(0, 0);
+  if constexpr (requires { op.getCell(); })
+    step.cell = ctx.of(op.getCell());
+  step.weights = op.getInputWeights();
+  step.recurrence = op.getHiddenWeights();
+  step.gates = gates;
+  step.steps = 1;
+  for (mlir::Value bias : {op.getInputBias(), op.getHiddenBias()})
+    if (bias)
+      step.biases.push_back(bias);
+  // One of two counts once.
+  if (step.biases.size() == 1)
+    step.biases.push_back(step.biases.front());
+  for (mlir::Value operand : op->getOperands())
+    step.nonFinite |= ctx.of(operand).mayBeNonFinite();
+  return step;
+}
+
+/// What the steps reach, of all directions.
+struct States {
+  Interval hidden = Interval::empty(), cell = Interval::empty();
+  std::optional<Likely> likelyHidden, likelyCell;
+  bool nan = false;
+
+  void addHidden(const Likely &likely) { add(likelyHidden, likely); }
+  void addCell(const Likely &likely) { add(likelyCell, likely); }
+
+private:
+  static void add(std::optional<Likely> &to, const Likely &likely) {
+    to = to ? likely::mix(*to, likely) : likely;
+  }
+};
+
+/// All results of a sequence op: each direction's states by `run`, and its
+/// units, where their weights are known, by `estimate`. `count` is the number
+/// of activations of a direction.
+void transferSequence(
+    const Sequence &sequence, unsigned count,
+    llvm::function_ref<void(unsigned direction, llvm::ArrayRef<Activation>,
+                            States &)>
+        run,
+    llvm::function_ref<RecurrentStates(const RecurrentUnits &,
+                                       ActivationEstimate)>
+        estimate,
+    TransferContext &ctx);
+/// All results of an op that is one step.
+void setStepResults(const States &states, TransferContext &ctx);
+
+//===----------------------------------------------------------------------===//
+// Gates
+//===----------------------------------------------------------------------===//
+
+/// Of the activations of a cell.
+ComputeError cellError(TransferContext &ctx, const Recurrence &op);
+
+/// Bounds and estimate of W x + R h + b for the state h.
+class GateInput {
+public:
+  GateInput(const Recurrence &op, TransferContext &ctx);
+
+  Interval bound(double state) const;
+  Likely likely(double stateSquare) const;
+  bool hasLikely() const { return known; }
+  bool overflows(double state) const {
+    return !(magnitude(state) < format.overflowFrom);
+  }
+  bool isOver(double magnitude) const {
+    return !(magnitude < format.overflowFrom);
+  }
+  /// Of a sum, relative to its magnitudes.
+  double relativeError() const { return error; }
+
+private:
+  double magnitude(double state) const {
+    double sum = fixed + (recurrent == 0 || state == 0 ? 0 : recurrent * state);
+    return sum * (1 + error) + 1e-300;
+  }
+
+  const FloatFormat &format;
+  double fixed = 0, recurrent = 0, error = 0, clip = 0;
+  bool known = true;
+  double mean = 0, fixedVariance = 0, stateVariance = 0;
+};
+
+inline Interval hullOf(const AbstractValue &value) {
+  return hull(bound(value.hull()), 0.0);
+}
+/// Of x^2.
+inline double squareOf(const Cell &cell) {
+  return cell.variance + cell.mean * cell.mean;
+}
+inline double squareOf(const Likely &likely) {
+  return likely.variance + likely.mean * likely.mean;
+}
+
+} // namespace mpopt::rows
+
+#endif // MPOPT_LIB_RANGES_OPS_RECURRENT_RECURRENTSUPPORT_H

@@ -1,0 +1,125 @@
+//===- Reduction.cpp - Ranges of reductions
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The ops, by what becomes of a row of each (ReductionFunctions.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReductionFunctions.h"
+#include "lib/Ranges/Ops/Families.h"
+
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::cells;
+using namespace mpopt::reduction;
+
+template <typename OpTy>
+static std::optional<llvm::SmallBitVector> axesOf(OpTy op,
+                                                  TransferContext &ctx) {
+  size_t rank = ctx.rankOf(op.getInput());
+  if (!op.getDynamicAxes())
+    return reducedAxes(op.getAxes().value_or(ArrayRef<int64_t>()), rank);
+  std::optional<SmallVector<int64_t>> axes =
+      ctx.shapes().constants(op.getDynamicAxes());
+  if (!axes)
+    return std::nullopt;
+  return reducedAxes(*axes, rank);
+}
+
+template <typename OpTy> static double parameterOf(OpTy op) {
+  if constexpr (requires { op.getCorrection(); })
+    return op.getCorrection().convertToDouble();
+  else if constexpr (requires { op.getOrd(); })
+    return op.getOrd().convertToDouble();
+  else
+    return 0;
+}
+
+/// Whether what an integer kernel adds up on the way may wrap.
+static bool mayWrap(Value input, const AbstractValue &x, bool squares) {
+  double most = cells::bound(x.hull()).maxAbs();
+  if (squares)
+    most *= most;
+  for (int64_t dim : getShape(input).value_or(Shape{kDynamic}))
+    most *= dim < 0 ? kInfinity : double(dim);
+  return most > 0 && !(most <= TransferContext::anything(input).cell(0).hi);
+}
+
+/// Whether no element is there, whatever the open dims.
+static bool isEmpty(Value input) {
+  MaybeShape shape = getShape(input);
+  return shape && llvm::is_contained(*shape, 0);
+}
+
+/// Whether nothing is reduced to 0. Of the others the largest, the mean and the
+/// product of no elements are -Inf, NaN and 1, or what a runtime likes.
+template <typename OpTy>
+static constexpr bool kEmptyIsZero =
+    llvm::is_one_of<OpTy, mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceL2Op,
+                    mp::ReduceSumSquareOp, mp::ReduceAllOp, mp::ReduceAnyOp,
+                    mp::CountNonzeroOp>::value;
+
+template <auto function, typename OpTy>
+static void transferReduce(OpTy op, TransferContext &ctx) {
+  const AbstractValue &x = ctx.operand(0);
+  // Integers are added without rounding. What wraps is the driver's to know,
+  // but for sums that a function brings back into range.
+  bool integers = isa<IntegerType>(getElementType(op.getInput()));
+  constexpr bool isMean = std::is_same_v<OpTy, mp::ReduceMeanOp>;
+  constexpr bool ofSum = isMean || std::is_same_v<OpTy, mp::ReduceL2Op> ||
+                         std::is_same_v<OpTy, mp::ReduceLogSumOp> ||
+                         std::is_same_v<OpTy, mp::ReduceLogSumExpOp>;
+  if (ofSum && integers && mayWrap(op.getInput(), x, !isMean))
+    return ctx.unknown();
+  if (!kEmptyIsZero<OpTy> && isEmpty(op.getInput()))
+    return ctx.unknown();
+  Reducing state{x,
+                 integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput()),
+                 parameterOf(op)};
+  AbstractValue value =
+      reduceRows(ctx, op.getInput(), axesOf(op, ctx), op.getKeepDims(),
+                 op.getResult(), state, function);
+  constexpr bool selects = std::is_same_v<OpTy, mp::ReduceMaxOp> ||
+                           std::is_same_v<OpTy, mp::ReduceMinOp>;
+  if (selects) {
+    value.minNonZero = x.minNonZero;
+    value.integral = x.integral;
+  }
+  if (ofSum && integers)
+    for (Cell &cell : value.mutableCells()) {
+      cell.lo = std::floor(cell.lo);
+      cell.hi = std::ceil(cell.hi);
+    }
+  ctx.result(0, std::move(value));
+}
+
+template <auto function, typename... Ops>
+static void attachReduce(MLIRContext *context) {
+  (attachTransfer<transferReduce<function, Ops>, Ops>(context), ...);
+}
+
+void mpopt::attachReductionTransfers(MLIRContext *context) {
+  attachReduce<sumRow, mp::ReduceSumOp>(context);
+  attachReduce<meanRow, mp::ReduceMeanOp>(context);
+  attachReduce<maxRow, mp::ReduceMaxOp>(context);
+  attachReduce<minRow, mp::ReduceMinOp>(context);
+  attachReduce<productRow, mp::ReduceProdOp>(context);
+  attachReduce<absSumRow, mp::ReduceL1Op>(context);
+  attachReduce<l2Row, mp::ReduceL2Op>(context);
+  attachReduce<sumSquareRow, mp::ReduceSumSquareOp>(context);
+  attachReduce<logSumRow, mp::ReduceLogSumOp>(context);
+  attachReduce<logSumExpRow, mp::ReduceLogSumExpOp>(context);
+  attachReduce<normRow, mp::NormOp>(context);
+  attachReduce<varianceRow, mp::VarianceOp>(context);
+  attachReduce<stdRow, mp::StdOp>(context);
+  attachReduce<allRow, mp::ReduceAllOp>(context);
+  attachReduce<anyRow, mp::ReduceAnyOp>(context);
+  attachReduce<countRow, mp::CountNonzeroOp>(context);
+}

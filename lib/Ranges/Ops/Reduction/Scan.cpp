@@ -1,0 +1,146 @@
+//===- Scan.cpp - Ranges of running sums and products
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The scanned axis is merged: an element is a sum of 1 to n others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::cells;
+
+namespace {
+struct Scanned {
+  AbstractValue value; // the axis merged
+  Interval count;      // elements that take part
+  double expected = 1; // of the last one
+  double draws = 1;
+};
+} // namespace
+
+template <typename OpTy> static Scanned scan(OpTy op, TransferContext &ctx) {
+  std::optional<int64_t> axis = op.getAxis();
+  if (op.getDynamicAxis())
+    if (auto known = ctx.shapes().constants(op.getDynamicAxis());
+        known && known->size() == 1)
+      axis = known->front();
+  Scanned result{ctx.operand(0), {op.getExclusive() ? 0. : 1., kInfinity}};
+  AbstractValue &value = result.value;
+  MaybeShape shape = getShape(op.getInput());
+  std::optional<int64_t> at =
+      axis && shape ? normalizeAxis(*axis, shape->size()) : std::nullopt;
+  value = at ? value.merging(*at) : value.merged();
+  if (at && (*shape)[*at] >= 0) {
+    result.count.hi = std::max(
+        result.count.lo, double((*shape)[*at]) - (op.getExclusive() ? 1 : 0));
+    result.expected = std::max(result.count.hi, 1.0);
+  }
+  result.draws =
+      ctx.elementsPerGroup(op.getInput(), value.groups()) / result.expected;
+  return result;
+}
+
+static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
+  auto [value, count, n, draws] = scan(op, ctx);
+  bool integers = isa<IntegerType>(getElementType(op.getInput()));
+  const FloatFormat &format =
+      integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
+  if (value.mayBeInf())
+    value.nan |= value.posInf && value.negInf;
+  for (Cell &cell : value.mutableCells()) {
+    Interval x = bound(cell);
+    Interval sum = repeat(x, count);
+    double magnitude = sum.maxAbs();
+    double error = sumError(format, count.hi, magnitude);
+    sum = computedSum(sum, hull(x, 0.0), error);
+    value.posInf |= sum.hi >= format.overflowFrom;
+    value.negInf |= sum.lo <= -format.overflowFrom;
+    // The number of terms is uniform between 1 and n.
+    double mean = cell.mean * (n + 1) / 2;
+    double variance =
+        cell.variance * (n + 1) / 2 + cell.mean * cell.mean * (n * n - 1) / 12;
+    double reach = std::max(
+        drawFactor(draws) * std::sqrt(n * cell.variance),
+        std::max(cell.likelyHi - cell.mean, cell.mean - cell.likelyLo));
+    if (n == 1)
+      reach = 0;
+    Interval expected = hull(likely(cell), n * cell.mean);
+    if (op.getExclusive())
+      expected = hull(expected, 0.0);
+    expected = hull(expected, {n * cell.mean - reach, n * cell.mean + reach});
+    if (n == 1)
+      expected = likely(cell);
+    cell = make(sum, mean, variance, expected);
+  }
+  value.nan |= value.posInf && value.negInf;
+  value.minNonZero = 0;
+  value.integral = false;
+  if (value.hasLikely())
+    value.source = LikelySource::Propagated;
+  value.norm.reset();
+  value.rowSum.reset();
+  ctx.result(0, std::move(value));
+}
+
+static void transferCumProd(mp::CumProdOp op, TransferContext &ctx) {
+  auto [value, count, n, draws] = scan(op, ctx);
+  bool integers = isa<IntegerType>(getElementType(op.getInput()));
+  const FloatFormat &format =
+      integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
+  bool inf = value.mayBeInf(), negative = value.negInf, zero = false;
+  double terms = std::min(count.hi, kUnknownCount);
+  for (Cell &cell : value.mutableCells()) {
+    Interval x = bound(cell);
+    Interval product = power(x, {1, std::max(1.0, count.hi)});
+    if (op.getExclusive())
+      product = hull(product, 1.0);
+    double relative = std::expm1(terms * std::ldexp(1.01, -int(format.digits)));
+    product = std::isfinite(relative)
+                  ? product.widened(relative, terms * format.minSubnormal *
+                                                  std::max(1.0, product.hi))
+                  : Interval::whole();
+    if (x.lo >= 0)
+      product.lo = std::max(product.lo, 0.0);
+    zero |= product.minAbs() <= format.minSubnormal;
+    inf |= product.maxAbs() >= format.overflowFrom;
+    negative |= x.lo < 0;
+    double size = std::sqrt(cell.mean * cell.mean + cell.variance);
+    double most = likely(cell).maxAbs();
+    // Half a deviation of log|x| short of the largest product.
+    double last = size > 0 ? std::pow(size, n) : 0;
+    double hi = std::max(most, std::min(std::pow(most, n), last * 4));
+    double lo = cell.likelyLo < 0 ? -hi : std::min(cell.likelyLo, last / 4);
+    double mean = cell.likelyLo < 0 ? 0 : (std::min(last, hi) + cell.mean) / 2;
+    if (n == 1)
+      cell = make(product, cell.mean, cell.variance, likely(cell));
+    else
+      cell = make(product, mean, hi * hi / 12, {lo, hi});
+  }
+  value.posInf |= inf;
+  value.negInf |= inf && negative;
+  value.nan |= inf && zero;
+  value.minNonZero = 0;
+  value.integral = false;
+  if (value.hasLikely())
+    value.source = LikelySource::Propagated;
+  value.norm.reset();
+  value.rowSum.reset();
+  ctx.result(0, std::move(value));
+}
+
+void mpopt::attachScanTransfers(MLIRContext *context) {
+  attachTransfer<transferCumSum, mp::CumSumOp>(context);
+  attachTransfer<transferCumProd, mp::CumProdOp>(context);
+}

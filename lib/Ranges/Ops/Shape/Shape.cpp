@@ -1,0 +1,344 @@
+//===- Shape.cpp - Ranges through changes of shape
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops that put the same elements elsewhere. Those that make elements (fill,
+// range, one_hot) are in Create.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/ShapeSupport.h"
+
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// The attribute, or what is known of the operand's elements.
+static std::optional<SmallVector<int64_t>>
+getNumbers(std::optional<ArrayRef<int64_t>> attribute, Value operand,
+           TransferContext &ctx) {
+  if (attribute)
+    return SmallVector<int64_t>(*attribute);
+  if (!operand)
+    return std::nullopt;
+  return ctx.shapes().constants(operand);
+}
+
+/// One group for what nobody can follow: an unknown rank on either side.
+static void transferSmeared(TransferContext &ctx, unsigned operand = 0,
+                            unsigned result = 0) {
+  ctx.result(result, smeared(ctx.operand(operand),
+                             ctx.rankOf(ctx.op()->getResult(result))));
+}
+
+/// reshape, flatten, squeeze, unsqueeze.
+static void transferReshape(Operation *op, TransferContext &ctx) {
+  MaybeShape from = getShape(op->getOperand(0));
+  MaybeShape to = getShape(op->getResult(0));
+  const AbstractValue &input = ctx.operand(0);
+  if (!from || !to || from->size() != input.rank())
+    return transferSmeared(ctx);
+  ctx.result(0, input.reshaped(*from, *to, ctx.maxGroups()));
+}
+
+static void transferTranspose(mp::TransposeOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  SmallVector<int64_t> perm;
+  if (op.getPerm())
+    perm.assign(op.getPerm()->begin(), op.getPerm()->end());
+  else
+    for (size_t axis = input.rank(); axis-- > 0;)
+      perm.push_back(axis);
+  for (int64_t &axis : perm)
+    if (axis < 0)
+      axis += perm.size();
+  if (perm.size() != input.rank() || !getShape(op.getInput()))
+    return transferSmeared(ctx);
+  ctx.result(0, input.transposed(perm));
+}
+
+static void transferExpand(mp::ExpandOp op, TransferContext &ctx) {
+  MaybeShape from = getShape(op.getInput()), to = getShape(op.getResult());
+  const AbstractValue &input = ctx.operand(0);
+  if (!from || !to || from->size() != input.rank() || to->size() < from->size())
+    return transferSmeared(ctx);
+  AbstractValue value = input.withRank(to->size());
+  // A row of copies has another length and sum.
+  auto keep = [&](auto &fact) {
+    if (!fact)
+      return;
+    int64_t before = fact->axis - int64_t(to->size() - from->size());
+    if (before < 0 || (*from)[before] < 0 ||
+        (*from)[before] != (*to)[fact->axis])
+      fact.reset();
+  };
+  keep(value.norm);
+  keep(value.rowSum);
+  ctx.result(0, std::move(value));
+}
+
+static void transferTile(mp::TileOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  MaybeShape from = getShape(op.getInput()), to = getShape(op.getResult());
+  if (!from || !to || from->size() != to->size())
+    return transferSmeared(ctx);
+  AbstractValue value = input;
+  value.norm.reset();
+  value.rowSum.reset();
+  for (size_t axis = 0; axis < from->size(); ++axis) {
+    int64_t dim = value.dims()[axis], target = (*to)[axis];
+    if (dim == 1 || dim == target)
+      continue;
+    if (target <= 0 || target % dim != 0 ||
+        value.groups() / dim * target > ctx.maxGroups()) {
+      value = value.merging(axis);
+      continue;
+    }
+    SmallVector<int64_t> indices;
+    for (int64_t i = 0; i < target; ++i)
+      indices.push_back(i % dim);
+    value = value.selected(axis, indices);
+  }
+  ctx.result(0, std::move(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Parts and their sum
+//===----------------------------------------------------------------------===//
+
+static void transferConcat(mp::ConcatOp op, TransferContext &ctx) {
+  SmallVector<AbstractValue> parts;
+  SmallVector<int64_t> sizes;
+  MaybeShape shape = getShape(op.getResult());
+  std::optional<int64_t> axis;
+  if (shape)
+    axis = normalizeAxis(op.getAxis(), shape->size());
+  for (Value input : op.getInputs()) {
+    const AbstractValue &part = ctx.of(input);
+    MaybeShape own = getShape(input);
+    if (!axis || !own || own->size() != shape->size() ||
+        part.rank() != shape->size()) {
+      // One group of everything.
+      parts.clear();
+      for (Value each : op.getInputs())
+        parts.push_back(smeared(ctx.of(each), 1));
+      sizes.assign(parts.size(), -1);
+      return ctx.result(0, smeared(concatenated(parts, 0, sizes, 1),
+                                   shape ? shape->size() : 0));
+    }
+    parts.push_back(part);
+    sizes.push_back((*own)[*axis]);
+  }
+  ctx.result(0, concatenated(parts, *axis, sizes, ctx.maxGroups()));
+}
+
+static void transferSplit(mp::SplitOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), input.rank());
+  int64_t first = 0;
+  bool known = axis && getShape(op.getInput());
+  for (OpResult part : op.getParts()) {
+    unsigned index = part.getResultNumber();
+    if (!known && (!axis || !getShape(op.getInput()))) {
+      transferSmeared(ctx, 0, index);
+      continue;
+    }
+    std::optional<int64_t> size = ctx.dimOf(part, *axis);
+    known &= size.has_value();
+    if (known &&
+        (input.dims()[*axis] == 1 || first + *size <= input.dims()[*axis]))
+      ctx.result(index, sliced(input, *axis, first, 1, *size));
+    else
+      ctx.result(index, someOf(input, *axis));
+    first += size.value_or(0);
+  }
+}
+
+static void transferSlice(mp::SliceOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  MaybeShape shape = getShape(op.getInput());
+  if (!shape)
+    return transferSmeared(ctx);
+  int64_t rank = shape->size();
+  auto starts = getNumbers(op.getStarts(), op.getDynamicStarts(), ctx);
+  auto axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
+  auto steps = getNumbers(op.getSteps(), op.getDynamicSteps(), ctx);
+  bool axesGiven = op.getAxes() || op.getDynamicAxes();
+  bool stepsGiven = op.getSteps() || op.getDynamicSteps();
+  AbstractValue value = input;
+  SmallVector<bool> followed(rank, false);
+  if (starts && (axes || !axesGiven) && (steps || !stepsGiven))
+    for (size_t i = 0; i < starts->size(); ++i) {
+      if (axes && i >= axes->size())
+        break;
+      std::optional<int64_t> axis =
+          normalizeAxis(axes ? (*axes)[i] : int64_t(i), rank);
+      if (!axis)
+        break;
+      std::optional<int64_t> dim = ctx.dimOf(op.getInput(), *axis);
+      std::optional<int64_t> count = ctx.dimOf(op.getResult(), *axis);
+      int64_t step = steps && i < steps->size() ? (*steps)[i] : 1;
+      if (!dim || !count || followed[*axis] || step == 0)
+        continue;
+      int64_t start = (*starts)[i];
+      if (start < 0)
+        start += *dim;
+      start = std::clamp<int64_t>(start, 0, step > 0 ? *dim : *dim - 1);
+      int64_t last = start + (*count - 1) * step;
+      if (*count > 0 && (last < 0 || last >= *dim))
+        continue;
+      value = sliced(value, *axis, start, step, *count);
+      followed[*axis] = true;
+    }
+  // What is not followed may have lost any of its elements.
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    std::optional<int64_t> dim = ctx.dimOf(op.getInput(), axis);
+    std::optional<int64_t> count = ctx.dimOf(op.getResult(), axis);
+    if (!followed[axis] && (!dim || !count || dim != count))
+      value = someOf(value, axis);
+    else if (!followed[axis] && !(starts && (axes || !axesGiven)))
+      value = someOf(value, axis); // it may have been reversed
+  }
+  ctx.result(0, std::move(value));
+}
+
+static void transferPad(mp::PadOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  auto pads = getNumbers(op.getPads(), op.getDynamicPads(), ctx);
+  auto axes = getNumbers(op.getAxes(), op.getDynamicAxes(), ctx);
+  bool axesGiven = op.getAxes() || op.getDynamicAxes();
+  MaybeShape shape = getShape(op.getInput());
+  if (!shape || shape->size() != input.rank())
+    return transferSmeared(ctx);
+  AbstractValue value = input;
+  value.norm.reset();
+  value.rowSum.reset();
+  bool padded = false;
+  SmallVector<bool> moved(shape->size(), true);
+  if (pads && !axesGiven && pads->size() == 2 * shape->size())
+    for (size_t i = 0; i < shape->size(); ++i)
+      moved[i] = (*pads)[i] != 0 || (*pads)[i + shape->size()] != 0;
+  else if (pads && axes && pads->size() == 2 * axes->size()) {
+    moved.assign(shape->size(), false);
+    for (size_t i = 0; i < axes->size(); ++i)
+      if (auto axis = normalizeAxis((*axes)[i], shape->size()))
+        moved[*axis] |= (*pads)[i] != 0 || (*pads)[i + axes->size()] != 0;
+  }
+  for (size_t axis = 0; axis < shape->size(); ++axis)
+    if (moved[axis]) {
+      value = value.merging(axis);
+      padded = true;
+    }
+  if (!padded || op.getMode() != "constant")
+    return ctx.result(0, std::move(value));
+  AbstractValue border = op.getValue()
+                             ? smeared(ctx.of(op.getValue()), shape->size())
+                             : constantValue(0, shape->size());
+  // The border is no part of what one expects: it is thin.
+  LikelySource source = value.source;
+  AbstractValue joined =
+      value.join(border.regrouped(AbstractValue::Dims(shape->size(), 1)));
+  if (source != LikelySource::Unknown)
+    for (auto [cell, inner] : llvm::zip(joined.mutableCells(), value.cells())) {
+      cell.mean = inner.mean;
+      cell.variance = inner.variance;
+    }
+  joined.source = source;
+  ctx.result(0, std::move(joined));
+}
+
+static void transferReverse(mp::ReverseOp op, TransferContext &ctx) {
+  AbstractValue value = ctx.operand(0);
+  if (!getShape(op.getInput()))
+    return transferSmeared(ctx);
+  for (int64_t each : op.getAxes()) {
+    std::optional<int64_t> axis = normalizeAxis(each, value.rank());
+    if (!axis)
+      return transferSmeared(ctx);
+    int64_t dim = value.dims()[*axis];
+    value = sliced(value, *axis, dim - 1, -1, dim);
+  }
+  ctx.result(0, std::move(value));
+}
+
+static void transferRoll(mp::RollOp op, TransferContext &ctx) {
+  AbstractValue value = ctx.operand(0);
+  // Along one axis rows stay rows, of other elements of the same set.
+  if (!op.getAxes() || !getShape(op.getInput()))
+    return transferSmeared(ctx);
+  ArrayRef<int64_t> axes = *op.getAxes();
+  for (int64_t each : axes) {
+    std::optional<int64_t> axis = normalizeAxis(each, value.rank());
+    if (!axis)
+      return transferSmeared(ctx);
+    value = value.merging(*axis);
+  }
+  ctx.result(0, std::move(value));
+}
+
+static void transferReverseSequence(mp::ReverseSequenceOp op,
+                                    TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  std::optional<int64_t> axis = normalizeAxis(op.getTimeAxis(), input.rank());
+  if (!axis)
+    return transferSmeared(ctx);
+  ctx.result(0, input.merging(*axis));
+}
+
+/// Zero elsewhere: a row keeps a part of its elements.
+static void transferTrilu(mp::TriluOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  AbstractValue value = input.join(constantValue(0, input.rank()));
+  value.norm = input.norm;
+  if (input.rowSum) {
+    value.rowSum = input.rowSum;
+    value.rowSum->lo = 0;
+  }
+  ctx.result(0, std::move(value));
+}
+
+static void transferCenterCropPad(mp::CenterCropPadOp op,
+                                  TransferContext &ctx) {
+  AbstractValue value = smeared(ctx.operand(0), ctx.operand(0).rank());
+  ctx.result(0, value.join(constantValue(0, value.rank())));
+}
+
+static void transferTensorScatter(mp::TensorScatterOp op,
+                                  TransferContext &ctx) {
+  const AbstractValue &past = ctx.operand(0), &update = ctx.operand(1);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), past.rank());
+  if (!axis || update.rank() != past.rank())
+    return ctx.result(0, past.merged().join(smeared(update, past.rank())));
+  AbstractValue target = past.merging(*axis), written = update.merging(*axis);
+  if (past.rank() > 0 && *axis != 0) {
+    target = target.merging(0);
+    written = written.merging(0);
+  }
+  ctx.result(0, target.join(written));
+}
+
+void mpopt::attachShapeTransfers(MLIRContext *context) {
+  attachTransfer<transferReshape, mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp,
+                 mp::UnsqueezeOp>(context);
+  attachTransfer<transferTranspose, mp::TransposeOp>(context);
+  attachTransfer<transferExpand, mp::ExpandOp>(context);
+  attachTransfer<transferTile, mp::TileOp>(context);
+  attachTransfer<transferConcat, mp::ConcatOp>(context);
+  attachTransfer<transferSplit, mp::SplitOp>(context);
+  attachTransfer<transferSlice, mp::SliceOp>(context);
+  attachTransfer<transferPad, mp::PadOp>(context);
+  attachTransfer<transferReverse, mp::ReverseOp>(context);
+  attachTransfer<transferRoll, mp::RollOp>(context);
+  attachTransfer<transferReverseSequence, mp::ReverseSequenceOp>(context);
+  attachTransfer<transferTrilu, mp::TriluOp>(context);
+  attachTransfer<transferCenterCropPad, mp::CenterCropPadOp>(context);
+  attachTransfer<transferTensorScatter, mp::TensorScatterOp>(context);
+}

@@ -1,0 +1,195 @@
+//===- Signal.cpp - Ranges of windows and Fourier transforms
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// |X[k]| <= sum |x[n]|, reached by a constant (bin 0) and by a tone. A random
+// signal of n samples has n times its variance in each bin.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+
+#include "mpopt/Dialect/Ops/SignalOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::cells;
+
+/// Whether the tensor's elements are complex: its dtype is, or its last dim
+/// holds real and imaginary part.
+static bool isComplex(Value value) {
+  MaybeShape shape = getShape(value);
+  return isa<ComplexType>(getElementType(value)) || !shape || shape->empty() ||
+         shape->back() != 1;
+}
+
+/// The transform of `count` (at most) samples of `x`, divided by `divisor`.
+static AbstractValue transform(const AbstractValue &input, const Cell &x,
+                               double count, double divisor, bool isComplex,
+                               const FloatFormat &format, Value result) {
+  // Real and imaginary part of one bin take from both parts of the samples.
+  double parts = isComplex ? 2 : 1;
+  double sum = count * parts * bound(x).maxAbs();
+  if (bound(x).maxAbs() == 0)
+    sum = 0;
+  double norm = kInfinity;
+  double most = std::min(sum, norm);
+  // Twiddle factors are off by a few units, and each of the sum's products is
+  // rounded: a bound for the plain sum covers every fast algorithm with up to
+  // as many roundings on a path.
+  double error = sumError(format, 4 * count * parts + 8, most, true);
+  double reach =
+      std::isfinite(most) ? (most + error) / divisor * (1 + 1e-6) : kInfinity;
+  if (count == kInfinity && sum == 0)
+    reach = 0;
+  double n = std::isfinite(count) ? std::max(count, 1.0) : 1;
+  double variance = n * parts * (x.variance + x.mean * x.mean) / 2;
+  double tail = drawFactor(4 * n) * std::sqrt(n * parts * x.variance / 2);
+  Interval likely =
+      hull(Interval::symmetric(tail), {n * x.mean - tail, n * x.mean + tail});
+  AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(result), 1),
+                      make(Interval::symmetric(reach), x.mean / divisor,
+                           variance / divisor / divisor,
+                           {likely.lo / divisor, likely.hi / divisor}));
+  bool overflows = !std::isfinite(most) || most + error >= format.overflowFrom;
+  value.nan = input.mayBeNonFinite() || overflows;
+  value.posInf = value.negInf = input.mayBeInf() || overflows;
+  value.source =
+      input.hasLikely() ? LikelySource::Propagated : LikelySource::Unknown;
+  return value;
+}
+
+static void transferDFT(mp::DFTOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
+  if (isa<ComplexType>(getElementType(op.getInput())))
+    return ctx.unknown();
+  MaybeShape shape = getShape(op.getInput());
+  std::optional<int64_t> axis;
+  if (op.getDynamicAxis()) {
+    auto known = ctx.shapes().constants(op.getDynamicAxis());
+    if (known && known->size() == 1)
+      axis = known->front();
+  } else {
+    axis = op.getAxis();
+  }
+  double count = kInfinity;
+  if (shape && axis)
+    if (auto at = normalizeAxis(*axis, shape->size()); at && (*shape)[*at] >= 0)
+      count = double((*shape)[*at]);
+  double divisor = std::isfinite(count) ? std::max(count, 1.0) : 1;
+  if (op.getLength()) {
+    auto length = ctx.shapes().constants(op.getLength());
+    if (length && length->size() == 1) {
+      // Samples that are added as zeros count in the divisor only.
+      count = std::min(count, double(length->front()));
+      divisor = std::max(1.0, double(length->front()));
+    } else {
+      divisor = 1;
+    }
+  }
+  // From one side the other one is mirrored.
+  if (op.getInverse() && op.getOnesided()) {
+    std::optional<int64_t> full;
+    if (op.getLength()) {
+      auto length = ctx.shapes().constants(op.getLength());
+      if (length && length->size() == 1)
+        full = length->front();
+    }
+    count = full ? double(*full) : 2 * count;
+    divisor = full ? std::max(1.0, double(*full)) : 1;
+  }
+  if (!op.getInverse())
+    divisor = 1;
+  bool complex = isComplex(op.getInput());
+  if (op.getInverse() && std::isinf(count) && !op.getLength()) {
+    // A mean of unknown length: no larger than the samples, but for rounding.
+    Cell x = input.hull();
+    double unit = std::ldexp(kUnknownCount, -int(FloatFormat::f32().digits));
+    double reach = bound(x).maxAbs() * (complex ? 2 : 1) * (1 + 4 * unit);
+    AbstractValue value(
+        AbstractValue::Dims(ctx.rankOf(op.getResult()), 1),
+        make(Interval::symmetric(reach), 0, x.variance, likely(x)));
+    value.nan = input.mayBeNonFinite();
+    value.posInf = value.negInf = input.mayBeInf();
+    value.source = input.source;
+    return ctx.result(0, std::move(value));
+  }
+  ctx.result(0, transform(input, input.hull(), count, divisor, complex,
+                          ctx.productFormat(op.getInput()), op.getResult()));
+}
+
+static void transferSTFT(mp::STFTOp op, TransferContext &ctx) {
+  const AbstractValue &signal = ctx.operand(0);
+  double count = kInfinity;
+  if (op.getFrameLength()) {
+    auto length = ctx.shapes().constants(op.getFrameLength());
+    if (length && length->size() == 1)
+      count = double(length->front());
+  }
+  AbstractValue frame = signal;
+  Cell x = signal.hull();
+  if (op.getWindow()) {
+    const AbstractValue &window = ctx.of(op.getWindow());
+    Cell w = window.hull();
+    if (std::optional<int64_t> length = ctx.dimOf(op.getWindow(), 0))
+      count = std::min(count, double(*length));
+    double mean = x.mean * w.mean;
+    double second =
+        (x.variance + x.mean * x.mean) * (w.variance + w.mean * w.mean);
+    x = make(bound(x) * bound(w), mean, std::max(0.0, second - mean * mean),
+             likely(x) * likely(w));
+    frame.nan |= window.mayBeNonFinite() || signal.mayBeInf();
+    frame.posInf |= window.mayBeInf();
+    if (!window.hasLikely())
+      frame.source = LikelySource::Unknown;
+  }
+  if (std::isinf(count))
+    if (std::optional<int64_t> length = ctx.dimOf(op.getSignal(), 1))
+      count = double(*length);
+  MaybeShape shape = getShape(op.getSignal());
+  bool real = shape && (shape->size() < 3 || shape->back() == 1);
+  ctx.result(0, transform(frame, x, count, 1, !real,
+                          ctx.productFormat(op.getSignal()), op.getResult()));
+}
+
+static void transferMel(mp::MelWeightMatrixOp op, TransferContext &ctx) {
+  AbstractValue value = numbers({0, 1}, op.getResult());
+  // Few bins of the spectrum lie in a filter.
+  value.mutableCells().front() = Cell{0, 1, 0.02, 0.01, 0, 1};
+  ctx.result(0, std::move(value));
+}
+
+static void transferWindow(mp::WindowOp op, TransferContext &ctx) {
+  // a0 - a1 cos + a2 cos: at the ends 0, 0.08 and 0, off by some units of 1.
+  Interval all = {-1e-6, 1 + 1e-6};
+  if (op.getKind() == "hamming")
+    all.lo = 0.08 - 1e-3; // coefficients 25/46 or 0.54
+  if (const FloatFormat *format =
+          getFloatFormat(getElementType(op.getResult())))
+    all = all.widened(0, std::ldexp(4.0, -int(format->digits)));
+  AbstractValue value = numbers(all, op.getResult());
+  // Of one sample, size - 1 is 0: 0 / 0 in ONNX Runtime, 1 in PyTorch.
+  value.nan =
+      !op.getPeriodic() && !(TransferContext::dimOf(op.getResult(), 0) > 1);
+  // A half of cos^2 or so.
+  Cell &cell = value.mutableCells().front();
+  cell.mean = op.getKind() == "blackman" ? 0.42 : 0.5;
+  cell.variance = 0.125;
+  cell.likelyLo = std::max(all.lo, 0.0);
+  cell.likelyHi = 1;
+  ctx.result(0, std::move(value));
+}
+
+void mpopt::attachSignalTransfers(MLIRContext *context) {
+  attachTransfer<transferDFT, mp::DFTOp>(context);
+  attachTransfer<transferSTFT, mp::STFTOp>(context);
+  attachTransfer<transferMel, mp::MelWeightMatrixOp>(context);
+  attachTransfer<transferWindow, mp::WindowOp>(context);
+}

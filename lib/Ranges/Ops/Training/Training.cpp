@@ -1,0 +1,308 @@
+//===- Training.cpp - Ranges of written-out gradients
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Simple bounds of whole tensors. Optimisers are in Optimizer.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/Number.h"
+
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using cells::kInfinity;
+
+static void give(TransferContext &ctx, unsigned index, const Number &number) {
+  ctx.result(index, number.value(ctx.op()->getResult(index)));
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise functions
+//===----------------------------------------------------------------------===//
+
+static Number zeroOr(const Number &x, double probability = 0.5) {
+  return either(Number::constant(0, *x.format), x, probability);
+}
+
+static void transferReluGrad(mp::ReluGradOp op, TransferContext &ctx) {
+  give(ctx, 0, zeroOr(numberOf(op.getGrad(), ctx)));
+}
+
+static void transferLeakyReluGrad(mp::LeakyReluGradOp op,
+                                  TransferContext &ctx) {
+  Number grad = numberOf(op.getGrad(), ctx);
+  Number alpha =
+      Number::constant(op.getAlpha().convertToDouble(), *grad.format);
+  give(ctx, 0, either(grad, alpha * grad));
+}
+
+/// dY f'(x), the derivative being in `slope`.
+static Number scaledBy(const Number &grad, Interval slope) {
+  return grad * Number::within(slope, *grad.format);
+}
+
+static void transferSigmoidGrad(mp::SigmoidGradOp op, TransferContext &ctx) {
+  Number grad = numberOf(op.getGrad(), ctx);
+  Number y = numberOf(op.getOutput(), ctx);
+  give(ctx, 0,
+       y.isWithin(0, 1) ? scaledBy(grad, {0, 0.25 * (1 + 1e-2)})
+                        : grad * y * (Number::constant(1, *y.format) - y));
+}
+
+static void transferTanhGrad(mp::TanhGradOp op, TransferContext &ctx) {
+  Number grad = numberOf(op.getGrad(), ctx);
+  Number y = numberOf(op.getOutput(), ctx);
+  give(ctx, 0,
+       y.isWithin(-1, 1) ? scaledBy(grad, {0, 1})
+                         : grad * (Number::constant(1, *y.format) - square(y)));
+}
+
+/// GELU's derivative is in [-0.1290, 1.1290], x sigmoid(x)'s in [-0.0999,
+/// 1.0999] whatever alpha is; the rest is for rounding. x may be infinite (0
+/// times Inf).
+static Number byGate(Value gradient, const Number &x, Interval slope,
+                     TransferContext &ctx) {
+  Number grad = scaledBy(numberOf(gradient, ctx), slope);
+  // The kernel squares x, or raises it to the third power, and cancels:
+  // rounding errors grow with it.
+  grad.range.nan |=
+      !x.range.isFinite() || x.bound().maxAbs() * x.bound().maxAbs() *
+                                     std::max(1.0, x.bound().maxAbs()) >=
+                                 x.format->overflowFrom;
+  return grad;
+}
+
+static void transferGeluGrad(mp::GeluGradOp op, TransferContext &ctx) {
+  Number x = numberOf(op.getInput(), ctx);
+  if (op.getBias())
+    x = x + numberOf(op.getBias(), ctx);
+  give(ctx, 0, byGate(op.getGrad(), x, {-0.15, 1.15}, ctx));
+}
+
+static void transferQuickGeluGrad(mp::QuickGeluGradOp op,
+                                  TransferContext &ctx) {
+  give(ctx, 0,
+       byGate(op.getGrad(), numberOf(op.getInput(), ctx), {-0.12, 1.12}, ctx));
+}
+
+/// Elements along `axis`, or from there on.
+static std::pair<double, double> rowOf(Value value, int64_t axis,
+                                       bool coerced) {
+  MaybeShape shape = getShape(value);
+  std::optional<int64_t> at =
+      shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
+  if (!at)
+    return {kInfinity, 1};
+  double count = 1, expected = 1;
+  for (size_t i = *at; i < (coerced ? shape->size() : *at + 1); ++i) {
+    count *= (*shape)[i] < 0 ? kInfinity : std::max<double>((*shape)[i], 1);
+    expected *= std::max<double>((*shape)[i], 1);
+  }
+  return {count, expected};
+}
+
+static void transferSoftmaxGrad(mp::SoftmaxGradOp op, TransferContext &ctx) {
+  Number grad = numberOf(op.getGrad(), ctx);
+  Number y = numberOf(op.getOutput(), ctx);
+  auto [count, expected] = rowOf(op.getGrad(), op.getAxis(), op.getCoerced());
+  Number dot = sumOf(y * grad, count, expected);
+  // With probabilities it is a mean of dY.
+  if (y.isWithin(0, 1 + 1e-2)) {
+    double most = grad.bound().maxAbs();
+    double error = cells::sumError(*grad.format, count, 2 * most, true);
+    // A row's sum is 1 up to the rounding of its elements.
+    double sum = 1 + std::ldexp(16.0, -8) +
+                 std::min(count, cells::kUnknownCount) * 0x1p-24;
+    if (std::isfinite(most))
+      dot = dot.cut(Interval::symmetric(most * sum + error));
+  }
+  give(ctx, 0, y * (grad - dot));
+}
+
+static void transferLogSoftmaxGrad(mp::LogSoftmaxGradOp op,
+                                   TransferContext &ctx) {
+  Number grad = numberOf(op.getGrad(), ctx);
+  Number y = numberOf(op.getOutput(), ctx);
+  auto [count, expected] = rowOf(op.getGrad(), op.getAxis(), op.getCoerced());
+  give(ctx, 0,
+       grad - apply(UnaryFunction::Exp, y) * sumOf(grad, count, expected));
+}
+
+static void transferDropoutGrad(mp::DropoutGradOp op, TransferContext &ctx) {
+  Number grad = numberOf(op.getGrad(), ctx);
+  const FloatFormat &format = *grad.format;
+  Number ratio = op.getRatio() ? numberOf(op.getRatio(), ctx).cut({0, 1})
+                               : Number::constant(0.5, format);
+  ratio.format = &format;
+  Number scaled = grad / (Number::constant(1, format) - ratio);
+  give(ctx, 0, either(zeroOr(scaled), grad, 0.9));
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+static void transferCrossEntropyGrad(mp::SoftmaxCrossEntropyGradOp op,
+                                     TransferContext &ctx) {
+  const FloatFormat &format = ctx.functionFormat(op.getLogProb());
+  Number log = numberOf(op.getLogProb(), ctx);
+  Number grad =
+      op.getGrad() ? numberOf(op.getGrad(), ctx) : Number::constant(1, format);
+  grad.format = &format;
+  // softmax - onehot, in [-1, 1] for log-probabilities.
+  Number p = apply(UnaryFunction::Exp, log);
+  Number difference = either(p, p - Number::constant(1, format), 0.99);
+  Number result = difference * grad;
+  if (op.getWeight())
+    result = result * numberOf(op.getWeight(), ctx);
+  if (op.getReduction() == "mean") {
+    if (op.getWeight()) {
+      Number w = numberOf(op.getWeight(), ctx);
+      // One weight over the sum of some: at most 1 if none is negative.
+      if (w.range.finite.lo > 0 && w.range.isFinite())
+        result = difference * grad;
+      else
+        result = result / w;
+    }
+    // All targets ignored: 0 / 0.
+    result = zeroOr(result, 0.1);
+    result.range.nan |= op.getIgnoreIndex().has_value() || bool(op.getIgnore());
+  }
+  if (op.getBias())
+    result = result + numberOf(op.getBias(), ctx);
+  give(ctx, 0, result);
+}
+
+/// Gradients of a normalisation over n elements, in rows: the normalised x has
+/// |x| <= sqrt(n), and the mean of dY x is at most the largest |dY|.
+static void normGradient(TransferContext &ctx, Value gradient, Value scale,
+                         Number inverse, double count, double rows,
+                         double expectedRows) {
+  Number grad = numberOf(gradient, ctx), gain = numberOf(scale, ctx);
+  const FloatFormat &format = *grad.format;
+  inverse.format = &format;
+  double root = std::sqrt(count) * (1 + 1e-2);
+  Number centred = grad * gain;
+  Number spread = Number::within({-(2 + root), 2 + root}, format);
+  // What one expects is of the size of dY.
+  spread.expected = Likely::normal(1, 0.1, 3);
+  give(ctx, 0, centred * spread * inverse);
+  if (ctx.op()->getNumResults() < 2)
+    return;
+  Number normalised = Number::within(Interval::symmetric(root), format);
+  normalised.expected = Likely::normal(0, 1, 4);
+  give(ctx, 1, sumOf(grad * normalised, rows, expectedRows));
+  if (ctx.op()->getNumResults() > 2)
+    give(ctx, 2, sumOf(grad, rows, expectedRows));
+}
+
+/// 1 / sqrt(v + eps) where it is not an operand.
+static Number inverseOf(Value inverse, double epsilon,
+                        const FloatFormat &format, TransferContext &ctx) {
+  if (inverse)
+    return numberOf(inverse, ctx);
+  Number number = Number::within(
+      {0, epsilon > 0 ? 1.01 / std::sqrt(epsilon) : kInfinity}, format);
+  number.expected = Likely::normal(1, 0.1, 3);
+  return number;
+}
+
+template <typename OpTy>
+static void transferNormGrad(OpTy op, TransferContext &ctx) {
+  auto [count, expected] = rowOf(op.getInput(), op.getAxis(), true);
+  double all = countOf(op.getGrad());
+  double rows = std::isfinite(all) ? all / count : kInfinity;
+  double epsilon = 0;
+  if constexpr (std::is_same_v<OpTy, mp::LayerNormGradOp>)
+    if (op.getEpsilon())
+      epsilon = op.getEpsilon()->convertToDouble();
+  normGradient(ctx, op.getGrad(), op.getScale(),
+               inverseOf(op.getInverseDeviation(), epsilon,
+                         ctx.functionFormat(op.getGrad()), ctx),
+               count, rows, expectedCountOf(op.getGrad()) / expected);
+}
+
+static void transferBatchNormGrad(mp::BatchNormGradOp op,
+                                  TransferContext &ctx) {
+  double count = countOf(op.getGrad());
+  double expected = expectedCountOf(op.getGrad());
+  if (std::optional<int64_t> channels = ctx.dimOf(op.getGrad(), 1)) {
+    count /= std::max(double(*channels), 1.0);
+    expected /= std::max(double(*channels), 1.0);
+  }
+  // The operand is a variance or its inverse root.
+  Number variance = numberOf(op.getVariance(), ctx);
+  const FloatFormat &format = *variance.format;
+  Number epsilon = Number::constant(op.getEpsilon().convertToDouble(), format);
+  Number root = apply(UnaryFunction::Rsqrt, variance + epsilon);
+  normGradient(ctx, op.getGrad(), op.getScale(), either(root, variance), count,
+               count, expected);
+}
+
+static void transferConvGrad(mp::ConvGradOp op, TransferContext &ctx) {
+  const FloatFormat &format = ctx.productFormat(op.getGrad());
+  auto in = [&](Value value) { return Number::of(ctx.of(value), format); };
+  Number grad = in(op.getGrad()), x = in(op.getInput()),
+         filter = in(op.getFilter());
+  // Each pixel meets at most every tap of every filter.
+  double taps = countOf(op.getFilter());
+  if (std::optional<int64_t> inner = ctx.dimOf(op.getFilter(), 1))
+    taps /= std::max(double(*inner), 1.0);
+  double pixels = countOf(op.getGrad());
+  if (std::optional<int64_t> channels = ctx.dimOf(op.getGrad(), 1))
+    pixels /= std::max(double(*channels), 1.0);
+  auto finite = [](double count) { return std::isfinite(count) ? count : 1; };
+  // Padding counts as zeros.
+  give(ctx, 0, zeroOr(sumOf(grad * filter, taps, finite(taps)), 0.01));
+  give(ctx, 1, zeroOr(sumOf(grad * x, pixels, finite(pixels)), 0.01));
+  give(ctx, 2, sumOf(grad, pixels, finite(pixels)));
+}
+
+static void transferGatherGrad(mp::GatherGradOp op, TransferContext &ctx) {
+  const FloatFormat &format = ctx.sumFormat(op.getGrad());
+  Number grad = Number::of(ctx.of(op.getGrad()), format);
+  // As often as there are indices.
+  give(ctx, 0, zeroOr(sumOf(grad, countOf(op.getIndices()), 1)));
+}
+
+static void transferSliceGrad(mp::SliceGradOp op, TransferContext &ctx) {
+  give(ctx, 0, zeroOr(numberOf(op.getGrad(), ctx)));
+}
+
+static void transferBroadcastArgs(mp::BroadcastGradientArgsOp op,
+                                  TransferContext &ctx) {
+  for (OpResult result : op->getResults())
+    ctx.result(result.getResultNumber(), cells::integers(0, 31, result));
+}
+
+void mpopt::attachTrainingTransfers(MLIRContext *context) {
+  attachTransfer<transferReluGrad, mp::ReluGradOp>(context);
+  attachTransfer<transferLeakyReluGrad, mp::LeakyReluGradOp>(context);
+  attachTransfer<transferSigmoidGrad, mp::SigmoidGradOp>(context);
+  attachTransfer<transferTanhGrad, mp::TanhGradOp>(context);
+  attachTransfer<transferGeluGrad, mp::GeluGradOp>(context);
+  attachTransfer<transferQuickGeluGrad, mp::QuickGeluGradOp>(context);
+  attachTransfer<transferSoftmaxGrad, mp::SoftmaxGradOp>(context);
+  attachTransfer<transferLogSoftmaxGrad, mp::LogSoftmaxGradOp>(context);
+  attachTransfer<transferDropoutGrad, mp::DropoutGradOp>(context);
+  attachTransfer<transferCrossEntropyGrad, mp::SoftmaxCrossEntropyGradOp>(
+      context);
+  attachTransfer<transferNormGrad<mp::LayerNormGradOp>, mp::LayerNormGradOp>(
+      context);
+  attachTransfer<transferNormGrad<mp::RmsNormGradOp>, mp::RmsNormGradOp>(
+      context);
+  attachTransfer<transferBatchNormGrad, mp::BatchNormGradOp>(context);
+  attachTransfer<transferConvGrad, mp::ConvGradOp>(context);
+  attachTransfer<transferGatherGrad, mp::GatherGradOp>(context);
+  attachTransfer<transferSliceGrad, mp::SliceGradOp>(context);
+  attachTransfer<transferBroadcastArgs, mp::BroadcastGradientArgsOp>(context);
+}

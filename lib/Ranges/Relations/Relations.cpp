@@ -1,0 +1,354 @@
+//===- Relations.cpp - What related operands say of a result
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   x - max(x) <= 0, x - min(x) >= 0
+//   mean(x^2) - mean(x)^2 >= 0
+//   sum(exp(x - max(x))) >= 1
+//   z - log(sum(exp(z))) <= 0
+//   ‖x - mean(x)‖ <= ‖x‖
+//   sum(x^2) <= ‖x‖^2, mean(x^2) <= ‖x‖^2 / n
+//   mean(x^2) - mean(x)^2 is expected to be the variance
+//   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
+//
+// Quotients by a norm of the own row are in RowScale.cpp, sums in which values
+// cancel in Affine.cpp, rotations in Rotation.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Relations/Relations.h"
+
+#include "mpopt/Ranges/Relations/RelationSupport.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+//===----------------------------------------------------------------------===//
+// Differences
+//===----------------------------------------------------------------------===//
+
+/// x - max(x), x - min(x): exact, since an extreme is one of the elements.
+static void refineByExtreme(mp::SubOp op, Operation *reduction, bool swapped,
+                            AbstractValue &value, TransferContext &ctx) {
+  Value x = swapped ? op.getRhs() : op.getLhs();
+  Value extreme = swapped ? op.getLhs() : op.getRhs();
+  Rounding error;
+  getReduction(extreme, &error);
+  peel(x, &error);
+  peel(reduction->getOperand(0), &error);
+  std::optional<Axes> axes = reducedAxes(reduction, ctx);
+  if (!axes || error.relative > 0 || error.absolute > 0 ||
+      peel(x) != peel(reduction->getOperand(0)) ||
+      !isRowScale(extreme, x, *axes))
+    return;
+  bool negative = isa<mp::ReduceMaxOp>(reduction) != swapped;
+  constexpr double kInf = rows::kInf;
+  clamp(value, negative ? -kInf : 0, negative ? 0 : kInf);
+  // Inf - Inf is NaN; nothing is above the largest.
+  (negative ? value.posInf : value.negInf) = false;
+}
+
+/// A projection, but for the mean's error.
+static void refineDeviation(mp::SubOp op, Operation *mean, AbstractValue &value,
+                            TransferContext &ctx) {
+  const AbstractValue &x = ctx.of(op.getLhs());
+  std::optional<Axes> axes = reducedAxes(mean, ctx);
+  if (!x.norm || !axes || axes->size() != 1 || axes->front() != x.norm->axis ||
+      peel(op.getLhs()) != peel(mean->getOperand(0)) ||
+      !isRowScale(op.getRhs(), op.getLhs(), *axes))
+    return;
+  double n = double(x.norm->count);
+  Rounding error = storeError(mean->getResult(0));
+  peel(op.getLhs(), &error);
+  peel(mean->getOperand(0), &error);
+  getReduction(op.getRhs(), &error);
+  error.add(storeError(op.getResult()));
+  error.add(functionError(op.getResult(), ctx));
+  error.add({(n + 8) * rows::roundoff(ctx.sumFormat(mean->getOperand(0))), 0});
+  double most = x.hull().absMax();
+  double bound = x.norm->bound * (1 + 2 * error.relative) +
+                 std::sqrt(n) * 2 * (error.relative * most + error.absolute);
+  setNorm(value, x.norm->axis, bound, x.norm->count);
+}
+
+/// z - log(sum(exp(z))): the sum is at least its largest term.
+static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
+                             TransferContext &ctx) {
+  Operation *exponential = nullptr, *sum = nullptr;
+  Value z;
+  Rounding error = functionError(op.getResult(), ctx);
+  if (isa<mp::ReduceLogSumExpOp>(log)) {
+    sum = log;
+    z = log->getOperand(0);
+    error.add(functionError(z, ctx));
+  } else {
+    sum = getReduction(log->getOperand(0), &error);
+    if (!isa_and_present<mp::ReduceSumOp>(sum))
+      return;
+    exponential = peel(sum->getOperand(0), &error).getDefiningOp();
+    if (!isa_and_present<mp::ExpOp>(exponential))
+      return;
+    z = exponential->getOperand(0);
+    error.add(storeError(exponential->getResult(0)));
+    error.add(storeError(sum->getResult(0)));
+  }
+  error.add(functionError(log->getResult(0), ctx));
+  std::optional<Axes> axes = reducedAxes(sum, ctx);
+  if (!axes || peel(op.getLhs(), &error) != peel(z, &error) ||
+      !isRowScale(op.getRhs(), op.getLhs(), *axes))
+    return;
+  // Relative errors of the exponential and of the sum are absolute ones of the
+  // logarithm; those of z count times z. An exponential that underflows bounds
+  // nothing.
+  double most = ctx.of(z).hull().absMax();
+  double low = exponential ? std::exp(ctx.of(z).hull().lo) : 1;
+  const FloatFormat *format =
+      exponential ? getFloatFormat(getElementType(exponential->getResult(0)))
+                  : nullptr;
+  if (exponential && (!format || !(low > 4 * format->minNormal)))
+    return;
+  double off = 4 * error.relative * (48 + most) + error.absolute;
+  if (std::isfinite(off))
+    clamp(value, -rows::kInf, off);
+}
+
+/// The operand of a square; null for other ops.
+static Value getSquared(Operation *op, TransferContext &ctx) {
+  if (isa_and_present<mp::SquareOp>(op) ||
+      (isa_and_present<mp::MulOp>(op) &&
+       peel(op->getOperand(0)) == peel(op->getOperand(1))) ||
+      (isa_and_present<mp::PowOp>(op) &&
+       ctx.of(op->getOperand(1)).constant() == 2.0))
+    return op->getOperand(0);
+  return {};
+}
+
+/// mean(x^2) - mean(x)^2: a variance, but for what the two means and squares
+/// are off.
+static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
+                           TransferContext &ctx) {
+  Rounding error;
+  Operation *square = peel(mean->getOperand(0), &error).getDefiningOp();
+  Operation *outer = peel(op.getRhs(), &error).getDefiningOp();
+  Value x = getSquared(square, ctx), centre = getSquared(outer, ctx);
+  Operation *other = centre ? getReduction(centre, &error) : nullptr;
+  if (!x || !isa_and_present<mp::ReduceMeanOp>(other) ||
+      peel(other->getOperand(0), &error) != peel(x, &error))
+    return;
+  std::optional<Axes> axes = reducedAxes(mean, ctx);
+  std::optional<double> n =
+      axes ? rowLength(mean->getOperand(0), *axes) : std::nullopt;
+  if (!n || reducedAxes(other, ctx) != axes ||
+      getShape(op.getLhs()) != getShape(op.getRhs()) ||
+      getShape(mean->getResult(0)) != getShape(centre) || !getShape(centre))
+    return;
+  getReduction(op.getLhs(), &error);
+  for (Value stored : {square->getResult(0), outer->getResult(0)})
+    error.add(functionError(stored, ctx));
+  for (Operation *reduction : {mean, other}) {
+    error.add(storeError(reduction->getResult(0)));
+    error.add(
+        {(*n + 8) * rows::roundoff(ctx.sumFormat(reduction->getOperand(0))),
+         ctx.sumFormat(reduction->getOperand(0)).minSubnormal});
+  }
+  double most = ctx.of(x).hull().absMax();
+  double off =
+      4 * error.relative * most * most + 4 * error.absolute * (1 + most);
+  if (error.relative < 0.25 && std::isfinite(off))
+    clamp(value, -off, rows::kInf);
+}
+
+/// mean(x^2) - mean(x)^2: the estimate only, since rounding may take more than
+/// the variance. The operands' means are large and equal but for it; what is
+/// left of their rounding may have any sign.
+static void expectVariance(mp::SubOp op, AbstractValue &value,
+                           TransferContext &ctx) {
+  Operation *squares = getReduction(op.getLhs());
+  Operation *square = peel(op.getRhs()).getDefiningOp();
+  if (!isa_and_present<mp::ReduceMeanOp>(squares) || !square ||
+      !isSquare(square))
+    return;
+  Operation *term = peel(squares->getOperand(0)).getDefiningOp();
+  Operation *mean = getReduction(square->getOperand(0));
+  std::optional<Axes> axes = reducedAxes(squares, ctx);
+  if (!term || !isSquare(term) || !isa_and_present<mp::ReduceMeanOp>(mean) ||
+      !axes || reducedAxes(mean, ctx) != axes ||
+      !isSameExpression(mean->getOperand(0), term->getOperand(0)))
+    return;
+  Value of = term->getOperand(0);
+  const AbstractValue &x = ctx.of(of);
+  std::optional<double> count = rowLength(of, *axes);
+  if (!x.hasLikely() || !value.hasLikely() || !count ||
+      x.rank() != value.rank())
+    return;
+  SmallVector<int64_t> others;
+  for (int64_t axis = 0; axis < int64_t(x.rank()); ++axis)
+    if (!llvm::is_contained(*axes, axis))
+      others.push_back(axis);
+  AbstractValue rows = x.keeping(others);
+  for (auto [own, wanted] : llvm::zip(rows.dims(), value.dims()))
+    if (own != wanted)
+      rows = x.merged();
+  double unit = rows::roundoff(*getFloatFormat(getElementType(op.getLhs())));
+  double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
+  auto cells = value.mutableCells();
+  for (auto [group, cell] : llvm::enumerate(cells)) {
+    const Cell &row = rows.cell(rows.groups() == 1 ? 0 : group);
+    double lost = unit * (row.variance + row.mean * row.mean);
+    double spread = row.variance * std::sqrt(2 / *count);
+    double reach = rows::extremeOf(draws) * spread + lost;
+    cell.mean = row.variance;
+    cell.variance = spread * spread + lost * lost / 3;
+    cell.likelyLo = std::max(row.variance - reach, -lost);
+    cell.likelyHi = row.variance + reach;
+  }
+}
+
+static void refineDifference(mp::SubOp op, AbstractValue &value,
+                             TransferContext &ctx) {
+  if (!getFloatFormat(getElementType(op.getResult())))
+    return;
+  for (bool swapped : {false, true}) {
+    Operation *other = getReduction(swapped ? op.getLhs() : op.getRhs());
+    if (isa_and_present<mp::ReduceMaxOp, mp::ReduceMinOp>(other))
+      refineByExtreme(op, other, swapped, value, ctx);
+  }
+  Operation *left = getReduction(op.getLhs());
+  if (isa_and_present<mp::ReduceMeanOp>(left))
+    refineVariance(op, left, value, ctx);
+  expectVariance(op, value, ctx);
+  Operation *right = getReduction(op.getRhs());
+  if (isa_and_present<mp::ReduceMeanOp>(right))
+    refineDeviation(op, right, value, ctx);
+  else if (isa_and_present<mp::LogOp, mp::ReduceLogSumExpOp>(right))
+    refineLogSoftmax(op, right, value, ctx);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// sum(exp(x - max(x))): one term is e^0, if there is any, and adding others
+/// takes nothing away.
+static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
+                             TransferContext &ctx) {
+  auto exp = peel(op.getInput()).getDefiningOp<mp::ExpOp>();
+  Rounding error;
+  auto sub =
+      exp ? peel(exp.getInput(), &error).getDefiningOp<mp::SubOp>() : nullptr;
+  Operation *max = sub ? getReduction(sub.getRhs(), &error) : nullptr;
+  if (!isa_and_present<mp::ReduceMaxOp>(max) ||
+      peel(sub.getLhs(), &error) != peel(max->getOperand(0), &error))
+    return;
+  std::optional<Axes> axes = reducedAxes(op, ctx);
+  // A maximum over fewer axes still has its e^0 in every sum.
+  std::optional<Axes> maxAxes = reducedAxes(max, ctx);
+  if (!axes || !maxAxes || error.relative > 0 ||
+      !isRowScale(sub.getRhs(), sub.getLhs(), *maxAxes) ||
+      !llvm::all_of(*maxAxes, [&](int64_t axis) {
+        return llvm::is_contained(*axes, axis);
+      }))
+    return;
+  if (MaybeShape shape = getShape(op.getInput());
+      shape && llvm::is_contained(*shape, 0))
+    return;
+  Rounding own = functionError(exp.getResult(), ctx);
+  clamp(value, 1 - own.relative, rows::kInf);
+}
+
+/// By the norm of the row whose squares are added.
+static void refineSquares(Operation *op, AbstractValue &value,
+                          TransferContext &ctx) {
+  Rounding error;
+  Value squared = op->getOperand(0), u = squared;
+  if (!isa<mp::ReduceSumSquareOp, mp::ReduceL2Op>(op)) {
+    Operation *square = peel(squared, &error).getDefiningOp();
+    u = getSquared(square, ctx);
+    if (!u)
+      return;
+    error.add(functionError(square->getResult(0), ctx));
+  }
+  const AbstractValue &row = ctx.of(u);
+  std::optional<Axes> axes = reducedAxes(op, ctx);
+  if (!row.norm || !axes || axes->size() != 1 ||
+      axes->front() != row.norm->axis)
+    return;
+  double n = double(row.norm->count);
+  error.add({(n + 8) * rows::roundoff(ctx.sumFormat(squared)),
+             ctx.sumFormat(squared).minSubnormal});
+  error.add(functionError(op->getResult(0), ctx));
+  double sum = row.norm->bound * row.norm->bound * (1 + 2 * error.relative) +
+               n * error.absolute;
+  if (!(error.relative < 0.5))
+    return;
+  if (isa<mp::ReduceMeanOp>(op))
+    sum /= n;
+  if (isa<mp::ReduceL2Op>(op))
+    sum = std::sqrt(sum);
+  clamp(value, -rows::kInf, sum * (1 + 1e-12) + error.absolute);
+}
+
+//===----------------------------------------------------------------------===//
+// Composites
+//===----------------------------------------------------------------------===//
+
+/// Products of one value with a function of it, as recognised: their minimum.
+static void refineActivation(Operation *op, AbstractValue &value,
+                             TransferContext &ctx) {
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  if (!idiom || !idiom.getResult())
+    return;
+  StringRef kind = idiom.getKind().getValue();
+  double least = kind == "silu" ? -0.27847 : kind == "gelu" ? -0.1702 : 0;
+  if (least == 0 || value.hull().empty())
+    return;
+  // Near 1 + erf(x) = 0 the error of 1 counts times x. Every member rounds.
+  const FloatFormat *own = getFloatFormat(getElementType(op->getResult(0)));
+  double most = value.hull().absMax();
+  for (Value operand : op->getOperands())
+    most = std::max(most, ctx.of(operand).hull().absMax());
+  if (!own)
+    return;
+  double unit = std::max(rows::roundoff(*own),
+                         rows::roundoff(ctx.functionFormat(op->getResult(0))));
+  double off = 32 * unit * (1 + most);
+  if (std::isfinite(off))
+    clamp(value, least - off, rows::kInf);
+}
+
+void mpopt::refineByRelations(Value result, AbstractValue &value,
+                              TransferContext &ctx) {
+  Operation *op = result.getDefiningOp();
+  if (!op || !getFloatFormat(getElementType(result)))
+    return;
+  TypeSwitch<Operation *>(op)
+      .Case<mp::DivOp, mp::MulOp>(
+          [&](auto) { refineQuotient(result, value, ctx); })
+      .Case([&](mp::SubOp sub) {
+        refineDifference(sub, value, ctx);
+        refineAffine(sub, value, ctx);
+        refineRotation(sub, value, ctx);
+      })
+      .Case([&](mp::AddOp add) {
+        refineAffine(add, value, ctx);
+        refineRotation(add, value, ctx);
+      })
+      .Case([&](mp::ReduceSumOp sum) {
+        refineShiftedSum(sum, value, ctx);
+        refineSquares(sum, value, ctx);
+      })
+      .Case<mp::ReduceMeanOp, mp::ReduceSumSquareOp, mp::ReduceL2Op>(
+          [&](auto reduction) { refineSquares(reduction, value, ctx); });
+  refineActivation(op, value, ctx);
+}

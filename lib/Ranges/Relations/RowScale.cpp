@@ -1,0 +1,417 @@
+//===- RowScale.cpp - Values divided by a norm of their own rows
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   u / sqrt(mean(u^2) [+ eps])   |y| <= sqrt(n), ‖y‖ <= sqrt(n)
+//   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1
+//   e / sum(e), e >= 0            0 <= y <= 1, the row sums to 1
+//   u / sum(|u|), u / max(|u|)    |y| <= 1
+//
+// with a root, a power, a reciprocal or a fused norm, with epsilons and guards
+// that only make the divisor larger. A centred u would allow sqrt(n - 1); the
+// rounding of its mean is not followed, so it gets sqrt(n).
+//
+// In floating point the root's operand v satisfies
+// v >= q sum(u^2) (1 - relative) - absolute, so u_i^2 / v is at most
+// (1 + absolute / v) / (q (1 - relative)); v is at least its own lower bound,
+// or its smallest value that is not 0 (a quotient by 0 is not finite).
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Relations/RelationSupport.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+namespace {
+/// What a divisor is known to be.
+struct RowScale {
+  /// Its rows' elements, as they are read where they are squared or summed.
+  Value of;
+  Axes axes;
+  /// |of_i| <= bound * (the divisor), for each element and, of sums of
+  /// squares, for the row's norm.
+  double bound = 0;
+  bool squares = false;
+  /// A plain sum of values that are not negative.
+  bool sum = false;
+  /// What the variance op's deviations lack to be `of`: an error of the mean.
+  bool deviations = false;
+};
+} // namespace
+
+/// The least magnitude of a value that is not 0.
+static double least(Value value, TransferContext &ctx) {
+  const AbstractValue &known = ctx.of(value);
+  double low = rows::kInf;
+  for (const Cell &cell : known.cells())
+    low = std::min(low, cell.empty() ? rows::kInf : cell.lo);
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  return std::max({low, known.minNonZero, format ? format->minSubnormal : 0.0});
+}
+
+static bool isNotNegative(Value value, TransferContext &ctx) {
+  return llvm::all_of(ctx.of(value).cells(), [](const Cell &cell) {
+    return cell.empty() || cell.lo >= 0;
+  });
+}
+
+/// Past ops that make `value` no smaller: + eps, max(., c), clip from below,
+/// relu. Their rounding is added up.
+static Value peelGuards(Value value, Rounding &error, TransferContext &ctx) {
+  for (unsigned depth = 0; depth < 4; ++depth) {
+    value = peel(value, &error);
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return value;
+    if (isa<mp::ReluOp>(op)) {
+      value = op->getOperand(0);
+    } else if (auto clip = dyn_cast<mp::ClipOp>(op)) {
+      if (clip.getMax())
+        return value;
+      value = clip.getInput();
+    } else if (isa<mp::AddOp, mp::MaxOp>(op) && op->getNumOperands() == 2) {
+      // The guard is a number; of two, either.
+      unsigned guard = getSplatConstant(op->getOperand(1)) ? 1 : 0;
+      std::optional<double> number = getSplatConstant(op->getOperand(guard));
+      if (!number ||
+          (isa<mp::AddOp>(op) && !isNotNegative(op->getOperand(guard), ctx)))
+        return value;
+      if (isa<mp::AddOp>(op))
+        error.add(storeError(value));
+      value = op->getOperand(1 - guard);
+    } else {
+      return value;
+    }
+  }
+  return value;
+}
+
+namespace {
+/// v = q sum(u^2), with what it may be short of that.
+struct SquareSum {
+  Value of;
+  Axes axes;
+  double q = 1;
+  Rounding error;
+  bool deviations = false;
+};
+} // namespace
+
+/// sum(w) or mean(w) of a row: which op, and 1 or 1 / n.
+static Operation *matchSum(Value value, double &q, Rounding &error) {
+  Rounding stores;
+  Operation *op = getReduction(value, &stores);
+  q = 1;
+  if (op && isa<mp::DivOp, mp::MulOp>(op)) {
+    // A sum over a number: the number of elements, whatever it is.
+    bool divides = isa<mp::DivOp>(op);
+    unsigned index = divides || getSplatConstant(op->getOperand(1)) ? 1 : 0;
+    std::optional<double> number = getSplatConstant(op->getOperand(index));
+    if (!number || !(*number > 0))
+      return nullptr;
+    q = divides ? 1 / *number : *number;
+    stores.add(storeError(op->getResult(0)));
+    op = getReduction(op->getOperand(1 - index), &stores);
+    // What underflowed before the factor counts times it.
+    stores.absolute = std::max(stores.absolute, stores.absolute * q);
+  }
+  error.add(stores);
+  return op;
+}
+
+static std::optional<SquareSum> matchSquareSum(Value value,
+                                               TransferContext &ctx) {
+  SquareSum result;
+  value = peelGuards(value, result.error, ctx);
+  Operation *op = matchSum(value, result.q, result.error);
+  if (!op || op->getNumOperands() == 0)
+    return std::nullopt;
+  std::optional<Axes> axes;
+  if (isa<mp::ReduceMeanOp, mp::ReduceSumOp, mp::ReduceSumSquareOp,
+          mp::VarianceOp>(op))
+    axes = reducedAxes(op, ctx);
+  std::optional<double> n =
+      axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
+  if (!n)
+    return std::nullopt;
+  result.axes = *axes;
+  result.of = op->getOperand(0);
+  if (isa<mp::ReduceMeanOp>(op))
+    result.q /= *n;
+  if (auto variance = dyn_cast<mp::VarianceOp>(op)) {
+    double count = *n - variance.getCorrection().convertToDouble();
+    if (!(count > 0))
+      return std::nullopt;
+    result.q /= count;
+    result.deviations = true;
+  }
+  const FloatFormat &sums = ctx.sumFormat(result.of);
+  result.error.add(storeError(op->getResult(0)));
+  result.error.add({(*n + 8) * rows::roundoff(sums), sums.minSubnormal});
+  if (!isa<mp::ReduceMeanOp, mp::ReduceSumOp>(op)) {
+    // Squares are rounded where they are summed.
+    result.error.add({0, *n * result.q * sums.minSubnormal});
+    return result;
+  }
+  Rounding before;
+  Value squared = peel(result.of, &before);
+  Operation *square = squared.getDefiningOp();
+  if (!square || !isSquare(square))
+    return std::nullopt;
+  before.add(functionError(squared, ctx));
+  before.absolute *= *n * result.q;
+  result.error.add(before);
+  result.of = square->getOperand(0);
+  return result;
+}
+
+/// The root of a sum of squares, guards around it included.
+static std::optional<RowScale> matchRoot(Value value, bool inverse,
+                                         TransferContext &ctx) {
+  Rounding error;
+  Value divisor = value;
+  if (!inverse)
+    value = peelGuards(value, error, ctx);
+  Operation *op = getReduction(value, &error);
+  if (!op)
+    return std::nullopt;
+  RowScale result;
+  result.squares = true;
+  double square;
+  if (isa<mp::ReduceL2Op>(op) && !inverse) {
+    std::optional<Axes> axes = reducedAxes(op, ctx);
+    std::optional<double> n =
+        axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
+    if (!n)
+      return std::nullopt;
+    result.of = op->getOperand(0);
+    result.axes = *axes;
+    const FloatFormat &sums = ctx.sumFormat(result.of);
+    double relative = (*n + 8) * rows::roundoff(sums);
+    double low =
+        std::max(least(op->getResult(0), ctx), 0.99 * least(divisor, ctx));
+    if (!(relative < 0.9))
+      return std::nullopt;
+    square = (1 + *n * sums.minSubnormal / (low * low)) / (1 - relative);
+    // low * low may vanish: nothing is known then.
+    if (!std::isfinite(square))
+      return std::nullopt;
+    error.add(functionError(op->getResult(0), ctx));
+  } else {
+    std::optional<double> power =
+        isa<mp::PowOp>(op) ? getSplatConstant(op->getOperand(1)) : std::nullopt;
+    bool root = inverse ? isa<mp::RsqrtOp>(op) || power == -0.5
+                        : isa<mp::SqrtOp>(op) || power == 0.5;
+    if (!root)
+      return std::nullopt;
+    std::optional<SquareSum> sum = matchSquareSum(op->getOperand(0), ctx);
+    if (!sum || !(sum->error.relative < 0.9) || !(sum->q > 0))
+      return std::nullopt;
+    result.of = sum->of;
+    result.axes = sum->axes;
+    result.deviations = sum->deviations;
+    // Guards behind the root hold it up, too.
+    double low = least(op->getOperand(0), ctx);
+    if (!inverse)
+      low = std::max(low, 0.98 * std::pow(least(divisor, ctx), 2));
+    square =
+        (1 + sum->error.absolute / low) / (sum->q * (1 - sum->error.relative));
+    error.add(functionError(op->getResult(0), ctx));
+  }
+  // The root's own rounding; what underflows there counts against its least
+  // value. An inverse that underflows is 0 or smaller than it should be.
+  if (!(error.relative < 0.5))
+    return std::nullopt;
+  double factor = (1 + 2 * error.relative);
+  if (!inverse)
+    factor *= 1 + error.absolute / least(divisor, ctx);
+  result.bound = std::sqrt(square) * factor;
+  return result;
+}
+
+/// sum(e) or max(e) of values that are not negative, or of |u|.
+static std::optional<RowScale> matchPlainSum(Value value,
+                                             TransferContext &ctx) {
+  Rounding error;
+  Value divisor = value;
+  Value inner = peelGuards(value, error, ctx);
+  bool guarded = peel(value) != inner;
+  Operation *op = getReduction(inner, &error);
+  if (!op || !isa<mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceMaxOp>(op))
+    return std::nullopt;
+  if (!isa<mp::ReduceL1Op>(op) && !isNotNegative(op->getOperand(0), ctx))
+    return std::nullopt;
+  std::optional<Axes> axes = reducedAxes(op, ctx);
+  if (!axes)
+    return std::nullopt;
+  RowScale result;
+  result.of = op->getOperand(0);
+  result.axes = *axes;
+  result.sum = isa<mp::ReduceSumOp>(op) && !guarded;
+  error.add(storeError(op->getResult(0)));
+  // A rounded sum of such terms, or their maximum, is no smaller than the
+  // largest of them.
+  result.bound =
+      (1 + 2 * error.relative) * (1 + error.absolute / least(divisor, ctx));
+  return result;
+}
+
+/// What `op` divides, and by what.
+static std::optional<std::pair<Value, RowScale>>
+matchQuotient(Operation *op, TransferContext &ctx) {
+  if (isa<mp::DivOp>(op)) {
+    std::optional<RowScale> scale = matchRoot(op->getOperand(1), false, ctx);
+    if (!scale)
+      scale = matchPlainSum(op->getOperand(1), ctx);
+    if (scale && isRowScale(op->getOperand(1), op->getOperand(0), scale->axes))
+      return std::make_pair(op->getOperand(0), *scale);
+    return std::nullopt;
+  }
+  for (unsigned index : {1u, 0u}) {
+    Value inverse = op->getOperand(index), other = op->getOperand(1 - index);
+    Rounding error;
+    Value source = peel(inverse, &error);
+    Operation *maker = source.getDefiningOp();
+    if (!maker)
+      continue;
+    std::optional<RowScale> scale;
+    if (isa<mp::ReciprocalOp>(maker) ||
+        (isa<mp::DivOp>(maker) &&
+         getSplatConstant(maker->getOperand(0)) == 1.0)) {
+      Value divisor = maker->getOperands().back();
+      scale = matchRoot(divisor, false, ctx);
+      if (!scale)
+        scale = matchPlainSum(divisor, ctx);
+      error.add(functionError(source, ctx));
+    } else {
+      scale = matchRoot(inverse, true, ctx);
+    }
+    if (!scale || !isRowScale(inverse, other, scale->axes))
+      continue;
+    // r <= (1 + relative) / s + absolute: what is added is small times x.
+    scale->bound *= 1 + error.relative;
+    scale->sum &= error.relative < 0.5;
+    return std::make_pair(other, *scale);
+  }
+  return std::nullopt;
+}
+
+/// By how much a computed x - mean(x) may differ from the deviation that a
+/// fused variance takes; nothing if it is none.
+static std::optional<double> deviationError(Value value, const RowScale &scale,
+                                            TransferContext &ctx) {
+  auto sub = peel(value).getDefiningOp<mp::SubOp>();
+  Rounding error;
+  Operation *mean = sub ? getReduction(sub.getRhs(), &error) : nullptr;
+  if (!isa_and_present<mp::ReduceMeanOp>(mean) ||
+      !isSameExpression(sub.getLhs(), scale.of) ||
+      !isSameExpression(mean->getOperand(0), scale.of) ||
+      reducedAxes(mean, ctx) != scale.axes)
+    return std::nullopt;
+  std::optional<double> n = rowLength(scale.of, scale.axes);
+  if (!n)
+    return std::nullopt;
+  error.add(storeError(mean->getResult(0)));
+  error.add(storeError(sub.getResult()));
+  error.add({(*n + 8) * rows::roundoff(ctx.sumFormat(scale.of)), 0});
+  return 2 * error.relative * ctx.of(scale.of).hull().absMax() +
+         2 * error.absolute;
+}
+
+void relations::refineQuotient(Value result, AbstractValue &value,
+                               TransferContext &ctx) {
+  Operation *op = result.getDefiningOp();
+  auto found = matchQuotient(op, ctx);
+  if (!found)
+    return;
+  const auto &[dividend, scale] = *found;
+  double extra = 0, bound = scale.bound;
+  bool ofMagnitudes = false;
+  if (scale.deviations) {
+    std::optional<double> error = deviationError(dividend, scale, ctx);
+    if (!error)
+      return;
+    extra = *error;
+  } else {
+    // Both are made of one value, each with its own rounding.
+    Rounding rounding;
+    peel(dividend, &rounding);
+    peel(scale.of, &rounding);
+    if (!isSameExpression(dividend, scale.of)) {
+      auto abs = peel(scale.of).getDefiningOp<mp::AbsOp>();
+      if (!abs || !isSameExpression(dividend, abs.getInput()))
+        return;
+      peel(abs.getInput(), &rounding);
+      ofMagnitudes = true;
+    }
+    bound *= 1 + 2 * rounding.relative;
+    extra = rounding.absolute;
+  }
+  Rounding own = functionError(result, ctx);
+  Value divisor = isa<mp::DivOp>(op) ? op->getOperand(1) : Value();
+  if (divisor) {
+    extra /= least(divisor, ctx);
+  } else if (extra > 0) {
+    double largest = 0;
+    for (Value operand : op->getOperands())
+      if (operand != dividend)
+        largest = ctx.of(operand).hull().absMax();
+    extra *= largest;
+  }
+  if (std::isnan(extra))
+    return;
+  // An inverse r that underflows is off by half a subnormal, and by no more
+  // than r itself: less would be 0.
+  if (!divisor) {
+    double tiny = ctx.functionFormat(result).minSubnormal;
+    for (Value operand : op->getOperands())
+      tiny = std::max(tiny, storeError(operand).absolute);
+    double most = ctx.of(dividend).hull().absMax() * 4 * tiny;
+    extra += most < 3 * bound ? most : 3 * bound;
+  }
+  bound = bound * (1 + own.relative) + extra + own.absolute;
+  if (!(bound < rows::kInf))
+    return;
+  bool positive = isNotNegative(dividend, ctx);
+  clamp(value, positive ? 0 : -bound, bound);
+  std::optional<int64_t> last =
+      TransferContext::dimOf(result, scale.axes.back());
+  if (!last)
+    return;
+  if (scale.squares) {
+    std::optional<double> n = rowLength(result, scale.axes);
+    if (n)
+      setNorm(value, scale.axes.back(), bound + extra * std::sqrt(*n), *last);
+    return;
+  }
+  if (!scale.sum || ofMagnitudes || scale.axes.size() != 1 || value.rowSum ||
+      extra > 0)
+    return;
+  // sum(e) / s, s being the computed sum.
+  double n = double(*last);
+  double lost = (n + 8) * rows::roundoff(ctx.sumFormat(scale.of)) +
+                4 * own.relative + (bound - 1);
+  if (!(lost < 0.5))
+    return;
+  bool saturates = false;
+  if (divisor) {
+    const AbstractValue &sum = ctx.of(divisor);
+    saturates = sum.mayBeInf();
+  }
+  value.rowSum = RowSumFact{
+      scale.axes.front(),
+      saturates || !divisor ? 0
+                            : std::max(0.0, 1 - 2 * lost - n * own.absolute),
+      1 + 2 * lost, *last};
+}

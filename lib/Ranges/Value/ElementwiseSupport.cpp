@@ -1,0 +1,200 @@
+//===- ElementwiseSupport.cpp - Functions of one element each
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include "mpopt/Numerics/Rounding.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mpopt;
+using namespace mlir;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Likely mpopt::getLikely(const Cell &cell) {
+  return {cell.mean, cell.variance, cell.likelyLo, cell.likelyHi};
+}
+
+void mpopt::setLikely(Cell &cell, const Likely &likely) {
+  cell.mean = likely.mean;
+  cell.variance = likely.variance;
+  cell.likelyLo = likely.lo;
+  cell.likelyHi = likely.hi;
+}
+
+bool mpopt::isReal(Value value) {
+  return isa<FloatType, IntegerType>(getElementType(value));
+}
+bool mpopt::areReal(Operation *op) {
+  return llvm::all_of(op->getOperands(), isReal);
+}
+
+SmallVector<AbstractValue, 3> mpopt::operandsOf(TransferContext &ctx) {
+  SmallVector<AbstractValue, 3> values;
+  for (Value operand : ctx.op()->getOperands())
+    values.push_back(ctx.of(operand));
+  return values;
+}
+
+namespace {
+/// The flags of a tensor from those of its groups.
+class FlagJoin {
+public:
+  void add(const FloatRange &range) {
+    all.nan |= range.nan;
+    all.posInf |= range.posInf;
+    all.negInf |= range.negInf;
+    if (range.finite.isEmpty())
+      return;
+    all.integral &= range.integral;
+    // A group that is zero everywhere has no smallest magnitude.
+    if (range.finite.maxAbs() > 0)
+      all.minNonZero = std::min(all.minNonZero, range.minNonZero);
+  }
+  void set(AbstractValue &value) const { value.setFlags(all); }
+
+private:
+  FloatRange all = [] {
+    FloatRange none;
+    none.integral = true;
+    none.minNonZero = std::numeric_limits<double>::max();
+    return none;
+  }();
+};
+} // namespace
+
+AbstractValue mpopt::mapGroups(TransferContext &ctx,
+                               ArrayRef<AbstractValue> operands,
+                               RangeFunction range, LikelyFunction estimate) {
+  SmallVector<AbstractValue, 3> values(operands);
+  AbstractValue::Dims dims = broadcastGroups(values, ctx.maxGroups());
+  LikelySource source = LikelySource::Weight;
+  for (const AbstractValue &value : values)
+    source = std::max(source, value.source);
+  bool likely = source != LikelySource::Unknown;
+  if (likely && source != LikelySource::Weight)
+    source = LikelySource::Propagated;
+
+  std::vector<Cell> cells(countGroups(dims));
+  FlagJoin flags;
+  SmallVector<FloatRange, 3> ranges(values.size());
+  SmallVector<Likely, 3> estimates(values.size());
+  forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      ranges[i] = values[i].range(at[i]);
+      if (likely)
+        estimates[i] = getLikely(values[i].cell(at[i]));
+    }
+    FloatRange result = range(ranges);
+    flags.add(result);
+    Cell &cell = cells[group];
+    cell.lo = result.finite.lo;
+    cell.hi = result.finite.hi;
+    if (likely)
+      setLikely(cell, estimate(estimates));
+  });
+  AbstractValue result(std::move(dims), std::move(cells));
+  flags.set(result);
+  result.source = source;
+  return result;
+}
+
+/// |f(x)| <= |x|.
+static bool contracts(const Unary &unary) {
+  switch (unary.function) {
+  case UnaryFunction::Abs:
+  case UnaryFunction::Neg:
+  case UnaryFunction::Relu:
+  case UnaryFunction::Relu6:
+  case UnaryFunction::Tanh:
+  case UnaryFunction::Softsign:
+  case UnaryFunction::Sin:
+  case UnaryFunction::Atan:
+  case UnaryFunction::Trunc:
+  case UnaryFunction::Silu:
+  case UnaryFunction::QuickGelu:
+  case UnaryFunction::Gelu:
+  case UnaryFunction::GeluTanh:
+  case UnaryFunction::HardSwish:
+    return true;
+  case UnaryFunction::LeakyRelu:
+  case UnaryFunction::Elu:
+    return std::fabs(unary.alpha) <= 1;
+  default:
+    return false;
+  }
+}
+
+static bool isApproximated(UnaryFunction function) {
+  return function == UnaryFunction::Sigmoid ||
+         function == UnaryFunction::Tanh || function == UnaryFunction::Erf ||
+         function == UnaryFunction::Silu ||
+         function == UnaryFunction::QuickGelu;
+}
+
+AbstractValue mpopt::mapUnary(TransferContext &ctx,
+                              const AbstractValue &operand, const Unary &unary,
+                              const ComputeError &given) {
+  ComputeError error = given;
+  if (isApproximated(unary.function) && error.scale != 0)
+    error.absolute = std::max(error.absolute, ctx.target().approximation());
+  AbstractValue result = mapGroups(
+      ctx, operand,
+      [&](ArrayRef<FloatRange> x) { return apply(unary, x[0], error); },
+      [&](ArrayRef<Likely> x) { return likely::apply(unary, x[0]); });
+  if (operand.norm && contracts(unary)) {
+    result.norm = operand.norm;
+    // The kernel's error, of each element.
+    double units = 16 * error.scale * error.unit();
+    result.norm->bound = operand.norm->bound * (1 + units) +
+                         std::sqrt(double(operand.norm->count)) *
+                             (units + error.absolute + error.format->minNormal);
+  }
+  return result;
+}
+
+ComputeError mpopt::functionError(TransferContext &ctx, Value operand) {
+  if (!getFloatFormat(getElementType(operand)))
+    return ComputeError::none();
+  return ComputeError::in(ctx.functionFormat(operand));
+}
+
+double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
+  double least = kInf;
+  if (value.norm && value.norm->axis == axis)
+    least = value.norm->bound;
+  if (count <= 0 || axis < 0 || axis >= int64_t(value.rank()))
+    return least;
+  // Of the groups along the axis if they are kept, else `count` of the largest.
+  double squares = 0;
+  int64_t dim = value.dims()[axis];
+  size_t inner = countGroups(value.dims().drop_front(axis + 1));
+  if (dim == 1) {
+    double largest = value.hull().absMax();
+    squares = largest * largest * double(count);
+  } else {
+    for (int64_t i = 0; i < dim; ++i) {
+      double largest = 0;
+      for (size_t group = i * inner; group < value.groups();
+           group += dim * inner)
+        for (size_t k = 0; k < inner; ++k)
+          largest = std::max(largest, value.cell(group + k).absMax());
+      squares += largest * largest;
+    }
+  }
+  return std::min(least, std::sqrt(squares) * (1 + 1e-12));
+}
+
+double mpopt::extremeOf(TransferContext &ctx) {
+  Value result = ctx.op()->getResult(0);
+  size_t groups = 1;
+  for (Value operand : ctx.op()->getOperands())
+    groups = std::max(groups, ctx.of(operand).groups());
+  return expectedExtreme(ctx.elementsPerGroup(result, groups), /*draws=*/1);
+}

@@ -1,0 +1,425 @@
+//===- Grouping.cpp - Groups of a tensor through changes of its shape
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/AbstractValue.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mpopt;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using Dims = AbstractValue::Dims;
+
+size_t mpopt::countGroups(ArrayRef<int64_t> dims) {
+  size_t count = 1;
+  for (int64_t dim : dims)
+    count *= dim;
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Walking
+//===----------------------------------------------------------------------===//
+
+/// Step of each axis of `dims` (aligned to the right of `over`'s axes) while
+/// `over` is walked in row-major order; 0 on axes that are merged.
+static SmallVector<size_t> getSteps(ArrayRef<int64_t> dims,
+                                    ArrayRef<int64_t> over) {
+  SmallVector<size_t> steps(over.size(), 0);
+  size_t step = 1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    int64_t dim = dims[dims.size() - 1 - i];
+    if (dim != 1)
+      steps[over.size() - 1 - i] = step;
+    step *= dim;
+  }
+  return steps;
+}
+
+/// Calls `function(index, positions)` for each group of `over`, `positions`
+/// being where each operand with the given steps is.
+static void walk(ArrayRef<int64_t> over, ArrayRef<SmallVector<size_t>> steps,
+                 llvm::function_ref<void(size_t, ArrayRef<size_t>)> function) {
+  SmallVector<size_t, 4> positions(steps.size(), 0);
+  SmallVector<int64_t, 6> index(over.size(), 0);
+  size_t count = countGroups(over);
+  for (size_t group = 0; group < count; ++group) {
+    function(group, positions);
+    for (size_t axis = over.size(); axis-- > 0;) {
+      if (++index[axis] < over[axis]) {
+        for (auto [position, step] : llvm::zip(positions, steps))
+          position += step[axis];
+        break;
+      }
+      for (auto [position, step] : llvm::zip(positions, steps))
+        position -= step[axis] * (over[axis] - 1);
+      index[axis] = 0;
+    }
+  }
+}
+
+void mpopt::forEachGroup(
+    ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values,
+    llvm::function_ref<void(size_t, ArrayRef<size_t>)> function) {
+  SmallVector<SmallVector<size_t>, 4> steps;
+  for (const AbstractValue &value : values)
+    steps.push_back(getSteps(value.dims(), dims));
+  walk(dims, steps, function);
+}
+
+//===----------------------------------------------------------------------===//
+// Regrouping
+//===----------------------------------------------------------------------===//
+
+static AbstractValue withCells(const AbstractValue &value, Dims dims,
+                               std::vector<Cell> cells) {
+  AbstractValue result(std::move(dims), std::move(cells));
+  result.copyFlags(value);
+  result.norm = value.norm;
+  result.rowSum = value.rowSum;
+  return result;
+}
+
+/// Merges the axes on which `target` is 1.
+static AbstractValue mergeAxes(const AbstractValue &value, Dims target) {
+  size_t count = countGroups(target);
+  std::vector<std::vector<Cell>> parts(count);
+  SmallVector<SmallVector<size_t>> steps = {getSteps(target, value.dims())};
+  walk(value.dims(), steps, [&](size_t group, ArrayRef<size_t> position) {
+    parts[position[0]].push_back(value.cell(group));
+  });
+  std::vector<Cell> cells;
+  cells.reserve(count);
+  for (const std::vector<Cell> &part : parts)
+    cells.push_back(mergeCells(part));
+  return withCells(value, std::move(target), std::move(cells));
+}
+
+/// Repeats merged axes where `target` is not 1.
+static AbstractValue repeatAxes(const AbstractValue &value, Dims target) {
+  std::vector<Cell> cells(countGroups(target));
+  SmallVector<SmallVector<size_t>> steps = {getSteps(value.dims(), target)};
+  walk(target, steps, [&](size_t group, ArrayRef<size_t> position) {
+    cells[group] = value.cell(position[0]);
+  });
+  return withCells(value, std::move(target), std::move(cells));
+}
+
+AbstractValue AbstractValue::regrouped(ArrayRef<int64_t> target) const {
+  assert(target.size() == rank() && "regrouping keeps the rank");
+  if (dims() == target)
+    return *this;
+  Dims less;
+  bool merges = false;
+  for (auto [own, wanted] : llvm::zip(dims(), target)) {
+    assert((own == wanted || own == 1 || wanted == 1) && "groups of one axis");
+    less.push_back(wanted == 1 ? 1 : own);
+    merges |= less.back() != own;
+  }
+  if (merges && llvm::all_of(less, [](int64_t dim) { return dim == 1; }) &&
+      ArrayRef<int64_t>(less) == target)
+    return withCells(*this, less, {hull()});
+  AbstractValue result = merges ? mergeAxes(*this, less) : *this;
+  if (result.dims() == target)
+    return result;
+  return repeatAxes(result, Dims(target));
+}
+
+AbstractValue AbstractValue::keeping(ArrayRef<int64_t> axes) const {
+  Dims target(rank(), 1);
+  for (int64_t axis : axes)
+    target[axis] = groupDims[axis];
+  return regrouped(target);
+}
+
+AbstractValue AbstractValue::merging(int64_t axis) const {
+  Dims target = groupDims;
+  target[axis] = 1;
+  return regrouped(target);
+}
+
+AbstractValue AbstractValue::merged() const {
+  return regrouped(Dims(rank(), 1));
+}
+
+AbstractValue AbstractValue::withRank(size_t rank) const {
+  if (rank <= this->rank())
+    return *this;
+  AbstractValue result = *this;
+  size_t more = rank - this->rank();
+  result.groupDims.insert(result.groupDims.begin(), more, 1);
+  if (result.norm)
+    result.norm->axis += more;
+  if (result.rowSum)
+    result.rowSum->axis += more;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Fewer groups
+//===----------------------------------------------------------------------===//
+
+/// By how much merging `axis` widens the cells, relative to the whole's width;
+/// 0 if the axis is merged already.
+static double mergingCost(const AbstractValue &value, int64_t axis) {
+  if (value.dims()[axis] == 1)
+    return 0;
+  auto width = [](const Cell &cell) {
+    double width = cell.empty() ? 0 : cell.hi - cell.lo;
+    return std::isfinite(width) ? width : 0.0;
+  };
+  AbstractValue fewer = value.merging(axis);
+  double before = 0, after = 0;
+  for (const Cell &cell : value.cells())
+    before += width(cell);
+  for (const Cell &cell : fewer.cells())
+    after += width(cell);
+  before /= value.groups();
+  after /= fewer.groups();
+  double whole = width(value.hull());
+  if (whole == 0) // the same everywhere, or without end
+    whole = after;
+  return whole > 0 ? (after - before) / whole : 0;
+}
+
+/// The kept axis that costs least to merge in all of `values`, which have the
+/// rank of `dims`. Of equal ones the first: batch before channel.
+static size_t pickAxis(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values) {
+  size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    if (dims[axis] == 1)
+      continue;
+    double cost = 0;
+    for (const AbstractValue &value : values)
+      cost += mergingCost(value, axis);
+    if (cost < least) {
+      least = cost;
+      best = axis;
+    }
+  }
+  return best;
+}
+
+AbstractValue AbstractValue::limited(size_t limit) const {
+  AbstractValue result = *this;
+  while (result.groups() > limit)
+    result = result.merging(pickAxis(result.dims(), result));
+  return result;
+}
+
+Dims mpopt::broadcastGroups(llvm::MutableArrayRef<AbstractValue> values,
+                            size_t limit) {
+  size_t rank = 0;
+  for (const AbstractValue &value : values)
+    rank = std::max(rank, value.rank());
+  Dims dims(rank, 1);
+  for (AbstractValue &value : values)
+    value = value.withRank(rank);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    bool agree = true;
+    for (AbstractValue &value : values) {
+      int64_t dim = value.dims()[axis];
+      agree &= dim == 1 || dims[axis] == 1 || dim == dims[axis];
+      dims[axis] = std::max(dims[axis], dim);
+    }
+    if (agree)
+      continue;
+    // A contradiction that type inference could not see (an unknown rank).
+    dims[axis] = 1;
+    for (AbstractValue &value : values)
+      value = value.merging(axis);
+  }
+  while (countGroups(dims) > limit) {
+    size_t axis = pickAxis(dims, values);
+    dims[axis] = 1;
+    for (AbstractValue &value : values)
+      value = value.merging(axis);
+  }
+  return dims;
+}
+
+//===----------------------------------------------------------------------===//
+// Changes of shape
+//===----------------------------------------------------------------------===//
+
+AbstractValue AbstractValue::transposed(ArrayRef<int64_t> perm) const {
+  assert(perm.size() == rank() && "one axis each");
+  Dims dims;
+  SmallVector<size_t> own = getSteps(groupDims, groupDims);
+  SmallVector<size_t> steps;
+  for (int64_t axis : perm) {
+    dims.push_back(groupDims[axis]);
+    steps.push_back(own[axis]);
+  }
+  std::vector<Cell> cells(groups());
+  walk(dims, {steps}, [&](size_t group, ArrayRef<size_t> position) {
+    cells[group] = cell(position[0]);
+  });
+  AbstractValue result = withCells(*this, std::move(dims), std::move(cells));
+  auto follow = [&](auto &fact) {
+    if (fact)
+      fact->axis = std::distance(perm.begin(), llvm::find(perm, fact->axis));
+  };
+  follow(result.norm);
+  follow(result.rowSum);
+  return result;
+}
+
+AbstractValue AbstractValue::selected(int64_t axis,
+                                      ArrayRef<int64_t> indices) const {
+  AbstractValue result = *this;
+  if (groupDims[axis] != 1) {
+    Dims dims = groupDims;
+    dims[axis] = indices.size();
+    size_t inner = countGroups(ArrayRef(groupDims).drop_front(axis + 1));
+    size_t outer = countGroups(ArrayRef(groupDims).take_front(axis));
+    std::vector<Cell> cells;
+    cells.reserve(countGroups(dims));
+    for (size_t i = 0; i < outer; ++i)
+      for (int64_t index : indices) {
+        auto first = cells_->begin() + (i * groupDims[axis] + index) * inner;
+        cells.insert(cells.end(), first, first + inner);
+      }
+    result = withCells(*this, std::move(dims), std::move(cells));
+  }
+  // A selection without repetitions has no larger norm; its sum is another.
+  if (norm && norm->axis == axis)
+    result.norm.reset();
+  if (rowSum && rowSum->axis == axis)
+    result.rowSum.reset();
+  return result;
+}
+
+namespace {
+/// Axes [fromBegin, fromEnd) that become [toBegin, toEnd).
+struct Block {
+  size_t fromBegin, fromEnd, toBegin, toEnd;
+};
+} // namespace
+
+/// Splits a reshape into the smallest runs of axes with equal products, from
+/// both ends inward; what is left around unknown dims is one block. Empty if
+/// the shapes cannot be matched.
+static SmallVector<Block> splitReshape(ArrayRef<int64_t> from,
+                                       ArrayRef<int64_t> to) {
+  auto known = [](int64_t dim) { return dim > 0; };
+  SmallVector<Block> front, back;
+  size_t i = 0, j = 0;
+  // One run: grow the side with the smaller product until they are equal.
+  auto grow = [&](size_t fromLeft, size_t toLeft, auto fromDim, auto toDim,
+                  size_t &fromTaken, size_t &toTaken) {
+    __int128 left = 1, right = 1;
+    fromTaken = toTaken = 0;
+    do {
+      bool growFrom = left <= right && fromTaken < fromLeft;
+      if (!growFrom && toTaken == toLeft)
+        return false;
+      int64_t dim = growFrom ? fromDim(fromTaken++) : toDim(toTaken++);
+      if (!known(dim))
+        return false;
+      (growFrom ? left : right) *= dim;
+      if (left > INT64_MAX || right > INT64_MAX)
+        return false;
+    } while (left != right || toTaken == 0 || fromTaken == 0);
+    return true;
+  };
+  size_t fromEnd = from.size(), toEnd = to.size(), a, b;
+  while (fromEnd > 0 && toEnd > 0 &&
+         grow(
+             fromEnd, toEnd, [&](size_t k) { return from[fromEnd - 1 - k]; },
+             [&](size_t k) { return to[toEnd - 1 - k]; }, a, b)) {
+    back.push_back({fromEnd - a, fromEnd, toEnd - b, toEnd});
+    fromEnd -= a;
+    toEnd -= b;
+  }
+  while (i < fromEnd && j < toEnd &&
+         grow(
+             fromEnd - i, toEnd - j, [&](size_t k) { return from[i + k]; },
+             [&](size_t k) { return to[j + k]; }, a, b)) {
+    front.push_back({i, i + a, j, j + b});
+    i += a;
+    j += b;
+  }
+  if (i < fromEnd || j < toEnd)
+    front.push_back({i, fromEnd, j, toEnd});
+  front.append(back.rbegin(), back.rend());
+  return front;
+}
+
+AbstractValue AbstractValue::reshaped(ArrayRef<int64_t> from,
+                                      ArrayRef<int64_t> to,
+                                      size_t limit) const {
+  assert(from.size() == rank() && "the shape before");
+  Dims dims(to.size(), 1);
+  if (llvm::is_contained(from, 0) || llvm::is_contained(to, 0)) {
+    AbstractValue none = merged();
+    return withCells(none, dims, {none.cell(0)});
+  }
+  Dims target = groupDims; // of this, with the blocks all merged or all kept
+  std::optional<NormFact> newNorm;
+  std::optional<RowSumFact> newSum;
+  for (const Block &block : splitReshape(from, to)) {
+    auto own =
+        ArrayRef(from).slice(block.fromBegin, block.fromEnd - block.fromBegin);
+    auto next = ArrayRef(to).slice(block.toBegin, block.toEnd - block.toBegin);
+    bool one = own.size() == 1 && next.size() == 1;
+    if (one && own[0] < 0 && next[0] < 0)
+      one = true;
+    bool countable = llvm::all_of(own, [](int64_t dim) { return dim > 0; }) &&
+                     llvm::all_of(next, [](int64_t dim) { return dim > 0; });
+    bool kept = false;
+    for (size_t axis = block.fromBegin; axis < block.fromEnd; ++axis)
+      kept |= groupDims[axis] != 1;
+    // All of the block's axes, then fewer if that is too many.
+    for (size_t axis = block.fromBegin; axis < block.fromEnd; ++axis)
+      target[axis] = kept && countable ? from[axis] : 1;
+    if (kept && countable && countGroups(target) > limit) {
+      kept = false;
+      for (size_t axis = block.fromBegin; axis < block.fromEnd; ++axis)
+        target[axis] = 1;
+    }
+    if (kept && countable)
+      for (size_t axis = block.toBegin; axis < block.toEnd; ++axis)
+        dims[axis] = to[axis];
+
+    auto inside = [&](int64_t axis) {
+      return size_t(axis) >= block.fromBegin && size_t(axis) < block.fromEnd;
+    };
+    if (rowSum && inside(rowSum->axis) && one) {
+      newSum = rowSum;
+      newSum->axis = block.toBegin;
+    }
+    if (norm && inside(norm->axis)) {
+      if (one) {
+        newNorm = norm;
+        newNorm->axis = block.toBegin;
+      } else if (countable && own.size() == 1 && !next.empty()) {
+        // A row in parts: none is longer than the whole.
+        newNorm = NormFact{int64_t(block.toEnd) - 1, norm->bound, next.back()};
+      } else if (countable && next.size() == 1 &&
+                 size_t(norm->axis) + 1 == block.fromEnd) {
+        // Rows one after another: their squares add up.
+        double rows = double(next[0]) / double(own.back());
+        newNorm =
+            NormFact{int64_t(block.toBegin),
+                     norm->bound * std::sqrt(rows) * (1 + 1e-15), next[0]};
+      }
+    }
+  }
+  AbstractValue value = regrouped(target);
+  AbstractValue result =
+      withCells(value, dims,
+                std::vector<Cell>(value.cells().begin(), value.cells().end()));
+  result.norm = newNorm;
+  result.rowSum = newSum;
+  return result;
+}

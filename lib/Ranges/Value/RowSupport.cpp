@@ -1,0 +1,78 @@
+//===- RowSupport.cpp - Cells of ops that work on whole rows
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::rows;
+
+std::optional<int64_t> rows::countAlong(ArrayRef<int64_t> shape,
+                                        ArrayRef<int64_t> axes) {
+  int64_t count = 1;
+  for (int64_t axis : axes)
+    if (shape[axis] < 0 || llvm::MulOverflow(count, shape[axis], count))
+      return std::nullopt;
+  return count;
+}
+
+AbstractValue rows::alongAxis(const AbstractValue &vector, int64_t axis,
+                              size_t rank) {
+  if (vector.rank() != 1 || size_t(axis) >= rank) {
+    AbstractValue merged(AbstractValue::Dims(rank, 1), vector.hull());
+    merged.copyFlags(vector);
+    return merged;
+  }
+  AbstractValue::Dims dims(rank, 1);
+  dims[axis] = vector.dims()[0];
+  AbstractValue result(
+      dims, std::vector<Cell>(vector.cells().begin(), vector.cells().end()));
+  result.copyFlags(vector);
+  return result;
+}
+
+double rows::normByCells(const AbstractValue &value, int64_t axis,
+                         int64_t count) {
+  AbstractValue row = value.keeping({axis});
+  double squares = 0;
+  for (const Cell &cell : row.cells())
+    squares += cell.absMax() * cell.absMax();
+  squares *= double(count) / double(row.groups());
+  // The factor covers this arithmetic.
+  return std::sqrt(squares) * (1 + 1e-12) + 1e-300;
+}
+
+Cell rows::likelyProduct(const Cell &lhs, const Cell &rhs, double count) {
+  Cell cell;
+  cell.mean = lhs.mean * rhs.mean;
+  cell.variance = lhs.variance * rhs.variance +
+                  lhs.variance * rhs.mean * rhs.mean +
+                  rhs.variance * lhs.mean * lhs.mean;
+  double corners[] = {lhs.likelyLo * rhs.likelyLo, lhs.likelyLo * rhs.likelyHi,
+                      lhs.likelyHi * rhs.likelyLo, lhs.likelyHi * rhs.likelyHi};
+  cell.likelyLo = *std::min_element(corners, corners + 4);
+  cell.likelyHi = *std::max_element(corners, corners + 4);
+  // Both at their extremes at once is not to be expected, and a product of two
+  // random numbers has a heavier tail than either.
+  if (lhs.variance > 0 && rhs.variance > 0) {
+    double reach = 1.3 * extremeOf(count) * std::sqrt(cell.variance);
+    cell.likelyLo = std::max(cell.likelyLo, cell.mean - reach);
+    cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
+  }
+  return cell;
+}
+
+Cell rows::likelySum(const Cell &lhs, const Cell &rhs) {
+  Cell cell;
+  cell.mean = lhs.mean + rhs.mean;
+  cell.variance = lhs.variance + rhs.variance;
+  cell.likelyLo =
+      cell.mean - std::hypot(lhs.mean - lhs.likelyLo, rhs.mean - rhs.likelyLo);
+  cell.likelyHi =
+      cell.mean + std::hypot(lhs.likelyHi - lhs.mean, rhs.likelyHi - rhs.mean);
+  return cell;
+}

@@ -1,0 +1,215 @@
+//===- ShapeSupport.cpp - Abstract values under changes of shape
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/ShapeSupport.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mpopt;
+using namespace mlir;
+
+AbstractValue mpopt::smeared(const AbstractValue &value, size_t rank) {
+  AbstractValue result(AbstractValue::Dims(rank, 1), value.hull());
+  result.copyFlags(value);
+  return result;
+}
+
+AbstractValue mpopt::constantValue(double number, size_t rank) {
+  Cell cell{number, number, number, 0, number, number};
+  if (!std::isfinite(number))
+    cell = Cell{std::numeric_limits<double>::infinity(),
+                -std::numeric_limits<double>::infinity()};
+  AbstractValue value(AbstractValue::Dims(rank, 1), cell);
+  value.nan = std::isnan(number);
+  value.posInf = number == std::numeric_limits<double>::infinity();
+  value.negInf = number == -std::numeric_limits<double>::infinity();
+  value.integral = std::isfinite(number) && number == std::trunc(number);
+  value.minNonZero = number == 0 || !std::isfinite(number)
+                         ? std::numeric_limits<double>::max()
+                         : std::fabs(number);
+  value.source = LikelySource::Weight;
+  return value;
+}
+
+/// `value` with its cells under other dims of the same number of groups.
+static AbstractValue redimensioned(const AbstractValue &value,
+                                   AbstractValue::Dims dims) {
+  AbstractValue result(std::move(dims), std::vector<Cell>(value.cells().begin(),
+                                                          value.cells().end()));
+  result.copyFlags(value);
+  return result;
+}
+
+AbstractValue mpopt::withoutAxis(const AbstractValue &value, int64_t axis) {
+  AbstractValue merged = value.merging(axis);
+  AbstractValue::Dims dims(merged.dims());
+  dims.erase(dims.begin() + axis);
+  AbstractValue result = redimensioned(merged, std::move(dims));
+  auto follow = [&](const auto &fact, auto &out) {
+    if (!fact || fact->axis == axis)
+      return;
+    out = fact;
+    out->axis -= fact->axis > axis;
+  };
+  follow(value.norm, result.norm);
+  follow(value.rowSum, result.rowSum);
+  return result;
+}
+
+AbstractValue mpopt::withAxis(const AbstractValue &value, int64_t axis) {
+  AbstractValue::Dims dims(value.dims());
+  dims.insert(dims.begin() + axis, 1);
+  AbstractValue result = redimensioned(value, std::move(dims));
+  auto follow = [&](const auto &fact, auto &out) {
+    if (!fact)
+      return;
+    out = fact;
+    out->axis += fact->axis >= axis;
+  };
+  follow(value.norm, result.norm);
+  follow(value.rowSum, result.rowSum);
+  return result;
+}
+
+/// Facts about rows of which only a part is left: the rest of a sum of numbers
+/// that are not negative is between 0 and the whole.
+static void restoreFacts(AbstractValue &part, const AbstractValue &whole,
+                         int64_t axis) {
+  part.norm = whole.norm;
+  part.rowSum = whole.rowSum;
+  if (part.rowSum && part.rowSum->axis == axis)
+    part.rowSum->lo = 0;
+}
+
+AbstractValue mpopt::sliced(const AbstractValue &value, int64_t axis,
+                            int64_t first, int64_t step, int64_t count) {
+  SmallVector<int64_t> indices;
+  if (value.dims()[axis] != 1)
+    for (int64_t i = 0; i < count; ++i)
+      indices.push_back(first + i * step);
+  if (count == 0)
+    return someOf(value, axis);
+  AbstractValue result = value.selected(axis, indices);
+  restoreFacts(result, value, axis);
+  return result;
+}
+
+AbstractValue mpopt::someOf(const AbstractValue &value, int64_t axis) {
+  AbstractValue result = value.merging(axis);
+  restoreFacts(result, value, axis);
+  return result;
+}
+
+/// Norm of rows that are put together, or the larger one where rows stay.
+static std::optional<NormFact> joinNorms(ArrayRef<AbstractValue> parts,
+                                         int64_t axis) {
+  std::optional<NormFact> result;
+  double squares = 0, largest = 0;
+  int64_t count = 0;
+  for (const AbstractValue &part : parts) {
+    if (!part.norm || (result && part.norm->axis != result->axis))
+      return std::nullopt;
+    result = part.norm;
+    squares += part.norm->bound * part.norm->bound;
+    largest = std::max(largest, part.norm->bound);
+    count += part.norm->count;
+  }
+  if (!result)
+    return std::nullopt;
+  if (result->axis == axis) {
+    result->bound = std::sqrt(squares) * (1 + 1e-14);
+    result->count = count;
+  } else {
+    result->bound = largest;
+  }
+  return result;
+}
+
+/// The same share of every part's elements, as one group.
+static Cell mixParts(ArrayRef<Cell> cells, ArrayRef<int64_t> sizes) {
+  double total = 0, mean = 0, square = 0;
+  for (auto [cell, size] : llvm::zip(cells, sizes)) {
+    double weight = size > 0 ? double(size) : 1;
+    total += weight;
+    mean += weight * cell.mean;
+    square += weight * (cell.variance + cell.mean * cell.mean);
+  }
+  Cell mixed = mergeCells(cells);
+  mixed.mean = mean / total;
+  mixed.variance = std::max(0.0, square / total - mixed.mean * mixed.mean);
+  return mixed;
+}
+
+AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
+                                  ArrayRef<int64_t> sizes, size_t limit) {
+  size_t rank = parts.front().rank();
+  // Groups of the other axes, the same for every part.
+  AbstractValue::Dims dims(rank, 1);
+  for (size_t other = 0; other < rank; ++other) {
+    if (int64_t(other) == axis)
+      continue;
+    bool fits = true;
+    for (const AbstractValue &part : parts) {
+      int64_t dim = part.dims()[other];
+      fits &= dim == 1 || dims[other] == 1 || dims[other] == dim;
+      dims[other] = std::max(dims[other], dim);
+    }
+    if (!fits)
+      dims[other] = 1;
+  }
+  int64_t total = 0;
+  bool known = true;
+  for (int64_t size : sizes) {
+    known &= size >= 0;
+    total += std::max<int64_t>(size, 0); // an open dim is the least number
+  }
+  size_t outside = countGroups(dims);
+  bool keep = known && total > 0 && outside * total <= limit;
+  if (!keep && outside > limit) {
+    dims.assign(rank, 1);
+    outside = 1;
+  }
+
+  SmallVector<AbstractValue> regrouped;
+  for (auto [part, size] : llvm::zip(parts, sizes)) {
+    dims[axis] = keep ? std::max<int64_t>(size, 1) : 1;
+    regrouped.push_back(part.regrouped(dims));
+  }
+  dims[axis] = keep ? total : 1;
+  std::vector<Cell> cells;
+  cells.reserve(countGroups(dims));
+  size_t inner = countGroups(ArrayRef(dims).drop_front(axis + 1));
+  size_t outer = countGroups(ArrayRef(dims).take_front(axis));
+  if (keep)
+    for (size_t i = 0; i < outer; ++i)
+      for (auto [part, size] : llvm::zip(regrouped, sizes)) {
+        auto run = part.cells().slice(i * size * inner, size * inner);
+        cells.insert(cells.end(), run.begin(), run.end());
+      }
+  else
+    for (size_t i = 0; i < outside; ++i) {
+      SmallVector<Cell> column;
+      for (const AbstractValue &part : regrouped)
+        column.push_back(part.cell(i));
+      cells.push_back(mixParts(column, sizes));
+    }
+  AbstractValue result(dims, std::move(cells));
+  result.copyFlags(parts.front());
+  for (const AbstractValue &part : parts.drop_front()) {
+    result.nan |= part.nan;
+    result.posInf |= part.posInf;
+    result.negInf |= part.negInf;
+    result.integral &= part.integral;
+    result.minNonZero = std::min(result.minNonZero, part.minNonZero);
+    result.source = std::max(result.source, part.source);
+  }
+  result.norm = joinNorms(parts, axis);
+  return result;
+}

@@ -1,0 +1,76 @@
+//===- SoftmaxEstimate.cpp - Expected values of softmax rows
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/SoftmaxEstimate.h"
+
+#include "mpopt/Ranges/Value/CellSupport.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::ArrayRef;
+
+/// A group whose logits end this far below where the largest group's begin adds
+/// nothing to the sum.
+static constexpr double kNothing = 40;
+
+double mpopt::expectedLogSumExp(double mean, double variance, double count) {
+  // One draw: what e^x is typically, not on average.
+  if (count <= 1)
+    return mean;
+  double deviation = std::sqrt(variance);
+  double largest = cells::expectedMaximum(count);
+  // From where its slope is that of the largest element on, the tangent.
+  double extra =
+      deviation <= largest ? variance / 2 : largest * (deviation - largest / 2);
+  return mean + std::log(count) + extra;
+}
+
+std::vector<SoftmaxRow> mpopt::estimateSoftmaxRows(const AbstractValue &x,
+                                                   const AbstractValue &rows,
+                                                   double count) {
+  struct Sums {
+    double top = -HUGE_VAL, cells = 0;
+    double live = 0, mean = 0, second = 0;
+  };
+  std::vector<Sums> sums(rows.groups());
+  AbstractValue pair[] = {x, rows};
+  auto high = [](const Cell &cell) {
+    return cell.mean + 3 * std::sqrt(cell.variance);
+  };
+  forEachGroup(x.dims(), pair, [&](size_t group, ArrayRef<size_t> at) {
+    Sums &sum = sums[at[1]];
+    const Cell &cell = x.cell(group);
+    sum.top = std::max(sum.top, cell.mean - std::sqrt(cell.variance));
+    ++sum.cells;
+  });
+  forEachGroup(x.dims(), pair, [&](size_t group, ArrayRef<size_t> at) {
+    Sums &sum = sums[at[1]];
+    const Cell &cell = x.cell(group);
+    if (high(cell) < sum.top - kNothing)
+      return;
+    // Relative to the top: masks are huge.
+    double mean = cell.mean - sum.top;
+    ++sum.live;
+    sum.mean += mean;
+    sum.second += cell.variance + mean * mean;
+  });
+  std::vector<SoftmaxRow> result;
+  for (const Sums &sum : sums) {
+    SoftmaxRow row;
+    double live = std::max(sum.live, 1.0), mean = sum.mean / live;
+    row.live = std::max(1.0, count * live / std::max(sum.cells, 1.0));
+    row.logSum =
+        sum.top +
+        expectedLogSumExp(mean, std::max(0.0, sum.second / live - mean * mean),
+                          row.live);
+    if (!std::isfinite(row.logSum))
+      row.logSum = 0;
+    result.push_back(row);
+  }
+  return result;
+}

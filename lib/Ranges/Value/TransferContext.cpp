@@ -1,0 +1,93 @@
+//===- TransferContext.cpp - What a transfer function works with
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+AbstractValue TransferContext::anything(Value value) {
+  size_t rank = rankOf(value);
+  auto integer = dyn_cast<IntegerType>(getElementType(value));
+  if (!integer)
+    return AbstractValue::top(rank);
+  unsigned width = integer.getWidth();
+  bool isSigned = !integer.isUnsigned() && width > 1;
+  AbstractValue result = AbstractValue::within(
+      isSigned ? -std::ldexp(1.0, width - 1) : 0,
+      std::ldexp(1.0, isSigned ? width - 1 : width) - (width > 53 ? 0 : 1),
+      rank);
+  result.integral = true;
+  return result;
+}
+
+/// Whether every value of `from` is one of `to`.
+static bool losesNothing(Type from, Type to) {
+  const FloatFormat *narrow = getFloatFormat(from);
+  const FloatFormat *wide = getFloatFormat(to);
+  return narrow && wide &&
+         (narrow == wide ||
+          (narrow->digits <= wide->digits &&
+           narrow->maxFinite <= wide->maxFinite &&
+           narrow->minSubnormal >= wide->minSubnormal &&
+           (wide->hasInf || !narrow->hasInf) && wide->hasZero));
+}
+
+static Value getSource(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<mp::IdentityOp>(op) &&
+        !(isa<mp::CastOp>(op) && losesNothing(getElementType(op->getOperand(0)),
+                                              getElementType(value))))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+bool TransferContext::isSameValue(Value lhs, Value rhs) const {
+  return lhs == rhs || getSource(lhs) == getSource(rhs);
+}
+
+size_t TransferContext::rankOf(Value value) {
+  MaybeShape shape = getShape(value);
+  return shape ? shape->size() : 0;
+}
+
+std::optional<int64_t> TransferContext::dimOf(Value value, int64_t axis) {
+  MaybeShape shape = getShape(value);
+  if (!shape || axis < 0 || axis >= int64_t(shape->size()) ||
+      (*shape)[axis] < 0)
+    return std::nullopt;
+  return (*shape)[axis];
+}
+
+double TransferContext::elementsPerGroup(Value value, size_t groups) const {
+  double count = 1;
+  if (MaybeShape shape = getShape(value))
+    for (int64_t dim : *shape)
+      count *= dim > 0 ? double(dim) : 1;
+  return std::max(1.0, count / double(groups));
+}
+
+static const FloatFormat &formatOf(Value value) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  return format ? *format : FloatFormat::f32();
+}
+
+const FloatFormat &TransferContext::productFormat(Value operand) {
+  return target().products(formatOf(operand));
+}
+const FloatFormat &TransferContext::sumFormat(Value operand) {
+  return target().sums(formatOf(operand));
+}
+const FloatFormat &TransferContext::functionFormat(Value operand) {
+  return target().functions(formatOf(operand));
+}

@@ -1,0 +1,146 @@
+//===- ConstantRange.cpp - What the values of a constant are
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One streaming pass in blocks. Values that the op reads as Inf or NaN set
+// flags and count in no bound.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Weights/ConstantRange.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mpopt;
+using namespace mlir;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+
+namespace {
+/// What a pass finds about one group.
+struct Tally {
+  double lo = kInf, hi = -kInf, sum = 0, squares = 0;
+  int64_t count = 0;
+
+  void add(double value) {
+    lo = std::min(lo, value);
+    hi = std::max(hi, value);
+    sum += value;
+    squares += value * value;
+    ++count;
+  }
+  Cell get() const {
+    if (count == 0)
+      return Cell{kInf, -kInf};
+    double mean = std::min(std::max(sum / count, lo), hi);
+    double variance = std::max(0.0, squares / count - mean * mean);
+    return Cell{lo, hi, mean, lo == hi ? 0 : variance, lo, hi};
+  }
+};
+
+/// The flags of a value, filled in as elements go by.
+struct Flags {
+  bool nan = false, posInf = false, negInf = false, integral = true;
+  double minNonZero = kInf;
+
+  /// Whether the element is finite.
+  bool add(double value) {
+    if (!std::isfinite(value)) {
+      nan |= std::isnan(value);
+      posInf |= value > 0;
+      negInf |= value < 0;
+      return false;
+    }
+    double magnitude = std::fabs(value);
+    if (magnitude != 0 && magnitude < minNonZero)
+      minNonZero = magnitude;
+    integral = integral && value == std::trunc(value);
+    return true;
+  }
+  void set(AbstractValue &value) const {
+    value.nan = nan;
+    value.posInf = posInf;
+    value.negInf = negInf;
+    value.integral = integral;
+    // All zero: no element has a smaller magnitude than anything.
+    value.minNonZero = std::isinf(minNonZero)
+                           ? std::numeric_limits<double>::max()
+                           : minNonZero;
+    value.source = LikelySource::Weight;
+  }
+};
+} // namespace
+
+/// Elements form `outer` runs of `groups` runs of `inner` elements.
+static AbstractValue summarize(const WeightView &weights,
+                               AbstractValue::Dims dims, int64_t groups,
+                               int64_t inner) {
+  std::vector<Tally> tallies(groups);
+  Flags flags;
+  constexpr int64_t kBlock = 4096;
+  double block[kBlock];
+  int64_t size =
+      weights.splat ? std::min<int64_t>(weights.size(), 1) : weights.size();
+  int64_t group = 0, left = inner;
+  for (int64_t first = 0; first < size; first += kBlock) {
+    MutableArrayRef<double> part(block, std::min(kBlock, size - first));
+    weights.read(first, part);
+    for (size_t i = 0; i < part.size();) {
+      // Up to the end of the group's run.
+      size_t end = i + std::min<int64_t>(left, part.size() - i);
+      left -= end - i;
+      Tally &tally = tallies[group];
+      for (; i < end; ++i)
+        if (flags.add(part[i]))
+          tally.add(part[i]);
+      if (left == 0) {
+        left = inner;
+        group = group + 1 == groups ? 0 : group + 1;
+      }
+    }
+  }
+  std::vector<Cell> cells;
+  cells.reserve(groups);
+  for (const Tally &tally : tallies)
+    cells.push_back(weights.splat ? tallies.front().get() : tally.get());
+  AbstractValue value(std::move(dims), std::move(cells));
+  flags.set(value);
+  return value;
+}
+
+static AbstractValue summarizeWhole(const WeightView &weights) {
+  return summarize(weights, AbstractValue::Dims(weights.shape.size(), 1), 1,
+                   std::max<int64_t>(1, weights.size()));
+}
+
+AbstractValue mpopt::summarizeAlong(const WeightView &weights, int64_t axis) {
+  if (weights.splat || weights.size() == 0)
+    return summarizeWhole(weights);
+  AbstractValue::Dims dims(weights.shape.size(), 1);
+  dims[axis] = weights.shape[axis];
+  int64_t inner = 1;
+  for (int64_t dim : ArrayRef(weights.shape).drop_front(axis + 1))
+    inner *= dim;
+  return summarize(weights, dims, dims[axis], inner);
+}
+
+AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit) {
+  int64_t size = weights.size(), rank = weights.shape.size();
+  if (weights.splat || size <= 1)
+    return summarizeWhole(weights);
+  if (size <= std::min<int64_t>(limit, kElementwiseConstant))
+    return summarize(
+        weights,
+        AbstractValue::Dims(weights.shape.begin(), weights.shape.end()), size,
+        1);
+  if (rank == 0)
+    return summarizeWhole(weights);
+  int64_t axis = rank >= 4 ? 0 : rank - 1;
+  if (size_t(weights.shape[axis]) > limit)
+    return summarizeWhole(weights);
+  return summarizeAlong(weights, axis);
+}

@@ -1,0 +1,337 @@
+//===- Contraction.cpp - Ranges of products of two unknown tensors
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention's Q Kᵀ and P V, and every other sum of products of two operands
+// whose axes have labels. One dot product of boxes for each group of the
+// result; axes are merged where there are too many.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Weights/ProductSupport.h"
+
+#include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <map>
+
+using namespace mlir;
+using namespace mpopt;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+/// Products of ranges that a contraction may take for each group that its
+/// result may have: fewer in larger models.
+static constexpr uint64_t kStepsPerGroup = 32;
+/// Sums of more terms than this are of an unknown number.
+static constexpr uint64_t kMaxTerms = uint64_t(1) << 48;
+
+static std::optional<size_t> axisOf(const Labelled &operand, int label) {
+  auto it = llvm::find(operand.labels, label);
+  if (it == operand.labels.end())
+    return std::nullopt;
+  return size_t(it - operand.labels.begin());
+}
+
+namespace {
+/// A row of one operand, for one group of the result.
+struct Row {
+  std::vector<Interval> range;
+  std::vector<double> mean, variance, halfRange;
+
+  void clear() {
+    range.clear();
+    mean.clear();
+    variance.clear();
+    halfRange.clear();
+  }
+  void add(const Cell &cell) {
+    // What is never finite contributes to no finite sum.
+    Interval bound = getBound(cell);
+    range.push_back(bound.isEmpty() ? Interval::point(0) : bound);
+    mean.push_back(cell.mean);
+    variance.push_back(cell.variance);
+    halfRange.push_back((cell.likelyHi - cell.likelyLo) / 2);
+  }
+};
+
+class Contraction {
+public:
+  Contraction(TransferContext &ctx, Labelled a, Labelled b,
+              ArrayRef<int> result, ProductResult &rules,
+              const ContractionBias &bias)
+      : ctx(ctx), a(std::move(a)), b(std::move(b)), result(result),
+        rules(rules), bias(bias) {}
+
+  AbstractValue run();
+
+private:
+  void measure();
+  void merge();
+  AbstractValue::Dims groupDims() const;
+  void read(const Labelled &operand, ArrayRef<int64_t> at, Row &row) const;
+  double normOf(const Labelled &operand) const;
+  std::optional<Interval> sumOf(const Labelled &operand) const;
+  void addNorm(AbstractValue &value, const Labelled &weights,
+               const Labelled &rows) const;
+
+  TransferContext &ctx;
+  Labelled a, b;
+  ArrayRef<int> result;
+  ProductResult &rules;
+  const ContractionBias &bias;
+  /// The labels summed over, in the order of `a`; the sizes of all labels.
+  SmallVector<int, 4> summed;
+  std::map<int, int64_t> sizes;
+  uint64_t count = 1;
+  bool known = true;
+};
+} // namespace
+
+void Contraction::measure() {
+  for (const Labelled *operand : {&a, &b})
+    for (auto [label, dim] : llvm::zip(operand->labels, operand->shape)) {
+      auto [entry, isNew] = sizes.try_emplace(label, dim);
+      // A 1 stretches; a known size beats an unknown one.
+      if (!isNew && (entry->second == 1 || (entry->second < 0 && dim > 1)))
+        entry->second = dim;
+      if (isNew && !llvm::is_contained(result, label))
+        summed.push_back(label);
+    }
+  // Groups along an axis that the other operand says is of another size.
+  for (Labelled *operand : {&a, &b})
+    for (auto [axis, label] : llvm::enumerate(operand->labels))
+      if (int64_t dim = operand->value.dims()[axis];
+          dim != 1 && dim != sizes[label])
+        operand->value = operand->value.merging(axis);
+  for (int label : summed) {
+    int64_t dim = sizes[label];
+    known &=
+        dim >= 0 && count <= kMaxTerms / uint64_t(std::max<int64_t>(dim, 1));
+    if (known)
+      count *= uint64_t(dim);
+  }
+}
+
+AbstractValue::Dims Contraction::groupDims() const {
+  AbstractValue::Dims dims;
+  for (int label : result) {
+    int64_t dim = 1;
+    for (const Labelled *operand : {&a, &b})
+      if (std::optional<size_t> axis = axisOf(*operand, label))
+        dim = std::max(dim, operand->value.dims()[*axis]);
+    dims.push_back(dim);
+  }
+  return dims;
+}
+
+/// Merges axes until there are few enough steps: first those summed over, which
+/// either operand may keep, then those of the result, the largest first.
+void Contraction::merge() {
+  auto mergeLabel = [&](int label) {
+    for (Labelled *operand : {&a, &b})
+      if (std::optional<size_t> axis = axisOf(*operand, label))
+        operand->value = operand->value.merging(*axis);
+  };
+  auto keptAlong = [&](int label) {
+    int64_t dim = 1;
+    for (const Labelled *operand : {&a, &b})
+      if (std::optional<size_t> axis = axisOf(*operand, label))
+        dim = std::max(dim, operand->value.dims()[*axis]);
+    return dim;
+  };
+  // Ranges per term are those of one summed axis, or none.
+  if (summed.size() > 1)
+    for (int label : summed)
+      mergeLabel(label);
+  for (;;) {
+    AbstractValue::Dims dims = groupDims();
+    size_t groups = countGroups(dims);
+    uint64_t steps = groups;
+    for (int label : summed)
+      steps *= keptAlong(label);
+    if (groups <= ctx.maxGroups() && steps <= kStepsPerGroup * ctx.maxGroups())
+      return;
+    int largest = -1;
+    int64_t most = 1;
+    for (auto [label, dim] : llvm::zip(result, dims))
+      if (dim > most) {
+        most = dim;
+        largest = label;
+      }
+    if (largest < 0) {
+      for (int label : summed)
+        mergeLabel(label);
+      return;
+    }
+    mergeLabel(largest);
+  }
+}
+
+void Contraction::read(const Labelled &operand, ArrayRef<int64_t> at,
+                       Row &row) const {
+  row.clear();
+  ArrayRef<int64_t> dims = operand.value.dims();
+  size_t group = 0, step = 0, inner = 1;
+  int64_t along = 1;
+  for (size_t axis = dims.size(); axis-- > 0; inner *= dims[axis]) {
+    if (dims[axis] == 1)
+      continue;
+    auto it = llvm::find(result, operand.labels[axis]);
+    if (it == result.end()) {
+      step = inner;
+      along = dims[axis];
+      continue;
+    }
+    group += at[it - result.begin()] * inner;
+  }
+  for (int64_t k = 0; k < along; ++k)
+    row.add(operand.value.cell(group + k * step));
+}
+
+/// Of the terms of one sum.
+double Contraction::normOf(const Labelled &operand) const {
+  double least = kInf;
+  if (!operand.value.norm)
+    return least;
+  int label = operand.labels[operand.value.norm->axis];
+  if (!llvm::is_contained(summed, label) || sizes.at(label) <= 0)
+    return least;
+  // The row once for every index of the other axes summed over.
+  double others = double(count) / double(sizes.at(label));
+  return mulUp(operand.value.norm->bound, sqrtUp(others)) * (1 + 1e-15);
+}
+
+std::optional<Interval> Contraction::sumOf(const Labelled &operand) const {
+  const std::optional<RowSumFact> &fact = operand.value.rowSum;
+  if (!fact || summed.size() != 1 || operand.labels[fact->axis] != summed[0])
+    return std::nullopt;
+  return Interval{fact->lo, fact->hi};
+}
+
+/// ‖sum_k w_k r_k‖ <= sum_k |w_k| max ‖r_k‖ for rows r_k along an axis of the
+/// result.
+void Contraction::addNorm(AbstractValue &value, const Labelled &weights,
+                          const Labelled &rows) const {
+  if (!rows.value.norm)
+    return;
+  int label = rows.labels[rows.value.norm->axis];
+  auto it = llvm::find(result, label);
+  if (it == result.end() || axisOf(weights, label) || sizes.at(label) <= 0)
+    return;
+  double total = kInf;
+  if (std::optional<Interval> sum = sumOf(weights))
+    total = sum->hi;
+  total = std::min(total, mulUp(weights.value.hull().absMax(), double(count)));
+  double norm = normOf(weights);
+  if (norm < kInf)
+    total = std::min(total, mulUp(norm, sqrtUp(double(count))));
+  if (!(total < kInf))
+    return;
+  ProductResult::setNorm(
+      value, it - result.begin(), sizes.at(label),
+      mulUp(mulUp(total, rows.value.norm->bound), std::fabs(bias.alpha)),
+      rules.error());
+}
+
+AbstractValue Contraction::run() {
+  measure();
+  rules.addOperand(a.value);
+  rules.addOperand(b.value);
+  if (bias.value && bias.beta != 0)
+    rules.addBias(*bias.value);
+  if (!known) {
+    AbstractValue value =
+        unboundedProducts(ctx, a.value, b.value, result.size());
+    if (bias.alpha != 1 || (bias.value && bias.beta != 0))
+      return AbstractValue::top(result.size());
+    return value;
+  }
+  // Facts go with the grouping; they are of the whole tensor.
+  std::optional<NormFact> normA = a.value.norm, normB = b.value.norm;
+  std::optional<RowSumFact> sumA = a.value.rowSum, sumB = b.value.rowSum;
+  merge();
+  a.value.norm = normA;
+  b.value.norm = normB;
+  a.value.rowSum = sumA;
+  b.value.rowSum = sumB;
+
+  AbstractValue::Dims dims = groupDims();
+  std::optional<AbstractValue> added;
+  if (bias.value) {
+    AbstractValue::Dims target(dims);
+    for (auto [own, wanted] : llvm::zip(bias.value->dims(), target))
+      if (own != wanted && own != 1)
+        wanted = 1;
+    added = bias.value->regrouped(target);
+    added = dims == target ? *added : added->regrouped(dims);
+  }
+  double normOfA = normOf(a), normOfB = normOf(b);
+  std::optional<Interval> sumOfA = sumOf(a), sumOfB = sumOf(b);
+  SmallVector<Cell, 2> combined;
+  if (sumOfA)
+    combined.push_back(b.value.hull());
+  if (sumOfB)
+    combined.push_back(a.value.hull());
+  std::vector<Cell> cells(countGroups(dims));
+  SmallVector<int64_t, 6> at(dims.size(), 0);
+  Row left, right;
+  for (size_t group = 0; group < cells.size(); ++group) {
+    read(a, at, left);
+    read(b, at, right);
+    auto operand = [](const Row &row, double norm,
+                      std::optional<Interval> sum) {
+      DotOperand side;
+      side.range = row.range;
+      if (norm < kInf)
+        side.norm = norm;
+      side.sum = sum;
+      side.mean = row.mean;
+      side.variance = row.variance;
+      side.halfRange = row.halfRange;
+      return side;
+    };
+    DotRange dot = dotOfBoxes(operand(left, normOfA, sumOfA),
+                              operand(right, normOfB, sumOfB), count);
+    ProductSum sum = ProductSum::of(dot, count);
+    auto isPositive = [](const Interval &range) { return range.lo >= 0; };
+    sum.nonNegative = llvm::all_of(left.range, isPositive) &&
+                      llvm::all_of(right.range, isPositive);
+    Cell &cell = cells[group];
+    cell = rules.finish(sum, bias.alpha, added ? &added->cell(group) : nullptr,
+                        bias.beta);
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      if (++at[axis] < dims[axis])
+        break;
+      at[axis] = 0;
+    }
+    if (bias.alpha != 1 || added)
+      continue;
+    // A convex combination stays within what it combines.
+    for (const Cell &hull : combined) {
+      cell.likelyLo =
+          std::max(cell.likelyLo, std::min({hull.likelyLo, cell.mean, 0.0}));
+      cell.likelyHi =
+          std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
+    }
+  }
+  AbstractValue value = rules.take(dims, std::move(cells));
+  if (!bias.value) {
+    addNorm(value, a, b);
+    if (!value.norm)
+      addNorm(value, b, a);
+  }
+  return value;
+}
+
+AbstractValue mpopt::contract(TransferContext &ctx, Labelled a, Labelled b,
+                              ArrayRef<int> result, ProductResult &rules,
+                              const ContractionBias &bias) {
+  return Contraction(ctx, std::move(a), std::move(b), result, rules, bias)
+      .run();
+}

@@ -1,0 +1,260 @@
+//===- Convolution.cpp - Ranges of a convolution with known weights
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A convolution is a product with its weights as a matrix per group, unless it
+// matters which taps are summed. It does in a transposed convolution, where no
+// position sees the whole kernel, and where padding's zeros lie outside an
+// input's interval: else the interior's bound holds whatever taps are missing,
+// as every term may be 0. Then the pass sums
+// each tap by itself, and the sets of taps are added up from those.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Weights/Kernels/Convolution.h"
+
+#include "Reader.h"
+#include "TapSets.h"
+
+#include "mpopt/Numerics/Rounding.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cassert>
+#include <cmath>
+
+using namespace mpopt;
+using namespace mpopt::kernels;
+using llvm::ArrayRef;
+
+/// Additions that combining sets of taps may take.
+static constexpr uint64_t kMaxCombining = 1 << 27;
+
+uint64_t ConvolutionRequest::taps() const {
+  uint64_t count = 1;
+  for (const ConvolutionAxis &axis : axes)
+    count *= axis.kernel;
+  return count;
+}
+
+namespace {
+/// The inputs' lists repeated to fit another layout; they own their memory.
+struct Expanded {
+  std::vector<double> lists[5];
+
+  /// `index` maps a position of the new list of `count` entries to the channel.
+  LinearInputs set(const LinearInputs &values, size_t count,
+                   llvm::function_ref<size_t(size_t)> index) {
+    LinearInputs result = values;
+    ArrayRef<double> *from[] = {&result.centre, &result.radius, &result.mean,
+                                &result.variance, &result.halfRange};
+    for (auto [list, to] : llvm::zip(from, lists)) {
+      if (list->size() <= 1)
+        continue;
+      to.resize(count);
+      for (size_t at = 0; at < count; ++at)
+        to[at] = (*list)[index(at)];
+      *list = to;
+    }
+    return result;
+  }
+};
+} // namespace
+
+static bool excludesZero(const LinearInputs &values) {
+  auto at = [](ArrayRef<double> list, size_t index) {
+    return list.empty() ? 0 : list[list.size() == 1 ? 0 : index];
+  };
+  size_t count = std::max(values.centre.size(), values.radius.size());
+  for (size_t index = 0; index < count; ++index)
+    if (std::fabs(at(values.centre, index)) > at(values.radius, index))
+      return true;
+  return false;
+}
+
+/// Every tap at every position.
+static bool isWhole(const ConvolutionRequest &request) {
+  return llvm::all_of(request.axes, [](const ConvolutionAxis &axis) {
+    return axis.padBegin <= 0 && axis.padEnd <= 0;
+  });
+}
+
+/// Whether some position sees the whole kernel; a dilated one may be larger
+/// than the map.
+static bool hasInside(const ConvolutionRequest &request) {
+  return llvm::all_of(request.axes, [](const ConvolutionAxis &axis) {
+    if (axis.inputSize < 0)
+      return true;
+    int64_t pad = std::max<int64_t>(axis.padBegin, 0);
+    int64_t first = (pad + axis.stride - 1) / axis.stride;
+    return first < axis.outputSize(/*transposed=*/false) &&
+           axis.input(first, axis.kernel - 1, /*transposed=*/false);
+  });
+}
+
+static LinearSums sumGroups(const ConvolutionRequest &request, unsigned jobs) {
+  uint64_t perGroup = request.inputs / request.groups, taps = request.taps();
+  LinearRequest linear;
+  linear.weights = request.weights;
+  linear.matrices = request.groups;
+  linear.n = request.outputs / request.groups;
+  linear.k = perGroup * taps;
+  linear.transposed = true;
+  Expanded expanded;
+  linear.inputs = expanded.set(request.values, request.inputs * taps,
+                               [&](size_t at) { return at / taps; });
+  LinearSums sums = linearSums(linear, jobs);
+  sums.operatorNorm.clear();
+  return sums;
+}
+
+/// Lists by output channel and tap.
+static LinearSums sumTaps(const ConvolutionRequest &request, unsigned jobs) {
+  uint64_t perGroup = request.inputs / request.groups, taps = request.taps();
+  uint64_t outputsPerGroup = request.outputs / request.groups;
+  LinearRequest linear;
+  linear.weights = request.weights;
+  linear.k = perGroup;
+  Expanded expanded;
+  if (request.transposed) {
+    linear.matrices = request.groups;
+    linear.n = outputsPerGroup * taps;
+    linear.inputs = request.values;
+  } else {
+    linear.matrices = request.outputs;
+    linear.n = taps;
+    linear.inputs =
+        request.groups == 1
+            ? request.values
+            : expanded.set(
+                  request.values, request.outputs * perGroup, [&](size_t at) {
+                    uint64_t output = at / perGroup;
+                    return output / outputsPerGroup * perGroup + at % perGroup;
+                  });
+  }
+  std::vector<double> zeros;
+  if (request.weights.zeroPoints.size() > 1) {
+    for (double zero : request.weights.zeroPoints)
+      zeros.insert(zeros.end(), taps, zero);
+    linear.weights.zeroPoints = zeros;
+  }
+  return linearSums(linear, jobs);
+}
+
+static bool isSubset(const TapSet &small, const TapSet &large) {
+  return std::includes(large.begin(), large.end(), small.begin(), small.end());
+}
+
+/// Sets that no other one holds: what positions inside see.
+static std::vector<const TapSet *> largest(ArrayRef<TapSet> sets) {
+  std::vector<const TapSet *> result;
+  // Larger ones first.
+  std::vector<const TapSet *> order;
+  for (const TapSet &set : sets)
+    order.push_back(&set);
+  llvm::sort(order, [](const TapSet *a, const TapSet *b) {
+    return a->size() != b->size() ? a->size() > b->size() : *a < *b;
+  });
+  for (const TapSet *set : order)
+    if (llvm::none_of(result, [&](const TapSet *other) {
+          return isSubset(*set, *other);
+        }))
+      result.push_back(set);
+  return result;
+}
+
+/// Of any subset of the taps: each may count or not.
+static Interval hullOfSubsets(const LinearSums &byTap, size_t first,
+                              size_t taps) {
+  Interval sum;
+  for (size_t tap = first; tap < first + taps; ++tap)
+    sum = sum + hull(byTap.bound(tap), 0);
+  return sum;
+}
+
+static void setBound(LinearSums &sums, size_t channel, Interval bound) {
+  if (bound.isBounded()) {
+    sums.centre[channel] = bound.midpoint();
+    sums.radius[channel] = bound.radius();
+    return;
+  }
+  sums.centre[channel] = 0;
+  sums.radius[channel] = HUGE_VAL;
+}
+
+/// The likely part and the magnitudes of one channel, over the sets of taps
+/// that positions inside see.
+static void addInside(const LinearSums &byTap, size_t first,
+                      ArrayRef<const TapSet *> sets, size_t channel,
+                      LinearSums &sums) {
+  double moment = 0;
+  for (const TapSet *set : sets) {
+    double terms = 0, squares = 0, mean = 0, variance = 0, sixth = 0;
+    for (uint32_t tap : *set) {
+      size_t at = first + tap;
+      terms = addUp(terms, byTap.terms[at]);
+      squares = addUp(squares, mulUp(byTap.norm[at], byTap.norm[at]));
+      mean += byTap.mean[at];
+      variance += byTap.variance[at];
+      sixth += std::pow(byTap.tail[at], 6);
+    }
+    sums.terms[channel] = std::max(sums.terms[channel], terms);
+    sums.norm[channel] = std::max(sums.norm[channel], sqrtUp(squares));
+    sums.tail[channel] = std::max(sums.tail[channel], std::pow(sixth, 1.0 / 6));
+    sums.mean[channel] += mean / sets.size();
+    sums.variance[channel] += variance / sets.size();
+    moment += mean * mean / sets.size();
+  }
+  double mean = sums.mean[channel];
+  sums.variance[channel] += std::max(0.0, moment - mean * mean);
+}
+
+LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
+                                  unsigned jobs) {
+  assert(request.groups > 0 && request.inputs % request.groups == 0 &&
+         request.outputs % request.groups == 0 && "groups divide the channels");
+  bool hasWhole = !request.transposed && hasInside(request);
+  if (hasWhole && (isWhole(request) || !excludesZero(request.values)))
+    return sumGroups(request, jobs);
+
+  LinearSums byTap = sumTaps(request, jobs);
+  uint64_t taps = request.taps();
+  std::optional<std::vector<TapSet>> sets = tapSets(request);
+  if (sets && sets->size() * request.outputs > kMaxCombining / taps)
+    sets.reset();
+  TapSet all(taps);
+  for (uint32_t tap = 0; tap < taps; ++tap)
+    all[tap] = tap;
+  std::vector<const TapSet *> inside = {&all};
+  if (sets && !hasWhole)
+    inside = largest(*sets);
+  LinearSums sums;
+  for (std::vector<double> *list :
+       {&sums.centre, &sums.radius, &sums.terms, &sums.norm, &sums.mean,
+        &sums.variance, &sums.tail})
+    list->assign(request.outputs, 0);
+  if (!byTap.flags.empty())
+    sums.flags.assign(request.outputs, 0);
+  for (uint64_t output = 0; output < request.outputs; ++output) {
+    size_t first = output * taps;
+    Interval bound =
+        sets ? Interval::empty() : hullOfSubsets(byTap, first, taps);
+    for (const TapSet &set : sets ? *sets : std::vector<TapSet>()) {
+      Interval sum;
+      for (uint32_t tap : set)
+        sum = sum + byTap.bound(first + tap);
+      bound = hull(bound, sum);
+    }
+    if (bound.isEmpty()) // no position
+      bound = Interval::point(0);
+    setBound(sums, output, bound);
+    if (!inside.empty())
+      addInside(byTap, first, inside, output, sums);
+    for (size_t tap = 0; !sums.flags.empty() && tap < taps; ++tap)
+      sums.flags[output] |= byTap.flags[first + tap];
+  }
+  return sums;
+}

@@ -1,0 +1,58 @@
+//===- Reader.h - Weights decoded into tiles --------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_RANGES_WEIGHTS_KERNELS_READER_H
+#define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_READER_H
+
+#include "Tile.h"
+
+#include "mpopt/Ranges/Weights/Kernels/Weights.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <array>
+
+namespace mpopt::kernels {
+
+class WeightReader {
+public:
+  explicit WeightReader(const WeightTensor &weights);
+
+  /// Every weight is a float without rounding.
+  bool fitsFloat() const { return inFloat; }
+
+  /// Loops for the bytes as they lie, if no tile is needed; else null.
+  const SumLoops<float> *direct() const;
+
+  using Mark = llvm::function_ref<void(size_t offset, uint8_t flag)>;
+  /// `count` weights from `index` on, rounded to the storage format, without
+  /// zero points. `mark` hears of those that have a flag; the ones that are not
+  /// finite are read as 0.
+  template <typename T>
+  void read(size_t index, size_t count, T *to, Mark mark) const;
+
+private:
+  void readFloats(size_t index, size_t count, float *to, Mark mark) const;
+  void readDoubles(size_t index, size_t count, double *to, Mark mark) const;
+  double decode(size_t index) const;
+
+  const WeightTensor &weights;
+  Element element = Element::F64;
+  bool inFloat = true, rounds = false;
+  Rounding rounding;
+  /// Values of all bytes of an 8-bit float, of all halves of a 4-bit type.
+  std::array<float, 256> table;
+};
+
+/// Calls `task` with 0 to count - 1, on `jobs` threads (0: all cores). The work
+/// is `bytes` large; little work stays on the calling thread.
+void forEachTask(size_t count, uint64_t bytes, unsigned jobs,
+                 llvm::function_ref<void(size_t)> task);
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_LIB_RANGES_WEIGHTS_KERNELS_READER_H

@@ -1,0 +1,106 @@
+//===- Tile.h - The inner loops of the range kernels ------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Weights are decoded into a tile that stays in the cache, then summed from
+// there: one set of sums for all dtypes. No LLVM headers here, so that the unit
+// can be compiled with optimisation in every build.
+//
+// A tile is `rows` times `stride`; columns from the last one up to the next
+// multiple of kLanes are zero.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILE_H
+#define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mpopt::kernels {
+
+/// Lengths and strides of tiles are multiples of this in either type.
+inline constexpr size_t kLanes = 16;
+/// No lane adds more terms than this before its sum goes on in double.
+inline constexpr size_t kMaxTerms = 128;
+/// A tile whose columns are outputs; its rows are terms of one lane.
+inline constexpr size_t kColumnTileRows = 64, kColumnTileColumns = 256;
+/// A tile whose rows are outputs: 4 lanes (the fewest) add 128 terms each.
+inline constexpr size_t kRowTileRows = 16, kRowTileColumns = 512;
+
+constexpr size_t padded(size_t count) {
+  return (count + kLanes - 1) / kLanes * kLanes;
+}
+
+/// sum w c, |w| r, w mean, w^2 variance, |w| a, w^2 and (w^2 h)^3. If the
+/// coefficients are the same everywhere, Centre is sum w, Terms sum |w| and
+/// Sixth sum w^6; the rest is left alone.
+enum Sum { Centre, Radius, Mean, Variance, Terms, Squares, Sixth, kSums };
+/// The coefficients, in that order: c, r, mean, variance, a, h.
+inline constexpr size_t kCoefficients = 6;
+
+enum class Element { F64, F32, F16, BF16, I8, U8, Table };
+
+/// Rounding to a narrower format in float arithmetic.
+struct Rounding {
+  uint32_t dropped;   // bits of a float's significand
+  float minNormal;    // of the format
+  float magic;        // a float whose ulp is the format's subnormal
+  float overflowFrom; // this and more is Inf
+};
+
+/// Values in a tile of type T, or in the file's bytes (any alignment; strides
+/// count elements).
+template <typename T> struct SumLoops {
+  using Sums = void (*)(const void *data, size_t stride, size_t rows,
+                        size_t cols, const T *coefficients,
+                        size_t coefficientStride, double *sums,
+                        size_t sumStride);
+  using Edge = void (*)(const void *data, size_t stride, size_t rows,
+                        size_t cols, double *sums);
+  /// sums[s * sumStride + column] grows by the sum over rows;
+  /// coefficients[i * coefficientStride + row]. Null: all the same.
+  Sums columns;
+  /// sums[(row * kSums + s) * kLanes + lane] grows by the sum over columns;
+  /// coefficients[i * coefficientStride + column]. Null: all the same, and then
+  /// there may be any number of columns.
+  Sums rows;
+  /// sums[column] or sums[row] grows by the sum of |w|.
+  Edge absColumns, absRows;
+  /// Minimum, maximum, sum and sum of squares of one row of `count`, in
+  /// `row[4]`, and of each column, in columns[statistic * stride + column].
+  void (*extremes)(const T *values, size_t count, double *columns,
+                   size_t stride, double *row);
+};
+
+/// The dtypes that can be summed from where they lie: F32 to U8.
+inline constexpr size_t kDirect = 5;
+
+struct Loops {
+  SumLoops<float> f32;
+  SumLoops<double> f64;
+  /// By element - F32. A value that is not finite makes its sum of squares so.
+  /// Columns are a multiple of kLanes.
+  SumLoops<float> direct[kDirect];
+  /// `count` elements from `index` on, which fit in a float; true if all are
+  /// finite. `table` has the values of all 256 bytes.
+  bool (*decode)(Element element, const char *data, size_t index, size_t count,
+                 const float *table, float *to);
+  /// In place; values that overflow stay as they are. True if none does.
+  bool (*round)(const Rounding &rounding, float *values, size_t count);
+  /// to[i * n + j] = sum_k a[k * n + i] a[k * n + j] for j >= i - i % 8, added.
+  void (*gram)(const double *a, size_t count, size_t n, double *to);
+};
+
+/// The best for this host.
+const Loops &loops();
+/// All that this host can run, the best last.
+const std::vector<Loops> &allLoops();
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILE_H

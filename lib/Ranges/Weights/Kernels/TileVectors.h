@@ -1,0 +1,107 @@
+//===- TileVectors.h - Vectors of a tile's elements -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums are kept in the lanes of explicit vectors, because no compiler reorders
+// floating additions by itself. What is in these headers is for Tile.cpp alone,
+// which inlines it into one function per instruction set and vector length.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILEVECTORS_H
+#define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILEVECTORS_H
+
+#include "Tile.h"
+
+#include <cstring>
+#include <type_traits>
+
+#define MPOPT_INLINE [[gnu::always_inline]] inline
+
+namespace mpopt::kernels {
+
+template <typename T, unsigned Bytes> struct VectorOf {
+  typedef T type __attribute__((vector_size(Bytes)));
+};
+template <typename T, unsigned Bytes>
+using Vector = typename VectorOf<T, Bytes>::type;
+
+template <typename T> struct IntegerOf;
+template <> struct IntegerOf<float> {
+  using type = int32_t;
+};
+template <> struct IntegerOf<double> {
+  using type = int64_t;
+};
+template <typename T> using Integer = typename IntegerOf<T>::type;
+template <typename V, typename T> MPOPT_INLINE V load(const T *from) {
+  V value;
+  std::memcpy(&value, from, sizeof(V));
+  return value;
+}
+
+/// A vector of T from `E`s in memory.
+template <typename T, unsigned Bytes, Element E>
+MPOPT_INLINE Vector<T, Bytes> loadAs(const char *data, size_t index) {
+  using V = Vector<T, Bytes>;
+  constexpr unsigned lanes = Bytes / sizeof(T);
+  if constexpr (E == Element::F16 && Bytes >= 32) {
+    // There is an instruction for it.
+    typedef _Float16 H __attribute__((vector_size(lanes * 2)));
+    return __builtin_convertvector(load<H>(data + index * 2), V);
+  } else if constexpr (E == Element::F16 || E == Element::BF16) {
+    using Bits = Vector<uint32_t, Bytes>;
+    Bits bits = __builtin_convertvector(
+        load<Vector<uint16_t, lanes * 2>>(data + index * 2), Bits);
+    if constexpr (E == Element::BF16)
+      return (V)(bits << 16);
+    // As in fromHalf (TileDecode.h).
+    V scaled = (V)((bits & 0x7fff) << 13) * 0x1p112f;
+    Bits special = (Bits)(scaled >= 65536.0f) & 0x7f800000;
+    return (V)((Bits)scaled | special | (bits & 0x8000) << 16);
+  } else if constexpr (E == Element::I8) {
+    using Wide = Vector<int32_t, Bytes>;
+    return __builtin_convertvector(
+        __builtin_convertvector(load<Vector<int8_t, lanes>>(data + index),
+                                Wide),
+        V);
+  } else if constexpr (E == Element::U8) {
+    using Wide = Vector<int32_t, Bytes>;
+    return __builtin_convertvector(
+        __builtin_convertvector(load<Vector<uint8_t, lanes>>(data + index),
+                                Wide),
+        V);
+  } else {
+    return load<V>(data + index * sizeof(T));
+  }
+}
+
+constexpr size_t sizeOf(Element element) {
+  if (element == Element::F64)
+    return 8;
+  if (element == Element::F32)
+    return 4;
+  return element == Element::F16 || element == Element::BF16 ? 2 : 1;
+}
+
+template <typename T, unsigned Bytes>
+MPOPT_INLINE Vector<T, Bytes> magnitude(Vector<T, Bytes> value) {
+  using Bits = Vector<Integer<T>, Bytes>;
+  constexpr auto mask = Integer<T>(~std::make_unsigned_t<Integer<T>>(0) >> 1);
+  return (Vector<T, Bytes>)((Bits)value & mask);
+}
+
+/// to[lane] += value[lane], in double.
+template <typename T, unsigned Bytes>
+MPOPT_INLINE void flush(double *to, Vector<T, Bytes> value) {
+  using Wide = Vector<double, Bytes * 8 / sizeof(T)>;
+  Wide sum = load<Wide>(to) + __builtin_convertvector(value, Wide);
+  std::memcpy(to, &sum, sizeof(sum));
+}
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILEVECTORS_H

@@ -1,0 +1,296 @@
+//===- ProductSupport.cpp - From sums of products to results
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Bias and alpha count as further terms of the sum: where a kernel applies them
+// in the accumulator their errors are those of further additions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Weights/ProductSupport.h"
+
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mpopt;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+/// Constants of more elements are not copied: their summary has to do.
+static constexpr uint64_t kMaxOwned = 1 << 22;
+
+//===----------------------------------------------------------------------===//
+// Weights and inputs
+//===----------------------------------------------------------------------===//
+
+uint64_t WeightSource::size() const {
+  uint64_t count = 1;
+  for (int64_t dim : shape)
+    count *= dim;
+  return count;
+}
+
+/// Roundings that change something after the ones before them.
+static SmallVector<const FloatFormat *, 2>
+effectiveRoundings(const WeightView &view) {
+  SmallVector<const FloatFormat *, 2> result;
+  const FloatFormat *now = getFloatFormat(view.elementType);
+  for (const FloatFormat *next : view.roundings) {
+    if (now && next->digits >= now->digits &&
+        next->maxFinite >= now->maxFinite &&
+        next->minSubnormal <= now->minSubnormal)
+      continue;
+    result.push_back(next);
+    now = next;
+  }
+  return result;
+}
+
+std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
+                                                   Value value) {
+  std::optional<WeightView> view = ctx.weights(value);
+  if (!view)
+    return std::nullopt;
+  WeightSource source;
+  source.shape = view->shape;
+  source.tensor.format = getFloatFormat(view->elementType);
+  unsigned width = 0;
+  if (auto integer = dyn_cast<IntegerType>(view->elementType)) {
+    width = integer.getWidth();
+    source.tensor.integerBits = width;
+    source.tensor.isSigned = !integer.isUnsigned();
+  }
+  SmallVector<const FloatFormat *, 2> roundings = effectiveRoundings(*view);
+  bool readable = source.tensor.format || width == 4 || width == 8 ||
+                  width == 16 || width == 32 || width == 64;
+  if (!view->splat && readable && roundings.size() <= 1) {
+    source.tensor.bytes = view->data;
+    if (!roundings.empty())
+      source.tensor.storage = roundings.front();
+    return source;
+  }
+  if (source.size() > kMaxOwned)
+    return std::nullopt;
+  source.owned.resize(source.size());
+  view->read(0, source.owned);
+  source.tensor = WeightTensor();
+  source.tensor.format = &FloatFormat::f64();
+  source.tensor.bytes =
+      ArrayRef(reinterpret_cast<const char *>(source.owned.data()),
+               source.owned.size() * sizeof(double));
+  return source;
+}
+
+void InputLists::add(const Cell &cell) {
+  Interval bound = getBound(cell);
+  bool bounded = bound.isBounded();
+  centre.push_back(!bounded || bound.isEmpty() ? 0 : bound.midpoint());
+  radius.push_back(!bounded ? kInf : bound.isEmpty() ? 0 : bound.radius());
+  mean.push_back(cell.mean);
+  variance.push_back(cell.variance);
+  halfRange.push_back((cell.likelyHi - cell.likelyLo) / 2);
+}
+
+void InputLists::compress() {
+  for (std::vector<double> *list :
+       {&centre, &radius, &mean, &variance, &halfRange})
+    if (list->size() > 1 && llvm::all_equal(*list))
+      list->resize(1);
+}
+
+bool InputLists::unbounded() const {
+  return llvm::all_of(radius, [](double value) { return value == kInf; });
+}
+
+LinearInputs InputLists::get() const {
+  return {centre, radius, mean, variance, halfRange};
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+ProductSum ProductSum::of(const LinearSums &sums, size_t channel,
+                          uint64_t count) {
+  return {sums.bound(channel), sums.terms[channel],    count,
+          sums.mean[channel],  sums.variance[channel], sums.tail[channel]};
+}
+
+ProductSum ProductSum::of(const DotRange &dot, uint64_t count) {
+  return {dot.bound, dot.terms, count, dot.mean, dot.variance, dot.tail};
+}
+
+void ProductSum::limit(double norm) {
+  if (std::isnan(norm))
+    return;
+  bound = intersect(bound, Interval::symmetric(norm));
+  terms = std::min(terms, norm);
+}
+
+ProductResult::ProductResult(TransferContext &ctx, Value operand, Value result)
+    : accumulator(getFloatFormat(getElementType(operand))
+                      ? &ctx.productFormat(operand)
+                      : nullptr),
+      reach(expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1)) {}
+
+void ProductResult::addOperand(const AbstractValue &value) {
+  // Inf times 0, or minus another Inf, is NaN.
+  nan |= value.mayBeNonFinite();
+  posInf |= value.mayBeInf();
+  negInf |= value.mayBeInf();
+  integral &= value.integral;
+  source = std::max(source, value.source);
+}
+
+void ProductResult::addBias(const AbstractValue &value) {
+  nan |= value.nan || (value.mayBeInf() && (posInf || negInf));
+  posInf |= value.posInf;
+  negInf |= value.negInf;
+  integral &= value.integral;
+  source = std::max(source, value.source);
+}
+
+void ProductResult::addWeights(const AbstractValue &weights,
+                               ArrayRef<uint8_t> flags) {
+  integral &= weights.integral;
+  addFlags(flags);
+}
+
+void ProductResult::addFlags(ArrayRef<uint8_t> flags) {
+  for (uint8_t flag : flags)
+    if (flag)
+      nan = posInf = negInf = true;
+  integral &= flags.empty();
+}
+
+Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
+                           double beta) {
+  if (alpha != 1) {
+    // Kernels scale the finished sum, which may have overflowed.
+    if (accumulator) {
+      double edge = accumulator->overflowFrom * (1 - 1e-3);
+      bool up = !((sum.terms + sum.bound.hi) / 2 < edge);
+      bool down = !((sum.terms - sum.bound.lo) / 2 < edge);
+      nan |= alpha == 0 ? up || down : up && down;
+      posInf |= alpha > 0 ? up : alpha < 0 && down;
+      negInf |= alpha > 0 ? down : alpha < 0 && up;
+    }
+    sum.bound = sum.bound * alpha;
+    sum.terms = alpha == 0 ? 0 : mulUp(sum.terms, std::fabs(alpha));
+    sum.mean *= alpha;
+    sum.variance *= alpha * alpha;
+    sum.tail *= std::fabs(alpha);
+    sum.mostReach *= alpha == 0 ? 1 : std::fabs(alpha);
+    ++sum.count;
+    integral = false;
+  }
+  bool nonNegative =
+      sum.nonNegative && alpha >= 0 && (!bias || (bias->lo >= 0 && beta >= 0));
+  double spread = sum.tail;
+  if (bias && beta != 0) {
+    Interval added = getBound(*bias) * beta;
+    if (!added.isEmpty()) {
+      sum.bound = sum.bound + added;
+      sum.terms = addUp(sum.terms, added.maxAbs());
+    }
+    sum.count += 1 + (beta != 1);
+    sum.mean += beta * bias->mean;
+    sum.variance += beta * beta * bias->variance;
+    double half = std::fabs(beta) * (bias->likelyHi - bias->likelyLo) / 2;
+    spread = std::max(spread, half);
+    sum.mostReach += half;
+    integral &= beta == std::trunc(beta);
+  }
+  if (accumulator) {
+    double error = accumulationError(sum.count, sum.terms, *accumulator);
+    if (std::isnan(error))
+      error = kInf;
+    largestError = std::max(largestError, error);
+    // Partial sums lie between the sum of all negative and of all positive
+    // terms, whatever the order.
+    double positive = (sum.terms + sum.bound.hi) / 2 + error;
+    double negative = (sum.terms - sum.bound.lo) / 2 + error;
+    double edge = accumulator->overflowFrom;
+    bool up = !(positive * (1 + 1e-12) < edge);
+    bool down = !(negative * (1 + 1e-12) < edge);
+    nan |= up && down;
+    posInf |= up;
+    negInf |= down;
+    sum.bound = error < kInf ? sum.bound + Interval::symmetric(error)
+                             : Interval::whole();
+    if (nonNegative)
+      sum.bound.lo = std::max(sum.bound.lo, 0.0);
+  }
+  Likely likely =
+      likely::sum(sum.mean, std::max(0.0, sum.variance), spread, reach);
+  double mostReach = std::max(sum.mostReach, spread);
+  likely.lo = std::max(likely.lo, likely.mean - mostReach);
+  likely.hi = std::min(likely.hi, likely.mean + mostReach);
+  Cell cell{sum.bound.lo, sum.bound.hi};
+  setLikely(cell, likely);
+  return cell;
+}
+
+void ProductResult::setNorm(AbstractValue &value, int64_t axis, int64_t count,
+                            double bound, double error) {
+  if (count <= 0)
+    return;
+  double whole = (bound + std::sqrt(double(count)) * error) * (1 + 1e-12);
+  value.norm.reset();
+  if (whole < rowNorm(value, axis, count))
+    value.norm = NormFact{axis, whole, count};
+}
+
+AbstractValue ProductResult::take(AbstractValue::Dims dims,
+                                  std::vector<Cell> cells) const {
+  AbstractValue result(std::move(dims), std::move(cells));
+  result.nan = nan;
+  result.posInf = posInf;
+  result.negInf = negInf;
+  result.integral = integral;
+  result.source =
+      source == LikelySource::Unknown || source == LikelySource::Weight
+          ? source
+          : LikelySource::Propagated;
+  return result;
+}
+
+AbstractValue mpopt::unboundedProducts(TransferContext &,
+                                       const AbstractValue &lhs,
+                                       const AbstractValue &rhs, size_t rank) {
+  Interval term = getBound(lhs.hull()) * getBound(rhs.hull());
+  bool zero = term.isEmpty() || (term.lo == 0 && term.hi == 0);
+  bool nonFinite = lhs.mayBeNonFinite() || rhs.mayBeNonFinite();
+  AbstractValue result = AbstractValue::within(
+      zero || term.lo >= 0 ? 0 : -kInf, zero || term.hi <= 0 ? 0 : kInf, rank);
+  result.posInf = (!zero && term.hi > 0) || nonFinite;
+  result.negInf = (!zero && term.lo < 0) || nonFinite;
+  result.nan = (result.posInf && result.negInf) || nonFinite;
+  result.integral = lhs.integral && rhs.integral;
+  return result;
+}
+
+AbstractValue mpopt::minusZero(AbstractValue value, const AbstractValue &zero) {
+  Cell off = zero.hull();
+  value.norm.reset();
+  value.rowSum.reset();
+  for (Cell &cell : value.mutableCells()) {
+    Interval bound = getBound(cell) - getBound(off);
+    cell.lo = bound.lo;
+    cell.hi = bound.hi;
+    cell.mean -= off.mean;
+    cell.likelyLo -= off.mean;
+    cell.likelyHi -= off.mean;
+  }
+  value.minNonZero = 0;
+  return value;
+}

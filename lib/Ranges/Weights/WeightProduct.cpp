@@ -1,0 +1,158 @@
+//===- WeightProduct.cpp - Rows times constant weights
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Weights/WeightProduct.h"
+
+#include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Weights/Kernels/HeavyTerms.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+/// Weights that are read again for each row of small tensors, for each group
+/// that a result may have.
+static constexpr uint64_t kStepsPerGroup = 256;
+/// Inputs of batched weights that are told apart.
+static constexpr uint64_t kMaxBatched = 1 << 20;
+/// Weights whose operator norm is bounded better than by Frobenius' even where
+/// no fact gives the norm of a row.
+static constexpr uint64_t kSmallMatrix = 1 << 14;
+
+/// Weights that are read a second time for rows behind a norm's gain.
+static constexpr uint64_t kMostGained = 1 << 22;
+
+void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
+                            const InputLists &inputs, uint64_t matrices,
+                            size_t first, std::vector<Cell> &cells) {
+  LinearRequest request;
+  request.weights = weights.tensor;
+  request.weights.zeroPoints = zeroPoints;
+  request.matrices = matrices;
+  request.k = k;
+  request.n = n;
+  request.transposed = transposed;
+  request.inputs = inputs.get();
+  request.wantNorm = wantNorm;
+  // What is unbounded altogether needs no pass to find which channels it
+  // reaches: those whose weights are not all zero.
+  bool unbounded = inputs.unbounded();
+  if (unbounded)
+    request.inputs.centre = request.inputs.radius = {};
+  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
+    if (sums.norm[channel] > 0)
+      sums.radius[channel] = sums.terms[channel] = kInf;
+  rules.addWeights(ctx.of(constant), sums.flags);
+  lostWeights |= !sums.flags.empty();
+  for (double norm : sums.operatorNorm)
+    operatorNorm = std::max(operatorNorm, norm);
+  std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
+  if (gained && products.bound.empty() && matrices == 1 &&
+      weights.size() <= kMostGained)
+    products = gained->multiply(request, ctx.jobs());
+  for (size_t channel = 0; channel < matrices * n; ++channel) {
+    ProductSum sum = ProductSum::of(sums, channel, k);
+    if (!heavy.empty())
+      sum.mostReach = heavy[channel];
+    if (!products.bound.empty()) {
+      sum.bound = intersect(sum.bound, products.bound[channel]);
+      sum.terms = std::min(sum.terms, products.terms[channel]);
+    }
+    if (inputNorm < kInf)
+      sum.limit(mulUp(inputNorm, sums.norm[channel]));
+    size_t group = first + channel;
+    cells[group] = rules.finish(
+        sum, alpha, biasCells ? &biasCells->cell(group) : nullptr, beta);
+  }
+}
+
+AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
+  rules.addOperand(input);
+  if (bias && beta != 0)
+    rules.addBias(*bias);
+  size_t rank = std::max(input.rank(), batch.size() + 2);
+  input = input.withRank(rank);
+  int64_t last = rank - 1;
+  if (input.dims()[last] != 1 && uint64_t(input.dims()[last]) != k)
+    input = input.merging(last);
+  // Only a fact bounds a row better than its elements do.
+  bool hasFact = input.norm && input.norm->axis == last;
+  if (hasFact || weights.size() <= kSmallMatrix)
+    inputNorm = rowNorm(input, last, k);
+  wantNorm = inputNorm < kInf;
+  uint64_t matrices = 1;
+  for (int64_t dim : batch)
+    matrices *= dim;
+
+  std::vector<InputLists> lists;
+  dims.assign(rank, 1);
+  if (matrices > 1) {
+    // Rows are merged, batch dims kept where both have them.
+    AbstractValue::Dims target(rank, 1);
+    bool kept = false;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      size_t axis = rank - 2 - batch.size() + i;
+      dims[axis] = batch[i];
+      if (input.dims()[axis] == batch[i] && batch[i] > 1) {
+        target[axis] = batch[i];
+        kept = true;
+      }
+    }
+    kept &= matrices * k <= kMaxBatched;
+    if (!kept)
+      target.assign(rank, 1);
+    target[last] = input.dims()[last];
+    input = input.regrouped(target);
+    if (kept) {
+      for (int64_t axis = 0; axis < last - 1; ++axis)
+        target[axis] = dims[axis];
+      target[last] = k;
+      input = input.regrouped(target);
+    }
+  } else if (uint64_t rows = input.groups() / input.dims()[last];
+             rows > 1 &&
+             rows * weights.size() <= kStepsPerGroup * ctx.maxGroups() &&
+             rows * n <= ctx.maxGroups()) {
+    for (int64_t axis = 0; axis < last; ++axis)
+      dims[axis] = input.dims()[axis];
+  } else {
+    input = input.keeping({last});
+  }
+  dims[last] = n;
+
+  if (bias) {
+    AbstractValue::Dims target(dims);
+    AbstractValue aligned = bias->withRank(rank);
+    for (auto [own, wanted] : llvm::zip(aligned.dims(), target))
+      if (own != wanted && own != 1)
+        wanted = 1;
+    biasCells = aligned.regrouped(target).regrouped(dims);
+  }
+  std::vector<Cell> cells(countGroups(dims));
+  size_t perRun = matrices > 1 ? input.groups() : input.dims()[last];
+  size_t runs = input.groups() / perRun;
+  for (size_t run = 0; run < runs; ++run) {
+    InputLists inputs;
+    for (size_t i = 0; i < perRun; ++i)
+      inputs.add(input.cell(run * perRun + i));
+    inputs.compress();
+    runOnce(ctx, rules, inputs, matrices, run * n, cells);
+  }
+
+  AbstractValue result = rules.take(dims, std::move(cells));
+  if (inputNorm < kInf && !lostWeights && n > 0) {
+    double bound = mulUp(mulUp(inputNorm, operatorNorm), std::fabs(alpha));
+    if (bias && beta != 0)
+      bound += std::fabs(beta) * rowNorm(bias->withRank(rank), last, n);
+    ProductResult::setNorm(result, last, n, bound, rules.error());
+  }
+  return result;
+}

@@ -1,0 +1,83 @@
+//===- FingerprintTest.cpp - Structure, not names
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/Fingerprint.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct FingerprintTest : testing::Test {
+  FingerprintTest() { context.loadDialect<func::FuncDialect, mp::MPDialect>(); }
+
+  // The fingerprints of all `mp` ops of a function body, in order.
+  std::vector<std::string> get(const std::string &body) {
+    modules.push_back(parseSourceString<ModuleOp>(
+        "func.func @f(%x: tensor<4xf32>) {\n" + body + "\nreturn }", &context));
+    Fingerprints fingerprints(*modules.back());
+    std::vector<std::string> prints;
+    modules.back()->walk([&](Operation *op) {
+      if (op->getName().getDialectNamespace() == "mp")
+        prints.push_back(fingerprints.get(op, "key"));
+    });
+    return prints;
+  }
+
+  MLIRContext context;
+  std::vector<OwningOpRef<ModuleOp>> modules;
+};
+} // namespace
+
+TEST_F(FingerprintTest, IsSixteenHexDigits) {
+  std::string print =
+      get("%0 = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>")[0];
+  EXPECT_EQ(print.size(), 16u);
+  EXPECT_EQ(print.find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+TEST_F(FingerprintTest, IgnoresNamesAndPassAttributes) {
+  auto plain = get("%0 = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>");
+  auto named = get("%other = mp.exp %x {mp.category = \"fp32\"} : "
+                   "(tensor<4xf32>) -> tensor<4xf32> loc(\"name\")");
+  EXPECT_EQ(plain, named);
+}
+
+TEST_F(FingerprintTest, SeesSmallConstants) {
+  auto body = [](const char *value) {
+    return std::string("%e = mp.constant dense<") + value +
+           "> : tensor<1xf32>\n%0 = mp.add %x, %e : (tensor<4xf32>, "
+           "tensor<1xf32>) -> tensor<4xf32>";
+  };
+  EXPECT_EQ(get(body("1.0e-5")), get(body("1.0e-5")));
+  EXPECT_NE(get(body("1.0e-5"))[1], get(body("1.0e-8"))[1]);
+}
+
+TEST_F(FingerprintTest, SeesTwoStepsAndNoFurther) {
+  auto chain = [](const char *first) {
+    return std::string("%0 = mp.") + first +
+           " %x : (tensor<4xf32>) -> tensor<4xf32>\n"
+           "%1 = mp.neg %0 : (tensor<4xf32>) -> tensor<4xf32>\n"
+           "%2 = mp.neg %1 : (tensor<4xf32>) -> tensor<4xf32>\n"
+           "%3 = mp.neg %2 : (tensor<4xf32>) -> tensor<4xf32>";
+  };
+  auto exp = get(chain("exp")), neg = get(chain("neg"));
+  EXPECT_NE(exp[2], neg[2]);
+  EXPECT_EQ(exp[3], neg[3]);
+}
+
+TEST_F(FingerprintTest, NumbersEqualOnes) {
+  auto prints = get("%0 = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>\n"
+                    "%1 = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>");
+  EXPECT_EQ(prints[0] + "-2", prints[1]);
+}

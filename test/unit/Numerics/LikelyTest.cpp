@@ -1,0 +1,182 @@
+//===- LikelyTest.cpp - Expected ranges of numbers
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Estimates against samples: moments within some percent, extremes within a
+// factor of what the draws reach.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Numerics/Likely.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+using namespace mpopt;
+
+namespace {
+
+constexpr int kDraws = 20000;
+
+struct Normals {
+  std::mt19937_64 generator{17};
+  std::normal_distribution<double> normal;
+  double of(const Likely &x) {
+    return x.mean + x.deviation() * normal(generator);
+  }
+};
+
+/// Mean, variance and extremes of that many draws.
+Likely observe(const std::function<double()> &draw) {
+  double sum = 0, squares = 0, low = HUGE_VAL, high = -HUGE_VAL;
+  double shift = draw();
+  for (int i = 0; i < kDraws; ++i) {
+    double value = draw();
+    sum += value - shift;
+    squares += (value - shift) * (value - shift);
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  double mean = sum / kDraws;
+  return {shift + mean, squares / kDraws - mean * mean, low, high};
+}
+
+void expectNear(const Likely &estimate, const Likely &observed,
+                const std::string &what, double momentShare = 0.05,
+                double extremeFactor = 1.4) {
+  double sigma = std::sqrt(observed.variance);
+  EXPECT_NEAR(estimate.mean, observed.mean, momentShare * sigma + 1e-12)
+      << what;
+  EXPECT_NEAR(estimate.variance, observed.variance,
+              2 * momentShare * observed.variance + 1e-12)
+      << what;
+  double reach =
+      std::max(observed.hi - observed.mean, observed.mean - observed.lo);
+  double expected =
+      std::max(estimate.hi - estimate.mean, estimate.mean - estimate.lo);
+  EXPECT_LE(expected, extremeFactor * reach) << what;
+  EXPECT_GE(expected, reach / extremeFactor) << what;
+}
+
+TEST(Likely, MatchesSamples) {
+  double k = expectedExtreme(kDraws, 1);
+  Normals normals;
+  for (auto [m, v] : {std::pair(0.0, 1.0), {2.0, 0.25}, {-5.0, 9.0}}) {
+    Likely a = Likely::normal(m, v, k), b = Likely::normal(1, 2, k);
+    std::string at = " of mean " + std::to_string(m);
+    auto pair = [&](double (*function)(double, double)) {
+      return observe([&] { return function(normals.of(a), normals.of(b)); });
+    };
+    expectNear(likely::add(a, b),
+               pair([](double x, double y) { return x + y; }), "add" + at);
+    expectNear(likely::sub(a, b),
+               pair([](double x, double y) { return x - y; }), "sub" + at);
+    expectNear(likely::mul(a, b, k),
+               pair([](double x, double y) { return x * y; }), "mul" + at, 0.05,
+               1.5);
+    expectNear(likely::max(a, b),
+               pair([](double x, double y) { return std::max(x, y); }),
+               "max" + at);
+    expectNear(likely::min(a, b),
+               pair([](double x, double y) { return std::min(x, y); }),
+               "min" + at);
+    expectNear(likely::square(a), observe([&] {
+                 double x = normals.of(a);
+                 return x * x;
+               }),
+               "square" + at, 0.05, 1.7);
+    expectNear(likely::affine(a, -3, 7),
+               observe([&] { return 7 - 3 * normals.of(a); }), "affine" + at);
+    for (UnaryFunction function :
+         {UnaryFunction::Tanh, UnaryFunction::Sigmoid, UnaryFunction::Gelu,
+          UnaryFunction::Silu, UnaryFunction::Sin, UnaryFunction::Softplus,
+          UnaryFunction::Erf}) {
+      Unary unary = {function};
+      expectNear(likely::apply(unary, a),
+                 observe([&] { return evaluate(unary, normals.of(a)); }),
+                 toString(function).str() + at, 0.1, 1.7);
+    }
+  }
+  // A heavy tail times a normal value: less than both extremes together.
+  Likely heavy =
+      likely::apply(Unary{UnaryFunction::Exp}, Likely::normal(0, 1, k));
+  Likely gain = Likely::normal(0, 1, k);
+  expectNear(likely::mul(heavy, gain, k), observe([&] {
+               return std::exp(normals.normal(normals.generator)) *
+                      normals.of(gain);
+             }),
+             "heavy mul", 0.3, 2);
+  // Lognormal: mean e^(1/2), variance (e - 1) e.
+  Likely exponential =
+      likely::apply(Unary{UnaryFunction::Exp}, Likely::normal(0, 1, k));
+  EXPECT_NEAR(exponential.mean, std::exp(0.5), 0.02);
+  EXPECT_NEAR(exponential.variance, (std::exp(1) - 1) * std::exp(1), 0.3);
+  EXPECT_NEAR(exponential.hi, std::exp(k), 1e-6);
+}
+
+TEST(Likely, Reciprocal) {
+  double k = expectedExtreme(kDraws, 1);
+  Normals normals;
+  // Away from zero.
+  Likely far = Likely::normal(10, 1, k);
+  expectNear(likely::reciprocal(far, k),
+             observe([&] { return 1 / normals.of(far); }), "reciprocal", 0.05,
+             1.6);
+  // Across zero: the extreme's order of magnitude, 2 N density(0).
+  Likely across = Likely::normal(0, 1, k);
+  Likely inverse = likely::reciprocal(across, k);
+  Likely observed = observe([&] { return 1 / normals.of(across); });
+  EXPECT_LT(std::fabs(std::log2(inverse.absMax() / observed.absMax())), 4);
+  EXPECT_LT(inverse.lo, 0);
+  // A sum of squares does not become negative.
+  Likely positive = {1, 1, 0, 20};
+  EXPECT_GT(likely::reciprocal(positive, k).lo, 0);
+  // A ratio of values away from zero.
+  Likely ratio = likely::div(Likely::normal(5, 1, k), far, k);
+  EXPECT_NEAR(ratio.mean, 0.5, 0.02);
+}
+
+TEST(Likely, Sums) {
+  double k = expectedExtreme(kDraws, 1);
+  // Many equal terms: normal.
+  Likely term = Likely::uniform(-1, 1);
+  double power = 0;
+  for (int i = 0; i < 1000; ++i)
+    power += likely::tailPower(term, 1);
+  Likely many =
+      likely::sum(0, 1000 * term.variance, likely::tailFromPower(power), k);
+  EXPECT_NEAR(many.hi, k * std::sqrt(1000 / 3.0), 1e-9);
+  // One term that dwarfs the others and has a heavy tail: its extreme decides.
+  Likely heavy = {0, 1, -400, 400};
+  Likely few = likely::sum(
+      0, 1.1, likely::tailFromPower(likely::tailPower(heavy, 1)), k);
+  EXPECT_NEAR(few.hi, 400, 1e-6);
+}
+
+TEST(Likely, StaysWithinBounds) {
+  Likely wide = Likely::normal(0.5, 4, 5);
+  Likely cut = wide.within({0, 1});
+  EXPECT_EQ(cut.lo, 0);
+  EXPECT_EQ(cut.hi, 1);
+  EXPECT_LE(cut.variance, 0.25);
+  EXPECT_EQ(Likely::point(3).absMax(), 3);
+  Likely either = likely::mix(Likely::point(0), Likely::point(10), 0.9);
+  EXPECT_NEAR(either.mean, 1, 1e-12);
+  EXPECT_NEAR(either.variance, 9, 1e-12);
+  // Half of the operand is outside the domain.
+  Likely root =
+      likely::apply(Unary{UnaryFunction::Sqrt}, Likely::normal(0, 1, 4));
+  EXPECT_GE(root.lo, 0);
+  EXPECT_LE(root.hi, 2.01);
+  EXPECT_NEAR(root.mean, 0.7, 0.25);
+  EXPECT_GT(expectedExtreme(1, 1), 1);
+  EXPECT_NEAR(expectedExtreme(1e6, 1), 5.2565, 1e-3);
+}
+
+} // namespace

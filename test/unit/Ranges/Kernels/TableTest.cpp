@@ -1,0 +1,100 @@
+//===- TableTest.cpp - Ranges of a table's rows and columns
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Weights/Kernels/Table.h"
+
+#include "Samples.h"
+
+#include "gtest/gtest.h"
+
+using namespace mpopt;
+using namespace mpopt::test;
+
+namespace {
+
+void expectStats(const GroupStats &stats, const std::vector<double> &values) {
+  ASSERT_FALSE(values.empty());
+  EXPECT_EQ(stats.range.lo, *std::min_element(values.begin(), values.end()));
+  EXPECT_EQ(stats.range.hi, *std::max_element(values.begin(), values.end()));
+  long double mean = 0, variance = 0, squares = 0;
+  for (double value : values) {
+    mean += value / (long double)values.size();
+    squares += (long double)value * value;
+  }
+  for (double value : values)
+    variance += (value - mean) * (value - mean) / (long double)values.size();
+  double scale = stats.range.maxAbs();
+  EXPECT_NEAR(stats.mean, double(mean), 1e-12 * scale);
+  EXPECT_NEAR(stats.variance, double(variance), 1e-12 * scale * scale);
+  EXPECT_GE(stats.norm, sqrtl(squares));
+  EXPECT_LE(stats.norm, sqrtl(squares) * (1 + 1e-10));
+}
+
+TEST(TableStats, RowsAndColumnsInEveryDtype) {
+  Random random(1);
+  for (const char *type :
+       {"f64", "f32", "f16", "bf16", "f8E5M2", "i8", "u8", "i16", "i32", "u4"})
+    for (auto [rows, columns] : {std::pair<size_t, size_t>{7, 5},
+                                 {1, 33},
+                                 {40, 1},
+                                 {3, 1100},
+                                 {90, 16}}) {
+      SCOPED_TRACE(testing::Message() << type << " " << rows);
+      // All of one sign at times: no 0 may slip in.
+      double centre = double(random() % 3) * 50 - 50;
+      Weights weights(
+          type, randomList(random, rows * columns, centre - 20, centre + 20));
+      double zero = 3;
+      bool shifted = type[1] == '8' && rows == 7;
+      if (shifted)
+        weights.tensor.zeroPoints = zero;
+      for (double &value : weights.values)
+        value -= shifted ? zero : 0;
+      TableStats stats = tableStats({weights.tensor, rows, columns});
+      ASSERT_EQ(stats.rows.size(), rows);
+      ASSERT_EQ(stats.columns.size(), columns);
+      EXPECT_EQ(stats.flags, 0);
+      for (size_t row = 0; row < rows; ++row)
+        expectStats(stats.rows[row],
+                    {weights.values.begin() + row * columns,
+                     weights.values.begin() + (row + 1) * columns});
+      for (size_t column = 0; column < columns; ++column) {
+        std::vector<double> list;
+        for (size_t row = 0; row < rows; ++row)
+          list.push_back(weights.values[row * columns + column]);
+        expectStats(stats.columns[column], list);
+      }
+      expectStats(stats.whole(), weights.values);
+    }
+}
+
+TEST(TableStats, ManyThreads) {
+  Random random(2);
+  size_t rows = 3000, columns = 431;
+  Weights weights("f16", randomList(random, rows * columns, 1, 1.001));
+  TableStats stats = tableStats({weights.tensor, rows, columns});
+  std::vector<double> list;
+  for (size_t row = 0; row < rows; ++row)
+    list.push_back(weights.values[row * columns + 430]);
+  expectStats(stats.columns[430], list);
+  expectStats(stats.rows[2999],
+              {weights.values.end() - columns, weights.values.end()});
+}
+
+TEST(TableStats, EmptyAndFlags) {
+  Weights none("f32", {});
+  EXPECT_TRUE(tableStats({none.tensor, 0, 4}).columns[1].range.isEmpty());
+  EXPECT_TRUE(tableStats({none.tensor, 0, 4}).whole().range.isEmpty());
+  Weights weights("f32", {1, -HUGE_VAL, 70000, std::nan("")});
+  weights.tensor.storage = &FloatFormat::f16();
+  TableStats stats = tableStats({weights.tensor, 2, 2});
+  EXPECT_EQ(stats.flags, WeightNegInf | WeightNaN | WeightStorageOverflow);
+  EXPECT_EQ(stats.columns[0].range, (Interval{1, 70000}));
+  EXPECT_EQ(stats.columns[1].norm, 0);
+}
+
+} // namespace

@@ -1,0 +1,166 @@
+//===- TileTest.cpp - The inner loops of every instruction set
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The other tests see the best loops of the host only; here each set does what
+// the first, portable one does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Weights/Kernels/Tile.h"
+
+#include "Samples.h"
+
+#include "gtest/gtest.h"
+
+using namespace mpopt;
+using namespace mpopt::kernels;
+using namespace mpopt::test;
+
+namespace {
+
+constexpr size_t kRows = 13, kColumns = 48;
+
+void expectClose(const std::vector<double> &a, const std::vector<double> &b,
+                 double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t at = 0; at < a.size(); ++at)
+    EXPECT_NEAR(a[at], b[at], tolerance) << at;
+}
+
+/// Row sums without their lanes.
+std::vector<double> withoutLanes(const std::vector<double> &lanes) {
+  std::vector<double> sums(lanes.size() / kLanes);
+  for (size_t at = 0; at < lanes.size(); ++at)
+    sums[at / kLanes] += lanes[at];
+  return sums;
+}
+
+template <typename T>
+void expectSame(const SumLoops<T> &loops, const SumLoops<T> &base,
+                const void *data, const std::vector<T> &coefficients,
+                double tolerance) {
+  size_t stride = kColumns + kLanes;
+  for (const T *q : {coefficients.data(), static_cast<const T *>(nullptr)}) {
+    std::vector<double> a(kSums * kColumns, 1), b = a;
+    loops.columns(data, stride, kRows, kColumns, q, kColumns, a.data(),
+                  kColumns);
+    base.columns(data, stride, kRows, kColumns, q, kColumns, b.data(),
+                 kColumns);
+    expectClose(a, b, tolerance);
+    EXPECT_NE(a[Squares * kColumns], 1);
+    a.assign(kSums * kRows * kLanes, 1), b = a;
+    loops.rows(data, stride, kRows, kColumns, q, kColumns, a.data(), 0);
+    base.rows(data, stride, kRows, kColumns, q, kColumns, b.data(), 0);
+    expectClose(withoutLanes(a), withoutLanes(b), tolerance);
+    EXPECT_NE(withoutLanes(a)[Squares], 16);
+  }
+  std::vector<double> a(kColumns), b = a;
+  loops.absColumns(data, stride, kRows, kColumns, a.data());
+  base.absColumns(data, stride, kRows, kColumns, b.data());
+  expectClose(a, b, tolerance);
+  a.assign(kRows, 2), b = a;
+  loops.absRows(data, stride, kRows, kColumns, a.data());
+  base.absRows(data, stride, kRows, kColumns, b.data());
+  expectClose(a, b, tolerance);
+}
+
+TEST(Loops, Sums) {
+  Random random(1);
+  size_t count = kRows * (kColumns + kLanes);
+  std::vector<double> values = randomList(random, count, -2, 2);
+  std::vector<double> factors =
+      randomList(random, kCoefficients * kColumns, -1, 1);
+  std::vector<float> floats(factors.begin(), factors.end());
+  Weights wide("f64", values), f32("f32", values), f16("f16", values),
+      bf16("bf16", values), i8("i8", values), u8("u8", values);
+  const Weights *direct[] = {&f32, &f16, &bf16, &i8, &u8};
+  const Loops &base = allLoops().front();
+  for (const Loops &loops : allLoops()) {
+    expectSame(loops.f64, base.f64, wide.bytes.data(), factors, 1e-12);
+    expectSame(loops.f32, base.f32, f32.bytes.data(), floats, 2e-4);
+    for (size_t at = 0; at < kDirect; ++at) {
+      // At any address.
+      std::vector<char> odd(1);
+      odd.insert(odd.end(), direct[at]->bytes.begin(), direct[at]->bytes.end());
+      expectSame(loops.direct[at], base.direct[at], odd.data() + 1, floats,
+                 2e-4);
+      // The portable loads are those of the tile.
+      std::vector<float> tile(direct[at]->values.begin(),
+                              direct[at]->values.end());
+      std::vector<double> a(kSums * kColumns), b = a;
+      loops.direct[at].columns(odd.data() + 1, kColumns + kLanes, kRows,
+                               kColumns, nullptr, 0, a.data(), kColumns);
+      base.f32.columns(tile.data(), kColumns + kLanes, kRows, kColumns, nullptr,
+                       0, b.data(), kColumns);
+      expectClose(a, b, 2e-4);
+    }
+  }
+}
+
+TEST(Loops, EveryHalf) {
+  // Two vectors' length of each pattern, as rows of one value.
+  for (const Loops &loops : allLoops())
+    for (unsigned pattern = 0; pattern < 65536; pattern += 7) {
+      std::vector<uint16_t> data(kLanes, uint16_t(pattern));
+      for (const FloatFormat *format :
+           {&FloatFormat::f16(), &FloatFormat::bf16()}) {
+        bool half = format == &FloatFormat::f16();
+        llvm::APFloat exact(*format->semantics, llvm::APInt(16, pattern));
+        bool inexact;
+        exact.convert(llvm::APFloat::IEEEdouble(),
+                      llvm::APFloat::rmNearestTiesToEven, &inexact);
+        float decoded;
+        bool finite = loops.decode(half ? Element::F16 : Element::BF16,
+                                   reinterpret_cast<const char *>(data.data()),
+                                   3, 1, nullptr, &decoded);
+        EXPECT_EQ(finite, exact.isFinite());
+        std::vector<double> sums(kSums * kLanes);
+        loops.direct[half ? 1 : 2].columns(data.data(), kLanes, 1, kLanes,
+                                           nullptr, 0, sums.data(), kLanes);
+        if (!exact.isFinite()) {
+          EXPECT_FALSE(std::isfinite(decoded));
+          EXPECT_FALSE(std::isfinite(sums[Squares * kLanes + 5]));
+          continue;
+        }
+        EXPECT_EQ(decoded, exact.convertToDouble());
+        EXPECT_EQ(sums[Centre * kLanes + 5], exact.convertToDouble());
+        EXPECT_EQ(sums[Terms * kLanes], std::fabs(exact.convertToDouble()));
+      }
+    }
+}
+
+TEST(Loops, ExtremesAndGram) {
+  Random random(2);
+  std::vector<double> values = randomList(random, 37, -3, 5);
+  std::vector<float> floats(values.begin(), values.end());
+  size_t n = 24, count = 9;
+  std::vector<double> matrix = randomList(random, n * count, -1, 1);
+  for (const Loops &loops : allLoops()) {
+    std::vector<double> columns(4 * 48, 1), row = {1, 1, 0, 0};
+    loops.f32.extremes(floats.data(), 37, columns.data(), 48, row.data());
+    EXPECT_EQ(row[0], *std::min_element(floats.begin(), floats.end()));
+    EXPECT_EQ(row[1], *std::max_element(floats.begin(), floats.end()));
+    for (size_t at : {0, 15, 31, 32, 36}) {
+      EXPECT_EQ(columns[at], std::min(1.0f, floats[at]));
+      EXPECT_EQ(columns[48 + at], std::max(1.0f, floats[at]));
+      EXPECT_EQ(columns[96 + at], 1.0 + floats[at]);
+      EXPECT_NEAR(columns[144 + at], 1.0 + floats[at] * floats[at], 1e-5);
+    }
+    EXPECT_EQ(columns[37], 1);
+    std::vector<double> gram(n * n);
+    loops.gram(matrix.data(), count, n, gram.data());
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = i; j < n; ++j) {
+        double exact = 0;
+        for (size_t k = 0; k < count; ++k)
+          exact += matrix[k * n + i] * matrix[k * n + j];
+        EXPECT_NEAR(gram[i * n + j], exact, 1e-12);
+      }
+  }
+}
+
+} // namespace
