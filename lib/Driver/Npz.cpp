@@ -15,6 +15,7 @@
 
 #include "NpyReader.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Support/InputFile.h"
 #include "mpopt/Support/ZipFile.h"
 
@@ -148,7 +149,7 @@ static Expected<NpzRange> makeBounds(Array lo, Array hi) {
   for (size_t i = 0; i < lo.values.size(); ++i) {
     if (lo.values[i] > hi.values[i])
       return fail("bounds are empty: 'lo' is above 'hi'");
-    if (lo.values[i] == HUGE_VAL || hi.values[i] == -HUGE_VAL)
+    if (lo.values[i] == kInfinity || hi.values[i] == -kInfinity)
       return fail("bounds hold no finite value");
   }
   NpzRange range{
@@ -161,7 +162,7 @@ static Expected<NpzRange> makeBounds(Array lo, Array hi) {
 
 static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
   double sum = 0, squares = 0, count = 0;
-  Interval hull{HUGE_VAL, -HUGE_VAL};
+  Interval hull{kInfinity, -kInfinity};
   std::vector<int64_t> shape;
   auto begin = [&](const NpyHeader &header) -> Error {
     shape = header.shape;

@@ -22,13 +22,14 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
 
-static constexpr double kUnknown = std::numeric_limits<double>::infinity();
+static constexpr double kUnknown = kInfinity;
 
 //===----------------------------------------------------------------------===//
 // Danger

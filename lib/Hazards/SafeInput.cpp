@@ -17,6 +17,7 @@
 
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -40,7 +41,7 @@ namespace {
 struct Tier {
   bool overflows = false;
   /// log2 of the largest magnitude over its format's edge.
-  double excess = -HUGE_VAL;
+  double excess = -kInfinity;
 
   void add(double magnitude, const FloatFormat &format) {
     excess = std::max(excess, std::log2(magnitude / format.overflowFrom));

@@ -7,6 +7,7 @@
 
 #include "mpopt/Numerics/Accumulation.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 using namespace mpopt;
@@ -20,7 +21,7 @@ static double relativeError(const Accumulator &accumulator,
     return mulUp(count, std::ldexp(1.0, -digits));
   double lost = mulUp(count, std::ldexp(1.0, 1 - digits));
   if (lost >= 1)
-    return std::numeric_limits<double>::infinity();
+    return kInfinity;
   return divUp(lost, subDown(1, lost));
 }
 

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include <cmath>
@@ -57,7 +58,7 @@ static double tanhShrink(double x) {
 /// start that the logarithm gives (Winitzki's approximation, 2e-3 relative).
 static double erfinv(double x) {
   if (std::fabs(x) >= 1)
-    return std::fabs(x) == 1 ? std::copysign(HUGE_VAL, x) : NAN;
+    return std::fabs(x) == 1 ? std::copysign(kInfinity, x) : NAN;
   if (std::fabs(x) < 1e-8)
     return x * (std::sqrt(std::numbers::pi) / 2);
   double target = std::fabs(x), rest = 1 - target;

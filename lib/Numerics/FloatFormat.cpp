@@ -10,12 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <array>
 #include <cmath>
-#include <limits>
 
 using namespace mpopt;
 using llvm::APFloat;
@@ -34,7 +34,7 @@ static double toDouble(APFloat value) {
 /// itself lies half an ulp above the largest value; there the tie goes to the
 /// even neighbour, which is the one past the edge if the largest is odd.
 static double getOverflowEdge(const llvm::fltSemantics &semantics) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double infinity = kInfinity;
   if (&semantics == &APFloat::IEEEdouble())
     return infinity;
   unsigned digits = APFloat::semanticsPrecision(semantics);
@@ -102,7 +102,7 @@ double FloatFormat::round(double value) const {
   if (std::isnan(value) || value == 0 || semantics == &APFloat::IEEEdouble())
     return value;
   if (overflows(value) || std::isinf(value))
-    return std::copysign(std::numeric_limits<double>::infinity(), value);
+    return std::copysign(kInfinity, value);
   if (flushes(value))
     return std::copysign(0.0, value);
   // The spacing at `value`; below the smallest normal it no longer shrinks.

@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/FloatRange.h"
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mpopt;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 FloatRange FloatRange::of(const Interval &finite) {
   FloatRange range;

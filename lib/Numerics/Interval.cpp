@@ -14,11 +14,11 @@
 
 #include "mpopt/Numerics/Interval.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 using namespace mpopt;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kLargest = std::numeric_limits<double>::max();
 
 double Interval::midpoint() const {

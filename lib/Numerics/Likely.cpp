@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 #include <iterator>
@@ -161,7 +162,7 @@ Likely likely::reciprocal(const Likely &x, double k) {
     // over the extremes.
     double sigma = x.deviation(), width = x.hi - x.lo;
     if (width == 0)
-      return Likely::point(HUGE_VAL);
+      return Likely::point(kInfinity);
     double draws = std::exp(std::min(k * k / 2, 700.0));
     double density = 1 / width;
     if (sigma > 0) {
@@ -227,7 +228,7 @@ Likely likely::mix(const Likely &a, const Likely &b, double probability) {
 Likely likely::apply(llvm::function_ref<double(double)> function,
                      const Likely &x) {
   // Extremes: a grid, and the mean, where a peak often is.
-  double low = HUGE_VAL, high = -HUGE_VAL;
+  double low = kInfinity, high = -kInfinity;
   auto visit = [&](double at) {
     double value = function(at);
     if (std::isnan(value))

@@ -11,14 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 #include <numbers>
 
 using namespace mpopt;
 using namespace mpopt::range;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Kernels that compute exp(y log x) lose as many units as the result's
 /// logarithm has; 16 covers them up to e^+-8, correctly built ones everywhere.

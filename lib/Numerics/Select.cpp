@@ -6,14 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include <cmath>
 
 using namespace mpopt;
 using namespace mpopt::range;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The least and the greatest value, infinities included; empty for NaN alone.
 static Interval getExtent(const FloatRange &x) {

@@ -22,8 +22,6 @@
 using namespace mpopt;
 using F = UnaryFunction;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 static constexpr llvm::StringLiteral kMnemonics[] = {
 #define MPOPT_UNARY(name, mnemonic) mnemonic,
 #include "mpopt/Numerics/UnaryFunctions.def"
@@ -31,6 +29,7 @@ static constexpr llvm::StringLiteral kMnemonics[] = {
 
 static constexpr F kFunctions[] = {
 #define MPOPT_UNARY(name, mnemonic) F::name,
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/UnaryFunctions.def"
 };
 

@@ -13,6 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include "UnaryShape.h"
 
 #include <cmath>
@@ -21,7 +23,6 @@
 using namespace mpopt;
 using F = UnaryFunction;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kTiny = std::numeric_limits<double>::denorm_min();
 static constexpr double kBelowOne = 1 - 0x1p-53;
 static constexpr double kLibm = 0x1p-48, kComposite = 0x1p-40;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/JsonReader.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
@@ -86,9 +87,9 @@ static std::optional<double> getNumber(const llvm::json::Value &value) {
   if (std::optional<double> number = value.getAsNumber())
     return number;
   if (value.getAsString() == StringRef("inf"))
-    return HUGE_VAL;
+    return kInfinity;
   if (value.getAsString() == StringRef("-inf"))
-    return -HUGE_VAL;
+    return -kInfinity;
   return std::nullopt;
 }
 

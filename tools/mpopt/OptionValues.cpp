@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include "OptionValues.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,9 +28,9 @@ static Error fail(const Twine &text) {
 
 std::optional<double> mpopt::parseNumber(StringRef text) {
   if (text == "inf" || text == "+inf")
-    return HUGE_VAL;
+    return kInfinity;
   if (text == "-inf")
-    return -HUGE_VAL;
+    return -kInfinity;
   double value;
   // getAsDouble also takes nan and hexadecimal spellings of it.
   if (text.empty() || text.getAsDouble(value) || !std::isfinite(value))
@@ -43,7 +45,7 @@ Expected<Interval> mpopt::parseInterval(StringRef option, StringRef text) {
     return fail(option + ": '" + text + "' is not LO:HI, two numbers");
   if (*lo > *hi)
     return fail(option + ": '" + text + "' is empty: LO is above HI");
-  if (*lo == HUGE_VAL || *hi == -HUGE_VAL)
+  if (*lo == kInfinity || *hi == -kInfinity)
     return fail(option + ": '" + text + "' holds no finite value");
   return Interval{*lo, *hi};
 }

@@ -16,9 +16,10 @@
 #ifndef MPOPT_NUMERICS_INTERVAL_H
 #define MPOPT_NUMERICS_INTERVAL_H
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace mpopt {
 
@@ -27,14 +28,8 @@ struct Interval {
   double lo = 0;
   double hi = 0;
 
-  static constexpr Interval empty() {
-    return {std::numeric_limits<double>::infinity(),
-            -std::numeric_limits<double>::infinity()};
-  }
-  static constexpr Interval whole() {
-    return {-std::numeric_limits<double>::infinity(),
-            std::numeric_limits<double>::infinity()};
-  }
+  static constexpr Interval empty() { return {kInfinity, -kInfinity}; }
+  static constexpr Interval whole() { return {-kInfinity, kInfinity}; }
   static constexpr Interval point(double value) { return {value, value}; }
   /// All values of a magnitude up to `bound`.
   static constexpr Interval symmetric(double bound) { return {-bound, bound}; }

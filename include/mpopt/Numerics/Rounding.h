@@ -20,6 +20,8 @@
 #ifndef MPOPT_NUMERICS_ROUNDING_H
 #define MPOPT_NUMERICS_ROUNDING_H
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -28,7 +30,7 @@
 namespace mpopt {
 
 inline double nextUp(double x) {
-  if (!(x < std::numeric_limits<double>::infinity()))
+  if (!(x < kInfinity))
     return x;
   if (x == 0)
     return std::numeric_limits<double>::denorm_min();
@@ -53,7 +55,7 @@ inline double addDown(double a, double b) {
   double sum = a + b;
   if (std::isinf(sum) || std::isnan(sum)) {
     if (std::isnan(sum))
-      return -std::numeric_limits<double>::infinity();
+      return -kInfinity;
     return std::isinf(a) || std::isinf(b) ? sum : nextDown(sum);
   }
   sum += 0.0; // -0 becomes 0.

@@ -18,6 +18,7 @@ namespace mpopt {
 
 enum class UnaryFunction : std::uint8_t {
 #define MPOPT_UNARY(name, mnemonic) name,
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/UnaryFunctions.def"
 };
 
@@ -34,7 +35,7 @@ struct Unary {
   /// hard_sigmoid: `beta`. selu: `gamma`. hard_tanh: `high`. shrink: `bias`.
   double beta = 0;
   /// softplus: above it, beta x gives x itself.
-  double threshold = std::numeric_limits<double>::infinity();
+  double threshold = kInfinity;
 };
 
 /// The function's value in double, NaN outside the domain. At an infinity the

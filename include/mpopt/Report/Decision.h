@@ -14,8 +14,9 @@
 #ifndef MPOPT_REPORT_DECISION_H
 #define MPOPT_REPORT_DECISION_H
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +61,8 @@ struct Watch {
   std::string against;
   double threshold = 0;
   // Of Decision::Domain.
-  double lo = -std::numeric_limits<double>::infinity();
-  double hi = std::numeric_limits<double>::infinity();
+  double lo = -kInfinity;
+  double hi = kInfinity;
   bool open = false; ///< The ends are outside.
   /// Of Decision::ChannelRatio: the probe keeps ranges along it.
   int64_t axis = -1;

@@ -15,6 +15,7 @@
 
 #include "Tests.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/SumEstimate.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -150,8 +151,8 @@ TestResult Test::domain() const {
   if (seen.finite() && isOutside(round(record.min), round(record.max)))
     return {Verdict::Yes};
   // Infinities are arguments, too, whoever made them.
-  double lo = record.neg_inf ? -HUGE_VAL : HUGE_VAL,
-         hi = record.pos_inf ? HUGE_VAL : -HUGE_VAL;
+  double lo = record.neg_inf ? -kInfinity : kInfinity,
+         hi = record.pos_inf ? kInfinity : -kInfinity;
   if (seen.infinite() && isOutside(lo, hi))
     return {Verdict::Yes, "", getStep(record.first_inf_step)};
   if (!seen.finite() && !seen.infinite())

@@ -25,13 +25,13 @@
 #include "ProbeNodes.h"
 
 #include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/StringSet.h"
 
 #include "onnx/onnx_pb.h"
 
 #include <cmath>
-#include <limits>
 #include <set>
 
 using namespace mpopt;
@@ -130,7 +130,7 @@ std::string Writer::edge(double least) {
   float rounded = float(least);
   if (isDouble || rounded >= least)
     return number(least);
-  return number(std::nextafter(rounded, HUGE_VALF));
+  return number(std::nextafter(rounded, float(kInfinity)));
 }
 
 std::string Writer::int64s(std::vector<int64_t> values) {
@@ -177,7 +177,6 @@ void Writer::declare(const std::string &name, int type, int64_t size) {
 }
 
 void Writer::run(const std::string &value) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   int type = isDouble ? onnx::TensorProto::DOUBLE : onnx::TensorProto::FLOAT;
   // Not the cast first: ONNX Runtime, which computes FP16 in FP32 on the CPU,
   // drops two casts in a row with the rounding to FP16 between them.
@@ -204,11 +203,13 @@ void Writer::run(const std::string &value) {
     counts.push_back(count(add("And", {nonZero, add("Not", {large})})));
   }
   std::vector<std::string> extremes = {
-      reduce("ReduceMin", add("Where", {bad, number(kInf), x}), number(kInf)),
-      reduce("ReduceMax", add("Where", {bad, number(-kInf), x}), number(-kInf)),
+      reduce("ReduceMin", add("Where", {bad, number(kInfinity), x}),
+             number(kInfinity)),
+      reduce("ReduceMax", add("Where", {bad, number(-kInfinity), x}),
+             number(-kInfinity)),
       reduce("ReduceMax", magnitude, number(0)),
-      reduce("ReduceMin", add("Where", {nonZero, magnitude, number(kInf)}),
-             number(kInf))};
+      reduce("ReduceMin", add("Where", {nonZero, magnitude, number(kInfinity)}),
+             number(kInfinity))};
 
   std::string names[] = {prefix + ".counts", prefix + ".values"};
   add("Concat", counts, names[0]);

@@ -17,6 +17,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
 
@@ -72,7 +73,7 @@ static void fitShape(AbstractValue &value, Value of) {
 /// is 0 for sure, and the estimate still says what it would have been.
 static void fitCells(AbstractValue &value, const FloatFormat *format) {
   double flushed = format ? format->flushAt : 0;
-  double limit = std::numeric_limits<double>::infinity();
+  double limit = kInfinity;
   if (value.norm)
     limit = value.norm->bound;
   double lo = -limit, hi = limit;
@@ -85,11 +86,11 @@ static void fitCells(AbstractValue &value, const FloatFormat *format) {
   for (Cell &cell : value.mutableCells()) {
     if (std::isnan(cell.lo) || std::isnan(cell.hi)) {
       // Arithmetic on infinite bounds that says nothing, not no value.
-      cell.lo = -std::numeric_limits<double>::infinity();
+      cell.lo = -kInfinity;
       cell.hi = -cell.lo;
     }
     if (cell.empty()) {
-      cell.lo = std::numeric_limits<double>::infinity();
+      cell.lo = kInfinity;
       cell.hi = -cell.lo;
       continue;
     }

@@ -31,6 +31,7 @@
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -172,7 +173,7 @@ static Cell evaluate(const LinearForm &form, ArrayRef<AbstractValue> values,
   for (auto [term, value, group] : llvm::zip(form.terms, values, groups)) {
     const Cell &cell = value.cell(group);
     if (cell.empty())
-      return Cell{rows::kInf, -rows::kInf};
+      return Cell{kInfinity, -kInfinity};
     bound = bound + rows::bound(cell) * term.factor;
     double mean = term.factor * cell.mean;
     double lo = term.factor * cell.likelyLo, hi = term.factor * cell.likelyHi;
@@ -342,7 +343,7 @@ static void refineDistance(const LinearForm &form, AbstractValue &value,
                form.error();
   if (!(relative < 0.1) || !std::isfinite(off))
     return;
-  clamp(value, form.shift.lo - off, rows::kInf);
+  clamp(value, form.shift.lo - off, kInfinity);
   if (!value.hasLikely())
     return;
   // Of independent rows a scaled chi-square variable; between equal ones 0.

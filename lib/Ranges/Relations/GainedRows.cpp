@@ -17,6 +17,7 @@
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include <cmath>
@@ -56,14 +57,14 @@ template <typename OpTy>
 static double normOf(OpTy op, uint64_t count, TransferContext &ctx) {
   const AbstractValue &result = ctx.of(op->getResult(0));
   if (!result.norm || !isLastAxis(op.getInput(), op.getAxis()))
-    return rows::kInf; // also where epsilon vanishes
+    return kInfinity; // also where epsilon vanishes
   const FloatFormat *stash =
       op.getStashType() ? getFloatFormat(*op.getStashType()) : nullptr;
   double unit = rows::roundoff(ctx.sumFormat(op.getInput()));
   if (stash)
     unit = std::max(unit, rows::roundoff(*stash));
   double error = (double(count) + 16) * unit;
-  return error < 0.25 ? std::sqrt(double(count)) * (1 + 2 * error) : rows::kInf;
+  return error < 0.25 ? std::sqrt(double(count)) * (1 + 2 * error) : kInfinity;
 }
 
 std::optional<GainedRows> GainedRows::match(Value value, uint64_t count,
@@ -123,7 +124,7 @@ std::optional<GainedRows> GainedRows::match(Value value, uint64_t count,
       result.norm = y.norm->bound;
     }
   }
-  if (!gains || !(result.norm < rows::kInf) || !(error.relative < 0.1))
+  if (!gains || !(result.norm < kInfinity) || !(error.relative < 0.1))
     return std::nullopt;
   result.relative = 2 * error.relative;
   for (uint64_t k = 0; k < count; ++k) {
@@ -156,7 +157,7 @@ GainedRows::Products GainedRows::multiply(LinearRequest request,
         sums.variance[channel] * (1 + 1e-4) + double(request.k) * 1e-36 * most;
     double reach = sqrtUp(square) * norm * (1 + relative) * (1 + 1e-12);
     if (std::isnan(reach) || !sums.flags.empty())
-      reach = rows::kInf;
+      reach = kInfinity;
     products.bound.push_back(sums.bound(channel) + Interval::symmetric(reach));
     products.terms.push_back(addUp(sums.terms[channel], reach));
   }

@@ -27,6 +27,7 @@
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -53,8 +54,7 @@ static void refineByExtreme(mp::SubOp op, Operation *reduction, bool swapped,
       !isRowScale(extreme, x, *axes))
     return;
   bool negative = isa<mp::ReduceMaxOp>(reduction) != swapped;
-  constexpr double kInf = rows::kInf;
-  clamp(value, negative ? -kInf : 0, negative ? 0 : kInf);
+  clamp(value, negative ? -kInfinity : 0, negative ? 0 : kInfinity);
   // Inf - Inf is NaN; nothing is above the largest.
   (negative ? value.posInf : value.negInf) = false;
 }
@@ -120,7 +120,7 @@ static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
     return;
   double off = 4 * error.relative * (48 + most) + error.absolute;
   if (std::isfinite(off))
-    clamp(value, -rows::kInf, off);
+    clamp(value, -kInfinity, off);
 }
 
 /// The operand of a square; null for other ops.
@@ -166,7 +166,7 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
   double off =
       4 * error.relative * most * most + 4 * error.absolute * (1 + most);
   if (error.relative < 0.25 && std::isfinite(off))
-    clamp(value, -off, rows::kInf);
+    clamp(value, -off, kInfinity);
 }
 
 /// mean(x^2) - mean(x)^2: the estimate only, since rounding may take more than
@@ -264,7 +264,7 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
       shape && llvm::is_contained(*shape, 0))
     return;
   Rounding own = functionError(exp.getResult(), ctx);
-  clamp(value, 1 - own.relative, rows::kInf);
+  clamp(value, 1 - own.relative, kInfinity);
 }
 
 /// By the norm of the row whose squares are added.
@@ -296,7 +296,7 @@ static void refineSquares(Operation *op, AbstractValue &value,
     sum /= n;
   if (isa<mp::ReduceL2Op>(op))
     sum = std::sqrt(sum);
-  clamp(value, -rows::kInf, sum * (1 + 1e-12) + error.absolute);
+  clamp(value, -kInfinity, sum * (1 + 1e-12) + error.absolute);
 }
 
 //===----------------------------------------------------------------------===//
@@ -324,7 +324,7 @@ static void refineActivation(Operation *op, AbstractValue &value,
                          rows::roundoff(ctx.functionFormat(op->getResult(0))));
   double off = 32 * unit * (1 + most);
   if (std::isfinite(off))
-    clamp(value, least - off, rows::kInf);
+    clamp(value, least - off, kInfinity);
 }
 
 void mpopt::refineByRelations(Value result, AbstractValue &value,

@@ -28,6 +28,7 @@
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -53,9 +54,9 @@ struct RowScale {
 /// The least magnitude of a value that is not 0.
 static double least(Value value, TransferContext &ctx) {
   const AbstractValue &known = ctx.of(value);
-  double low = rows::kInf;
+  double low = kInfinity;
   for (const Cell &cell : known.cells())
-    low = std::min(low, cell.empty() ? rows::kInf : cell.lo);
+    low = std::min(low, cell.empty() ? kInfinity : cell.lo);
   const FloatFormat *format = getFloatFormat(getElementType(value));
   return std::max({low, known.minNonZero, format ? format->minSubnormal : 0.0});
 }
@@ -381,7 +382,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     extra += most < 3 * bound ? most : 3 * bound;
   }
   bound = bound * (1 + own.relative) + extra + own.absolute;
-  if (!(bound < rows::kInf))
+  if (!(bound < kInfinity))
     return;
   bool positive = isNotNegative(dividend, ctx);
   clamp(value, positive ? 0 : -bound, bound);

@@ -12,16 +12,14 @@
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
 #include "mpopt/Numerics/FloatRange.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mpopt;
 using llvm::ArrayRef;
-
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 
 llvm::StringRef mpopt::toString(LikelySource source) {
   switch (source) {
@@ -51,7 +49,8 @@ double Cell::absMax() const {
 // Making
 //===----------------------------------------------------------------------===//
 
-AbstractValue::AbstractValue() : AbstractValue(Dims(), Cell{-kInf, kInf}) {
+AbstractValue::AbstractValue()
+    : AbstractValue(Dims(), Cell{-kInfinity, kInfinity}) {
   nan = posInf = negInf = true;
 }
 
@@ -65,7 +64,7 @@ AbstractValue::AbstractValue(Dims dims, std::vector<Cell> cells)
 }
 
 AbstractValue AbstractValue::top(size_t rank) {
-  AbstractValue value(Dims(rank, 1), Cell{-kInf, kInf});
+  AbstractValue value(Dims(rank, 1), Cell{-kInfinity, kInfinity});
   value.nan = value.posInf = value.negInf = true;
   return value;
 }
@@ -119,7 +118,7 @@ public:
   }
 
 private:
-  Cell sum{kInf, -kInf, 0, 0, kInf, -kInf};
+  Cell sum{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity};
   double origin = 0;
   size_t count = 0;
 };
@@ -236,7 +235,7 @@ static double nextStep(double magnitude) {
                       FloatFormat::f32().maxFinite})
     if (magnitude <= step)
       return step;
-  return kInf;
+  return kInfinity;
 }
 
 AbstractValue AbstractValue::widened(const AbstractValue &before) const {

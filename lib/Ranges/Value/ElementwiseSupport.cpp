@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include <cmath>
@@ -14,8 +15,6 @@
 
 using namespace mpopt;
 using namespace mlir;
-
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Likely mpopt::getLikely(const Cell &cell) {
   return {cell.mean, cell.variance, cell.likelyLo, cell.likelyHi};
@@ -166,7 +165,7 @@ ComputeError mpopt::functionError(TransferContext &ctx, Value operand) {
 }
 
 double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
-  double least = kInf;
+  double least = kInfinity;
   if (value.norm && value.norm->axis == axis)
     least = value.norm->bound;
   if (count <= 0 || axis < 0 || axis >= int64_t(value.rank()))

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mpopt;
 using llvm::ArrayRef;
@@ -194,7 +194,7 @@ static double mergingCost(const AbstractValue &value, int64_t axis) {
 /// rank of `dims`. Of equal ones the first: batch before channel.
 static size_t pickAxis(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values) {
   size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] == 1)
       continue;

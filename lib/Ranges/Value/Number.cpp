@@ -8,12 +8,12 @@
 #include "mpopt/Ranges/Value/Number.h"
 
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 Number Number::of(const AbstractValue &value, const FloatFormat &format) {
   Cell cell = value.hull();

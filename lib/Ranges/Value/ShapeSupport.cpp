@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/ShapeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,12 +25,11 @@ AbstractValue mpopt::smeared(const AbstractValue &value, size_t rank) {
 AbstractValue mpopt::constantValue(double number, size_t rank) {
   Cell cell{number, number, number, 0, number, number};
   if (!std::isfinite(number))
-    cell = Cell{std::numeric_limits<double>::infinity(),
-                -std::numeric_limits<double>::infinity()};
+    cell = Cell{kInfinity, -kInfinity};
   AbstractValue value(AbstractValue::Dims(rank, 1), cell);
   value.nan = std::isnan(number);
-  value.posInf = number == std::numeric_limits<double>::infinity();
-  value.negInf = number == -std::numeric_limits<double>::infinity();
+  value.posInf = number == kInfinity;
+  value.negInf = number == -kInfinity;
   value.integral = std::isfinite(number) && number == std::trunc(number);
   value.minNonZero = number == 0 || !std::isfinite(number)
                          ? std::numeric_limits<double>::max()

@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include <cmath>
@@ -34,7 +35,7 @@ std::vector<SoftmaxRow> mpopt::estimateSoftmaxRows(const AbstractValue &x,
                                                    const AbstractValue &rows,
                                                    double count) {
   struct Sums {
-    double top = -HUGE_VAL, cells = 0;
+    double top = -kInfinity, cells = 0;
     double live = 0, mean = 0, second = 0;
   };
   std::vector<Sums> sums(rows.groups());

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/ConstantRange.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 #include <limits>
@@ -18,12 +19,10 @@
 using namespace mpopt;
 using namespace mlir;
 
-static constexpr double kInf = std::numeric_limits<double>::infinity();
-
 namespace {
 /// What a pass finds about one group.
 struct Tally {
-  double lo = kInf, hi = -kInf, sum = 0, squares = 0;
+  double lo = kInfinity, hi = -kInfinity, sum = 0, squares = 0;
   int64_t count = 0;
 
   void add(double value) {
@@ -35,7 +34,7 @@ struct Tally {
   }
   Cell get() const {
     if (count == 0)
-      return Cell{kInf, -kInf};
+      return Cell{kInfinity, -kInfinity};
     double mean = std::min(std::max(sum / count, lo), hi);
     double variance = std::max(0.0, squares / count - mean * mean);
     return Cell{lo, hi, mean, lo == hi ? 0 : variance, lo, hi};
@@ -45,7 +44,7 @@ struct Tally {
 /// The flags of a value, filled in as elements go by.
 struct Flags {
   bool nan = false, posInf = false, negInf = false, integral = true;
-  double minNonZero = kInf;
+  double minNonZero = kInfinity;
 
   /// Whether the element is finite.
   bool add(double value) {

@@ -13,6 +13,7 @@
 
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
@@ -24,7 +25,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 /// Products of ranges that a contraction may take for each group that its
 /// result may have: fewer in larger models.
 static constexpr uint64_t kStepsPerGroup = 32;
@@ -196,7 +196,7 @@ void Contraction::read(const Labelled &operand, ArrayRef<int64_t> at,
 
 /// Of the terms of one sum.
 double Contraction::normOf(const Labelled &operand) const {
-  double least = kInf;
+  double least = kInfinity;
   if (!operand.value.norm)
     return least;
   int label = operand.labels[operand.value.norm->axis];
@@ -224,14 +224,14 @@ void Contraction::addNorm(AbstractValue &value, const Labelled &weights,
   auto it = llvm::find(result, label);
   if (it == result.end() || axisOf(weights, label) || sizes.at(label) <= 0)
     return;
-  double total = kInf;
+  double total = kInfinity;
   if (std::optional<Interval> sum = sumOf(weights))
     total = sum->hi;
   total = std::min(total, mulUp(weights.value.hull().absMax(), double(count)));
   double norm = normOf(weights);
-  if (norm < kInf)
+  if (norm < kInfinity)
     total = std::min(total, mulUp(norm, sqrtUp(double(count))));
-  if (!(total < kInf))
+  if (!(total < kInfinity))
     return;
   ProductResult::setNorm(
       value, it - result.begin(), sizes.at(label),
@@ -288,7 +288,7 @@ AbstractValue Contraction::run() {
                       std::optional<Interval> sum) {
       DotOperand side;
       side.range = row.range;
-      if (norm < kInf)
+      if (norm < kInfinity)
         side.norm = norm;
       side.sum = sum;
       side.mean = row.mean;

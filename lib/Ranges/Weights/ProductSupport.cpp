@@ -12,6 +12,7 @@
 
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
@@ -19,12 +20,10 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mpopt;
 
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 /// Constants of more elements are not copied: their summary has to do.
 static constexpr uint64_t kMaxOwned = 1 << 22;
 
@@ -94,7 +93,7 @@ void InputLists::add(const Cell &cell) {
   Interval bound = getBound(cell);
   bool bounded = bound.isBounded();
   centre.push_back(!bounded || bound.isEmpty() ? 0 : bound.midpoint());
-  radius.push_back(!bounded ? kInf : bound.isEmpty() ? 0 : bound.radius());
+  radius.push_back(!bounded ? kInfinity : bound.isEmpty() ? 0 : bound.radius());
   mean.push_back(cell.mean);
   variance.push_back(cell.variance);
   halfRange.push_back((cell.likelyHi - cell.likelyLo) / 2);
@@ -108,7 +107,7 @@ void InputLists::compress() {
 }
 
 bool InputLists::unbounded() const {
-  return llvm::all_of(radius, [](double value) { return value == kInf; });
+  return llvm::all_of(radius, [](double value) { return value == kInfinity; });
 }
 
 LinearInputs InputLists::get() const {
@@ -213,7 +212,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
   if (accumulator) {
     double error = accumulationError(sum.count, sum.terms, *accumulator);
     if (std::isnan(error))
-      error = kInf;
+      error = kInfinity;
     largestError = std::max(largestError, error);
     // Partial sums lie between the sum of all negative and of all positive
     // terms, whatever the order.
@@ -225,8 +224,8 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
     nan |= up && down;
     posInf |= up;
     negInf |= down;
-    sum.bound = error < kInf ? sum.bound + Interval::symmetric(error)
-                             : Interval::whole();
+    sum.bound = error < kInfinity ? sum.bound + Interval::symmetric(error)
+                                  : Interval::whole();
     if (nonNegative)
       sum.bound.lo = std::max(sum.bound.lo, 0.0);
   }
@@ -270,8 +269,9 @@ AbstractValue mpopt::unboundedProducts(TransferContext &,
   Interval term = getBound(lhs.hull()) * getBound(rhs.hull());
   bool zero = term.isEmpty() || (term.lo == 0 && term.hi == 0);
   bool nonFinite = lhs.mayBeNonFinite() || rhs.mayBeNonFinite();
-  AbstractValue result = AbstractValue::within(
-      zero || term.lo >= 0 ? 0 : -kInf, zero || term.hi <= 0 ? 0 : kInf, rank);
+  AbstractValue result =
+      AbstractValue::within(zero || term.lo >= 0 ? 0 : -kInfinity,
+                            zero || term.hi <= 0 ? 0 : kInfinity, rank);
   result.posInf = (!zero && term.hi > 0) || nonFinite;
   result.negInf = (!zero && term.lo < 0) || nonFinite;
   result.nan = (result.posInf && result.negInf) || nonFinite;

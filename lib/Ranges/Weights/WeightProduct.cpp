@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Weights/WeightProduct.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Weights/Kernels/HeavyTerms.h"
@@ -16,7 +17,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 /// Weights that are read again for each row of small tensors, for each group
 /// that a result may have.
 static constexpr uint64_t kStepsPerGroup = 256;
@@ -49,7 +49,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
   for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
     if (sums.norm[channel] > 0)
-      sums.radius[channel] = sums.terms[channel] = kInf;
+      sums.radius[channel] = sums.terms[channel] = kInfinity;
   rules.addWeights(ctx.of(constant), sums.flags);
   lostWeights |= !sums.flags.empty();
   for (double norm : sums.operatorNorm)
@@ -66,7 +66,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
       sum.bound = intersect(sum.bound, products.bound[channel]);
       sum.terms = std::min(sum.terms, products.terms[channel]);
     }
-    if (inputNorm < kInf)
+    if (inputNorm < kInfinity)
       sum.limit(mulUp(inputNorm, sums.norm[channel]));
     size_t group = first + channel;
     cells[group] = rules.finish(
@@ -87,7 +87,7 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   bool hasFact = input.norm && input.norm->axis == last;
   if (hasFact || weights.size() <= kSmallMatrix)
     inputNorm = rowNorm(input, last, k);
-  wantNorm = inputNorm < kInf;
+  wantNorm = inputNorm < kInfinity;
   uint64_t matrices = 1;
   for (int64_t dim : batch)
     matrices *= dim;
@@ -148,7 +148,7 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   }
 
   AbstractValue result = rules.take(dims, std::move(cells));
-  if (inputNorm < kInf && !lostWeights && n > 0) {
+  if (inputNorm < kInfinity && !lostWeights && n > 0) {
     double bound = mulUp(mulUp(inputNorm, operatorNorm), std::fabs(alpha));
     if (bias && beta != 0)
       bound += std::fabs(beta) * rowNorm(bias->withRank(rank), last, n);

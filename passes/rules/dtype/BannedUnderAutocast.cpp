@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
@@ -52,7 +53,7 @@ void BannedUnderAutocast::check(ModuleOp module) {
     report(op, op->getResult(0))
         .dtype(type)
         .watch(Decision::Zero, op->getOperand(0), "probabilities")
-        .watchDomain(op->getOperand(0), -HUGE_VAL, 1, /*open=*/true)
+        .watchDomain(op->getOperand(0), -kInfinity, 1, /*open=*/true)
         .message("binary cross-entropy of probabilities in " +
                  getDtypeName(type) +
                  ": a probability that rounds to 0 or 1 makes the loss infinite"

@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
@@ -164,7 +165,7 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
     if (zero)
       finding.watch(Decision::Zero, result);
     else
-      finding.watchDomain(result, -HUGE_VAL, 1, /*open=*/true);
+      finding.watchDomain(result, -kInfinity, 1, /*open=*/true);
     finding.severity(breaks ? Severity::Warning : Severity::Note)
         .certainty(likely ? Certainty::Likely : Certainty::Possible)
         .message(

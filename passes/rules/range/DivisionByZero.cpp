@@ -15,6 +15,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_DIVISIONBYZERO
@@ -48,12 +49,11 @@ static Value getDivisor(Operation *op) {
 static FixAction clampAwayFromZero(Operation *op, Value divisor,
                                    const Cell &hull,
                                    const FloatFormat &format) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   unsigned index = llvm::find(op->getOperands(), divisor).getIndex();
   if (hull.lo >= 0)
-    return FixAction::clamp(op, index, format.minNormal, kInf);
+    return FixAction::clamp(op, index, format.minNormal, kInfinity);
   if (hull.hi <= 0)
-    return FixAction::clamp(op, index, -kInf, -format.minNormal);
+    return FixAction::clamp(op, index, -kInfinity, -format.minNormal);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "mpopt/Hazards/OverflowSites.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
@@ -83,13 +84,11 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   if (std::optional<double> edge = getEdge(op, format)) {
     double most =
         roundDown(*edge, *getFloatFormat(getElementType(op->getOperand(0))));
-    finding.fix("clamp",
-                "clip the argument to at most " + formatNumber(most) +
-                    (isAnyOf(op, {"sinh", "cosh"}) ? " in magnitude" : ""),
-                FixAction::clamp(op, 0,
-                                 isAnyOf(op, {"sinh", "cosh"})
-                                     ? -most
-                                     : -std::numeric_limits<double>::infinity(),
-                                 most));
+    finding.fix(
+        "clamp",
+        "clip the argument to at most " + formatNumber(most) +
+            (isAnyOf(op, {"sinh", "cosh"}) ? " in magnitude" : ""),
+        FixAction::clamp(
+            op, 0, isAnyOf(op, {"sinh", "cosh"}) ? -most : -kInfinity, most));
   }
 }

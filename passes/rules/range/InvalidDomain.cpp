@@ -11,6 +11,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include <cmath>
 
@@ -44,24 +45,23 @@ struct InvalidDomain
 } // namespace
 
 static std::optional<Domain> getDomain(Operation *op) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   if (isAnyOf(op, {"log", "log2", "log10", "rsqrt"}))
-    return Domain{0, kInf, true};
+    return Domain{0, kInfinity, true};
   if (isAnyOf(op, {"sqrt"}))
-    return Domain{0, kInf, false};
+    return Domain{0, kInfinity, false};
   if (isAnyOf(op, {"log1p"}))
-    return Domain{-1, kInf, true};
+    return Domain{-1, kInfinity, true};
   if (isAnyOf(op, {"asin", "acos"}))
     return Domain{-1, 1, false};
   if (isAnyOf(op, {"atanh"}))
     return Domain{-1, 1, true};
   if (isAnyOf(op, {"acosh"}))
-    return Domain{1, kInf, false};
+    return Domain{1, kInfinity, false};
   if (isAnyOf(op, {"pow"})) {
     std::optional<double> exponent = getSplatConstant(op->getOperand(1));
     // Zero to a negative power is a division by zero (MP206).
     if (exponent && *exponent != std::floor(*exponent))
-      return Domain{0, kInf, false};
+      return Domain{0, kInfinity, false};
   }
   return std::nullopt;
 }

@@ -14,11 +14,11 @@
 #ifndef MPOPT_RANGES_VALUE_CELLSUPPORT_H
 #define MPOPT_RANGES_VALUE_CELLSUPPORT_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 namespace mpopt::cells {
 
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Elements along dims of unknown size, at most, in error terms: more of them
 /// than any tensor in use has along the axes of one sum.
 inline constexpr double kUnknownCount = 1 << 24;

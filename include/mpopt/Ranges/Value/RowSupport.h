@@ -12,14 +12,13 @@
 #ifndef MPOPT_RANGES_VALUE_ROWSUPPORT_H
 #define MPOPT_RANGES_VALUE_ROWSUPPORT_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Interval.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
 
 namespace mpopt::rows {
-
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 inline Interval bound(const Cell &cell) {
   return cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};

@@ -14,6 +14,7 @@
 #ifndef MPOPT_RANGES_WEIGHTS_PRODUCTSUPPORT_H
 #define MPOPT_RANGES_WEIGHTS_PRODUCTSUPPORT_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 #include "mpopt/Ranges/Weights/Kernels/Dot.h"
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
@@ -55,7 +56,7 @@ struct ProductSum {
   double mean = 0, variance = 0, tail = 0;
   /// The extremes are no farther from the mean than this, whatever the
   /// variance.
-  double mostReach = HUGE_VAL;
+  double mostReach = kInfinity;
   /// No product is negative: rounding makes no sum of them so.
   bool nonNegative = false;
 

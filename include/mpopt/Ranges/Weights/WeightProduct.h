@@ -15,10 +15,9 @@
 #ifndef MPOPT_RANGES_WEIGHTS_WEIGHTPRODUCT_H
 #define MPOPT_RANGES_WEIGHTS_WEIGHTPRODUCT_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/GainedRows.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
-
-#include <limits>
 
 namespace mpopt {
 
@@ -49,7 +48,7 @@ private:
                std::vector<Cell> &cells);
 
   AbstractValue::Dims dims;
-  double inputNorm = std::numeric_limits<double>::infinity(), operatorNorm = 0;
+  double inputNorm = kInfinity, operatorNorm = 0;
   GainedRows::Products products;
   bool wantNorm = false, lostWeights = false;
   std::optional<AbstractValue> biasCells;

@@ -17,8 +17,7 @@
 
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
-
-#include <limits>
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -31,7 +30,7 @@ Value torchscript::makeAttention(NodeContext &context, Value query, Value key,
       context.unknownTypes(1), query, key, value, mask, /*bias=*/Value(),
       /*past_key=*/Value(), /*past_value=*/Value(), /*key_lengths=*/Value(),
       /*sink=*/Value(), heads, heads, APFloat(scale), /*softcap=*/APFloat(0.0),
-      APFloat(-std::numeric_limits<double>::infinity()), causal,
+      APFloat(-kInfinity), causal,
       /*causal_end=*/false, /*smooth_softmax=*/false, /*cache_buffer=*/false,
       /*left_window=*/-1, /*right_window=*/-1, /*scores_mode=*/0, TypeAttr());
   return op.getResult();

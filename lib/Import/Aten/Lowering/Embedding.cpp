@@ -17,8 +17,7 @@
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
-
-#include <limits>
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -146,8 +145,7 @@ static LogicalResult lowerEmbeddingBag(NodeContext &context) {
         1);
     if (mode == Mode::Max) {
       // An empty bag is 0.
-      Value lowest =
-          context.makeScalar(-std::numeric_limits<double>::infinity(), element);
+      Value lowest = context.makeScalar(-kInfinity, element);
       Value most = context.make<mp::ScatterNDOp>(
           expandLike(context, lowest, zeros), bags, rows, StringRef("max"));
       Value isEmpty =

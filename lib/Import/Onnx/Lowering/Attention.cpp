@@ -21,8 +21,7 @@
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
-
-#include <limits>
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -34,7 +33,7 @@ struct Attention {
   Value query, key, value, mask, bias, pastKey, pastValue, lengths, sink;
   int64_t heads = 0, keyHeads = 0;
   double scale = 0, softcap = 0;
-  double maskValue = -std::numeric_limits<double>::infinity();
+  double maskValue = -kInfinity;
   bool causal = false, causalEnd = false, smooth = false, buffer = false;
   int64_t left = -1, right = -1, scoresMode = 0;
   TypeAttr softmaxType;

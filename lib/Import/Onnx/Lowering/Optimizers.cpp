@@ -19,6 +19,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -278,7 +279,7 @@ static LogicalResult lowerLambOptimizer(NodeContext &ctx) {
     return b.getF64FloatAttr(list && index < list->size() ? (*list)[index]
                                                           : otherwise);
   };
-  double infinity = std::numeric_limits<double>::infinity();
+  double infinity = kInfinity;
   for (unsigned index = 0; index < count; ++index) {
     unsigned first = kShared + index * kKinds, out = 1 + index * kKinds;
     Update update{ctx.input(first),

@@ -20,6 +20,7 @@
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
@@ -34,7 +35,7 @@ static constexpr double kSlack = 1e-10;
 namespace {
 /// Sums over a row, relative to e^reference.
 struct RowSums {
-  double reference = -kInf, low = 0, high = 0, cells = 0;
+  double reference = -kInfinity, low = 0, high = 0, cells = 0;
 };
 } // namespace
 
@@ -73,7 +74,7 @@ SoftmaxRows::SoftmaxRows(const MaybeShape &shape, const AbstractValue &x,
   merged = x.keeping(others);
   std::optional<int64_t> size = shape ? countAlong(*shape, axes) : std::nullopt;
   counted = size && *size > 0;
-  n = counted ? double(*size) : kInf;
+  n = counted ? double(*size) : kInfinity;
   sums.resize(merged.groups());
   // Twice over the cells: the reference first.
   double width = 0;
@@ -104,19 +105,19 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t rowGroup,
                                 bool masks) const {
   const RowSums &sum = sums[rowGroup];
   if (cell.empty() || !std::isfinite(sum.reference))
-    return {-kInf, 0};
+    return {-kInfinity, 0};
   double own = cell.hi - sum.reference;
   double others =
       sum.low * (1 - kSlack) - std::exp(cell.lo - sum.reference) * (1 + kSlack);
   // A masked element adds nothing.
-  Interval result{-kInf, 0};
+  Interval result{-kInfinity, 0};
   if (!masks && counted && others > 0)
     result.hi = -std::log1p(others / std::exp(own));
-  if (std::isnan(result.hi) || result.hi == -kInf)
+  if (std::isnan(result.hi) || result.hi == -kInfinity)
     result.hi = 0;
   double more = counted ? sum.high * (1 + kSlack) -
                               std::exp(cell.hi - sum.reference) * (1 - kSlack)
-                        : kInf;
+                        : kInfinity;
   double low = cell.lo - sum.reference;
   if (std::isfinite(low) && std::isfinite(more))
     // ln(e^low / (e^low + more)), without e^low where that vanishes.
@@ -202,7 +203,7 @@ static Cell likelySoftmax(const Cell &cell, const SoftmaxRow &row,
   bool masked = cell.mean + 3 * std::sqrt(cell.variance) < row.logSum - 20;
   double rest = masked         ? row.logSum
                 : row.live > 1 ? row.logSum + std::log1p(-1 / row.live)
-                               : -HUGE_VAL;
+                               : -kInfinity;
   auto map = [&](double x) { return -std::log1p(std::exp(rest - x)); };
   if (logarithm)
     return {0,
@@ -283,7 +284,7 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
           // x - max and the logarithm are rounded; their difference again.
           double unit = roundoff(functions);
           double off = 4 * unit * (std::fabs(log.lo) + 64) +
-                       (relative < 0.5 ? 2 * relative : kInf);
+                       (relative < 0.5 ? 2 * relative : kInfinity);
           // The largest element is above the others: never positive but by
           // error.
           setBound(cell, {log.lo - off, std::min(log.hi + off, 64 * unit)});

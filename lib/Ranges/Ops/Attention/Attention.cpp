@@ -17,6 +17,7 @@
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/Ops/AttentionOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -71,8 +72,8 @@ static HeadRows getRows(Value operand, int64_t heads, TransferContext &ctx) {
   rows.size = headSize(operand, heads);
   rows.nonFinite = value.mayBeNonFinite();
   rows.likely = value.hasLikely();
-  rows.norm =
-      rows.size > 0 && value.rank() > 0 ? normOfHeads(value, rows.size) : kInf;
+  rows.norm = rows.size > 0 && value.rank() > 0 ? normOfHeads(value, rows.size)
+                                                : kInfinity;
   // Part of a row is no longer than the row.
   if (value.norm && value.norm->axis == int64_t(value.rank()) - 1)
     rows.norm = std::min(rows.norm, value.norm->bound);

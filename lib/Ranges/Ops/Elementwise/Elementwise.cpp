@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
@@ -178,7 +179,7 @@ static void transferDiv(mp::DivOp op, TransferContext &ctx) {
   // Rows divided by one number.
   if (std::optional<NormFact> fact = normIn(op, 0, ctx); fact && real) {
     const AbstractValue &divisor = ctx.operand(1);
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (const Cell &cell : divisor.cells())
       least = std::min(least, Interval{cell.lo, cell.hi}.minAbs());
     if (least > 0 && std::isfinite(least)) {

@@ -19,6 +19,7 @@
 
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/WindowSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
@@ -209,21 +210,21 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
   std::vector<Cell> cells(countGroups(dims));
   uint64_t positions = cells.size() / request.outputs;
   // The channels at one position are a row; a window is as many as it has taps.
-  double norm = HUGE_VAL;
+  double norm = kInfinity;
   if (value.norm && value.norm->axis == 1)
     norm = mulUp(value.norm->bound, sqrtUp(double(request.taps())));
   double squares = 0;
   for (size_t at = 0; at < cells.size(); ++at) {
     ProductSum sum = ProductSum::of(sums, at, request.terms());
     sum.count += extraRoundings;
-    if (norm < HUGE_VAL)
+    if (norm < kInfinity)
       sum.limit(mulUp(norm, sums.norm[at]));
     cells[at] = rules.finish(sum, 1, biasOf(at / positions), 1);
     if (at % positions == 0)
       squares = addUp(squares, mulUp(sums.norm[at], sums.norm[at]));
   }
   AbstractValue result = rules.take(dims, std::move(cells));
-  if (norm < HUGE_VAL && sums.flags.empty() && !elements) {
+  if (norm < kInfinity && sums.flags.empty() && !elements) {
     double bound = mulUp(norm, sqrtUp(squares));
     for (uint64_t channel = 0; biasCells && channel < request.outputs;
          ++channel) // the triangle's inequality, coarsely

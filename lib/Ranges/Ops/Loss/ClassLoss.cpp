@@ -14,13 +14,13 @@
 #include "mpopt/Ranges/Value/Number.h"
 
 #include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 /// Number of classes of [N, C, ...] or [C], infinite if it is not known.
 static double classesOf(Value input) {

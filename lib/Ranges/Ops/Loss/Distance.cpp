@@ -13,13 +13,13 @@
 #include "lib/Ranges/Ops/Families.h"
 
 #include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 /// Elements of the last axis, infinite if that is not known.
 static std::pair<double, double> rowLength(Value value, int64_t axis = -1) {

@@ -14,13 +14,13 @@
 #include "lib/Ranges/Ops/Families.h"
 
 #include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 /// What the reduction makes of a loss; `elements` broadcast to the shape of the
 /// losses, with `dropsLastAxis` to that and one axis more.

@@ -19,6 +19,7 @@
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 using namespace mlir;
@@ -162,7 +163,7 @@ static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
   bool convex = momentum >= 0 && momentum <= 1;
   for (Cell &cell : result.mutableCells())
     if (!convex)
-      cell = Cell{-kInf, kInf};
+      cell = Cell{-kInfinity, kInfinity};
     else if (!cell.empty()) {
       double off = 4 * roundoff(format) * bound(cell).maxAbs();
       cell.lo = cell.lo >= 0 ? std::max(0.0, cell.lo - off) : cell.lo - off;
@@ -225,7 +226,7 @@ static void transferTraining(mp::BatchNormOp op, TransferContext &ctx) {
     return;
   AbstractValue channels =
       rank >= 2 ? x.keeping({1}) : AbstractValue(x).merged();
-  double n = 0, most = kInf;
+  double n = 0, most = kInfinity;
   if (MaybeShape shape = getShape(input))
     if (std::optional<int64_t> count = countAlong(*shape, how.axes))
       n = most = double(*count);

@@ -7,6 +7,7 @@
 
 #include "Standardize.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 using namespace mlir;
@@ -42,7 +43,7 @@ static RowError getError(const FloatFormat &format, double count,
 static double closedBound(const Standardization &how, const RowError &error,
                           double count, double meanError) {
   if (!(error.relative < 0.5) || !(error.epsilon > 0))
-    return kInf;
+    return kInfinity;
   double square = count;
   if (how.centred) {
     double e = meanError * meanError;
@@ -74,11 +75,11 @@ static Cell standardizeCell(const Cell &x, const Cell &row,
     from = from.widened(2 * error.unit);
   }
   double least = error.epsilon > 0 ? std::sqrt(error.epsilon) : 0;
-  Interval y{from.lo < 0 ? -kInf : 0, from.hi > 0 ? kInf : 0};
+  Interval y{from.lo < 0 ? -kInfinity : 0, from.hi > 0 ? kInfinity : 0};
   if (least > 0)
     y = intersect(y, (from / Interval::point(least)).widened(8 * error.unit));
   if (y.isEmpty()) // Of one sign: what the largest deviation leaves is near 0.
-    y = Interval{from.lo < 0 ? -kInf : 0, from.hi > 0 ? kInf : 0};
+    y = Interval{from.lo < 0 ? -kInfinity : 0, from.hi > 0 ? kInfinity : 0};
   y = hull(y, 0.0);
   setBound(cell, intersect(y, Interval::symmetric(closed)));
   if (!likely) {
@@ -119,7 +120,7 @@ static std::pair<Cell, Cell> getStatistics(const Cell &row,
                    : 0;
   inverse.hi = error.epsilon > 0
                    ? (1 + 8 * error.unit) / std::sqrt(error.epsilon)
-                   : kInf;
+                   : kInfinity;
   double square =
       row.variance + how.epsilon + (how.centred ? 0 : row.mean * row.mean);
   double typical = likely && square > 0 ? 1 / std::sqrt(square) : inverse.lo;
@@ -142,7 +143,7 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
   RowError error = getError(*how.format, n, how.epsilon);
   bool likely = x.hasLikely();
 
-  Standardized result{x, kInf, row, row};
+  Standardized result{x, kInfinity, row, row};
   if (count)
     result.norm =
         closedBound({{}, false, how.epsilon, how.format}, error, n, 0);

@@ -16,6 +16,7 @@
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 using namespace mlir;
@@ -64,7 +65,7 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
     zero &= !cell.empty() && cell.lo <= 0 && cell.hi >= 0;
   bool overflow = !(n * std::pow(most, p) < format.overflowFrom * 0.999);
   if (!(relative < 0.5))
-    closed = kInf;
+    closed = kInfinity;
 
   AbstractValue result = x;
   AbstractValue row = x.merging(*axis);
@@ -180,11 +181,11 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
   std::optional<int64_t> count =
       shape ? countAlong(*shape, axes) : std::nullopt;
   Cell all = result.hull();
-  double n = count ? double(*count) : kInf, most = all.absMax();
+  double n = count ? double(*count) : kInfinity, most = all.absMax();
   double relative = (n + 8) * roundoff(format);
   double least = format.round(1e-9);
   double lost = 4 * relative * most * most + 4 * format.minSubnormal;
-  double closed = kInf;
+  double closed = kInfinity;
   if (least > 0) {
     // Kernels without the 1e-9 reach sqrt(n), too.
     closed = (all.hi - all.lo) / least;
@@ -203,7 +204,7 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
   forEachGroup(x.dims(), {x, row}, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &from = x.cell(group), &whole = row.cell(at[1]);
     double scale = whole.variance > 0 ? 1 / std::sqrt(whole.variance) : 0;
-    double edge = std::isfinite(n) ? std::sqrt(n) : kInf;
+    double edge = std::isfinite(n) ? std::sqrt(n) : kInfinity;
     setBound(cells[group], Interval::symmetric(closed));
     setLikely(cells[group],
               {0, 0, (from.mean - whole.mean) * scale,

@@ -18,17 +18,15 @@
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mpopt;
-
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 
 //===----------------------------------------------------------------------===//
 // Maxima
@@ -236,7 +234,7 @@ static void transferLp(Value source, const Pool &pool, double p,
     cell.hi = most * root * (1 + relative) + tiny;
     if (relative >= 1 || std::isnan(cell.hi)) {
       cell.lo = 0;
-      cell.hi = kInf;
+      cell.hi = kInfinity;
     }
     double power = cell.variance + cell.mean * cell.mean;
     double mean = std::pow(count * std::pow(power, p / 2), 1 / p);

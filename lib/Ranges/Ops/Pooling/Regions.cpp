@@ -15,16 +15,14 @@
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Numerics/Accumulation.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mpopt;
-
-static constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// What is read, at other positions, or zero.
 static AbstractValue withZero(const AbstractValue &input, Value result,
@@ -87,8 +85,8 @@ static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
   bool unbounded = !(samples < 0x1p40) || rois.mayBeNonFinite();
   for (Cell &cell : value.mutableCells()) {
     if (unbounded) {
-      cell.lo = -kInf;
-      cell.hi = kInf;
+      cell.lo = -kInfinity;
+      cell.hi = kInfinity;
       continue;
     }
     double size = cell.absMax();

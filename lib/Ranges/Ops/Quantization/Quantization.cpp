@@ -15,6 +15,7 @@
 
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
@@ -22,7 +23,6 @@
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 /// A scalar, a list along `axis` of `rank`, or the whole of something else.
 static AbstractValue parameter(const AbstractValue &value, int64_t axis,

@@ -19,6 +19,7 @@
 #include "lib/Ranges/Ops/Families.h"
 
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 using namespace mlir;
@@ -56,8 +57,8 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
   double keep = either.maxAbs() * rounded;
   // 0 times infinite.
   if (std::isnan(grow))
-    grow = kInf;
-  double first = start.maxAbs(), most = kInf;
+    grow = kInfinity;
+  double first = start.maxAbs(), most = kInfinity;
   bool closed = either.maxAbs() <= 1 + 8 * unit;
   bool convex = coupled && anyGate.lo >= 0 && closed;
   double steps = op.mostSteps();

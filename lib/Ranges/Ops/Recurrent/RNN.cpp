@@ -15,6 +15,7 @@
 #include "lib/Ranges/Ops/Families.h"
 
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 using namespace mlir;
@@ -61,7 +62,7 @@ static void runPlain(const Recurrence &op, const Activation &activation,
   if (units && !op.nonFinite)
     byUnit = boundPlain(op, *units, activation, gate, error);
   // What no state can exceed, if there is such a bound.
-  Interval closed = activation.imageOf(gate.bound(kInf), error);
+  Interval closed = activation.imageOf(gate.bound(kInfinity), error);
   Interval state = hullOf(op.hidden), reached = Interval::empty();
   if (byUnit) {
     reached = intersect(byUnit->state, closed);

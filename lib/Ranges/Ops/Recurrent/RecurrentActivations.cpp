@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include "RecurrentSupport.h"
 
 using namespace mlir;
@@ -81,7 +83,7 @@ Interval Activation::imageOf(const Interval &x,
   // ONNX Runtime's cells compute log(1 + e^x), e^x being Inf from there on.
   if (unary.function == UnaryFunction::Softplus &&
       inside.hi >= std::log(error.format->maxFinite))
-    y.finite.hi = kInf;
+    y.finite.hi = kInfinity;
   return (y.finite * outer).widened(2 * error.unit());
 }
 

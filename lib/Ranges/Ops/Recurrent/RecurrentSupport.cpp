@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include "RecurrentSupport.h"
 
 using namespace mlir;
@@ -25,7 +27,7 @@ static double largestRow(Value value, TransferContext &ctx) {
   std::optional<int64_t> columns =
       rank > 0 ? TransferContext::dimOf(value, rank - 1) : std::nullopt;
   if (!columns || *columns <= 0)
-    return kInf;
+    return kInfinity;
   if (!weights || weights->size() == 0)
     return ctx.of(value).hull().absMax() * double(*columns);
   std::vector<double> row(*columns);
@@ -81,7 +83,7 @@ GateInput::GateInput(const Recurrence &op, TransferContext &ctx)
   }
   // Inf in a sum takes an activation to its end, wherever the finite ones end.
   if (op.nonFinite)
-    fixed = kInf;
+    fixed = kInfinity;
   // The sums' rounding, and stores in the operands' dtype.
   error = (inputs + states + 16) * roundoff(format);
   if (const FloatFormat *own = getFloatFormat(getElementType(op.weights)))
@@ -91,7 +93,7 @@ GateInput::GateInput(const Recurrence &op, TransferContext &ctx)
 Interval GateInput::bound(double state) const {
   double most = magnitude(state);
   if (std::isnan(most))
-    most = kInf;
+    most = kInfinity;
   if (clip > 0)
     most = std::min(most, clip);
   return Interval::symmetric(most);
@@ -100,7 +102,7 @@ Interval GateInput::bound(double state) const {
 Likely GateInput::likely(double stateSquare) const {
   Likely x = Likely::normal(mean, fixedVariance + stateVariance * stateSquare,
                             extremeOf(1e4));
-  return x.within(bound(kInf));
+  return x.within(bound(kInfinity));
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,8 +117,8 @@ static AbstractValue makeState(Value result, const Interval &range,
   bool unbounded = !range.isBounded();
   // Sums of infinite states may be NaN.
   value.nan = mayBeNaN || unbounded;
-  value.posInf = unbounded && range.hi == kInf;
-  value.negInf = unbounded && range.lo == -kInf;
+  value.posInf = unbounded && range.hi == kInfinity;
+  value.negInf = unbounded && range.lo == -kInfinity;
   if (likely) {
     setLikely(value.mutableCells().front(),
               {0, 0, likely->mean, likely->variance, likely->lo, likely->hi});

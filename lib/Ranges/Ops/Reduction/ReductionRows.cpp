@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include "ReductionRows.h"
 
 #include <cmath>
@@ -46,12 +48,11 @@ struct Extent {
 
   void add(int64_t dim) {
     if (dim < 0) {
-      count.hi = cells::kInfinity;
+      count.hi = kInfinity;
       return;
     }
-    count = {count.lo * double(dim), count.hi == cells::kInfinity && dim == 0
-                                         ? 0
-                                         : count.hi * double(dim)};
+    count = {count.lo * double(dim),
+             count.hi == kInfinity && dim == 0 ? 0 : count.hi * double(dim)};
     expected *= double(std::max<int64_t>(dim, 1));
   }
 };
@@ -207,7 +208,7 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
         likely.lo, std::max(leastSum, leastOfPositive(mean, variance, draws)));
   double error = cells::sumError(state.accumulator, count, magnitude);
   if (std::isnan(error))
-    error = cells::kInfinity;
+    error = kInfinity;
   if (all.isEmpty())
     all = Interval::point(0);
   return cells::make(cells::computedSum(sum, all, error), mean, variance,

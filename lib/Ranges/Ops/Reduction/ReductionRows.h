@@ -14,6 +14,7 @@
 #ifndef MPOPT_LIB_RANGES_OPS_REDUCTION_REDUCTIONROWS_H
 #define MPOPT_LIB_RANGES_OPS_REDUCTION_REDUCTIONROWS_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "llvm/ADT/SmallBitVector.h"
@@ -34,7 +35,7 @@ struct Row {
   /// Rows in the group, as draws of the likely tier.
   double draws = 1;
   /// Upper bound of the row's Euclidean norm.
-  double euclid = cells::kInfinity;
+  double euclid = kInfinity;
   /// What the row is known to sum to; its elements are not negative.
   std::optional<Interval> sum;
 

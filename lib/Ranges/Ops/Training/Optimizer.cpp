@@ -14,13 +14,13 @@
 #include "mpopt/Ranges/Value/Number.h"
 
 #include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 namespace {
 /// The operands that all optimisers have.

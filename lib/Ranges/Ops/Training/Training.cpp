@@ -13,13 +13,13 @@
 #include "mpopt/Ranges/Value/Number.h"
 
 #include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
-using cells::kInfinity;
 
 static void give(TransferContext &ctx, unsigned index, const Number &number) {
   ctx.result(index, number.value(ctx.op()->getResult(index)));

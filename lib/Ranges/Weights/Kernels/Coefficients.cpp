@@ -7,6 +7,7 @@
 
 #include "LinearPass.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include <cassert>
@@ -27,7 +28,7 @@ static double scaleFor(double value) {
 template <typename T> static T roundedUp(double value) {
   T nearest = T(value);
   if (double(nearest) < value)
-    nearest = std::nextafter(nearest, std::numeric_limits<T>::infinity());
+    nearest = std::nextafter(nearest, T(kInfinity));
   return nearest;
 }
 

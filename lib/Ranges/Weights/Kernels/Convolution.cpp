@@ -19,6 +19,7 @@
 #include "Reader.h"
 #include "TapSets.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -182,7 +183,7 @@ static void setBound(LinearSums &sums, size_t channel, Interval bound) {
     return;
   }
   sums.centre[channel] = 0;
-  sums.radius[channel] = HUGE_VAL;
+  sums.radius[channel] = kInfinity;
 }
 
 /// The likely part and the magnitudes of one channel, over the sets of taps

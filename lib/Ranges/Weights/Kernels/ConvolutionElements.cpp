@@ -13,6 +13,7 @@
 
 #include "Reader.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include <cassert>
@@ -165,7 +166,7 @@ void ElementSums::sum(uint64_t output, ArrayRef<Reading> readings, size_t to,
   sums.tail[to] = std::pow(sixth, 1.0 / 6);
   if (unbounded || !std::isfinite(centre) || !std::isfinite(terms)) {
     sums.centre[to] = 0;
-    sums.radius[to] = sums.terms[to] = HUGE_VAL;
+    sums.radius[to] = sums.terms[to] = kInfinity;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Weights/Kernels/Dot.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include <cassert>
@@ -58,7 +59,7 @@ static void combine(const DotOperand &weights, const DotOperand &values,
                     DotRange &result) {
   if (!weights.sum)
     return;
-  Interval sum = intersect(*weights.sum, {0, HUGE_VAL});
+  Interval sum = intersect(*weights.sum, {0, kInfinity});
   Interval hull = hullOf(values.range);
   if (sum.isEmpty() || hull.isEmpty())
     return;

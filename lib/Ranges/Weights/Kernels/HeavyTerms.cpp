@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/HeavyTerms.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "Reader.h"
 
@@ -98,7 +99,7 @@ std::vector<double> mpopt::reachOfHeavyTerms(const LinearRequest &request,
     if (heavy.empty())
       continue;
     if (reach.empty())
-      reach.assign(sums.size(), HUGE_VAL);
+      reach.assign(sums.size(), kInfinity);
     auto at = [&](llvm::ArrayRef<double> list, uint64_t k) {
       return list.size() == 1           ? list[0]
              : list.size() == request.k ? list[k]

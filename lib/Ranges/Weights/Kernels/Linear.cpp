@@ -24,6 +24,7 @@
 #include "LinearPass.h"
 #include "OperatorNorm.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -35,7 +36,6 @@ using namespace mpopt;
 using namespace mpopt::kernels;
 using llvm::ArrayRef;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Up to so many weights are summed in double.
 static constexpr uint64_t kSmall = 1 << 17;
 

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Numerics/Infinity.h"
+
 #include "Reader.h"
 
 #include "llvm/ADT/APInt.h"
@@ -40,7 +42,8 @@ static double decodeFloat(const FloatFormat &format, uint64_t bits) {
 
 static float floatUp(double value) {
   float nearest = float(value);
-  return double(nearest) < value ? std::nextafter(nearest, HUGE_VALF) : nearest;
+  return double(nearest) < value ? std::nextafter(nearest, float(kInfinity))
+                                 : nearest;
 }
 
 WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {

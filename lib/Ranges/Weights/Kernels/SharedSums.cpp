@@ -16,12 +16,12 @@
 
 #include "OperatorNorm.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <limits>
 #include <optional>
 
 using namespace mpopt;
@@ -91,12 +91,12 @@ std::optional<LinearSums> Pass::widenedTo(const LinearInputs &inputs) const {
     double reach = addUp(std::fabs(newC - c), newR);
     reach = nextUp(reach);
     if (reach > r)
-      growth = r > 0 ? std::max(growth, nextUp(reach / r)) : HUGE_VAL;
+      growth = r > 0 ? std::max(growth, nextUp(reach / r)) : kInfinity;
     double before = addDown(std::fabs(c), r),
            now = addUp(std::fabs(newC), newR);
     if (now > before)
       termGrowth =
-          before > 0 ? std::max(termGrowth, nextUp(now / before)) : HUGE_VAL;
+          before > 0 ? std::max(termGrowth, nextUp(now / before)) : kInfinity;
     if (!(growth <= kMostGrowth && termGrowth <= kMostGrowth))
       return std::nullopt;
   }
@@ -161,8 +161,8 @@ gramNorms(const LinearRequest &request, Memo &memo) {
   addShape(key, request);
   if (auto known = memo.find<std::vector<double>>(key))
     return known;
-  auto norms = std::make_shared<std::vector<double>>(
-      request.matrices, std::numeric_limits<double>::infinity());
+  auto norms =
+      std::make_shared<std::vector<double>>(request.matrices, kInfinity);
   kernels::boundByGram(request, kernels::WeightReader(request.weights), *norms);
   memo.keep<std::vector<double>>(key, norms, norms->size() * sizeof(double));
   return norms;

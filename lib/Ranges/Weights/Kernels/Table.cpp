@@ -13,6 +13,7 @@
 
 #include "Reader.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include <cmath>
@@ -31,8 +32,8 @@ namespace {
 struct ColumnStats {
   explicit ColumnStats(size_t count)
       : stride(padded(count)), values(4 * stride, 0) {
-    std::fill_n(values.begin(), stride, HUGE_VAL);
-    std::fill_n(values.begin() + stride, stride, -HUGE_VAL);
+    std::fill_n(values.begin(), stride, kInfinity);
+    std::fill_n(values.begin() + stride, stride, -kInfinity);
   }
   size_t stride;
   std::vector<double> values;
@@ -74,7 +75,7 @@ static void scanRows(const TableRequest &request, const WeightReader &reader,
   }();
   auto values = std::make_unique<T[]>(kColumns);
   for (uint64_t row = task.begin; row < task.end; ++row) {
-    double stats[4] = {HUGE_VAL, -HUGE_VAL, 0, 0};
+    double stats[4] = {kInfinity, -kInfinity, 0, 0};
     for (uint64_t column = 0; column < request.columns; column += kColumns) {
       size_t count = std::min(kColumns, request.columns - column);
       reader.read(row * request.columns + column, count, values.get(),

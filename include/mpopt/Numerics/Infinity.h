@@ -1,0 +1,21 @@
+//===- Infinity.h - The one name of infinity --------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_INFINITY_H
+#define MPOPT_NUMERICS_INFINITY_H
+
+#include <limits>
+
+namespace mpopt {
+
+/// An unbounded end, an overflow, or a value that stands for "none yet" in a
+/// minimum.
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_INFINITY_H
