@@ -1,5 +1,4 @@
-//===- Group.h - The probes of one recorder on one device --------*- C++
-//-*-===//
+//===- Group.h - The probes of one recorder on one device ----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Index.h - Where a tensor's elements lie, for the device ---*- C++
-//-*-===//
+//===- Index.h - Where a tensor's elements lie, for the device -----------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

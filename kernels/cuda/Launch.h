@@ -1,5 +1,4 @@
-//===- Launch.h - The kernels, as the host launches them ---------*- C++
-//-*-===//
+//===- Launch.h - The kernels, as the host launches them -----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Observe.cuh - The kernel that reads a tensor --------------*- C++
-//-*-===//
+//===- Observe.cuh - The kernel that reads a tensor ----------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- OnDevice.h - A while on a device, unseen by the caller ----*- C++
-//-*-===//
+//===- OnDevice.h - A while on a device, unseen by the caller ------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

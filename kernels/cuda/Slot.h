@@ -1,5 +1,4 @@
-//===- Slot.h - A probe's memory on the device -------------------*- C++
-//-*-===//
+//===- Slot.h - A probe's memory on the device ---------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

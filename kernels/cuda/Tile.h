@@ -1,5 +1,4 @@
-//===- Tile.h - What one thread does with 16 bytes ---------------*- C++
-//-*-===//
+//===- Tile.h - What one thread does with 16 bytes -----------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

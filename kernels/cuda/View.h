@@ -1,5 +1,4 @@
-//===- View.h - How the device reads a tensor --------------------*- C++
-//-*-===//
+//===- View.h - How the device reads a tensor ----------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Walk.h - Which elements a thread takes --------------------*- C++
-//-*-===//
+//===- Walk.h - Which elements a thread takes ----------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Avx2.h - Functions for AVX2 in a unit compiled for any x86 -*- C++
-//-*-===//
+//===- Avx2.h - Functions for AVX2 in a unit compiled for any x86 --------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

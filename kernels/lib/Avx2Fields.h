@@ -1,5 +1,4 @@
-//===- Avx2Fields.h - Counting exponent fields with AVX2 ---------*- C++
-//-*-===//
+//===- Avx2Fields.h - Counting exponent fields with AVX2 -----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

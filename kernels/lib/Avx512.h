@@ -1,5 +1,4 @@
-//===- Avx512.h - Functions for AVX-512 in a unit for any x86 ----*- C++
-//-*-===//
+//===- Avx512.h - Functions for AVX-512 in a unit for any x86 ------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

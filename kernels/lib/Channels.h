@@ -1,5 +1,4 @@
-//===- Channels.h - Ranges per channel ---------------------------*- C++
-//-*-===//
+//===- Channels.h - Ranges per channel -----------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

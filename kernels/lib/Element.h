@@ -1,5 +1,4 @@
-//===- Element.h - What one element counts for -------------------*- C++
-//-*-===//
+//===- Element.h - What one element counts for ---------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

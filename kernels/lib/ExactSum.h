@@ -1,5 +1,4 @@
-//===- ExactSum.h - A sum of doubles without rounding ------------*- C++
-//-*-===//
+//===- ExactSum.h - A sum of doubles without rounding --------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FloatBlock.h - One block of floats, whatever the vectors --*- C++
-//-*-===//
+//===- FloatBlock.h - One block of floats, whatever the vectors ----------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FloatingPoint.h - The floating-point unit as we need it ---*- C++
-//-*-===//
+//===- FloatingPoint.h - The floating-point unit as we need it -----------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Layout.h - Where a tensor's elements lie ------------------*- C++
-//-*-===//
+//===- Layout.h - Where a tensor's elements lie --------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

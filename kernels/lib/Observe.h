@@ -1,5 +1,4 @@
-//===- Observe.h - The record of one call ------------------------*- C++
-//-*-===//
+//===- Observe.h - The record of one call --------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Partial.h - What one worker has counted so far ------------*- C++
-//-*-===//
+//===- Partial.h - What one worker has counted so far --------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecordWriter.h - Writing .mprec files ---------------------*- C++
-//-*-===//
+//===- RecordWriter.h - Writing .mprec files -----------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecorderState.h - What a recorder holds --------------------*- C++
-//-*-===//
+//===- RecorderState.h - What a recorder holds ---------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Runs.h - Which run of the model a call belongs to ----------*- C++
-//-*-===//
+//===- Runs.h - Which run of the model a call belongs to -----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Sums.h - How the sums of a block are formed ---------------*- C++
-//-*-===//
+//===- Sums.h - How the sums of a block are formed -----------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

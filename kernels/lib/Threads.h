@@ -1,5 +1,4 @@
-//===- Threads.h - The library's own threads ---------------------*- C++
-//-*-===//
+//===- Threads.h - The library's own threads -----------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

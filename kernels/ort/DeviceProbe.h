@@ -1,5 +1,4 @@
-//===- DeviceProbe.h - The CUDA library, if it is there ----------*- C++
-//-*-===//
+//===- DeviceProbe.h - The CUDA library, if it is there ------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

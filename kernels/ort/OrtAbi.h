@@ -1,5 +1,4 @@
-//===- OrtAbi.h - What we use of ONNX Runtime's C interface ------*- C++
-//-*-===//
+//===- OrtAbi.h - What we use of ONNX Runtime's C interface --------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

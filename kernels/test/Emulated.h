@@ -1,5 +1,4 @@
-//===- Emulated.h - CUDA's language, on the CPU -------------------*- C++
-//-*-===//
+//===- Emulated.h - CUDA's language, on the CPU --------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Observe.h - A PyTorch tensor into the record --------------*- C++
-//-*-===//
+//===- Observe.h - A PyTorch tensor into the record ----------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

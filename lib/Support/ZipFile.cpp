@@ -34,7 +34,7 @@ struct Directory {
 };
 } // namespace
 
-/// Whether `length` bytes from `at` are inside.
+/// True if `length` bytes from `at` are inside.
 static bool has(StringRef zip, uint64_t at, uint64_t length) {
   return at <= zip.size() && zip.size() - at >= length;
 }

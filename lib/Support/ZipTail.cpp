@@ -20,7 +20,7 @@ using namespace mpopt;
 using llvm::StringRef;
 
 static constexpr uint64_t kAlignment = 64;
-/// What is smaller is not packed.
+/// Smaller content is not compressed, in bytes.
 static constexpr size_t kLeastPacked = 256;
 static constexpr uint16_t kUtf8Names = 0x0800;
 /// 1 January 1980, the first day that the format knows: files that were written

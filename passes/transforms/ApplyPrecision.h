@@ -1,5 +1,4 @@
-//===- ApplyPrecision.h - Judge a model under another arithmetic -*- C++
-//-*-===//
+//===- ApplyPrecision.h - Judge a model under another arithmetic ---------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -26,7 +26,7 @@ public:
   void castOperand(mlir::OpOperand &operand, mlir::Type elementType,
                    mp::CastOrigin origin);
 
-  /// Whether the cast was inserted here.
+  /// True if the cast was inserted by this call.
   bool owns(mp::CastOp cast) const { return keys.contains(cast); }
 
   /// Takes back the casts below `root`.

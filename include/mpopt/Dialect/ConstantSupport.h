@@ -42,7 +42,7 @@ mlir::Value peelCasts(mlir::Value value);
 /// give it another shape. A file is looked at for single elements only.
 std::optional<double> getSplatConstant(mlir::Value value);
 
-/// Whether the op gives elements of its operand 0 another order, shape or
+/// True if the op gives elements of its operand 0 another order, shape or
 /// selection and computes nothing.
 bool isViewLike(mlir::Operation *op);
 

@@ -1,5 +1,4 @@
-//===- InferenceSupport.h - Checks and dims of ops that move data -*- C++
-//-*-===//
+//===- InferenceSupport.h - Checks and dims of ops that move data --------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -53,7 +53,8 @@ llvm::StringRef getScope(mlir::Operation *op);
 /// The path of the body in which the op's results have their names.
 llvm::StringRef getValueScope(mlir::Operation *op);
 
-/// What reports call the scope: the body's path, then the Python module's.
+/// The scope as reports name it: the path of the body, then of the Python
+/// module.
 std::string getScopeText(mlir::Operation *op);
 
 /// The model's name of a value; empty if the model does not have it. Block

@@ -86,8 +86,8 @@ llvm::LogicalResult inferBroadcast(mlir::Operation *op,
                                    llvm::SmallVectorImpl<mlir::Type> &types,
                                    mlir::Type elementType = {});
 
-/// What both types know: a dim static in either is static. The element type is
-/// `inferred`'s unless unknown. Nothing if ranks or static dims contradict.
+/// The facts of both types: a dim static in either is static. The element type
+/// is `inferred`'s unless unknown. Nothing if ranks or static dims contradict.
 std::optional<mlir::Type> refineType(mlir::Type inferred, mlir::Type declared);
 
 } // namespace mpopt

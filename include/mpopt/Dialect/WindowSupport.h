@@ -1,5 +1,4 @@
-//===- WindowSupport.h - Sliding windows of convolutions and pools -*- C++
-//-*-===//
+//===- WindowSupport.h - Sliding windows of convolutions and pools -------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

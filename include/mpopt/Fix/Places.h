@@ -1,5 +1,4 @@
-//===- Places.h - Where a finding is, and what is around it ------*- C++
-//-*-===//
+//===- Places.h - Where a finding is, and what is around it --------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

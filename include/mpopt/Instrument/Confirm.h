@@ -25,38 +25,38 @@ enum class Status { Confirmed, Refuted, NotExercised, NotObservable };
 
 llvm::StringRef toString(Status status);
 
-/// What was seen where a finding was decided.
+/// The outcome of the test that decided a finding.
 struct FindingStatus {
   Status status = Status::NotObservable;
   /// The finding is about the gradient that flowed back to the tensor.
   bool isGradient = false;
-  /// Why it is not simply seen or not seen; may be empty.
+  /// The reason for a status other than confirmed or refuted; may be empty.
   std::string why;
   /// The test that decided, by index in Finding::watches, and its probe.
   std::optional<unsigned> watch;
   std::optional<int64_t> probe;
-  /// When the test was first passed, where the record tells.
+  /// First step at which the test passed, if the record has steps.
   std::optional<uint64_t> firstStep;
 };
 
-/// How far the bad values of a beginning came.
+/// How far NaN or Inf spread from the op that made them.
 enum class Reach { Nothing, Op, Output };
 
 llvm::StringRef toString(Reach reach);
 
-/// Where NaN or Inf began.
+/// A probe at which NaN or Inf was seen first.
 struct FirstBad {
   int64_t probe = 0;
   uint64_t step = 0;
-  /// The step is that of a run, not the number of the probe's own calls.
+  /// `step` counts runs of the model; else it counts calls of this probe.
   bool sharesSteps = false;
-  /// It began at no other probe.
+  /// No other probe can be the first one.
   bool isSure = true;
   Reach reaches = Reach::Nothing;
-  /// The probes it depends on.
+  /// The nearest probes on which this one's op depends.
   std::vector<int64_t> before;
   std::vector<std::string> chain;
-  /// An input of the model had it already.
+  /// The tensor is an input of the model.
   bool isInput = false;
   std::string why;
 };
@@ -69,7 +69,7 @@ struct Outside {
   std::string text;
 };
 
-/// A promise of the analysis that was broken although every assumption held.
+/// A bound that was exceeded although every assumption held: a bug in mpopt.
 struct Exceeded {
   int64_t probe;
   /// `bound`, `non-finite`, `min_nonzero` or `certain`.
@@ -77,28 +77,30 @@ struct Exceeded {
   std::string text;
 };
 
-/// Whether NaN or Inf began at a probe. Maybe: it, or another one beside it.
+/// Answers to "did NaN or Inf begin at this probe?". Maybe: here, or at a probe
+/// of the same step.
 enum class Begins { No, Maybe, Yes };
 
-/// Infinities and NaN of one probe, told apart by where they come from.
+/// The infinities and NaN that one probe saw, and their origin.
 struct BadValues {
-  /// First step of one that counts.
+  /// First step with an infinity or NaN that is not the model's own.
   std::optional<uint64_t> step;
-  /// Its infinities are the model's own (a mask).
+  /// The infinities are the model's own, as in a mask.
   bool given = false;
   bool sharesSteps = false;
   Begins begins = Begins::No;
-  /// One of the probes at which its bad values began; -1: it has none.
+  /// A probe at which these values began; -1 if there are none.
   int64_t origin = -1;
-  /// Of a gradient with a beginning: a probe whose values were bad by then; -1:
-  /// none.
+  /// For a gradient: a probe whose forward values were NaN or Inf by then; -1
+  /// if there is none.
   int64_t byValue = -1;
 };
 
-/// The power of two by which a tensor fits a format best.
+/// The power of two that fits a tensor to a format with the least loss.
 struct BestScale {
   int exponent = 0;
-  /// Values that round to zero, or keep fewer digits, without it and with it.
+  /// Numbers of values that overflow, round to zero or become subnormal, before
+  /// and after scaling.
   uint64_t overflowBefore = 0, flushBefore = 0, flushAfter = 0;
   uint64_t subnormalBefore = 0, subnormalAfter = 0;
 };
@@ -108,35 +110,34 @@ struct TensorScales {
   BestScale f16, e4m3, e5m2;
 };
 
-/// What the gradients of a run show.
+/// The gradients of a run, where they were recorded.
 struct Gradients {
   std::vector<BadValues> bad; ///< by probe
-  /// Where NaN and Inf of gradients began, on their way back through the model;
-  /// `before` are the probes whose gradients came first, `chain` the ops
-  /// between in that order.
+  /// The first NaN and Inf of gradients, in backward order; `before` are the
+  /// probes whose gradients were computed earlier, `chain` the ops between.
   std::vector<FirstBad> beginnings;
-  /// Of all of them together: what to multiply the loss by. Nothing if none was
-  /// a float that is not 0.
+  /// A loss scale that suits all gradients together. Nothing if every gradient
+  /// was zero or not finite.
   std::optional<TensorScales> scales;
-  /// Non-zero values, of all gradients.
+  /// Number of non-zero values in all gradients.
   uint64_t nonZero = 0;
 };
 
 struct ConfirmOptions {
-  /// Of the rules that are judged by the record alone.
+  /// The selected rules that are judged by the record alone (MP5xx).
   std::vector<const RuleInfo *> rules;
   std::map<std::string, double> thresholds;
 };
 
 struct Confirmation {
-  /// One for each finding of the report, those of the run included.
+  /// One for each finding of the report, MP5xx included, in its order.
   std::vector<FindingStatus> statuses;
   std::vector<BadValues> bad; ///< by probe
-  /// Where NaN and Inf began, the one that did most harm first.
+  /// The first NaN and Inf of values, the most harmful first.
   std::vector<FirstBad> beginnings;
   std::vector<Outside> outside;
-  /// Nothing of the run can be held against the bounds: it computed in another
-  /// precision than was judged, or assumptions did not hold.
+  /// Number of tensors whose recorded range was compared with its bound: none
+  /// if the run computed in another precision or an assumption did not hold.
   unsigned comparable = 0;
   std::vector<Exceeded> exceeded;
   std::vector<TensorScales> scales;
@@ -149,7 +150,7 @@ struct Confirmation {
 Confirmation confirm(Ledger &ledger, const RunRecords &runs,
                      const ConfirmOptions &options);
 
-/// What the confirmed findings ask for.
+/// The ops to keep in FP32 on account of confirmed findings.
 std::vector<KeptOpRef> keepConfirmed(const Ledger &ledger,
                                      const Confirmation &confirmation);
 

@@ -33,7 +33,7 @@ struct Edit {
   std::string inserted;
 };
 
-/// What takes a patched file back. A text form of it travels in the tail.
+/// The inverse of a patch. Its text form is stored in the tail of the file.
 struct Undo {
   /// `inserted` bytes at `offset` of the patched file stand for `original`.
   struct Piece {
@@ -44,7 +44,7 @@ struct Undo {
   std::vector<Piece> pieces;
   /// Where the tail begins, in the patched file.
   uint64_t bodySize = 0;
-  /// Of the original.
+  /// SHA-256 of the original bytes.
   uint64_t originalSize = 0;
   std::string originalSha256;
 
@@ -62,7 +62,7 @@ public:
     edits.insert({offset, {removed, std::move(inserted)}});
   }
 
-  /// What undoes the edits in a file whose content is `original`.
+  /// The edits that restore `original` from the patched bytes.
   Undo makeUndo(llvm::StringRef original) const;
 
   /// The edited bytes, without a tail.

@@ -30,7 +30,7 @@ struct Ledger {
   ProbePlan plan;
   /// The verdict that the probes are to prove: findings of every certainty.
   ModelReport report;
-  /// What to keep in FP32 against its warnings and errors.
+  /// The ops to keep in FP32 to avoid its warnings and errors.
   std::vector<KeptOpRef> keep;
 };
 

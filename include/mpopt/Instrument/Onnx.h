@@ -51,7 +51,7 @@ public:
   /// 64 hex digits.
   llvm::Error prepare(llvm::ArrayRef<Probe> probes, llvm::StringRef ledgerHash);
   void write(llvm::raw_ostream &os);
-  /// Of the original.
+  /// SHA-256 of the original bytes.
   const std::string &modelHash() const { return undo.originalSha256; }
 
 private:
@@ -74,7 +74,8 @@ private:
 llvm::Expected<std::vector<std::string>>
 findExternalFiles(llvm::StringRef model, llvm::StringRef path);
 
-/// What takes the probes out of an ONNX file again; an error if it has none.
+/// Reads from an ONNX file with probes how to remove them; an error if it has
+/// none.
 llvm::Expected<Undo> findOnnxProbes(llvm::StringRef model);
 
 } // namespace mpopt

@@ -27,44 +27,45 @@ namespace mpopt {
 /// of IR.
 struct TensorFacts {
   std::string name;
-  /// What computes it; without a name for an input of the model.
+  /// The op that computes the tensor; an input of the model has one without a
+  /// name.
   OpRef op;
-  /// As judged, after the precision was applied.
+  /// Dtype as judged, after the precision was applied.
   std::string dtype;
-  /// In the file; empty where the precision made the tensor.
+  /// Dtype in the file; empty for a tensor that applying the precision created.
   std::string fileDtype;
-  /// Nothing if the rank is not known; -1 for a dim that is not.
+  /// Absent if the rank is unknown; -1 for an unknown dim.
   std::optional<std::vector<int64_t>> shape;
   bool isInput = false, isFloat = false, isConstant = false;
-  /// The model gives it out.
+  /// The tensor is an output of the model.
   bool isOutput = false;
-  /// Its op only moves elements: a NaN in it was there before.
+  /// The op only moves elements, so it makes no NaN.
   bool isMoved = false;
-  /// Its elements are some of its op's operands or of constants, unchanged: an
-  /// infinity in it was there before.
+  /// Every element is one of the op's operands or of a constant, unchanged, so
+  /// the op makes no infinity.
   bool copies = false;
-  /// It and all it depends on are judged in the dtypes of the file: what a run
-  /// of the file computes is what was judged.
+  /// The tensor and all that it depends on were judged in the dtypes of the
+  /// file, so that a run of the file computes the judged values.
   bool asFiled = false;
-  /// It depends on what an op computes and stores in 16 or 8 bits; a runtime
-  /// that leaves such roundings out computes something else.
+  /// The tensor depends on a result that is stored in 16 or 8 bits; a runtime
+  /// that omits such roundings computes other values.
   bool afterRounding = false;
-  /// The float dtype of the fewest digits among it and all it depends on; empty
-  /// if there is none.
+  /// The float dtype with the fewest digits among this tensor and all that it
+  /// depends on; empty if there is none.
   std::string narrowest;
 
-  /// Every finite value, before it is rounded to the dtype.
+  /// Bound of the finite values before they are rounded to the dtype.
   Interval bound;
-  /// May the stored value be one.
+  /// The stored value may be NaN, +Inf, -Inf.
   bool nan = true, posInf = true, negInf = true;
   double minNonZero = 0;
   std::optional<Interval> likely;
 
-  /// The tensors that its op reads, by index, nearest ones that have a name. Of
-  /// what a loop carries they are also later ones.
+  /// Indices of the nearest tensors with a name that the op depends on. For
+  /// values that a loop carries, some come later in program order.
   llvm::SmallVector<unsigned, 4> operands;
-  /// Ops between those and its own whose results have no name in the file,
-  /// since they are in the body of a function: each may have made a NaN of it.
+  /// Ops between those tensors and this one whose results have no name in the
+  /// file (they are in the body of a function): any of them may make a NaN.
   std::vector<std::string> unseen;
   std::optional<SourceLine> location;
 
@@ -86,22 +87,21 @@ struct Probe {
   int64_t id = 0;
   ProbeRole role = ProbeRole::Sentinel;
   TensorFacts tensor;
-  /// Of the findings it decides.
+  /// Fingerprints of the findings that the probe decides.
   std::vector<std::string> fingerprints;
-  /// The nearest probes that its op depends on; later ones by way of what a
-  /// loop carries.
+  /// Ids of the nearest probes on which the op depends; for values that a loop
+  /// carries, some are later ones.
   std::vector<int64_t> from;
-  /// There are more of them than are kept.
+  /// `from` was cut off at its size limit.
   bool fromMore = false;
-  /// Those of `from` whose NaN and infinities do not get here, if the
-  /// assumptions hold: all that lies between is proved finite or holds
-  /// integers.
+  /// Probes of `from` whose NaN and infinities cannot reach this one under the
+  /// assumptions: everything between is proved finite or holds integers.
   std::vector<int64_t> blocked;
-  /// Ops on one way to it, the op of this tensor last, and the probe at which
-  /// the way begins; -1: at none, or the way is longer.
+  /// Ops on one path to the tensor, its own op last, and the probe at which the
+  /// path begins; -1 if at none, or if the path is longer.
   std::vector<std::string> via;
   int64_t viaFrom = -1;
-  /// An output of the model depends on it with no probe between.
+  /// An output of the model depends on the tensor with no probe between.
   bool output = false;
   /// The probe keeps a range for each index of this axis; -1: for none.
   int64_t channelAxis = -1;

@@ -20,11 +20,11 @@ namespace mpopt {
 /// One probe's record over all files.
 struct ProbeSight {
   mpopt_record record = {};
-  /// Empty, or record.channels entries.
+  /// Ranges by channel: empty, or record.channels entries.
   std::vector<mpopt_channel_range> channels;
 
   bool ran() const { return record.calls > 0; }
-  /// Its steps are those of runs, as other probes' are.
+  /// Steps count runs of the model, not calls of this probe.
   bool sharesSteps() const {
     return (record.flags & MPOPT_STEPS_SHARED) &&
            !(record.flags & MPOPT_STEPS_COUNTED);
@@ -40,36 +40,38 @@ struct ProbeSight {
     return !(record.flags & MPOPT_NO_DISTRIBUTION);
   }
 
-  /// `f16`; empty before the first call.
+  /// Name of the dtype, as `f16`; empty before the first call.
   llvm::StringRef dtype() const;
-  /// Null if the values were no floats.
+  /// Null if the values were not floats.
   const FloatFormat *stored() const { return FloatFormat::byName(dtype()); }
 
-  /// Finite values that are Inf in the format, and non-zero ones that are 0.
-  /// Formats that the record has no counts of give 1 if there are any.
+  /// Numbers of finite values that round to Inf in the format, and of non-zero
+  /// ones that round to 0. For a format without counts in the record: 1 if
+  /// there are any.
   uint64_t overflows(const FloatFormat &format) const;
   uint64_t flushes(const FloatFormat &format) const;
-  /// Those that are subnormal in it; 0 for formats that are not counted.
+  /// Number of values that are subnormal in the format; 0 if not counted.
   uint64_t subnormals(const FloatFormat &format) const;
   std::optional<uint64_t> overflowStep(const FloatFormat &format) const;
   std::optional<uint64_t> flushStep(const FloatFormat &format) const;
 
-  /// Over the finite values; 0 if there are none. Needs the sums.
+  /// Root mean square of the finite values; 0 if there are none. Needs the
+  /// sums.
   double rootMeanSquare() const;
 };
 
 struct RunRecords {
-  /// By probe id; those that did not run have no calls.
+  /// By probe id; a probe that did not run has no calls.
   std::vector<ProbeSight> probes;
-  /// Of the gradients that flowed back to their tensors.
+  /// Records of the gradients with respect to the probes' tensors.
   std::vector<ProbeSight> gradients;
-  /// Of the files: who recorded (`onnxruntime 1.31.1`), each once.
+  /// The runtimes that recorded (`onnxruntime 1.31.1`), each once.
   std::vector<std::string> runtimes;
-  /// What is wrong with a file and does not keep it from being read.
+  /// Faults of files that could be read nevertheless, one line each.
   std::vector<std::string> warnings;
   size_t files = 0;
 
-  /// How many tensors had a gradient.
+  /// Number of tensors that had a gradient.
   size_t countGradients() const;
 };
 

@@ -51,7 +51,8 @@ private:
   std::string tail;
 };
 
-/// What takes the probes out of an archive again; an error if it has none.
+/// Reads from an archive with probes how to remove them; an error if it has
+/// none.
 llvm::Expected<Undo> findTorchProbes(llvm::StringRef model);
 
 } // namespace mpopt

@@ -40,7 +40,8 @@
 
 namespace mpopt {
 
-/// What becomes of an op. Which of them a table has follows from its kind.
+/// Treatment of an op under a policy. The kind of a table says which of these
+/// it may have.
 enum class Category {
   // Autocast. `Fp32` also stands for PyTorch's fp32_set_opt_dtype and
   // fp32_append_dtype, which differ from it only where the caller gives a

@@ -17,7 +17,7 @@
 
 namespace mpopt {
 
-/// What a pipe may give before it is refused: as much as a protobuf holds.
+/// Largest input from a pipe, in bytes: the size limit of a protobuf.
 constexpr uint64_t kMaxStreamBytes = uint64_t(2) << 30;
 
 /// A regular file is mapped, without a null terminator (for which LLVM would

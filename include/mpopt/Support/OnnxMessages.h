@@ -29,7 +29,7 @@ enum class OnnxMessage : uint8_t {
   Other ///< holds no tensors
 };
 
-/// What a length-delimited field of `parent` holds.
+/// The content of a length-delimited field of `parent`.
 OnnxMessage getOnnxChild(OnnxMessage parent, uint64_t field);
 
 } // namespace mpopt

@@ -37,7 +37,7 @@ struct WeightRequest {
 
 struct WeightStats {
   uint64_t elements = 0, zeros = 0, nans = 0, infinities = 0;
-  /// Of the finite values; min > max if there are none.
+  /// Extremes of the finite values; min > max if there are none.
   double min = 1, max = 0, absMax = 0;
   /// Smallest finite non-zero magnitude, 0 if there is none.
   double minNonZero = 0;

@@ -31,7 +31,7 @@ public:
   llvm::Expected<llvm::ArrayRef<char>> bytes(llvm::StringRef file,
                                              int64_t offset, int64_t length);
 
-  /// What was computed from the bytes, or from others that live as long.
+  /// Results computed from the bytes, or from others that live as long.
   Memo memo;
 
 private:

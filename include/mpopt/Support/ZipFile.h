@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What .npz files and PyTorch's archives are. Reads nothing outside the bytes
-// that it is given, and unpacks nothing by itself.
+// The container of .npz files and of PyTorch's archives. Reads nothing outside
+// the bytes that it is given, and unpacks nothing by itself.
 //
 //===----------------------------------------------------------------------===//
 

@@ -32,7 +32,7 @@ public:
   /// multiple of 64, as PyTorch wants those of tensors to.
   void add(std::string name, llvm::StringRef bytes);
 
-  /// What to append.
+  /// The bytes to append.
   std::string finish();
 
 private:

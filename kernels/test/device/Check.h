@@ -1,5 +1,4 @@
-//===- Check.h - Checks on a CUDA device -------------------------*- C++
-//-*-===//
+//===- Check.h - Checks on a CUDA device ---------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

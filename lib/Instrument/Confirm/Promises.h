@@ -1,5 +1,4 @@
-//===- Promises.h - Assumptions that did not hold, bounds that broke -*- C++
-//-*-//
+//===- Promises.h - Assumptions that did not hold, bounds that broke ------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

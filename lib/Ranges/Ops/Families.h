@@ -1,5 +1,4 @@
-//===- Families.h - What each family of transfer functions offers -*- C++
-//-*-===//
+//===- Families.h - What each family of transfer functions offers --------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -47,7 +47,7 @@ struct TaskResult {
   int64_t firstOverflow = -1, firstFlush = -1;
   uint64_t lostChannels = 0;
   int64_t firstLostChannel = -1;
-  /// Of 8- and 4-bit formats, nothing else.
+  /// Counts by code, for 8- and 4-bit formats only.
   std::vector<uint64_t> histogram;
 };
 } // namespace

@@ -32,8 +32,8 @@ public:
   /// Tensors larger than this are not followed: no shape is that long.
   static constexpr int64_t kMaxElements = 1024;
 
-  /// What is known of `value`: from `set`, or read from an `mp.constant` of an
-  /// integer or bool type (of a float type where an element is whole).
+  /// The known elements of `value`: from `set`, or read from an `mp.constant`
+  /// of an integer or bool type (of a float type where an element is whole).
   Elements elements(mlir::Value value) const;
 
   /// All elements of `value` if every one is known.

@@ -1,5 +1,4 @@
-//===- HelperProtocol.h - What mpopt and its helper say to each other -*- C++
-//-*-===//
+//===- HelperProtocol.h - What mpopt and its helper say to each other ----===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Cuda.h - Probes of tensors on a CUDA device ---------------*- C++
-//-*-===//
+//===- Cuda.h - Probes of tensors on a CUDA device -----------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +11,7 @@
 // counts as a call. Device memory is taken when a probe first sees a stream,
 // and its first channels; that, too, leaves a capture whole.
 //
-// Whether and how often a probe records, and the step, are the recorder's
+// The switch, the period and the step of probes are the recorder's
 // (Recorder.h): it tells the device of changes, which reach captured graphs as
 // well, at the replays that begin on the device after them.
 //
@@ -32,7 +31,7 @@ extern "C" {
 
 typedef struct mpopt_cuda_probe mpopt_cuda_probe;
 
-/// Whether there is a device that this library has code for.
+/// True if there is a device that this library has code for.
 int mpopt_cuda_available(void);
 
 /// A probe on the current device, or the one that its first tensor is on. Null
@@ -48,7 +47,7 @@ mpopt_cuda_probe *mpopt_cuda_probe_create(mpopt_recorder *recorder,
 int mpopt_cuda_probe_observe(mpopt_cuda_probe *probe,
                              const mpopt_tensor *tensor, void *stream);
 
-/// Whether work on the stream is captured now, or a capture forbids any.
+/// True if work on the stream is being captured, or a capture forbids any.
 int mpopt_cuda_is_capturing(void *stream);
 
 /// Merges what the probe still holds; waits for its calls, but for those of

@@ -1,5 +1,4 @@
-//===- Record.h - What one probe saw: the statistics record ------*- C++
-//-*-===//
+//===- Record.h - What one probe saw: the statistics record --------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,7 +52,7 @@ enum mpopt_dtype {
   MPOPT_F8E5M2FNUZ = 20
 };
 
-/// What was observed: a tensor, or the gradient that flowed back to it.
+/// The observed quantity: a tensor, or the gradient with respect to it.
 enum mpopt_kind { MPOPT_VALUE = 0, MPOPT_GRADIENT = 1 };
 
 /// The formats that a record answers "what if" for. MPOPT_TO_F32 only matters

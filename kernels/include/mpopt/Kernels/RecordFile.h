@@ -1,5 +1,4 @@
-//===- RecordFile.h - The .mprec file ----------------------------*- C++
-//-*-===//
+//===- RecordFile.h - The .mprec file ------------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -67,7 +66,7 @@ struct mpopt_copy {
   uint64_t checksum; // of the rest of the copy, seeded with the sequence
 };
 
-/// Of one copy with room for so many channels.
+/// Size of one copy with room for so many channels, in bytes.
 constexpr uint64_t mpopt_copy_bytes(uint32_t channels) {
   return sizeof(mpopt_copy) + sizeof(mpopt_record) +
          uint64_t(channels) * sizeof(mpopt_channel_range);
@@ -89,7 +88,7 @@ struct RecordFile {
   mpopt_file_header header;
   std::vector<ProbeRecord> probes;
   bool closed = false;
-  /// What was left out and why, one line; empty if everything was whole.
+  /// Parts that were skipped and the reason, one line; empty if there are none.
   std::string damage;
 };
 

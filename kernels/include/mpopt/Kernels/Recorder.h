@@ -1,5 +1,4 @@
-//===- Recorder.h - Collects the records of a process in a file --*- C++
-//-*-===//
+//===- Recorder.h - Collects the records of a process in a file ----------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -141,8 +140,8 @@ void mpopt_recorder_flush_if_due(mpopt_recorder *recorder);
 /// ended in order, until somebody who still holds the recorder records more.
 int mpopt_recorder_close(mpopt_recorder *recorder);
 
-/// What happens at exit, for processes that end without (_exit): flushes all
-/// recorders, whose files then count as ended in order.
+/// Does the work of exit, for processes that end without it (_exit): flushes
+/// all recorders, whose files then count as ended in order.
 void mpopt_recorder_end(void);
 
 void mpopt_recorder_get_status(mpopt_recorder *recorder,

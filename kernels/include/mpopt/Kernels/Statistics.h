@@ -1,5 +1,4 @@
-//===- Statistics.h - Statistics of one tensor on the CPU --------*- C++
-//-*-===//
+//===- Statistics.h - Statistics of one tensor on the CPU ----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

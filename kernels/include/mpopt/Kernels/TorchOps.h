@@ -1,5 +1,4 @@
-//===- TorchOps.h - The probe ops of PyTorch ---------------------*- C++
-//-*-===//
+//===- TorchOps.h - The probe ops of PyTorch -----------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +20,7 @@
 namespace mpopt::kernels {
 
 constexpr const char *kTorchProbeOps[] = {
-    // What comes next is another run of the model.
+    // The next call belongs to another run of the model.
     "begin_run(str ledger) -> ()",
     // A tensor.
     "probe(Tensor x, int id, str ledger) -> ()",
