@@ -19,7 +19,7 @@ from bad_input import MLP, MPOPT, SECONDS, refused, run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = MPOPT.parents[1] / "lib" / "libmpopt_record.so"
 RECORD = ROOT / "test" / "Tools" / "mpopt" / "Inputs" / "record.py"
-TABLES = {"target.json": ROOT / "lib" / "Transfer" / "targets" / "strict16.json",
+TABLES = {"target.json": ROOT / "lib" / "Support" / "targets" / "strict16.json",
           "policy.json": next((ROOT / "lib" / "Policy" / "tables").glob("*.json"))}
 
 
