@@ -7,6 +7,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Support/WeightStore.h"
@@ -34,15 +35,6 @@ std::optional<ConstantBytes> mpopt::getConstantBytes(mp::ConstantOp constant) {
       dense.getElementType().getIntOrFloatBitWidth() % 8 != 0)
     return std::nullopt;
   return ConstantBytes{dense.getRawData(), dense.isSplat()};
-}
-
-Value mpopt::peelCasts(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<mp::CastOp, mp::IdentityOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
 }
 
 bool mpopt::isViewLike(Operation *op) {
@@ -78,11 +70,7 @@ static std::optional<double> decode(ArrayRef<char> bytes, Type type) {
 
 std::optional<double> mpopt::getSplatConstant(Value value) {
   // Shapes change nothing about a number that is everywhere the same.
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<mp::CastOp>(op) && !isViewLike(op))
-      break;
-    value = op->getOperand(0);
-  }
+  value = peel(value, Peel::CastsAndViews);
   auto constant = value.getDefiningOp<mp::ConstantOp>();
   if (!constant)
     return std::nullopt;

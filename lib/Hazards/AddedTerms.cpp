@@ -269,10 +269,10 @@ static std::optional<AddedTerms> getLoopTerms(Operation *op) {
   if (!count || !format)
     return std::nullopt;
   for (auto [argument, next] : carried) {
-    if (peelCasts(next) != result)
+    if (peel(next) != result)
       continue;
     for (unsigned index : {0u, 1u})
-      if (peelCasts(op->getOperand(index)) == argument)
+      if (peel(op->getOperand(index)) == argument)
         return AddedTerms{*count, format, op->getOperand(1 - index)};
   }
   return std::nullopt;

@@ -9,6 +9,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -99,24 +100,11 @@ bool mpopt::isStatistic(Operation *op) {
       .Default(false);
 }
 
-Value mpopt::peelViews(Value value) {
-  // With an end, so that asking for each value of a long row stays linear.
-  constexpr unsigned kMaxViews = 64;
-  for (unsigned views = 0; views < kMaxViews; ++views) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !isViewLike(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,
                      Type type, Decision onOperands, Decision onResults) {
   llvm::SmallPtrSet<Value, 8> seen;
   auto watch = [&](Value value, Decision test, StringRef part) {
-    if (isa<FloatType>(getElementType(value)) &&
-        !peelCasts(peelViews(value)).getDefiningOp<mp::ConstantOp>() &&
+    if (isa<FloatType>(getElementType(value)) && !isConstant(value) &&
         seen.insert(value).second)
       finding.watchAs(type, test, value, part);
   };

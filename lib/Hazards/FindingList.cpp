@@ -31,7 +31,7 @@ OpRef mpopt::getOpRef(Operation *op) {
   return {getOpName(op), getOpType(op), getScopeText(op), kind.str()};
 }
 
-std::optional<SourceLine> mpopt::getSource(Operation *op) {
+std::optional<SourceLine> mpopt::getModelLine(Operation *op) {
   FileLineColLoc line = getSourceLine(op->getLoc());
   if (!line)
     return std::nullopt;
@@ -51,7 +51,7 @@ FindingBuilder::FindingBuilder(FindingList &list, const RuleInfo &rule,
   finding.op = getOpRef(op);
   finding.tensor = getTensorName(value);
   finding.dtype = getDtypeName(getElementType(value));
-  finding.location = getSource(op);
+  finding.location = getModelLine(op);
   list.entries.push_back({std::move(finding), op, value, {}, {}, {}});
 }
 
@@ -74,7 +74,7 @@ FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
   Operation *op = value.getDefiningOp();
   entry().finding.causes.push_back({getTensorName(value),
                                     op ? getOpRef(op).name : "", why.str(),
-                                    op ? getSource(op) : std::nullopt});
+                                    op ? getModelLine(op) : std::nullopt});
   entry().causeLocations.push_back(value.getLoc());
   return *this;
 }
@@ -83,7 +83,7 @@ FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
   std::string tensor =
       op->getNumResults() ? getTensorName(op->getResult(0)) : "";
   entry().finding.causes.push_back(
-      {tensor, getOpRef(op).name, why.str(), getSource(op)});
+      {tensor, getOpRef(op).name, why.str(), getModelLine(op)});
   entry().causeLocations.push_back(op->getLoc());
   return *this;
 }

@@ -238,7 +238,7 @@ std::optional<AbstractValue> FlushedShares::computeLogarithm(Operation *op) {
     return ofSoftmax(softmax, argument());
   if (isAnyOf(op, {"relu", "relu6"}) && argument().hasLikely())
     return ofRectifier(argument());
-  if (isSquare(op))
+  if (getSquared(op))
     return isFarAbove(op->getResult(0))
                ? std::nullopt
                : std::optional(scaled(logarithmOf(op->getOperand(0)), 2));

@@ -22,14 +22,6 @@ bool mpopt::isExponential(Operation *op) {
   return isAnyOf(op, {"pow"}) && !isConstant(op->getOperand(1));
 }
 
-bool mpopt::isSquare(Operation *op) {
-  if (isAnyOf(op, {"square"}))
-    return true;
-  if (isAnyOf(op, {"mul"}))
-    return peelCasts(op->getOperand(0)) == peelCasts(op->getOperand(1));
-  return isAnyOf(op, {"pow"}) && getSplatConstant(op->getOperand(1)) == 2.0;
-}
-
 static bool isSum(Operation *op) {
   return isAnyOf(op, {"reduce_sum", "reduce_mean", "global_average_pool",
                       "average_pool", "cum_sum"});
@@ -51,8 +43,9 @@ static bool isSquareSum(Operation *op) {
   if (isAnyOf(op, {"reduce_sum_square"}))
     return true;
   if (isSum(op))
-    return isSquare(getSource(op->getOperand(0)));
-  return isSquare(op) && isSummed(op->getResult(0));
+    return getSquared(getMaker(op->getOperand(0), Peel::CastsAndViews)) !=
+           nullptr;
+  return getSquared(op) && isSummed(op->getResult(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,7 +116,7 @@ Operation *mpopt::findScale(Value scores) {
 //===----------------------------------------------------------------------===//
 
 bool mpopt::holdsMask(Value operand, double least, unsigned depth) {
-  Operation *op = getSource(operand);
+  Operation *op = getMaker(operand, Peel::CastsAndViews);
   if (!op || depth == 0)
     return false;
   if (isa<mp::ConstantOp>(op)) {
@@ -140,7 +133,7 @@ bool mpopt::holdsMask(Value operand, double least, unsigned depth) {
 
 void mpopt::findMasks(Value value, double least,
                       llvm::SetVector<Operation *> &masks, unsigned depth) {
-  Operation *op = getSource(value);
+  Operation *op = getMaker(value, Peel::CastsAndViews);
   if (!op || depth == 0)
     return;
   if (isa<mp::ConstantOp>(op)) {

@@ -185,17 +185,6 @@ bool mpopt::runsAlways(Operation *op) {
   return isa_and_present<FunctionOpInterface>(op->getParentOp());
 }
 
-Operation *mpopt::getSource(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (op && (isa<mp::CastOp>(op) || isViewLike(op)))
-    op = op->getOperand(0).getDefiningOp();
-  return op;
-}
-
-bool mpopt::isConstant(Value value) {
-  return isa_and_present<mp::ConstantOp>(getSource(value));
-}
-
 bool mpopt::isAnyOf(Operation *op, ArrayRef<StringRef> mnemonics) {
   return op && isa_and_present<mp::MPDialect>(op->getDialect()) &&
          llvm::is_contained(mnemonics, op->getName().stripDialect());

@@ -73,8 +73,9 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
       return std::nullopt;
   Operation *op = value.getDefiningOp();
   bool always = !op || runsAlways(op);
-  bool exact = computed.integral || makesZeros(getSource(value));
-  double guard = 1.01 * lostGuard(getSource(value), ranges);
+  bool exact =
+      computed.integral || makesZeros(getMaker(value, Peel::CastsAndViews));
+  double guard = 1.01 * lostGuard(getMaker(value, Peel::CastsAndViews), ranges);
   std::optional<Certainty> sure;
   for (const Cell &cell : computed.cells()) {
     if (cell.empty() || cell.lo > flushAt || cell.hi < -flushAt)

@@ -34,9 +34,6 @@ struct ConstantBytes {
 /// narrower than a byte, which MLIR spreads out).
 std::optional<ConstantBytes> getConstantBytes(mp::ConstantOp constant);
 
-/// `value` before casts and identities.
-mlir::Value peelCasts(mlir::Value value);
-
 /// The one number that `value` holds in all its elements, if it is a constant
 /// of an integer or float type, through casts, identities and ops that only
 /// give it another shape. A file is looked at for single elements only.

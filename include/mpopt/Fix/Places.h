@@ -13,17 +13,12 @@
 #ifndef MPOPT_FIX_PLACES_H
 #define MPOPT_FIX_PLACES_H
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Hazards/FindingList.h"
 
 #include "llvm/ADT/SetVector.h"
 
 namespace mpopt {
-
-/// Whether the op is a cast that a precision brought.
-bool isInserted(mlir::Operation *op);
-
-/// A value before the casts that a precision brought.
-mlir::Value peelInserted(mlir::Value value);
 
 /// Where a finding is: a constant however it is moved, else before casts.
 mlir::Value getPlace(mlir::Value value);

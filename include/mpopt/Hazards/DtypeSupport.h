@@ -8,6 +8,7 @@
 #ifndef MPOPT_HAZARDS_DTYPESUPPORT_H
 #define MPOPT_HAZARDS_DTYPESUPPORT_H
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Hazards/FindingList.h"
 
 #include "mlir/IR/Operation.h"
@@ -53,9 +54,6 @@ bool isStatistic(mlir::Operation *op);
 /// (`onResults`), as stored in `type`.
 void watchOps(FindingBuilder &finding, llvm::ArrayRef<mlir::Operation *> ops,
               mlir::Type type, Decision onOperands, Decision onResults);
-
-/// Where the elements of `value` come from, before ops that only move them.
-mlir::Value peelViews(mlir::Value value);
 
 } // namespace mpopt
 

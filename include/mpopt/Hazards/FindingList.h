@@ -119,7 +119,7 @@ private:
 OpRef getOpRef(mlir::Operation *op);
 
 /// File and line of the op in the model's source, if the model has them.
-std::optional<SourceLine> getSource(mlir::Operation *op);
+std::optional<SourceLine> getModelLine(mlir::Operation *op);
 
 /// The value of a threshold of Rules.td, or the one that `mp.thresholds` on the
 /// module (from `--set`) gives instead.

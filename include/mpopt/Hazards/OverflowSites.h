@@ -84,9 +84,6 @@ OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
 /// dtype.
 bool isExponential(mlir::Operation *op);
 
-/// Whether the op multiplies a value with itself.
-bool isSquare(mlir::Operation *op);
-
 /// The product or quotient by a number that makes scores smaller, between
 /// `scores` and a softmax; null if there is none.
 mlir::Operation *findScale(mlir::Value scores);

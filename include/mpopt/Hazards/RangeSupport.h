@@ -8,6 +8,7 @@
 #ifndef MPOPT_HAZARDS_RANGESUPPORT_H
 #define MPOPT_HAZARDS_RANGESUPPORT_H
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/FindingList.h"
 
@@ -34,13 +35,6 @@ void addGrowth(FindingBuilder &finding, mlir::Value value,
 
 /// Whether the op runs whenever the model does: not in a branch or body.
 bool runsAlways(mlir::Operation *op);
-
-/// Whether `value` is a constant, seen through casts and ops that only move its
-/// elements.
-bool isConstant(mlir::Value value);
-
-/// The op that makes `value`, before casts and ops that only move elements.
-mlir::Operation *getSource(mlir::Value value);
 
 /// Whether the op is called mp.`mnemonic`, for any of them.
 bool isAnyOf(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> mnemonics);

@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -189,12 +190,6 @@ bool fixes::skipCast(Operation *op) {
   return true;
 }
 
-static Value skipPromotion(Value value) {
-  auto cast = value.getDefiningOp<CastOp>();
-  return cast && cast.getOrigin() == CastOrigin::Promotion ? cast.getInput()
-                                                           : value;
-}
-
 bool fixes::widenExplicitly(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   if (!precision)
@@ -204,7 +199,7 @@ bool fixes::widenExplicitly(Operation *op) {
   };
   Type wide;
   for (OpOperand &operand : op->getOpOperands()) {
-    Type type = getElementType(skipPromotion(operand.get()));
+    Type type = getElementType(peel(operand.get(), Peel::PromotionCasts));
     if (isGoverned(operand) && is32Bits(type))
       wide = wide ? promoteElementTypes(wide, type) : type;
   }
@@ -213,7 +208,7 @@ bool fixes::widenExplicitly(Operation *op) {
   OpBuilder builder(op);
   bool any = false;
   for (OpOperand &operand : op->getOpOperands()) {
-    Value value = skipPromotion(operand.get());
+    Value value = peel(operand.get(), Peel::PromotionCasts);
     if (!isGoverned(operand) || !is16Bits(getElementType(value)))
       continue;
     operand.set(insertCast(builder, value, wide, CastOrigin::Model));
@@ -224,12 +219,13 @@ bool fixes::widenExplicitly(Operation *op) {
 
 bool fixes::narrowExplicitly(Operation *op, unsigned narrow) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
-  Type type = getElementType(skipPromotion(op->getOperand(narrow)));
+  Type type =
+      getElementType(peel(op->getOperand(narrow), Peel::PromotionCasts));
   if (!precision || !is16Bits(type))
     return false;
   OpBuilder builder(op);
   for (OpOperand &operand : op->getOpOperands()) {
-    Value value = skipPromotion(operand.get());
+    Value value = peel(operand.get(), Peel::PromotionCasts);
     if (precision.isPrecisionOperand(operand.getOperandNumber()) &&
         is32Bits(getElementType(value)))
       operand.set(insertCast(builder, value, type, CastOrigin::Model));

@@ -9,6 +9,7 @@
 #include "mpopt/Dialect/Casts.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
@@ -156,8 +157,8 @@ FixAction mpopt::planShift(Operation *exponential) {
   SmallVector<Operation *> behind = getReaders(sum->getResult(0));
   FixAction action(FixAction::Kind::ShiftByMaximum, {exponential, sum});
   auto isQuotient = [&](Operation *op) {
-    return isa<DivOp>(op) && peelCasts(op->getOperand(0)) == result &&
-           peelCasts(op->getOperand(1)) == sum->getResult(0);
+    return isa<DivOp>(op) && peel(op->getOperand(0)) == result &&
+           peel(op->getOperand(1)) == sum->getResult(0);
   };
   auto reduce = cast<ReduceSumOp>(sum);
   if (reduce.getKeepDims() && llvm::all_of(behind, isQuotient) &&
@@ -230,7 +231,7 @@ bool fixes::centreFirst(Ops ops, RetiredOps &retired) {
   // Another reader would get the variance, too.
   if (!mean || mean->getNumOperands() != 1 || !mean.getResult().hasOneUse())
     return false;
-  Operation *square = peelCasts(mean.getInput()).getDefiningOp();
+  Operation *square = peel(mean.getInput()).getDefiningOp();
   if (!square || square->getNumOperands() == 0)
     return false;
   Value x = square->getOperand(0), result = variance->getResult(0);

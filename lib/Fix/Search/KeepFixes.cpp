@@ -160,7 +160,7 @@ llvm::Error Keeping::judge(const Outcome &outcome) {
     Operation *op = fresh.value ? fresh.value.getDefiningOp() : nullptr;
     auto kept = op ? plan.find(op) : plan.end();
     bool near = op && llvm::any_of(op->getOperands(), [&](Value operand) {
-                  Operation *maker = peelInserted(operand).getDefiningOp();
+                  Operation *maker = getMaker(operand, Peel::InsertedCasts);
                   return maker && plan.contains(maker);
                 });
     if (kept != plan.end())

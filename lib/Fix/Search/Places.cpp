@@ -8,6 +8,7 @@
 #include "mpopt/Fix/Places.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
@@ -17,29 +18,12 @@
 using namespace mlir;
 using namespace mpopt;
 
-bool mpopt::isInserted(Operation *op) {
-  auto cast = dyn_cast_or_null<mp::CastOp>(op);
-  return cast && cast.getOrigin() != mp::CastOrigin::Model;
-}
-
-/// A value before the casts that a precision brought.
-Value mpopt::peelInserted(Value value) {
-  while (isInserted(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value;
-}
-
 /// Where a finding is: a constant however it is moved, else before casts.
 Value mpopt::getPlace(Value value) {
-  Value source = value;
-  while (Operation *op = source.getDefiningOp()) {
-    if (isa<mp::ConstantOp>(op))
-      return source;
-    if (!isa<mp::CastOp>(op) && !isViewLike(op))
-      break;
-    source = op->getOperand(0);
-  }
-  return peelInserted(value);
+  Value source = peel(value, Peel::CastsAndViews);
+  if (source.getDefiningOp<mp::ConstantOp>())
+    return source;
+  return peel(value, Peel::InsertedCasts);
 }
 
 /// Ops that compute with `value`, through inserted casts and ops that move it.
@@ -59,7 +43,7 @@ void mpopt::addReaders(Value value, llvm::SetVector<Operation *> &readers,
 /// The op that computes `value`, with those that move it on the way.
 void mpopt::addProducers(Value value, llvm::SetVector<Operation *> &producers) {
   for (unsigned depth = 0; depth < 8; ++depth) {
-    Operation *op = peelInserted(value).getDefiningOp();
+    Operation *op = getMaker(value, Peel::InsertedCasts);
     if (!op || isa<mp::ConstantOp>(op))
       return;
     producers.insert(op);

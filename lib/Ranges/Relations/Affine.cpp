@@ -238,7 +238,7 @@ static Value getSquaredRows(Value value, Errors &errors, TransferContext &ctx) {
   Operation *op = peelOrder(value, errors.casts).getDefiningOp();
   if (!isa_and_present<mp::ReduceSumOp, mp::ReduceSumSquareOp>(op))
     return {};
-  std::optional<Axes> axes = reducedAxes(op, ctx);
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
   Value input = op->getOperand(0);
   MaybeShape shape = getShape(input);
   if (!axes || !shape || axes->size() != 1 ||
@@ -251,15 +251,11 @@ static Value getSquaredRows(Value value, Errors &errors, TransferContext &ctx) {
   if (isa<mp::ReduceSumSquareOp>(op))
     return peel(input, &errors.casts);
   Operation *square = peel(input, &errors.casts).getDefiningOp();
-  if (!square ||
-      !(isa<mp::SquareOp>(square) ||
-        (isa<mp::MulOp>(square) &&
-         peel(square->getOperand(0)) == peel(square->getOperand(1))) ||
-        (isa<mp::PowOp>(square) &&
-         ctx.of(square->getOperand(1)).constant() == 2.0)))
+  Value squared = getSquared(square, ctx);
+  if (!squared)
     return {};
   errors.computed.add(functionError(square->getResult(0), ctx));
-  return peel(square->getOperand(0), &errors.casts);
+  return peel(squared, &errors.casts);
 }
 
 /// z of a product's right operand, z^T.

@@ -9,7 +9,6 @@
 
 #include "mpopt/Ranges/Value/RowSupport.h"
 
-#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
@@ -33,32 +32,18 @@ Rounding relations::functionError(Value value, TransferContext &ctx) {
   return error;
 }
 
-/// Whether the cast is between floats and rounds to nearest.
-static bool isPlainCast(mp::CastOp cast) {
-  return getFloatFormat(getElementType(cast.getInput())) &&
-         getFloatFormat(getElementType(cast.getResult())) &&
-         !cast.getSaturate() && !cast.getRoundMode();
-}
-
 Value relations::peel(Value value, Rounding *error) {
-  while (Operation *op = value.getDefiningOp()) {
-    auto cast = dyn_cast<mp::CastOp>(op);
-    if (!isa<mp::IdentityOp>(op) && !(cast && isPlainCast(cast)))
-      break;
-    if (cast && error) {
-      const FloatFormat *from = getFloatFormat(getElementType(cast.getInput()));
-      const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));
-      if (from->digits > to->digits || from->minSubnormal < to->minSubnormal)
-        error->add(storeError(value));
-    }
-    value = op->getOperand(0);
-  }
-  return value;
+  return mpopt::peel(value, Peel::Rounded, [&](mp::CastOp cast) {
+    const FloatFormat *from = getFloatFormat(getElementType(cast.getInput()));
+    const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));
+    if (from->digits > to->digits || from->minSubnormal < to->minSubnormal)
+      error->add(storeError(cast.getResult()));
+  });
 }
 
 bool relations::isSameExpression(Value lhs, Value rhs, unsigned depth) {
-  lhs = peel(lhs);
-  rhs = peel(rhs);
+  lhs = peel(lhs, Peel::Rounded);
+  rhs = peel(rhs, Peel::Rounded);
   if (lhs == rhs)
     return true;
   Operation *left = lhs.getDefiningOp(), *right = rhs.getDefiningOp();
@@ -83,43 +68,18 @@ bool relations::isSameExpression(Value lhs, Value rhs, unsigned depth) {
                       });
 }
 
-bool relations::isSquare(Operation *op) {
-  if (isa<mp::SquareOp>(op))
-    return true;
-  if (isa<mp::PowOp>(op))
-    return getSplatConstant(op->getOperand(1)) == 2.0;
-  return isa<mp::MulOp>(op) &&
-         isSameExpression(op->getOperand(0), op->getOperand(1));
+Value relations::getSquared(Operation *op, TransferContext &ctx) {
+  return mpopt::getSquared(
+      op, {[](Value lhs, Value rhs) {
+             return isSameBehind(lhs, rhs, Peel::Rounded);
+           },
+           [&](Value number) { return ctx.of(number).constant(); }});
 }
 
-std::optional<Axes> relations::reducedAxes(Operation *reduction,
-                                           TransferContext &ctx) {
-  MaybeShape shape = getShape(reduction->getOperand(0));
-  if (!shape)
-    return std::nullopt;
-  int64_t rank = shape->size();
-  Axes axes;
-  if (reduction->getNumOperands() > 1) {
-    std::optional<SmallVector<int64_t>> known =
-        ctx.shapes().constants(reduction->getOperand(1));
-    if (!known)
-      return std::nullopt;
-    axes.assign(known->begin(), known->end());
-  } else if (auto attribute =
-                 reduction->getAttrOfType<DenseI64ArrayAttr>("axes")) {
-    axes.assign(attribute.asArrayRef().begin(), attribute.asArrayRef().end());
-  }
-  if (axes.empty())
-    axes = llvm::to_vector<4>(llvm::seq<int64_t>(0, rank));
-  for (int64_t &axis : axes) {
-    std::optional<int64_t> from = normalizeAxis(axis, rank);
-    if (!from)
-      return std::nullopt;
-    axis = *from;
-  }
-  llvm::sort(axes);
-  axes.erase(llvm::unique(axes), axes.end());
-  return axes;
+bool relations::isSquaredExpression(Operation *op) {
+  return bool(mpopt::getSquared(
+      op, {[](Value lhs, Value rhs) { return isSameExpression(lhs, rhs); },
+           nullptr}));
 }
 
 bool relations::isRowScale(Value scale, Value rows, ArrayRef<int64_t> axes) {

@@ -48,9 +48,9 @@ static void refineByExtreme(mp::SubOp op, Operation *reduction, bool swapped,
   getReduction(extreme, &error);
   peel(x, &error);
   peel(reduction->getOperand(0), &error);
-  std::optional<Axes> axes = reducedAxes(reduction, ctx);
+  std::optional<Axes> axes = getReducedAxes(reduction, ctx.shapes());
   if (!axes || error.relative > 0 || error.absolute > 0 ||
-      peel(x) != peel(reduction->getOperand(0)) ||
+      peel(x, Peel::Rounded) != peel(reduction->getOperand(0), Peel::Rounded) ||
       !isRowScale(extreme, x, *axes))
     return;
   bool negative = isa<mp::ReduceMaxOp>(reduction) != swapped;
@@ -63,9 +63,10 @@ static void refineByExtreme(mp::SubOp op, Operation *reduction, bool swapped,
 static void refineDeviation(mp::SubOp op, Operation *mean, AbstractValue &value,
                             TransferContext &ctx) {
   const AbstractValue &x = ctx.of(op.getLhs());
-  std::optional<Axes> axes = reducedAxes(mean, ctx);
+  std::optional<Axes> axes = getReducedAxes(mean, ctx.shapes());
   if (!x.norm || !axes || axes->size() != 1 || axes->front() != x.norm->axis ||
-      peel(op.getLhs()) != peel(mean->getOperand(0)) ||
+      peel(op.getLhs(), Peel::Rounded) !=
+          peel(mean->getOperand(0), Peel::Rounded) ||
       !isRowScale(op.getRhs(), op.getLhs(), *axes))
     return;
   double n = double(x.norm->count);
@@ -104,7 +105,7 @@ static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
     error.add(storeError(sum->getResult(0)));
   }
   error.add(functionError(log->getResult(0), ctx));
-  std::optional<Axes> axes = reducedAxes(sum, ctx);
+  std::optional<Axes> axes = getReducedAxes(sum, ctx.shapes());
   if (!axes || peel(op.getLhs(), &error) != peel(z, &error) ||
       !isRowScale(op.getRhs(), op.getLhs(), *axes))
     return;
@@ -123,17 +124,6 @@ static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
     clamp(value, -kInfinity, off);
 }
 
-/// The operand of a square; null for other ops.
-static Value getSquared(Operation *op, TransferContext &ctx) {
-  if (isa_and_present<mp::SquareOp>(op) ||
-      (isa_and_present<mp::MulOp>(op) &&
-       peel(op->getOperand(0)) == peel(op->getOperand(1))) ||
-      (isa_and_present<mp::PowOp>(op) &&
-       ctx.of(op->getOperand(1)).constant() == 2.0))
-    return op->getOperand(0);
-  return {};
-}
-
 /// mean(x^2) - mean(x)^2: a variance, but for what the two means and squares
 /// are off.
 static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
@@ -146,10 +136,10 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
   if (!x || !isa_and_present<mp::ReduceMeanOp>(other) ||
       peel(other->getOperand(0), &error) != peel(x, &error))
     return;
-  std::optional<Axes> axes = reducedAxes(mean, ctx);
+  std::optional<Axes> axes = getReducedAxes(mean, ctx.shapes());
   std::optional<double> n =
       axes ? rowLength(mean->getOperand(0), *axes) : std::nullopt;
-  if (!n || reducedAxes(other, ctx) != axes ||
+  if (!n || getReducedAxes(other, ctx.shapes()) != axes ||
       getShape(op.getLhs()) != getShape(op.getRhs()) ||
       getShape(mean->getResult(0)) != getShape(centre) || !getShape(centre))
     return;
@@ -175,15 +165,16 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
 static void expectVariance(mp::SubOp op, AbstractValue &value,
                            TransferContext &ctx) {
   Operation *squares = getReduction(op.getLhs());
-  Operation *square = peel(op.getRhs()).getDefiningOp();
+  Operation *square = peel(op.getRhs(), Peel::Rounded).getDefiningOp();
   if (!isa_and_present<mp::ReduceMeanOp>(squares) || !square ||
-      !isSquare(square))
+      !isSquaredExpression(square))
     return;
-  Operation *term = peel(squares->getOperand(0)).getDefiningOp();
+  Operation *term = peel(squares->getOperand(0), Peel::Rounded).getDefiningOp();
   Operation *mean = getReduction(square->getOperand(0));
-  std::optional<Axes> axes = reducedAxes(squares, ctx);
-  if (!term || !isSquare(term) || !isa_and_present<mp::ReduceMeanOp>(mean) ||
-      !axes || reducedAxes(mean, ctx) != axes ||
+  std::optional<Axes> axes = getReducedAxes(squares, ctx.shapes());
+  if (!term || !isSquaredExpression(term) ||
+      !isa_and_present<mp::ReduceMeanOp>(mean) || !axes ||
+      getReducedAxes(mean, ctx.shapes()) != axes ||
       !isSameExpression(mean->getOperand(0), term->getOperand(0)))
     return;
   Value of = term->getOperand(0);
@@ -243,7 +234,7 @@ static void refineDifference(mp::SubOp op, AbstractValue &value,
 /// takes nothing away.
 static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
                              TransferContext &ctx) {
-  auto exp = peel(op.getInput()).getDefiningOp<mp::ExpOp>();
+  auto exp = peel(op.getInput(), Peel::Rounded).getDefiningOp<mp::ExpOp>();
   Rounding error;
   auto sub =
       exp ? peel(exp.getInput(), &error).getDefiningOp<mp::SubOp>() : nullptr;
@@ -251,9 +242,9 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
   if (!isa_and_present<mp::ReduceMaxOp>(max) ||
       peel(sub.getLhs(), &error) != peel(max->getOperand(0), &error))
     return;
-  std::optional<Axes> axes = reducedAxes(op, ctx);
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
   // A maximum over fewer axes still has its e^0 in every sum.
-  std::optional<Axes> maxAxes = reducedAxes(max, ctx);
+  std::optional<Axes> maxAxes = getReducedAxes(max, ctx.shapes());
   if (!axes || !maxAxes || error.relative > 0 ||
       !isRowScale(sub.getRhs(), sub.getLhs(), *maxAxes) ||
       !llvm::all_of(*maxAxes, [&](int64_t axis) {
@@ -280,7 +271,7 @@ static void refineSquares(Operation *op, AbstractValue &value,
     error.add(functionError(square->getResult(0), ctx));
   }
   const AbstractValue &row = ctx.of(u);
-  std::optional<Axes> axes = reducedAxes(op, ctx);
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
   if (!row.norm || !axes || axes->size() != 1 ||
       axes->front() != row.norm->axis)
     return;

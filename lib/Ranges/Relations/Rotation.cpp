@@ -130,7 +130,7 @@ static bool turnsHalves(Value value, Value x) {
 
 /// Whether both halves of the angle's last axis are the same numbers.
 static bool repeatsHalf(Value angle, TransferContext &ctx) {
-  auto concat = peel(angle).getDefiningOp<mp::ConcatOp>();
+  auto concat = peel(angle, Peel::Rounded).getDefiningOp<mp::ConcatOp>();
   MaybeShape shape = getShape(angle);
   return concat && shape && !shape->empty() && concat.getInputs().size() == 2 &&
          concat.getInputs()[0] == concat.getInputs()[1] &&

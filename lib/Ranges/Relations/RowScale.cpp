@@ -141,7 +141,7 @@ static std::optional<SquareSum> matchSquareSum(Value value,
   std::optional<Axes> axes;
   if (isa<mp::ReduceMeanOp, mp::ReduceSumOp, mp::ReduceSumSquareOp,
           mp::VarianceOp>(op))
-    axes = reducedAxes(op, ctx);
+    axes = getReducedAxes(op, ctx.shapes());
   std::optional<double> n =
       axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
   if (!n)
@@ -168,7 +168,7 @@ static std::optional<SquareSum> matchSquareSum(Value value,
   Rounding before;
   Value squared = peel(result.of, &before);
   Operation *square = squared.getDefiningOp();
-  if (!square || !isSquare(square))
+  if (!square || !isSquaredExpression(square))
     return std::nullopt;
   before.add(functionError(squared, ctx));
   before.absolute *= *n * result.q;
@@ -191,7 +191,7 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
   result.squares = true;
   double square;
   if (isa<mp::ReduceL2Op>(op) && !inverse) {
-    std::optional<Axes> axes = reducedAxes(op, ctx);
+    std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
     std::optional<double> n =
         axes ? rowLength(op->getOperand(0), *axes) : std::nullopt;
     if (!n)
@@ -247,13 +247,13 @@ static std::optional<RowScale> matchPlainSum(Value value,
   Rounding error;
   Value divisor = value;
   Value inner = peelGuards(value, error, ctx);
-  bool guarded = peel(value) != inner;
+  bool guarded = peel(value, Peel::Rounded) != inner;
   Operation *op = getReduction(inner, &error);
   if (!op || !isa<mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceMaxOp>(op))
     return std::nullopt;
   if (!isa<mp::ReduceL1Op>(op) && !isNotNegative(op->getOperand(0), ctx))
     return std::nullopt;
-  std::optional<Axes> axes = reducedAxes(op, ctx);
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
   if (!axes)
     return std::nullopt;
   RowScale result;
@@ -287,10 +287,7 @@ matchQuotient(Operation *op, TransferContext &ctx) {
     if (!maker)
       continue;
     std::optional<RowScale> scale;
-    if (isa<mp::ReciprocalOp>(maker) ||
-        (isa<mp::DivOp>(maker) &&
-         getSplatConstant(maker->getOperand(0)) == 1.0)) {
-      Value divisor = maker->getOperands().back();
+    if (Value divisor = isa<mp::PowOp>(maker) ? Value() : getInverted(maker)) {
       scale = matchRoot(divisor, false, ctx);
       if (!scale)
         scale = matchPlainSum(divisor, ctx);
@@ -312,13 +309,13 @@ matchQuotient(Operation *op, TransferContext &ctx) {
 /// fused variance takes; nothing if it is none.
 static std::optional<double> deviationError(Value value, const RowScale &scale,
                                             TransferContext &ctx) {
-  auto sub = peel(value).getDefiningOp<mp::SubOp>();
+  auto sub = peel(value, Peel::Rounded).getDefiningOp<mp::SubOp>();
   Rounding error;
   Operation *mean = sub ? getReduction(sub.getRhs(), &error) : nullptr;
   if (!isa_and_present<mp::ReduceMeanOp>(mean) ||
       !isSameExpression(sub.getLhs(), scale.of) ||
       !isSameExpression(mean->getOperand(0), scale.of) ||
-      reducedAxes(mean, ctx) != scale.axes)
+      getReducedAxes(mean, ctx.shapes()) != scale.axes)
     return std::nullopt;
   std::optional<double> n = rowLength(scale.of, scale.axes);
   if (!n)
@@ -350,7 +347,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     peel(dividend, &rounding);
     peel(scale.of, &rounding);
     if (!isSameExpression(dividend, scale.of)) {
-      auto abs = peel(scale.of).getDefiningOp<mp::AbsOp>();
+      auto abs = peel(scale.of, Peel::Rounded).getDefiningOp<mp::AbsOp>();
       if (!abs || !isSameExpression(dividend, abs.getInput()))
         return;
       peel(abs.getInput(), &rounding);

@@ -7,7 +7,7 @@
 
 #include "mpopt/Ranges/Value/TransferContext.h"
 
-#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Match.h"
 
 #include <cmath>
 
@@ -29,31 +29,8 @@ AbstractValue TransferContext::anything(Value value) {
   return result;
 }
 
-/// Whether every value of `from` is one of `to`.
-static bool losesNothing(Type from, Type to) {
-  const FloatFormat *narrow = getFloatFormat(from);
-  const FloatFormat *wide = getFloatFormat(to);
-  return narrow && wide &&
-         (narrow == wide ||
-          (narrow->digits <= wide->digits &&
-           narrow->maxFinite <= wide->maxFinite &&
-           narrow->minSubnormal >= wide->minSubnormal &&
-           (wide->hasInf || !narrow->hasInf) && wide->hasZero));
-}
-
-static Value getSource(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<mp::IdentityOp>(op) &&
-        !(isa<mp::CastOp>(op) && losesNothing(getElementType(op->getOperand(0)),
-                                              getElementType(value))))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 bool TransferContext::isSameValue(Value lhs, Value rhs) const {
-  return lhs == rhs || getSource(lhs) == getSource(rhs);
+  return isSameBehind(lhs, rhs, Peel::Lossless);
 }
 
 size_t TransferContext::rankOf(Value value) {

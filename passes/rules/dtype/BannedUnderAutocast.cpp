@@ -33,7 +33,7 @@ struct BannedUnderAutocast
 
 /// Where a sigmoid in front has them.
 static FixAction takeLogits(Operation *op) {
-  Operation *maker = peelCasts(op->getOperand(0)).getDefiningOp();
+  Operation *maker = peel(op->getOperand(0)).getDefiningOp();
   if (!isa<mp::BinaryCrossEntropyOp>(op) ||
       !isa_and_present<mp::SigmoidOp>(maker))
     return {};

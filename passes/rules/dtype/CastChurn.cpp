@@ -155,7 +155,7 @@ void CastChurn::check(ModuleOp module) {
         continue;
       auto cast = operand.getDefiningOp<mp::CastOp>();
       bool entry = cast && isWide(getElementType(cast.getInput()));
-      if (entry && peelViews(cast.getInput()).getDefiningOp<mp::ConstantOp>())
+      if (entry && getMaker<mp::ConstantOp>(cast.getInput(), Peel::Views))
         continue;
       if (entry)
         island.entries.insert(cast);

@@ -74,7 +74,7 @@ void LossInLowPrecision::judgeLoss(Operation *op) {
 
 void LossInLowPrecision::judgeReduction(Operation *op) {
   Type type = getElementType(op->getOperand(0));
-  Operation *loss = peelCasts(peelViews(op->getOperand(0))).getDefiningOp();
+  Operation *loss = peel(peel(op->getOperand(0), Peel::Views)).getDefiningOp();
   if (!is16Bit(type) || !loss || !isLoss(loss))
     return;
   // One finding for a loss that is in 16 bits already.

@@ -89,17 +89,6 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
            statistics);
 }
 
-static bool isSquare(Value value) {
-  Operation *op = peelCasts(value).getDefiningOp();
-  if (!op)
-    return false;
-  if (isa<mp::SquareOp>(op))
-    return true;
-  if (isa<mp::MulOp>(op))
-    return op->getOperand(0) == op->getOperand(1);
-  return isa<mp::PowOp>(op) && getSplatConstant(op->getOperand(1)) == 2.0;
-}
-
 void LowPrecisionStatistics::judge(Operation *op) {
   bool reduces = isa<mp::ReduceMeanOp>(op);
   if ((!isStatistic(op) && !reduces) || op->hasAttr("mp.idiom"))
@@ -112,7 +101,7 @@ void LowPrecisionStatistics::judge(Operation *op) {
     return;
   if (!reduces)
     return add(op, type, op->getName().stripDialect() + " computed");
-  if (isSquare(op->getOperand(0)))
+  if (getSquared(getMaker(op->getOperand(0))))
     return add(op, type, "mean of squares computed");
   auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes");
   MaybeShape shape = getShape(op->getOperand(0));

@@ -17,6 +17,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -30,13 +31,6 @@ using namespace mpopt;
 
 static bool is16Bit(Type type) { return isa<Float16Type, BFloat16Type>(type); }
 static bool isWide(Type type) { return isa<Float32Type, Float64Type>(type); }
-
-// The value before the casts that a policy's promotion put in front of an op.
-static Value skipPromotion(Value value) {
-  auto cast = value.getDefiningOp<mp::CastOp>();
-  bool promotes = cast && cast.getOrigin() == mp::CastOrigin::Promotion;
-  return promotes ? cast.getInput() : value;
-}
 
 namespace {
 struct Mix {
@@ -64,7 +58,7 @@ std::optional<Mix> SilentUpcast::findMix(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!precision.isPrecisionOperand(operand.getOperandNumber()))
       continue;
-    Value value = skipPromotion(operand.get());
+    Value value = peel(operand.get(), Peel::PromotionCasts);
     Type type = getElementType(value);
     if (!mix.narrow && is16Bit(type)) {
       mix.narrow = value;

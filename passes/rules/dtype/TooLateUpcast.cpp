@@ -62,13 +62,13 @@ void TooLateUpcast::judge(mp::CastOp cast) {
   // cast is not in the model.
   if (cast.getOrigin() == mp::CastOrigin::Storage)
     return;
-  Value source = peelViews(cast.getInput());
+  Value source = peel(cast.getInput(), Peel::Views);
   Operation *maker = source.getDefiningOp();
   if (!maker)
     return;
   std::string from = getDtypeName(narrow), to = getDtypeName(wide);
   if (auto down = dyn_cast<mp::CastOp>(maker)) {
-    Value before = peelViews(down.getInput());
+    Value before = peel(down.getInput(), Peel::Views);
     // A constant that was rounded is a matter of what it holds.
     if (!isWide(getElementType(down.getInput())) ||
         before.getDefiningOp<mp::ConstantOp>())

@@ -14,6 +14,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -47,18 +48,18 @@ private:
 } // namespace
 
 static Value getMeanOf(Value value) {
-  Operation *op = getSource(value);
-  return isAnyOf(op, {"reduce_mean"}) ? peelCasts(op->getOperand(0)) : Value();
+  Operation *op = getMaker(value, Peel::CastsAndViews);
+  return isAnyOf(op, {"reduce_mean"}) ? peel(op->getOperand(0)) : Value();
 }
 
 static Value getSquareOf(Value value) {
-  Operation *op = getSource(value);
-  return op && isSquare(op) ? peelCasts(op->getOperand(0)) : Value();
+  Value squared = getSquared(getMaker(value, Peel::CastsAndViews));
+  return squared ? peel(squared) : Value();
 }
 
 /// Whether both are one value, or one number.
 static bool isSame(Value lhs, Value rhs, const RangeAnalysis &ranges) {
-  if (peelCasts(lhs) == peelCasts(rhs))
+  if (peel(lhs) == peel(rhs))
     return true;
   std::optional<double> number = ranges.of(lhs).constant();
   return number && number == ranges.of(rhs).constant();
@@ -70,7 +71,7 @@ static bool isSame(Value lhs, Value rhs, const RangeAnalysis &ranges) {
 static std::pair<Operation *, Value> findUndone(Value sum, Value taken,
                                                 bool subtracts,
                                                 const RangeAnalysis &ranges) {
-  Operation *op = peelCasts(sum).getDefiningOp();
+  Operation *op = peel(sum).getDefiningOp();
   if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2)
     return {};
   bool added = isAnyOf(op, {"add"});
@@ -140,7 +141,7 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));
   Value centred, variance;
-  if (getMeanOf(rhs) && getMeanOf(rhs) == peelCasts(lhs))
+  if (getMeanOf(rhs) && getMeanOf(rhs) == peel(lhs))
     centred = lhs;
   else if (Value squares = getMeanOf(lhs))
     if (Value base = getSquareOf(squares))
@@ -175,5 +176,6 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
   if (variance)
     finding.fix("change-op",
                 "compute the variance as the mean of (x - mean(x))^2",
-                {FixAction::Kind::CentreFirst, {op, getSource(lhs)}});
+                {FixAction::Kind::CentreFirst,
+                 {op, getMaker(lhs, Peel::CastsAndViews)}});
 }

@@ -132,7 +132,7 @@ void DimensionImbalance::judge(Operation *op, Value value,
   if (!imbalance)
     return;
   // Probabilities are meant to differ, and squares do twice as much.
-  if (isSquare(op) || isAnyOf(op, {"softmax", "sigmoid", "log_softmax"}))
+  if (getSquared(op) || isAnyOf(op, {"softmax", "sigmoid", "log_softmax"}))
     return;
   Value before;
   for (Value operand : op->getOperands())

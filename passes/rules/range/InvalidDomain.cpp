@@ -91,7 +91,7 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
 /// Whether a choice takes values outside, from a branch that has no others.
 static bool choosesOutside(Value argument, const Domain &domain,
                            const RangeAnalysis &ranges) {
-  Operation *op = getSource(argument);
+  Operation *op = getMaker(argument, Peel::CastsAndViews);
   if (!isAnyOf(op, {"where"}))
     return false;
   const AbstractValue &condition = ranges.of(op->getOperand(0));

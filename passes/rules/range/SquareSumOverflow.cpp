@@ -40,7 +40,7 @@ void SquareSumOverflow::judge(const OverflowSite &site,
                               const RangeAnalysis &ranges) {
   const FloatFormat &format = *getFloatFormat(getElementType(site.value));
   FindingBuilder finding = report(site.op(), site.value);
-  std::string what = isSquare(site.op())
+  std::string what = getSquared(site.op())
                          ? "squares of values past " +
                                formatNumber(std::sqrt(format.overflowFrom)) +
                                ": "

@@ -41,7 +41,7 @@ struct Monomial {
 /// `value` as a monomial in `x`; false if it is none.
 static bool matchMonomial(Value value, Value x, Monomial &result,
                           unsigned depth = 4) {
-  if (same(value, x)) {
+  if (isSameBehind(value, x)) {
     ++result.power;
     return true;
   }
@@ -49,7 +49,7 @@ static bool matchMonomial(Value value, Value x, Monomial &result,
     result.number *= *number;
     return true;
   }
-  Operation *op = def(value);
+  Operation *op = getMaker(value);
   if (!op || depth == 0)
     return false;
   if (isa<mp::MulOp>(op)) {
@@ -70,7 +70,7 @@ static bool matchMonomial(Value value, Value x, Monomial &result,
                  : isNumber(op->getOperand(1), 2) ? 2
                  : isNumber(op->getOperand(1), 3) ? 3
                                                   : 0;
-  if (exponent == 0 || !same(op->getOperand(0), x))
+  if (exponent == 0 || !isSameBehind(op->getOperand(0), x))
     return false;
   result.power += exponent;
   result.members.push_back(op);
@@ -99,7 +99,8 @@ static Operation *climb(Value value, Value x, double number, Members &members) {
       Value other = otherOperand(user, value);
       if (!other || !matchMonomial(other, x, seen))
         return nullptr;
-    } else if (isa<mp::DivOp>(user) && same(user->getOperand(0), value)) {
+    } else if (isa<mp::DivOp>(user) &&
+               isSameBehind(user->getOperand(0), value)) {
       std::optional<double> divisor = getSplatConstant(user->getOperand(1));
       if (!divisor || *divisor == 0)
         return nullptr;
@@ -135,7 +136,7 @@ static bool matchGeluFrom(Operation *core, Value x, Members members,
 }
 
 static bool matchErfGelu(mp::ErfOp erf, Marker &marker) {
-  Operation *scaled = def(erf.getInput());
+  Operation *scaled = getMaker(erf.getInput());
   if (!isa_and_present<mp::MulOp, mp::DivOp>(scaled))
     return false;
   auto split = splitNumber(scaled);
@@ -150,11 +151,11 @@ static std::optional<Value> matchTanhArgument(Value argument,
                                               Members &members) {
   constexpr double kCubic = 0.044715;
   const double front = std::sqrt(2 / M_PI);
-  Operation *product = def(argument);
+  Operation *product = getMaker(argument);
   if (!isa_and_present<mp::MulOp>(product))
     return std::nullopt;
   for (unsigned index : {0u, 1u}) {
-    auto sum = def<mp::AddOp>(product->getOperand(index));
+    auto sum = getMaker<mp::AddOp>(product->getOperand(index));
     if (!sum)
       continue;
     Value other = product->getOperand(1 - index);
@@ -167,7 +168,7 @@ static std::optional<Value> matchTanhArgument(Value argument,
         return first;
       }
       // sqrt(2/pi) x * (1 + 0.044715 x^2)
-      auto scaled = def<mp::MulOp>(other);
+      auto scaled = getMaker<mp::MulOp>(other);
       auto split =
           scaled && isNumber(first, 1) ? splitNumber(scaled) : std::nullopt;
       found = {product, sum};
@@ -195,7 +196,7 @@ static bool matchSigmoidSilu(mp::SigmoidOp sigmoid, Marker &marker) {
   for (Operation *user : getUsers(sigmoid.getResult())) {
     Value other = isa<mp::MulOp>(user) ? otherOperand(user, sigmoid.getResult())
                                        : Value();
-    if (other && same(other, sigmoid.getInput()))
+    if (other && isSameBehind(other, sigmoid.getInput()))
       return marker.mark("silu", {sigmoid, user}, user);
   }
   return false;
@@ -211,11 +212,11 @@ static Operation *findOnePlus(mp::ExpOp exp) {
 }
 
 static bool matchExpSilu(mp::ExpOp exp, Operation *sum, Marker &marker) {
-  auto neg = def<mp::NegOp>(exp.getInput());
+  auto neg = getMaker<mp::NegOp>(exp.getInput());
   Operation *quotient = getOnlyUser(sum->getResult(0));
   if (!neg || !isa_and_present<mp::DivOp>(quotient) ||
-      !same(quotient->getOperand(0), neg.getInput()) ||
-      !same(quotient->getOperand(1), sum->getResult(0)))
+      !isSameBehind(quotient->getOperand(0), neg.getInput()) ||
+      !isSameBehind(quotient->getOperand(1), sum->getResult(0)))
     return false;
   return marker.mark("silu", {neg, exp, sum, quotient}, quotient);
 }
@@ -223,7 +224,7 @@ static bool matchExpSilu(mp::ExpOp exp, Operation *sum, Marker &marker) {
 /// max(x, 0) for the stable softplus.
 static bool isPositivePart(Operation *op, Value x) {
   if (auto relu = dyn_cast<mp::ReluOp>(op))
-    return same(relu.getInput(), x);
+    return isSameBehind(relu.getInput(), x);
   if (!isa<mp::MaxOp>(op) || op->getNumOperands() != 2)
     return false;
   Value other = otherOperand(op, x);
@@ -233,14 +234,14 @@ static bool isPositivePart(Operation *op, Value x) {
 static bool matchSoftplus(mp::ExpOp exp, Operation *log, Members members,
                           Marker &marker) {
   members.append({exp, log});
-  auto neg = def<mp::NegOp>(exp.getInput());
-  auto abs = neg ? def<mp::AbsOp>(neg.getInput()) : nullptr;
+  auto neg = getMaker<mp::NegOp>(exp.getInput());
+  auto abs = neg ? getMaker<mp::AbsOp>(neg.getInput()) : nullptr;
   if (!abs)
     return marker.mark("softplus", members, log);
   for (Operation *user : getUsers(log->getResult(0))) {
     Value other =
         isa<mp::AddOp>(user) ? otherOperand(user, log->getResult(0)) : Value();
-    Operation *positive = other ? def(other) : nullptr;
+    Operation *positive = other ? getMaker(other) : nullptr;
     if (!positive || !isPositivePart(positive, abs.getInput()))
       continue;
     members.append({abs, neg, positive, user});

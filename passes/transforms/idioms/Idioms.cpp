@@ -42,25 +42,29 @@ bool idioms::isNamed(Operation *op, StringRef mnemonic) {
          op->getName().stripDialect() == mnemonic;
 }
 
-bool idioms::isNumber(Value value, double expected) {
-  std::optional<double> number = getSplatConstant(value);
-  // Coefficients are printed with three digits or more, and FP16 keeps three.
-  return number && std::fabs(*number - expected) <= 2e-3 * std::fabs(expected);
+/// Coefficients are printed with three digits or more, and FP16 keeps three.
+static bool isNear(double number, double expected) {
+  return std::fabs(number - expected) <= 2e-3 * std::fabs(expected);
 }
 
-std::optional<std::pair<Value, double>> idioms::splitNumber(Operation *op) {
-  for (unsigned index : {1u, 0u})
-    if (std::optional<double> number = getSplatConstant(op->getOperand(index)))
-      return std::make_pair(op->getOperand(1 - index), *number);
-  return std::nullopt;
+std::optional<double> idioms::getRoundNumber(Value value) {
+  std::optional<double> number = getSplatConstant(value);
+  if (number && isNear(*number, std::round(*number)))
+    return std::round(*number);
+  return number;
+}
+
+bool idioms::isNumber(Value value, double expected) {
+  std::optional<double> number = getSplatConstant(value);
+  return number && isNear(*number, expected);
 }
 
 Value idioms::otherOperand(Operation *op, Value value) {
   if (op->getNumOperands() != 2)
     return {};
-  if (same(op->getOperand(0), value))
+  if (isSameBehind(op->getOperand(0), value))
     return op->getOperand(1);
-  return same(op->getOperand(1), value) ? op->getOperand(0) : Value();
+  return isSameBehind(op->getOperand(1), value) ? op->getOperand(0) : Value();
 }
 
 SmallVector<Operation *, 4> idioms::getUsers(Value value) {
@@ -83,30 +87,6 @@ SmallVector<Operation *, 4> idioms::getUsers(Value value) {
 Operation *idioms::getOnlyUser(Value value) {
   SmallVector<Operation *, 4> users = getUsers(value);
   return users.size() == 1 ? users.front() : nullptr;
-}
-
-std::optional<SmallVector<int64_t>> idioms::getAxes(Operation *reduction) {
-  MaybeShape shape = getShape(reduction->getOperand(0));
-  if (!shape)
-    return std::nullopt;
-  int64_t rank = shape->size();
-  SmallVector<int64_t> axes;
-  if (reduction->getNumOperands() > 1) {
-    std::optional<SmallVector<int64_t>> known =
-        ShapeFacts().constants(reduction->getOperand(1));
-    if (!known)
-      return std::nullopt;
-    axes = *known;
-  } else if (auto attribute =
-                 reduction->getAttrOfType<DenseI64ArrayAttr>("axes")) {
-    axes.assign(attribute.asArrayRef().begin(), attribute.asArrayRef().end());
-  }
-  if (axes.empty())
-    axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  for (int64_t &axis : axes)
-    axis = axis < 0 ? axis + rank : axis;
-  llvm::sort(axes);
-  return axes;
 }
 
 static bool isParameter(Value value, unsigned depth) {

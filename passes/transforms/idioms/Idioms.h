@@ -16,6 +16,8 @@
 #define MPOPT_PASSES_TRANSFORMS_IDIOMS_IDIOMS_H
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
+#include "mpopt/Dialect/Match.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -50,27 +52,18 @@ bool matchActivation(mlir::Operation *anchor, Marker &marker);
 // What the families are written with
 //===----------------------------------------------------------------------===//
 
-/// The op that makes `value`, before casts and identities.
-inline mlir::Operation *def(mlir::Value value) {
-  return peelCasts(value).getDefiningOp();
-}
-template <typename OpTy> OpTy def(mlir::Value value) {
-  return llvm::dyn_cast_if_present<OpTy>(def(value));
-}
+using Axes = llvm::SmallVector<int64_t, 4>;
 
 /// Whether `op` is there and is mp.`mnemonic`; for ops of families that an
 /// idiom touches only in passing.
 bool isNamed(mlir::Operation *op, llvm::StringRef mnemonic);
 
-inline bool same(mlir::Value lhs, mlir::Value rhs) {
-  return peelCasts(lhs) == peelCasts(rhs);
-}
+/// The constant `value`; the nearest integer where it is one within the
+/// rounding of any exporter.
+std::optional<double> getRoundNumber(mlir::Value value);
 
 /// `value` is the constant `expected`, within the rounding of any exporter.
 bool isNumber(mlir::Value value, double expected);
-
-/// The operand of a two-operand op that is not a number, and the number.
-std::optional<std::pair<mlir::Value, double>> splitNumber(mlir::Operation *op);
 
 /// The other operand of a two-operand op of which one is `value`.
 mlir::Value otherOperand(mlir::Operation *op, mlir::Value value);
@@ -81,10 +74,6 @@ llvm::SmallVector<mlir::Operation *, 4> getUsers(mlir::Value value);
 
 /// The only user, or null.
 mlir::Operation *getOnlyUser(mlir::Value value);
-
-/// The axes of a reduction, counted from the front and sorted; nothing if they
-/// are not constant or the rank is unknown.
-std::optional<llvm::SmallVector<int64_t>> getAxes(mlir::Operation *reduction);
 
 /// A value made of constants alone by at most a few ops: a parameter.
 bool isParameter(mlir::Value value);

@@ -33,14 +33,14 @@ namespace {
 /// A mean over axes and the ops that compute it.
 struct Mean {
   Value input;
-  SmallVector<int64_t> axes;
+  Axes axes;
 };
 
 /// x - mean(x), or x itself.
 struct Deviation {
   Value input;
   bool centred = false;
-  SmallVector<int64_t> axes;
+  Axes axes;
 };
 
 class Normalization {
@@ -71,20 +71,21 @@ private:
 
 /// ReduceMean(x), or ReduceSum(x) over a number of elements.
 std::optional<Mean> Normalization::matchMean(Value value) {
-  Operation *op = def(value);
+  Operation *op = getMaker(value);
   if (!op)
     return std::nullopt;
   if (isa<mp::DivOp, mp::MulOp>(op)) {
     auto scaled = splitNumber(op);
-    auto sum = scaled ? def<mp::ReduceSumOp>(scaled->first) : nullptr;
-    if (!sum || (isa<mp::DivOp>(op) && !same(op->getOperand(0), scaled->first)))
+    auto sum = scaled ? getMaker<mp::ReduceSumOp>(scaled->first) : nullptr;
+    if (!sum ||
+        (isa<mp::DivOp>(op) && !isSameBehind(op->getOperand(0), scaled->first)))
       return std::nullopt;
     add(op);
     op = sum;
   } else if (!isa<mp::ReduceMeanOp>(op)) {
     return std::nullopt;
   }
-  std::optional<SmallVector<int64_t>> axes = getAxes(op);
+  std::optional<Axes> axes = getReducedAxes(op, ShapeFacts());
   if (!axes)
     return std::nullopt;
   add(op);
@@ -92,47 +93,41 @@ std::optional<Mean> Normalization::matchMean(Value value) {
 }
 
 std::optional<Deviation> Normalization::matchCentred(Value value) {
-  auto sub = def<mp::SubOp>(value);
+  auto sub = getMaker<mp::SubOp>(value);
   if (!sub)
     return std::nullopt;
   size_t before = members.size();
   add(sub);
   std::optional<Mean> mean = matchMean(sub.getRhs());
-  if (mean && same(mean->input, sub.getLhs()))
-    return Deviation{peelCasts(sub.getLhs()), true, mean->axes};
+  if (mean && isSameBehind(mean->input, sub.getLhs()))
+    return Deviation{peel(sub.getLhs()), true, mean->axes};
   members.truncate(before);
   return std::nullopt;
 }
 
-/// What is squared. Two differences that are computed twice count as one.
+/// The squared value. Two differences that are computed twice count as one.
 std::optional<Value> Normalization::matchSquare(Value value) {
-  Operation *op = def(value);
-  if (!op)
-    return std::nullopt;
-  if (isa<mp::SquareOp>(op) ||
-      (isa<mp::PowOp>(op) && isNumber(op->getOperand(1), 2))) {
-    add(op);
-    return op->getOperand(0);
-  }
-  if (!isa<mp::MulOp>(op))
-    return std::nullopt;
-  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
-  if (!same(lhs, rhs)) {
-    size_t before = members.size();
+  Operation *op = getMaker(value);
+  size_t before = members.size();
+  auto sameOrCentred = [&](Value lhs, Value rhs) {
+    if (isSameBehind(lhs, rhs))
+      return true;
     std::optional<Deviation> left = matchCentred(lhs);
     std::optional<Deviation> right = left ? matchCentred(rhs) : std::nullopt;
-    if (!right || left->input != right->input || left->axes != right->axes) {
-      members.truncate(before);
-      return std::nullopt;
-    }
+    return right && left->input == right->input && left->axes == right->axes;
+  };
+  Value squared = getSquared(op, {sameOrCentred, getRoundNumber});
+  if (!squared) {
+    members.truncate(before);
+    return std::nullopt;
   }
   add(op);
-  return lhs;
+  return squared;
 }
 
 /// mean(x^2) - mean(x)^2, perhaps clipped at 0.
 bool Normalization::matchDifferenceOfMeans(Value value) {
-  auto sub = def<mp::SubOp>(value);
+  auto sub = getMaker<mp::SubOp>(value);
   if (!sub)
     return false;
   add(sub);
@@ -143,23 +138,24 @@ bool Normalization::matchDifferenceOfMeans(Value value) {
       squared ? matchSquare(sub.getRhs()) : std::nullopt;
   std::optional<Mean> mean =
       squaredMean ? matchMean(*squaredMean) : std::nullopt;
-  if (!mean || !same(mean->input, *squared) || mean->axes != ofSquares->axes)
+  if (!mean || !isSameBehind(mean->input, *squared) ||
+      mean->axes != ofSquares->axes)
     return false;
-  deviation = {peelCasts(*squared), true, mean->axes};
+  deviation = {peel(*squared), true, mean->axes};
   return true;
 }
 
 bool Normalization::matchVariance(Value value) {
-  Operation *op = def(value);
+  Operation *op = getMaker(value);
   // The guard in front of the root.
   if (isa_and_present<mp::AddOp, mp::MaxOp>(op) && op->getNumOperands() == 2)
     if (auto guarded = splitNumber(op)) {
       add(op);
-      op = def(guarded->first);
+      op = getMaker(guarded->first);
     }
   if (isa_and_present<mp::ClipOp, mp::ReluOp>(op)) {
     add(op);
-    op = def(op->getOperand(0));
+    op = getMaker(op->getOperand(0));
   }
   if (!op)
     return false;
@@ -171,11 +167,11 @@ bool Normalization::matchVariance(Value value) {
     return false;
   }
   if (auto variance = dyn_cast<mp::VarianceOp>(op)) {
-    std::optional<SmallVector<int64_t>> axes = getAxes(variance);
+    std::optional<Axes> axes = getReducedAxes(variance, ShapeFacts());
     if (!axes)
       return false;
     add(variance);
-    deviation = {peelCasts(variance.getInput()), true, *axes};
+    deviation = {peel(variance.getInput()), true, *axes};
     return true;
   }
   std::optional<Mean> mean = matchMean(op->getResult(0));
@@ -186,14 +182,14 @@ bool Normalization::matchVariance(Value value) {
     deviation = *centred;
     return centred->axes == mean->axes;
   }
-  deviation = {peelCasts(*squared), false, mean->axes};
+  deviation = {peel(*squared), false, mean->axes};
   return true;
 }
 
 /// `value` is what is to be divided by the root.
 bool Normalization::isNumerator(Value value) {
   if (!deviation.centred)
-    return peelCasts(value) == deviation.input;
+    return peel(value) == deviation.input;
   size_t before = members.size();
   std::optional<Deviation> centred = matchCentred(value);
   if (centred && centred->input == deviation.input &&
@@ -213,12 +209,12 @@ Operation *Normalization::matchScaledForm(Operation *product) {
                       : Value();
     if (!other)
       continue;
-    if (peelCasts(other) == deviation.input) {
+    if (peel(other) == deviation.input) {
       ofInput = user;
       continue;
     }
     std::optional<Mean> mean = matchMean(other);
-    if (mean && peelCasts(mean->input) == deviation.input &&
+    if (mean && peel(mean->input) == deviation.input &&
         mean->axes == deviation.axes)
       ofMean = user;
   }
@@ -226,7 +222,7 @@ Operation *Normalization::matchScaledForm(Operation *product) {
   Operation *shift = ofMean ? getOnlyUser(ofMean->getResult(0)) : nullptr;
   if (!isa_and_present<mp::AddOp>(sum) || !isa_and_present<mp::SubOp>(shift) ||
       !otherOperand(sum, shift->getResult(0)) ||
-      !same(shift->getOperand(1), ofMean->getResult(0))) {
+      !isSameBehind(shift->getOperand(1), ofMean->getResult(0))) {
     members.truncate(before);
     return nullptr;
   }
@@ -238,7 +234,8 @@ Operation *Normalization::matchScaledForm(Operation *product) {
 /// The op that divides by `scale`, or multiplies by it if it is the inverse.
 Operation *Normalization::findQuotient(Value scale, bool inverse) {
   for (Operation *user : getUsers(scale)) {
-    if (!inverse && isa<mp::DivOp>(user) && same(user->getOperand(1), scale) &&
+    if (!inverse && isa<mp::DivOp>(user) &&
+        isSameBehind(user->getOperand(1), scale) &&
         isNumerator(user->getOperand(0))) {
       add(user);
       return user;
@@ -256,7 +253,7 @@ Operation *Normalization::findQuotient(Value scale, bool inverse) {
   }
   // Without a scale the product is the inverse itself.
   if (inverse && deviation.centred)
-    if (Operation *maker = def(scale))
+    if (Operation *maker = getMaker(scale))
       return matchScaledForm(maker);
   return nullptr;
 }
@@ -313,7 +310,7 @@ static Operation *takeAffine(Operation *result, Members &members) {
 /// The reshapes into groups and back, if there are both.
 static Operation *takeReshapes(Value input, Operation *result,
                                Members &members) {
-  Operation *before = def(input);
+  Operation *before = getMaker(input);
   Operation *after = getOnlyUser(result->getResult(0));
   if (!isNamed(before, "reshape") || !isNamed(after, "reshape"))
     return nullptr;

@@ -26,11 +26,11 @@ using namespace mpopt::idioms;
 /// z = x - max(x) over `axes`: the members that shift, none if z is not
 /// shifted.
 static Members matchShift(Value z, ArrayRef<int64_t> axes) {
-  auto sub = def<mp::SubOp>(z);
-  auto max = sub ? def<mp::ReduceMaxOp>(sub.getRhs()) : nullptr;
-  if (!max || !same(max.getInput(), sub.getLhs()))
+  auto sub = getMaker<mp::SubOp>(z);
+  auto max = sub ? getMaker<mp::ReduceMaxOp>(sub.getRhs()) : nullptr;
+  if (!max || !isSameBehind(max.getInput(), sub.getLhs()))
     return {};
-  std::optional<SmallVector<int64_t>> over = getAxes(max);
+  std::optional<SmallVector<int64_t>> over = getReducedAxes(max, ShapeFacts());
   if (!over || !llvm::equal(*over, axes))
     return {};
   return {sub, max};
@@ -39,8 +39,9 @@ static Members matchShift(Value z, ArrayRef<int64_t> axes) {
 /// The quotient of `exp` and its sum, if one of the sum's users is that.
 static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
   for (Operation *user : getUsers(sum)) {
-    if (isa<mp::DivOp>(user) && same(user->getOperand(0), exp.getResult()) &&
-        same(user->getOperand(1), sum)) {
+    if (isa<mp::DivOp>(user) &&
+        isSameBehind(user->getOperand(0), exp.getResult()) &&
+        isSameBehind(user->getOperand(1), sum)) {
       members.push_back(user);
       return user;
     }
@@ -57,7 +58,8 @@ static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
     for (Operation *product : getUsers(user->getResult(0)))
       if (isa<mp::MulOp>(product) &&
           otherOperand(product, user->getResult(0)) &&
-          same(otherOperand(product, user->getResult(0)), exp.getResult())) {
+          isSameBehind(otherOperand(product, user->getResult(0)),
+                       exp.getResult())) {
         members.append({user, product});
         return product;
       }
@@ -69,8 +71,8 @@ static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
 static bool matchLogSoftmax(Operation *log, Value z, ArrayRef<int64_t> axes,
                             Members members, Marker &marker) {
   for (Operation *user : getUsers(log->getResult(0))) {
-    if (!isa<mp::SubOp>(user) || !same(user->getOperand(0), z) ||
-        !same(user->getOperand(1), log->getResult(0)))
+    if (!isa<mp::SubOp>(user) || !isSameBehind(user->getOperand(0), z) ||
+        !isSameBehind(user->getOperand(1), log->getResult(0)))
       continue;
     members.append({log, user});
     members.append(matchShift(z, axes));
@@ -80,7 +82,7 @@ static bool matchLogSoftmax(Operation *log, Value z, ArrayRef<int64_t> axes,
 }
 
 static bool matchSum(mp::ExpOp exp, mp::ReduceSumOp sum, Marker &marker) {
-  std::optional<SmallVector<int64_t>> axes = getAxes(sum);
+  std::optional<Axes> axes = getReducedAxes(sum, ShapeFacts());
   if (!axes || axes->size() != 1)
     return false;
   Value z = exp.getInput();
@@ -98,7 +100,7 @@ static bool matchSum(mp::ExpOp exp, mp::ReduceSumOp sum, Marker &marker) {
 
 bool idioms::matchSoftmax(Operation *anchor, Marker &marker) {
   if (auto fused = dyn_cast<mp::ReduceLogSumExpOp>(anchor)) {
-    std::optional<SmallVector<int64_t>> axes = getAxes(fused);
+    std::optional<Axes> axes = getReducedAxes(fused, ShapeFacts());
     return axes && axes->size() == 1 &&
            matchLogSoftmax(fused, fused.getInput(), *axes, {}, marker);
   }

@@ -8,6 +8,7 @@
 #ifndef MPOPT_RANGES_RELATIONS_RELATIONSUPPORT_H
 #define MPOPT_RANGES_RELATIONS_RELATIONSUPPORT_H
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 namespace mpopt::relations {
@@ -29,19 +30,19 @@ Rounding storeError(mlir::Value value);
 /// the store.
 Rounding functionError(mlir::Value value, TransferContext &ctx);
 
-/// `value` before identities and casts between floats; `error` grows by those
-/// that round.
-mlir::Value peel(mlir::Value value, Rounding *error = nullptr);
+/// `peel(value, Peel::Rounded)`; `error` grows by the casts that round.
+mlir::Value peel(mlir::Value value, Rounding *error);
 
 /// The same numbers: one value, or computed twice from the same ones.
 bool isSameExpression(mlir::Value lhs, mlir::Value rhs, unsigned depth = 3);
 
-/// Whether the op multiplies a value with itself.
-bool isSquare(mlir::Operation *op);
+/// x if `op` computes x^2, where the exponent of a power may be computed; null
+/// for others and for a null op.
+mlir::Value getSquared(mlir::Operation *op, TransferContext &ctx);
 
-/// The reduced axes, sorted; nothing if they or the rank are not known.
-std::optional<Axes> reducedAxes(mlir::Operation *reduction,
-                                TransferContext &ctx);
+/// True if `op` is a square; a product of one expression that is computed twice
+/// counts as one.
+bool isSquaredExpression(mlir::Operation *op);
 
 /// Whether `scale` has one element for each row of `rows` along `axes`, so that
 /// broadcasting pairs them: the shape of a reduction that keeps its axes.
