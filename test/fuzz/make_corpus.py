@@ -5,7 +5,7 @@ import sys
 
 from google.protobuf import text_format
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "python" / "support"))
 import small_models
 
 folder = pathlib.Path(sys.argv[1])

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For test/python/test_torch_ops.py: preloaded, it answers for LibTorch what
+// For test/python/instrument/test_torch_ops.py: preloaded, it answers for LibTorch what
 // the op library asks for its version.
 //
 //===----------------------------------------------------------------------===//

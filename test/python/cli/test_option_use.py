@@ -1,0 +1,86 @@
+"""Which options go with which action of mpopt: no option is ignored in silence."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
+
+# The files do not exist: what is wrong with options is said before any is read.
+ACTIONS = {
+    "check": ["--check", "none.onnx"],
+    "instrument": ["--instrument", "none.onnx", "-o", "none/out.onnx"],
+    "strip": ["--strip", "none.onnx", "-o", "none/out.onnx"],
+    "confirm": ["--confirm", "none.mprec", "--ledger", "none.json"],
+    "emit-mlir": ["--emit-mlir", "none.onnx"],
+    "list-rules": ["--list-rules"],
+    "explain": ["--explain", "MP201"],
+}
+JUDGING = {"check", "instrument"}
+LISTING = JUDGING | {"confirm"}
+IMPORTING = JUDGING | {"emit-mlir"}
+# Option: a value that is right, and the actions that look at it.
+OPTIONS = {
+    "precision": ("fp16", JUDGING),
+    "policy": ("tensorflow-cuda", JUDGING),
+    "target": ("strict16", JUDGING),
+    "input": ("x=0:1", JUDGING),
+    "assume": ("0:1", JUDGING),
+    "dim": ("N=2", IMPORTING),
+    "input-shape": ("x=1x2", IMPORTING),
+    "method": ("forward", IMPORTING),
+    "select": ("MP2", LISTING),
+    "ignore": ("MP2", LISTING),
+    "set": ("near-overflow=60000", LISTING),
+    "min-certainty": ("certain", LISTING),
+    "fail-on": ("error", LISTING),
+    "format": ("json", LISTING | {"list-rules", "explain"}),
+    "keep-fp32": ("none/keep.json", LISTING),
+    "dump-ranges": ("none/ranges.json", JUDGING),
+    "safe-input": (None, JUDGING),
+    "whole-trials": (None, JUDGING),
+    "jobs": ("1", JUDGING),
+    "probe": ("all", {"instrument"}),
+    "probe-with": ("outputs", {"instrument"}),
+    "ledger": ("none.json", {"confirm"}),
+}
+IDLE = {"min-certainty", "fail-on", "format"}
+
+
+def run(*arguments):
+    return subprocess.run([MPOPT, *arguments], capture_output=True, text=True, timeout=60)
+
+
+def words(option):
+    value, _ = OPTIONS[option]
+    return [f"--{option}"] if value is None else [f"--{option}", value]
+
+
+def test_every_option_is_here():
+    """All that --help names, but actions, -o and what ends the program itself."""
+    named = set(re.findall(r"--([a-z0-9-]+)", run("--help").stdout))
+    assert named == (OPTIONS.keys() | ACTIONS.keys() | {"help", "version"}) - {"whole-trials"}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_option_with_action(option, action):
+    if option == "ledger" and action == "confirm":
+        return  # its command has it already
+    done = run(*ACTIONS[action], *words(option))
+    takers = OPTIONS[option][1]
+    if action in takers:
+        assert "goes with" not in done.stderr
+        warned = f"mpopt: warning: --{option} has no effect on --instrument\n" in done.stderr
+        assert warned == (action == "instrument" and option in IDLE)
+        assert done.returncode == (0 if action in ("list-rules", "explain") else 2)
+        return
+    assert done.returncode == 2 and done.stdout == ""
+    assert re.fullmatch(rf"mpopt: error: --{option} goes with .*, not with --{action}\n",
+                        done.stderr), done.stderr
+    stated = re.findall(r"--([a-z-]+)", done.stderr.split("goes with")[1].split(", not with")[0])
+    assert set(stated) == takers

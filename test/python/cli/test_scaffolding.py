@@ -1,0 +1,130 @@
+"""scripts/new-rule, scripts/new-op and scripts/generate-docs, in a copy of the tree.
+
+Building what they write takes too long here: TableGen accepts the records, and the
+pieces are where the build looks for them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+LLVM = Path("/usr/lib/llvm-22")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for folder in ("scripts", "cmake", "include", "passes", "lib/Dialect", "lib/Import/Onnx", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    return tmp_path
+
+
+def run(tree: Path, script: str, *arguments: str, status: int = 0) -> str:
+    done = subprocess.run([tree / "scripts" / script, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def tablegen(tree: Path, *arguments: str) -> str:
+    return subprocess.run([LLVM / "bin/mlir-tblgen", f"-I{LLVM / 'include'}", f"-I{tree / 'include'}", f"-I{tree}",
+                           *arguments], cwd=tree, check=True, capture_output=True, text=True).stdout
+
+
+def test_docs_are_fresh():
+    assert run(ROOT, "generate-docs", "--check") == ""
+
+
+def test_stale_docs_are_found(tree: Path):
+    (tree / "docs/rules.md").write_text("old")
+    (tree / "docs/ops/gone.md").write_text("a family that is no more")
+    said = run(tree, "generate-docs", "--check", status=1)
+    assert "docs/rules.md is stale" in said and "docs/ops/gone.md is stale" in said
+    run(tree, "generate-docs")
+    run(tree, "generate-docs", "--check")
+
+
+def test_new_rule(tree: Path):
+    files = run(tree, "new-rule", "MP999", "quite-new-rule", "dtype", "--severity", "note").split()
+    assert files == ["passes/rules/Rules.td", "passes/rules/dtype/QuiteNewRule.cpp",
+                     "test/Rules/dtype/quite-new-rule.mlir", "passes/rules/CMakeLists.txt"]
+    generated = tablegen(tree, "-gen-pass-decls", "-name", "Rules", "passes/rules/Rules.td")
+    source = (tree / files[1]).read_text()
+    macro = re.search(r"#define (GEN_PASS_DEF_\w+)", source).group(1)
+    assert f"#ifdef {macro}" in generated
+    assert "impl::QuiteNewRuleBase<QuiteNewRule>" in source and "class QuiteNewRuleBase" in generated
+    assert "  dtype/QuiteNewRule.cpp\n" in (tree / files[3]).read_text()
+    assert "--rule-quite-new-rule" in (tree / files[2]).read_text()
+    # Its place is after the lower ids.
+    ids = re.findall(r'Rule<"(MP\d{3})"', (tree / files[0]).read_text())
+    assert ids == sorted(ids)
+
+
+def test_unwritten_texts_are_refused(tree: Path):
+    run(tree, "new-rule", "MP999", "quite-new-rule", "dtype")
+    assert "texts still to be written in Rules.td: MP999" in run(tree, "generate-docs", "--check", status=1)
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    (["MP103", "another-name", "dtype"], "'MP103' is in Rules.td already"),
+    (["MP999", "silent-upcast", "dtype"], "'silent-upcast' is in Rules.td already"),
+    (["MPX", "a-rule", "dtype"], "'MPX' is not MPnnn"),
+    (["MP999", "Bad_Name", "dtype"], "'Bad_Name' is not kebab-case"),
+    (["MP999"], "name (kebab-case, the bad pattern) is missing"),
+])
+def test_new_rule_refuses(tree: Path, arguments: list[str], reason: str):
+    before = (tree / "passes/rules/Rules.td").read_text()
+    assert run(tree, "new-rule", *arguments, status=1) == f"new-rule: {reason}\n"
+    assert (tree / "passes/rules/Rules.td").read_text() == before
+
+
+FAMILIES = re.search(r"set\(MPOPT_OP_FAMILIES\s+(.*?)\)", (ROOT / "lib/Dialect/Families.cmake").read_text(),
+                     flags=re.S).group(1).split()
+
+
+def is_formatted(*files: Path) -> bool:
+    return not subprocess.run(["clang-format-22", "--dry-run", "--Werror", *files],
+                              capture_output=True).returncode
+
+
+def test_recipes_run_as_written(tree: Path):
+    """The commands of CONTRIBUTING.md."""
+    recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    commands = re.findall(r"\*\*Start it\*\*: `scripts/(new-\w+) (.*?)`", recipes)
+    assert [command for command, _ in commands] == ["new-rule", "new-op"]
+    for command, arguments in commands:
+        files = run(tree, command, *arguments.split()).split()
+        assert is_formatted(*(tree / file for file in files if file.endswith(".cpp")))
+
+
+def test_new_rule_is_below_its_heading(tree: Path):
+    run(tree, "new-rule", "MP298", "quite-new-rule", "range")
+    records = (tree / "passes/rules/Rules.td").read_text(encoding="utf-8")
+    heading = records[:records.index('"MP298"')].rindex("// MP")
+    assert records[heading:].startswith("// MP2xx")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_new_op(tree: Path, family: str):
+    files = run(tree, "new-op", "quite_new", family, "QuiteNew", "--operands", "2").split()
+    assert files == [f"include/mpopt/Dialect/Ops/{family}Ops.td", f"lib/Dialect/Ops/{family}Ops.cpp",
+                     f"lib/Import/Onnx/Lowering/{family}.cpp", f"test/Dialect/{family.lower()}/quite-new.mlir"]
+    assert "class QuiteNewOp" in tablegen(tree, "-gen-op-decls", files[0])
+    assert "QuiteNewOp::inferResultTypes" in (tree / files[1]).read_text()
+    lowering = (tree / files[2]).read_text()
+    body = lowering[lowering.index(f"register{family}Lowerings("):]
+    assert '  registry.add("QuiteNew", lowerQuiteNew);\n}' in body
+    assert lowering.count("{") == lowering.count("}")
+    assert is_formatted(tree / files[1], tree / files[2])
+    assert lowering.index("LogicalResult lowerQuiteNew(") < lowering.index(f"register{family}Lowerings(")
+
+
+def test_new_op_refuses(tree: Path):
+    assert "mp.cast is there already" in run(tree, "new-op", "cast", "Core", "Cast", status=1)
+    assert "no family 'Nosuch'" in run(tree, "new-op", "quite_new", "Nosuch", "QuiteNew", status=1)
