@@ -38,25 +38,29 @@ function(mpopt_library name)
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK} MPOPTFramework)
   if(MPOPT_PRECOMPILE_HEADERS)
-    mpopt_precompile_headers(${name})
+    mpopt_precompile_mlir(${name})
   endif()
 endfunction()
 
-# Two thirds of a unit's compile time are MLIR's headers. ccache keeps units that
-# use this for the same folder only (the file names its sources in full), and if
-# it is told to: CCACHE_SLOPPINESS in scripts/build. Worktrees that are to share
-# objects do without.
-function(mpopt_precompile_headers name)
+# mpopt_precompile(NAME headers...): two thirds of a unit's compile time are the
+# headers of MLIR, more those of LibTorch. ccache keeps units that use this for the
+# same folder only (the file names its sources in full), and if it is told to:
+# CCACHE_SLOPPINESS in scripts/build. Worktrees that are to share objects do without.
+function(mpopt_precompile name)
   # Its hash must not depend on when it was made.
   target_compile_options(${name} PRIVATE
     "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  target_precompile_headers(${name} ${ARGN})
+endfunction()
+
+function(mpopt_precompile_mlir name)
   get_property(owner GLOBAL PROPERTY mpopt_precompiled)
   if(owner)
-    target_precompile_headers(${name} REUSE_FROM ${owner})
+    mpopt_precompile(${name} REUSE_FROM ${owner})
     return()
   endif()
   set_property(GLOBAL PROPERTY mpopt_precompiled ${name})
-  target_precompile_headers(${name} PRIVATE
+  mpopt_precompile(${name} PRIVATE
     <mlir/Dialect/Func/IR/FuncOps.h> <mlir/IR/Builders.h>
     <mlir/IR/BuiltinOps.h> <mlir/IR/Matchers.h> <mlir/IR/OpImplementation.h>
     <mlir/Interfaces/ControlFlowInterfaces.h>
