@@ -26,4 +26,4 @@ docs: build
 	@scripts/generate-output-page build/bin/mpopt ../shared/models/onnx
 
 clean:
-	rm -rf build build-asan
+	rm -rf build build-asan build-fuzz

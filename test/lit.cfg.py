@@ -1,6 +1,7 @@
 """lit configuration: every .mlir, .test, .textproto and .onnxtext below test/."""
 
 import os
+import sys
 
 import lit.formats
 
@@ -14,7 +15,7 @@ config.test_exec_root = os.path.join(config.mpopt_build, "test")
 path = [os.path.join(config.mpopt_build, "bin"), config.llvm_tools]
 config.environment["PATH"] = os.pathsep.join(path + [os.environ["PATH"]])
 config.substitutions.append(("%shared", config.mpopt_shared))
-config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(
     ("%record-library", os.path.join(config.mpopt_build, "lib", "libmpopt_record.so")))
 # In CI a test that needs the large inputs must fail without them, not be skipped.
