@@ -1,59 +1,73 @@
 #!/usr/bin/env python3
 """Run every test suite of a build and sum up.
 
-    run-tests.py BUILD_DIR
+    run-tests.py BUILD_DIR [--only SUITE,...]
 
-lit (test/), the GoogleTest programs (BUILD_DIR/test/unit) and pytest
-(test/python) each write a JUnit file; the last line printed is
+lit (test/), the GoogleTest programs (BUILD_DIR/test/unit) and pytest (test/python)
+each write a JUnit file, kept in BUILD_DIR/junit. The slowest tests are listed; one
+that takes longer than MPOPT_TEST_SECONDS (240) has failed. The last line printed is
 `N passed, N failed` over all of them (`, N skipped` if there were any). The exit
-status is 1 if anything failed or a suite ran no test.
+status is 1 if anything failed or a suite ran no test. SUITE is lit, unit or pytest.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SUITES = ("lit", "unit", "pytest")
+LISTED = 20
 
 
 @dataclass
 class Count:
+    """What became of tests, and the seconds that each took."""
+
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    seconds: list[tuple[float, str]] = field(default_factory=list)
 
     def __iadd__(self, other: Count) -> Count:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.seconds += other.seconds
         return self
 
 
-def read_junit(file: Path) -> Count:
+def read_junit(file: Path, most: float) -> Count:
     """The counts of one JUnit file, by its test cases: the totals that the three
     writers put into attributes do not mean the same."""
     count = Count()
     for case in ElementTree.parse(file).iter("testcase"):
         kinds = {child.tag for child in case}
+        name = f"{file.stem}: {case.get('classname', '')}.{case.get('name')}"
+        taken = float(case.get("time") or 0)
+        count.seconds.append((taken, name))
         if kinds & {"failure", "error"}:
             count.failed += 1
         elif "skipped" in kinds or case.get("status") == "notrun":
             count.skipped += 1
+        elif taken > most:
+            print(f"{name}: took {taken:.0f} s, {most:.0f} s at most")
+            count.failed += 1
         else:
             count.passed += 1
     return count
 
 
-def run(name: str, command: list[str], junit: Path) -> Count:
+def run(name: str, command: list[str], junit: Path, most: float) -> Count:
     print(f"== {name}", flush=True)
     status = subprocess.run(command, cwd=ROOT).returncode
-    count = read_junit(junit) if junit.exists() else Count()
+    count = read_junit(junit, most) if junit.exists() else Count()
     if status != 0 and count.failed == 0:
         print(f"{name}: exit status {status} without a failed test")
         count.failed += 1
@@ -65,24 +79,45 @@ def run(name: str, command: list[str], junit: Path) -> Count:
     return count
 
 
+def commands(build: Path, suites: list[str], junit: Path):
+    """Each suite's command and the file that it writes."""
+    if "lit" in suites:
+        file = junit / "lit.xml"
+        yield "lit", ["lit", "-q", "-j", str(os.cpu_count() or 1),
+                      f"--xunit-xml-output={file}", str(build / "test")], file
+    if "unit" in suites:
+        for program in sorted((build / "test" / "unit").iterdir()):
+            if program.is_file() and os.access(program, os.X_OK):
+                file = junit / f"{program.name}.xml"
+                yield program.name, [str(program), "--gtest_brief=1",
+                                     f"--gtest_output=xml:{file}"], file
+    if "pytest" in suites:
+        file = junit / "pytest.xml"
+        yield "pytest", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                         f"--junitxml={file}", "test/python"], file
+
+
 def main() -> int:
-    build = Path(sys.argv[1]).resolve()
-    jobs = str(os.cpu_count() or 1)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--only", default=",".join(SUITES), help="suites, comma separated")
+    given = parser.parse_args()
+    suites = given.only.split(",")
+    if unknown := set(suites) - set(SUITES):
+        parser.error(f"no suite is called {', '.join(sorted(unknown))}: {', '.join(SUITES)}")
+    build = given.build.resolve()
+    os.environ["MPOPT_BUILD"] = str(build)
+    most = float(os.environ.get("MPOPT_TEST_SECONDS", "240"))
+    junit = build / "junit"
+    shutil.rmtree(junit, ignore_errors=True)
+    junit.mkdir(parents=True)
     total = Count()
-    with tempfile.TemporaryDirectory() as folder:
-        junit = Path(folder, "lit.xml")
-        total += run("lit", ["lit", "-q", "-j", jobs, f"--xunit-xml-output={junit}",
-                             str(build / "test")], junit)
-        programs = sorted(p for p in (build / "test" / "unit").iterdir()
-                          if p.is_file() and os.access(p, os.X_OK))
-        for program in programs:
-            junit = Path(folder, f"{program.name}.xml")
-            total += run(program.name, [str(program), "--gtest_brief=1",
-                                        f"--gtest_output=xml:{junit}"], junit)
-        junit = Path(folder, "pytest.xml")
-        os.environ["MPOPT_BUILD"] = str(build)
-        total += run("pytest", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                                f"--junitxml={junit}", "test/python"], junit)
+    for name, command, file in commands(build, suites, junit):
+        total += run(name, command, file, most)
+    print(f"== the {LISTED} slowest tests")
+    for taken, name in sorted(total.seconds, reverse=True)[:LISTED]:
+        print(f"{taken:7.1f} s  {name}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}")
     return 1 if total.failed else 0
