@@ -9,7 +9,7 @@ that its labels were made with (feeds.npz), and confirmed. The package `mpopt` m
 importable with its libraries. Always exits 0: it is a measurement.
 
 `--run`: `fp32` judges the file for FP16 and runs it as it is. `fp16` converts the file
-(half.py), judges the result as it is and runs that. On the CPU the runtime computes most of
+(mpopt.half), judges the result as it is and runs that. On the CPU the runtime computes most of
 it in FP32 (docs/instrument.md): `fp16-saved` takes the graph that it makes of the converted
 file, in which that shows, `fp16-rounded` that graph with every rounding put back.
 
@@ -44,9 +44,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import half
+from mpopt import half
 
-BENCH = Path(__file__).resolve().parent
 STATUSES = ("confirmed", "refuted", "not-exercised", "not-observable")
 OVERFLOW = {"MP201", "MP207", "MP208", "MP209", "MP210", "MP213"}
 JUDGED = OVERFLOW | {"MP204", "MP205", "MP206", "MP211"}
@@ -95,9 +94,8 @@ def is_clamped(truth: dict) -> bool:
 
 RUN = """
 import sys, numpy, mpopt, onnxruntime
-model, feeds, record, bench = sys.argv[1:]
-sys.path.insert(0, bench)
-import half
+from mpopt import half
+model, feeds, record = sys.argv[1:]
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 options.intra_op_num_threads = 1
@@ -128,7 +126,7 @@ def as_run(model: Path, run: str, work: Path) -> Path:
         return model
     made = work / "half.onnx"
     mode = [f"--{run.removeprefix('fp16-')}"] * (run != "fp16")
-    step("conversion", [sys.executable, BENCH / "half.py", *mode, model, made])
+    step("conversion", [sys.executable, "-m", "mpopt.half", *mode, model, made])
     return made
 
 
@@ -147,7 +145,7 @@ def check(folder: Path, mpopt: str, run: str, probe: str, work: Path) -> dict:
     for name, size in truth["dims"].items():
         command += ["--dim", f"{name}={size}"]
     step("instrument", command)
-    step("run", [sys.executable, "-c", RUN, probed, folder / "feeds.npz", record, BENCH])
+    step("run", [sys.executable, "-c", RUN, probed, folder / "feeds.npz", record])
     report = json.loads(step("confirm", [
         mpopt, "--confirm", record, "--ledger", f"{probed}.probes.json", "--format", "json"],
         accepted=(0, 1)))

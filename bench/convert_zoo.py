@@ -6,7 +6,7 @@
 Each model is judged for FP16 with its declared inputs, and converted by both converters:
 as they do by themselves, with the ops of --keep-fp32 as their block list, and by
 mpopt.to_float16 with the same list. The results run in ONNX Runtime on the batches of the
-zoo (feeds.npz), every rounding put back (half.py). Of a model with a list it is said whether
+zoo (feeds.npz), every rounding put back (mpopt.half). Of a model with a list it is said whether
 
     refused       the converter fails, or ONNX Runtime does not load what it made
     not finite    an element of an output is finite in FP32 and is not here
@@ -27,12 +27,11 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import half
 import mpopt
 import numpy
 import onnx
 import onnxruntime
-from mpopt import converting
+from mpopt import converting, half
 
 CONVERTERS = ("onnxruntime", "onnxconverter-common")
 FORMS = ("alone", "with the list", "to_float16")

@@ -1,4 +1,4 @@
-"""Models that were converted to FP16, from the converter to the verdict: bench/half.py and
+"""Models that were converted to FP16, from the converter to the verdict: mpopt.half and
 bench/confirm_zoo.py on a few small ones, and on a zoo where MPOPT_ZOO names one."""
 
 import json
@@ -17,7 +17,7 @@ os.environ["MPOPT_BUILD"] = str(BUILD)
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "bench")]
 
 import confirm_zoo  # noqa: E402
-import half  # noqa: E402
+from mpopt import half  # noqa: E402
 
 MPOPT = str(BUILD / "bin" / "mpopt")
 RUNS = ("fp16", "fp16-saved", "fp16-rounded")
@@ -93,7 +93,7 @@ def test_every_rounding_is_put_back(tmp_path):
     results = {}
     for mode in ([], ["--saved"], ["--rounded"]):
         out = tmp_path / f"{mode}.onnx"
-        confirm_zoo.step("half", [sys.executable, ROOT / "bench" / "half.py", *mode,
+        confirm_zoo.step("half", [sys.executable, "-m", "mpopt.half", *mode,
                                   tmp_path / "model.onnx", out])
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

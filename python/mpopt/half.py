@@ -1,6 +1,6 @@
 """FP32 models of ONNX as FP16 files, by ONNX Runtime's converter.
 
-    half.py [--saved | --rounded] MODEL OUT
+    python -m mpopt.half [--saved | --rounded] MODEL OUT
 
 On the CPU ONNX Runtime computes most ops of such a file in FP32 and leaves roundings out
 (docs/instrument.md). `--saved` writes the graph that it makes of the file, `--rounded` that
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy
@@ -44,7 +45,8 @@ def save_as_run(model: Path, out: Path) -> None:
 TWIN = "InsertedPrecisionFreeCast_"
 
 
-def _round_all(graph) -> None:
+def _round_all(graph: onnx.GraphProto) -> None:
+    """`put_roundings_back` in a graph and those inside it."""
     named = {name for node in graph.node for name in node.output}
     named |= {value.name for value in (*graph.input, *graph.initializer)}
     nodes = []
@@ -80,7 +82,8 @@ def put_roundings_back(saved: Path, out: Path) -> None:
     onnx.save(model, out)
 
 
-def feed_of(session, arrays, batch: int) -> dict:
+def feed_of(session: onnxruntime.InferenceSession, arrays: Mapping[str, numpy.ndarray],
+            batch: int) -> dict[str, numpy.ndarray]:
     """One batch of float32 arrays in the types that the session's inputs have."""
     feed = {}
     for value in session.get_inputs():
