@@ -2,6 +2,7 @@
 
 import pytest
 import soundness_rounds
+import tool  # noqa: F401: names the build for the package mpopt
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,8 @@ import threading
 
 import pytest
 
-from bad_input import GIGABYTE, MLP, MPOPT, SECONDS, peak_memory, refused, run
+from bad_input import GIGABYTE, MLP, SECONDS, peak_memory, refused, run
+from tool import MPOPT
 
 
 # --- What is no file ---

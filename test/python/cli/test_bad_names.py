@@ -3,7 +3,6 @@ characters. Neither may cost memory, or write lines of their own into a report."
 
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -13,15 +12,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-from bad_input import GIGABYTE, MPOPT, peak_memory, refused, run
+from bad_input import GIGABYTE, peak_memory, refused, run
+from tool import BUILD, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
+import mpopt
 
-LIBRARY = MPOPT.parents[1] / "lib" / "libmpopt_record.so"
+LIBRARY = BUILD / "lib" / "libmpopt_record.so"
 RECORD = ROOT / "test" / "Tools" / "mpopt" / "Inputs" / "record.py"
 
 

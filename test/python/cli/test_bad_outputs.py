@@ -2,7 +2,6 @@
 every file stays as it was."""
 
 import os
-import pathlib
 import resource
 import shutil
 import signal
@@ -14,10 +13,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from bad_input import MLP, MPOPT, SECONDS, refused, run
+from bad_input import MLP, SECONDS, refused, run
+from tool import BUILD, MPOPT, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-LIBRARY = MPOPT.parents[1] / "lib" / "libmpopt_record.so"
+LIBRARY = BUILD / "lib" / "libmpopt_record.so"
 RECORD = ROOT / "test" / "Tools" / "mpopt" / "Inputs" / "record.py"
 TABLES = {"target.json": ROOT / "lib" / "Support" / "targets" / "strict16.json",
           "policy.json": next((ROOT / "lib" / "Policy" / "tables").glob("*.json"))}

@@ -1,14 +1,10 @@
 """Which options go with which action of mpopt: no option is ignored in silence."""
 
-import os
-import pathlib
 import re
-import subprocess
 
 import pytest
+from tool import run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 
 # The files do not exist: what is wrong with options is said before any is read.
 ACTIONS = {
@@ -52,7 +48,7 @@ IDLE = {"min-certainty", "fail-on", "format"}
 
 
 def run(*arguments):
-    return subprocess.run([MPOPT, *arguments], capture_output=True, text=True, timeout=60)
+    return run_mpopt(*arguments)
 
 
 def words(option):

@@ -1,16 +1,13 @@
 """docs/output.md shows what mpopt prints: scripts/generate-output-page."""
 
-import os
-import pathlib
 import shutil
 import subprocess
 import sys
 
 import pytest
+from tool import MPOPT, ROOT, SHARED
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
-MODELS = ROOT.parent / "shared" / "models" / "onnx"
+MODELS = SHARED / "onnx"
 
 pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason="no ../shared")
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import textwrap
@@ -12,11 +11,8 @@ import onnx
 import pytest
 import small_models
 from onnx import parser
+from tool import BUILD, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build"))
-os.environ.setdefault("MPOPT_BUILD", str(BUILD))
-sys.path.insert(0, str(ROOT / "python"))
 
 import mpopt  # noqa: E402
 from mpopt import run as runner  # noqa: E402

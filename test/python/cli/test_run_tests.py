@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
+from tool import ROOT
 
-SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "run-tests.py"
+SCRIPT = ROOT / "scripts" / "run-tests.py"
 
 # As lit, GoogleTest and pytest write them: totals that differ are not read.
 JUNIT = """<testsuites tests="9"><testsuite name="s" failures="7">

@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tool import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 LLVM = Path("/usr/lib/llvm-22")
 
 

@@ -13,15 +13,12 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
+from tool import ROOT, SHARED, run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
+import mpopt
 
-SHARED = ROOT.parent / "shared" / "models" / "onnx"
-MPOPT = pathlib.Path(os.environ["MPOPT_BUILD"]) / "bin" / "mpopt"
+MODELS = SHARED / "onnx"
 DTYPES = {"tensor(float)": numpy.float32, "tensor(float16)": numpy.float16,
           "tensor(double)": numpy.float64, "tensor(int64)": numpy.int64,
           "tensor(int32)": numpy.int32, "tensor(bool)": numpy.bool_}
@@ -36,8 +33,7 @@ class Probed:
         if not isinstance(model, pathlib.Path):
             path = folder / "model.onnx"
             onnx.save(model, path)
-        done = subprocess.run([MPOPT, "--instrument", path, "-o", self.file, *options],
-                              capture_output=True, text=True, timeout=120)
+        done = run_mpopt("--instrument", path, "-o", self.file, *options)
         assert done.returncode == 0, done.stderr
         self.ledger = f"{self.file}.probes.json"
 
@@ -57,9 +53,8 @@ class Probed:
         return record
 
     def confirm(self, *records, status=None, options=()):
-        done = subprocess.run([MPOPT, "--confirm", *records, "--ledger", self.ledger,
-                               "--format", "json", *options],
-                              capture_output=True, text=True, timeout=120)
+        done = run_mpopt("--confirm", *records, "--ledger", self.ledger, "--format", "json",
+                         *options)
         assert done.returncode in ((0, 1) if status is None else (status,)), done.stderr
         return json.loads(done.stdout)
 
@@ -83,8 +78,8 @@ def draw_within(ledger, seed=0, steps=1):
     return draw
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared")
-@pytest.mark.parametrize("model", sorted(SHARED.glob("*.onnx")), ids=lambda path: path.stem)
+@pytest.mark.skipif(not MODELS.is_dir(), reason="no ../shared")
+@pytest.mark.parametrize("model", sorted(MODELS.glob("*.onnx")), ids=lambda path: path.stem)
 def test_bounds_hold_and_every_finding_is_labelled(model, tmp_path):
     """Judged as it is: what runs is what was judged, so every bound is compared."""
     probed = Probed(model, tmp_path, "--precision", "as-is", "--probe", "all")
@@ -100,10 +95,10 @@ def test_bounds_hold_and_every_finding_is_labelled(model, tmp_path):
                for finding in report["findings"])
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared")
+@pytest.mark.skipif(not MODELS.is_dir(), reason="no ../shared")
 def test_a_loss_is_predicted_seen_and_gone_in_fp32(tmp_path):
     """`(x + 65504) - 65504`: in FP16 nothing is left of x."""
-    model = SHARED / "polygraphy-needs-constraints.onnx"
+    model = MODELS / "polygraphy-needs-constraints.onnx"
     rules = {"MP211", "MP301", "MP302"}
     x = {"x": numpy.random.default_rng(0).standard_normal((1, 1, 256, 256)).astype(numpy.float32)}
 
@@ -316,8 +311,7 @@ def test_a_bound_that_breaks_is_loud(tmp_path):
     wrong.write_text(json.dumps(ledger))
     feed = {"x": numpy.ones((1, 8), numpy.float32), "shift": numpy.array([2], numpy.float32)}
     record = probed.run(feed)
-    done = subprocess.run([MPOPT, "--confirm", record, "--ledger", wrong],
-                          capture_output=True, text=True)
+    done = run_mpopt("--confirm", record, "--ledger", wrong)
     assert done.returncode == 2 and "is a record of another ledger" in done.stderr
     # The probes carry the ledger's hash.
     sound = hashlib.sha256(pathlib.Path(probed.ledger).read_bytes())
@@ -416,8 +410,7 @@ def test_a_run_that_was_killed_tells_what_it_saw(tmp_path):
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
                           capture_output=True, timeout=120)
     assert done.returncode < 0
-    done = subprocess.run([MPOPT, "--confirm", record, "--ledger", probed.ledger, "--format",
-                           "json"], capture_output=True, text=True)
+    done = run_mpopt("--confirm", record, "--ledger", probed.ledger, "--format", "json")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1 and "the run did not end in order" in done.stderr
     assert json.loads(done.stdout)["first_bad"]["tensor"] == "root"

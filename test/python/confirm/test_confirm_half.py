@@ -2,8 +2,6 @@
 bench/confirm_zoo.py on a few small ones, and on a zoo where MPOPT_ZOO names one."""
 
 import json
-import os
-import pathlib
 import sys
 
 import numpy
@@ -11,15 +9,11 @@ import onnx
 import pytest
 from onnx import parser
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
-os.environ["MPOPT_BUILD"] = str(BUILD)
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "bench")]
 
-import confirm_zoo  # noqa: E402
-from mpopt import half  # noqa: E402
+import confirm_zoo
+from tool import MPOPT, ROOT, ZOOS
+from mpopt import half
 
-MPOPT = str(BUILD / "bin" / "mpopt")
 RUNS = ("fp16", "fp16-saved", "fp16-rounded")
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -112,8 +106,7 @@ def test_box_holds_what_is_fed():
         assert lo == hi == float(numpy.float16(numpy.clip(value, -65504, 65504)))
 
 
-ZOO = sorted(pathlib.Path(os.environ["MPOPT_ZOO"]).glob("*/truth.json")) \
-    if "MPOPT_ZOO" in os.environ else []
+ZOO = sorted(file for zoo in ZOOS for file in zoo.glob("*/truth.json"))
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -3,25 +3,19 @@ the rest, in threads, beside infinities that do no harm, and whether the way to 
 
 import concurrent.futures
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy
 import onnx
 import onnxruntime
 import pytest
 from onnx import parser
+from tool import run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
-from mpopt.recorder import Recorder, new_record  # noqa: E402
+import mpopt
+from mpopt.recorder import Recorder, new_record
 
-BUILD = pathlib.Path(os.environ["MPOPT_BUILD"])
 
 # The division makes NaN where a row is 0; the branch that reads it is taken late.
 BRANCH = """<ir_version: 8, opset_import: ["" : 17]>
@@ -102,8 +96,7 @@ def names(verdict):
 
 def check_text(record, ledger):
     """The text never denies what it prints."""
-    done = subprocess.run([BUILD / "bin" / "mpopt", "--confirm", record, "--ledger", ledger,
-                           "--fail-on", "never"], capture_output=True, text=True, timeout=60)
+    done = run_mpopt("--confirm", record, "--ledger", ledger, "--fail-on", "never")
     assert done.returncode == 0, done.stderr
     head = " ".join(done.stdout.split("confirmed ")[0].split())
     if "was ever NaN or infinite" in head:

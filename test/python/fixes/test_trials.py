@@ -1,23 +1,19 @@
 """A fix is tried on what it reaches. The whole model, analysed again, says the same."""
 
 import json
-import os
-import pathlib
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tool import ROOT, SHARED, run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
-SHARED = ROOT.parent / "shared" / "models" / "onnx"
+MODELS = SHARED / "onnx"
 
 
 def report(model, *options):
-    run = subprocess.run([MPOPT, "--check", model, "--format", "json", "--fail-on", "never", *options],
-                         capture_output=True, text=True, timeout=300)
+    run = run_mpopt("--check", model, "--format", "json", "--fail-on", "never", *options,
+                    timeout=300)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)["findings"]
 
@@ -101,13 +97,13 @@ def test_fixes_of_the_lit_tests(tmp_path, file):
     assert count > 10
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared models")
+@pytest.mark.skipif(not MODELS.is_dir(), reason="no shared models")
 @pytest.mark.parametrize("name", ["deeploy-cct2-ft1-train", "marabou-selfattention-mnist",
                                   "polygraphy-needs-constraints", "deeploy-cct2-opset20",
                                   "genai-gpt2-tiny-fp32"])
 @pytest.mark.parametrize("precision", ["fp16", "autocast-fp16"])
 def test_real_model(name, precision):
-    files = sorted(SHARED.glob(f"*{name}*.onnx"))
+    files = sorted(MODELS.glob(f"*{name}*.onnx"))
     if not files:
         pytest.skip(f"no {name}")
     for file in files:

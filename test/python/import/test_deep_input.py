@@ -8,8 +8,9 @@ import zipfile
 import pytest
 from onnx import helper
 
-from bad_input import (GIGABYTE, MLP, MPOPT, SECONDS, check, graph, model, node,
-                       peak_memory, refused, run)
+from bad_input import (GIGABYTE, MLP, SECONDS, check, graph, model, node, peak_memory,
+                       refused, run)
+from tool import BIN
 
 
 def field(number, payload):
@@ -105,7 +106,7 @@ def test_deep_bytecode(depth, tmp_path):
     text.write_text("module {\n" * depth + "}\n" * depth)
     bytecode = tmp_path / "model"
     subprocess.run(["bash", "-c", 'ulimit -s unlimited && exec "$@"', "bash",
-                    MPOPT.with_name("mpopt-opt"), "--emit-bytecode", text, "-o",
+                    BIN / "mpopt-opt", "--emit-bytecode", text, "-o",
                     bytecode], check=True, timeout=10 * SECONDS)
     data = bytecode.read_bytes()
     bytecode.unlink()

@@ -7,14 +7,12 @@ Values are found by their names in the locations of `mpopt --emit-mlir`."""
 import os
 import pathlib
 import re
-import subprocess
 
 import onnx
 import pytest
+from tool import SHARED, run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-SHARED = ROOT.parent / "shared" / "models" / "onnx"
-MPOPT = ROOT / "build" / "bin" / "mpopt"
+MODELS = SHARED / "onnx"
 EXTRA = os.environ.get("MPOPT_MODELS", "")
 
 ELEMENT = {
@@ -27,7 +25,7 @@ ELEMENT = {
 
 
 def find_models():
-    models = sorted(SHARED.glob("*.onnx")) if SHARED.is_dir() else []
+    models = sorted(MODELS.glob("*.onnx")) if MODELS.is_dir() else []
     for pattern in filter(None, EXTRA.split(":")):
         models += sorted(pathlib.Path("/").glob(pattern.lstrip("/")))
     return models
@@ -135,14 +133,13 @@ def compare(name, proto, kind):
 def test_models_are_there():
     """In CI a missing folder is a failure, not a skip."""
     if not find_models():
-        assert not os.environ.get("CI"), f"no models in {SHARED}"
-        pytest.skip(f"no models in {SHARED}")
+        assert not os.environ.get("CI"), f"no models in {MODELS}"
+        pytest.skip(f"no models in {MODELS}")
 
 
 @pytest.mark.parametrize("path", find_models(), ids=lambda path: path.stem)
 def test_agreement(path):
-    run = subprocess.run([MPOPT, "--emit-mlir", path], capture_output=True,
-                         text=True, timeout=600)
+    run = run_mpopt("--emit-mlir", path, timeout=600)
     assert run.returncode == 0, run.stderr
     ours = read_types(run.stdout)
     model = onnx.load(path, load_external_data=False)

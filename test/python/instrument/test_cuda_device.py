@@ -1,13 +1,12 @@
 """The checks for a CUDA device pass on one, and say so where there is none."""
 
-import os
-import pathlib
 import shutil
 import subprocess
 
 import pytest
+from tool import BIN, ROOT
 
-PROGRAM = pathlib.Path(os.environ.get("MPOPT_BUILD", "build"), "bin", "mpopt-check-device")
+PROGRAM = BIN / "mpopt-check-device"
 
 
 def test_checks():
@@ -18,7 +17,7 @@ def test_checks():
     assert result.returncode == (77 if without else 0), result.stdout + result.stderr
 
 
-KERNELS = pathlib.Path(__file__).resolve().parents[3] / "kernels"
+KERNELS = ROOT / "kernels"
 
 
 @pytest.mark.parametrize("source", sorted(KERNELS.glob("lib/*.cpp")), ids=lambda path: path.stem)

@@ -14,10 +14,8 @@ import onnx
 import pytest
 import record_file
 from onnx import parser
+from tool import BUILD, ROOT, run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
-MPOPT = BUILD / "bin" / "mpopt"
 SCRIPT = pathlib.Path(__file__).parent / "Inputs" / "run_with_faults.py"
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N, 4] x) => (float[N, 4] y) <float one = {1}> {
@@ -27,11 +25,6 @@ g (float[N, 4] x) => (float[N, 4] y) <float one = {1}> {
 }"""
 X = numpy.float32([[1, 2, 3, 4], [0.5, 0.25, 5, 6]])
 BAD = numpy.float32([[1, 2, 3, 4], [-1, 1, 1, 1]])  # the logarithm of -0.63
-
-
-def run_mpopt(*arguments):
-    return subprocess.run([MPOPT, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120)
 
 
 class Runtime:

@@ -1,22 +1,16 @@
 """What `python -m mpopt.run` gives a model, and what it refuses."""
 
 import json
-import os
-import pathlib
-import sys
 import zipfile
 
 import numpy
 import pytest
 from onnx import parser
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
-import mpopt.run  # noqa: E402
-from mpopt import _feeds as feeds  # noqa: E402
+import mpopt
+import mpopt.run
+from mpopt import _feeds as feeds
 
 
 class Value:

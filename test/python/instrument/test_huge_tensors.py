@@ -4,8 +4,6 @@ MPOPT_HUGE is set only (docs/probes.md has figures)."""
 
 import ctypes
 import os
-import pathlib
-import sys
 import time
 
 import numpy
@@ -14,9 +12,6 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
 import mpopt  # noqa: E402
 from mpopt.recorder import Recorder, library  # noqa: E402

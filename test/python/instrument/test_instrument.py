@@ -3,10 +3,7 @@ original comes back byte for byte, and `--probe-with outputs` tells the truth.""
 
 import hashlib
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy
 import onnx
@@ -14,24 +11,16 @@ import onnxruntime
 import pytest
 import small_models
 from onnx import TensorProto, helper, numpy_helper, parser
+from tool import SHARED, ZOOS, run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
+import mpopt
 
-SHARED = ROOT.parent / "shared" / "models" / "onnx"
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
+MODELS = SHARED / "onnx"
 LEVELS = onnxruntime.GraphOptimizationLevel
 KINDS = {"tensor(float)": numpy.float32, "tensor(float16)": numpy.float16,
          "tensor(double)": numpy.float64, "tensor(int64)": numpy.int64,
          "tensor(int32)": numpy.int32, "tensor(bool)": numpy.bool_}
-
-
-def run_mpopt(*arguments):
-    return subprocess.run([MPOPT, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120)
 
 
 def instrument(model, folder, *options):
@@ -106,9 +95,8 @@ def test_small_models(name, probes, tmp_path):
 
 
 # A zoo made by ../shared/zoo/make_zoo.py may be named, too.
-RUNNABLE = sorted(SHARED.glob("*.onnx"))
-if "MPOPT_ZOO" in os.environ:
-    RUNNABLE += sorted(pathlib.Path(os.environ["MPOPT_ZOO"]).glob("*/model.onnx"))
+RUNNABLE = sorted(MODELS.glob("*.onnx"))
+RUNNABLE += sorted(file for zoo in ZOOS for file in zoo.glob("*/model.onnx"))
 
 
 def name_of(path):

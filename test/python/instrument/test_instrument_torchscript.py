@@ -14,12 +14,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
 from torch_probes import (  # noqa: E402, F401
-    BUILD, CASES, NETWORKS, ROOT, bits, instrument, library, plain_execution, recorder_of,
+    CASES, NETWORKS, bits, instrument, library, plain_execution, recorder_of,
     run, run_mpopt, save)
+from tool import BUILD, ROOT, SHARED  # noqa: E402
 from mpopt import _torch_ops  # noqa: E402
 
-FOLDER = ROOT.parent / "shared/models/torchscript"
-SHARED = {"heir-mnist-mlp": {"x": (1, 784)}, "tchrs-foo3-loop": {"x": (3, 4)},
+FOLDER = SHARED / "torchscript"
+INPUTS = {"heir-mnist-mlp": {"x": (1, 784)}, "tchrs-foo3-loop": {"x": (3, 4)},
           "torchsharp-linrelu": {"input": (2, 10)}, "unitree-g1-motion": {"x": (1, 47)},
           "unitree-h1-motion": {"x": (1, 41)}, "heir-lenet-relu": {"x": None}}
 GRADIENT = 1
@@ -74,16 +75,16 @@ def test_outputs_are_identical_when_profiled(archives, name, form):
         torch._C._jit_set_texpr_fuser_enabled(fuse)
 
 
-@pytest.mark.parametrize("stem", SHARED)
+@pytest.mark.parametrize("stem", INPUTS)
 def test_shared_archives(tmp_path, stem):
     files = list(FOLDER.glob(f"{stem}.*")) if FOLDER.exists() else []
     if not files:
         pytest.skip("no shared/models/torchscript")
     path, = files
     options = [f"--input-shape={name}={'x'.join(map(str, dims))}"
-               for name, dims in SHARED[stem].items() if dims]
+               for name, dims in INPUTS[stem].items() if dims]
     probed, ledger = instrument(path, tmp_path, "--probe", "all", *options)
-    dims = next(iter(SHARED[stem].values())) or (1, 1, 32, 32)
+    dims = next(iter(INPUTS[stem].values())) or (1, 1, 32, 32)
     torch.manual_seed(1)
     inputs = (torch.randn(dims),)
     assert run(path, inputs) == run(probed, inputs)

@@ -1,21 +1,15 @@
 """Records of `--probe-with outputs` under --confirm: what they say is what the op's say,
 and what they lack is never guessed."""
 
-import os
-import pathlib
-import sys
 
 import numpy
 import onnxruntime
 import pytest
 from onnx import parser
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-os.environ.setdefault("MPOPT_BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
-from mpopt.recorder import DTYPES, NO_DISTRIBUTION, NO_SHAPE  # noqa: E402
+import mpopt
+from mpopt.recorder import DTYPES, NO_DISTRIBUTION, NO_SHAPE
 
 RANDOM = numpy.random.default_rng(5)
 

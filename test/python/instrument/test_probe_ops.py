@@ -12,8 +12,9 @@ import onnx
 import pytest
 import record_file
 from onnx import TensorProto, helper
+from tool import BUILD
 
-LIBRARY = Path(os.environ.get("MPOPT_BUILD", "build")).resolve() / "lib" / "libmpopt_ort.so"
+LIBRARY = BUILD / "lib" / "libmpopt_ort.so"
 RUNNER = Path(__file__).parent / "Inputs" / "run_probed.py"
 OLD = os.environ.get("MPOPT_OLD_ORT", "")
 LEDGER = "5a" * 32

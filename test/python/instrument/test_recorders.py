@@ -2,22 +2,18 @@
 each other, what children leave, and calls that were all skipped."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
 import numpy
 import pytest
 from onnx import parser
+from tool import BUILD, ROOT
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
 if not (BUILD / "lib" / "libmpopt_torch.so").exists():
     pytest.skip("this build has no op library for PyTorch", allow_module_level=True)
-os.environ["MPOPT_BUILD"] = str(BUILD)
-sys.path.insert(0, str(ROOT / "python"))
 
 import mpopt  # noqa: E402
 from mpopt.recorder import Recorder  # noqa: E402

@@ -13,15 +13,12 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, parser
+from tool import BUILD, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build"))
-os.environ.setdefault("MPOPT_BUILD", str(BUILD))
-sys.path.insert(0, str(ROOT / "python"))
 
-import mpopt  # noqa: E402
-import mpopt.run  # noqa: E402
-from mpopt.recorder import FORMATS, NEVER, Recorder  # noqa: E402
+import mpopt
+import mpopt.run
+from mpopt.recorder import FORMATS, NEVER, Recorder
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[N, 4] x) => (float[N, 4] y) {

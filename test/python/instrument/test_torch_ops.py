@@ -9,19 +9,15 @@ import subprocess
 import sys
 
 import pytest
+from tool import BUILD, ROOT, run_mpopt
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
-MPOPT = BUILD / "bin" / "mpopt"
 LIBRARY = BUILD / "lib" / "libmpopt_torch.so"
 OTHER = BUILD / "test" / "lib" / "libmpopt_other_torch.so"
 if not LIBRARY.exists():
     pytest.skip("this build has no op library for PyTorch", allow_module_level=True)
 
-os.environ["MPOPT_BUILD"] = str(BUILD)
-sys.path.insert(0, str(ROOT / "python"))
 from mpopt import _torch_ops  # noqa: E402
 from mpopt.recorder import Recorder  # noqa: E402
 
@@ -103,8 +99,7 @@ def probed(tmp_path):
     model = Model()
     torch.jit.script(model).save(str(path))
     out = tmp_path / "probed.pt"
-    done = subprocess.run([MPOPT, "--instrument", path, "-o", out, "--probe", "all",
-                           "--input-shape", "x=4"], capture_output=True, text=True)
+    done = run_mpopt("--instrument", path, "-o", out, "--probe", "all", "--input-shape", "x=4")
     assert done.returncode == 0, done.stderr
     ledger = f"{out}.probes.json"
     probes = {probe["op"]["type"] if "op" in probe else "input": probe["id"]

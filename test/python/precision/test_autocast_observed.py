@@ -8,7 +8,6 @@ whose dtype autocast changes must be compared or be named below with a reason.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from collections import Counter
@@ -17,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from autocast_ops import SNIPPETS
+from tool import BIN
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
-OPT = Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt-opt"
+OPT = BIN / "mpopt-opt"
 OBSERVED = json.loads((HERE / "Inputs/pytorch_autocast_observed.json").read_text())["ops"]
 
 MLIR = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",

@@ -5,8 +5,6 @@ ONNX Runtime says whether a model is sound; on the CPU it leaves out roundings t
 values are those of ONNX's reference, which rounds where the file says so."""
 
 import json
-import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -17,11 +15,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
+from tool import BUILD
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build"))
-os.environ.setdefault("MPOPT_BUILD", str(BUILD))
-sys.path.insert(0, str(ROOT / "python"))
 
 import mpopt  # noqa: E402
 

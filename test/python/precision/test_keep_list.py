@@ -1,10 +1,7 @@
 """--keep-fp32 for the converters: what they make of the list runs without Inf."""
 
 import json
-import os
-import pathlib
 import re
-import subprocess
 
 import numpy as np
 import onnx
@@ -12,9 +9,8 @@ import onnxruntime
 import pytest
 from onnx import parser
 from onnx.reference import ReferenceEvaluator
+from tool import run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 
 # The square (no Mul(s, s): of a node that reads a value twice, ONNX Runtime's converter
 # makes two casts of one name) leaves float16 for every input, its root is small again; what is
@@ -43,8 +39,7 @@ def model():
 def keep(tmp_path, suffix, graph=None, *options):
     file, list_file = tmp_path / "model.onnx", tmp_path / f"keep{suffix}"
     onnx.save(graph or model(), file)
-    done = subprocess.run([MPOPT, "--check", file, "--keep-fp32", list_file, *OPTIONS, *options],
-                          capture_output=True, text=True, timeout=60)
+    done = run_mpopt("--check", file, "--keep-fp32", list_file, *OPTIONS, *options)
     assert done.returncode == 0, done.stderr
     return list_file.read_text(), done.stderr
 

@@ -8,9 +8,7 @@ bfloat16 (an op then reads rounded values and computes in float32); `mpopt
 --dump-ranges` must hold every value."""
 
 import collections
-import json
 import pathlib
-import subprocess
 import tempfile
 import zlib
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ import numpy
 import onnx
 import soundness_counts
 from onnx import TensorProto, helper, numpy_helper
+from tool import read_ranges
 
 FLOATS = (TensorProto.FLOAT,)
 
@@ -261,15 +260,11 @@ def session(model):
                                         providers=["CPUExecutionProvider"])
 
 
-def dump_ranges(mpopt, path, boxes, precision, folder):
-    ranges = folder / "ranges.json"
-    command = [mpopt, "--check", path, "--precision", precision, "--target", "ort-cpu",
-               "--fail-on", "never", "--dump-ranges", ranges, "-o", folder / "report.txt"]
+def dump_ranges(path, boxes, precision):
+    options = ["--precision", precision, "--target", "ort-cpu"]
     for name, (lo, hi, _, _) in boxes.items():
-        command += ["--input", f"{name}={float(lo)!r}:{float(hi)!r}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(ranges.read_text())["tensors"]
+        options += ["--input", f"{name}={float(lo)!r}:{float(hi)!r}"]
+    return read_ranges(path, *options)["tensors"]
 
 
 def outside(name, computed, stored, said):
@@ -305,15 +300,15 @@ class Round:
     counts: soundness_counts.Counts = field(default_factory=soundness_counts.Counts)
 
 
-def check_round(mpopt, cases, seed, format, repeats=1, samples=12, opset=20):
+def check_round(cases, seed, format, repeats=1, samples=12, opset=20):
     draw = draw_cases(Draw(seed, format, opset), cases, seed, repeats)
     model = draw.model()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "model.onnx"
         path.write_bytes(model.SerializeToString())
-        ranges = dump_ranges(mpopt, path, draw.boxes, format.precision, folder)
-        ops = soundness_counts.read_ops(mpopt, path)
+        ranges = dump_ranges(path, draw.boxes, format.precision)
+        ops = soundness_counts.read_ops(path)
     stored = format.name == "fp32"
     running = session(model if stored else with_rounding(model, format))
     names = [output.name for output in running.get_outputs()]

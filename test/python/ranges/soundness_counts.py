@@ -9,8 +9,9 @@ one configuration."""
 import collections
 import hashlib
 import re
-import subprocess
 from dataclasses import dataclass
+
+from tool import run_mpopt
 
 LEAST_CASES, LEAST_CONFIGURATIONS = 2000, 100
 
@@ -79,10 +80,9 @@ ARGUMENT = re.compile(r'(%\w+): [^{]*\{[^}]*mp\.name = "([^"]*)"')
 VALUE = re.compile(r"%[\w#:]+")
 
 
-def read_ops(mpopt, path):
+def read_ops(path):
     """The op that makes a tensor, by the tensor's name, of the main graph."""
-    done = subprocess.run([mpopt, "--emit-mlir", path], capture_output=True, text=True,
-                          timeout=120)
+    done = run_mpopt("--emit-mlir", path)
     assert done.returncode == 0, done.stderr
     locations = {match[1]: [part.strip().strip('"') for part in match[2].split(",")]
                  for match in LOCATION.finditer(done.stdout)}

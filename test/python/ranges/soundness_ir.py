@@ -143,13 +143,13 @@ def call(reference, arrays, kind):
                      for array in map(numpy.asarray, made))
 
 
-def check_round(mpopt, cases, seed, format, repeats=1, samples=12):
+def check_round(cases, seed, format, repeats=1, samples=12):
     draw = soundness.draw_cases(IrDraw(seed, format), cases, seed, repeats)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "model.mlir"
         path.write_text(draw.text())
-        ranges = soundness.dump_ranges(mpopt, path, draw.boxes, format.precision, folder)
+        ranges = soundness.dump_ranges(path, draw.boxes, format.precision)
     seen = {}
     constants = {name: value for name, value in draw.values.items() if name not in draw.boxes}
     for feed, kind in zip(draw.samples(samples), itertools.cycle((numpy.float32, numpy.float64))):

@@ -14,7 +14,6 @@ out (what they yield is)."""
 import json
 import pathlib
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -22,6 +21,7 @@ import numpy
 import onnx
 import soundness
 from onnx import TensorProto, helper, numpy_helper
+from tool import read_ranges
 
 FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 ROUNDED = {TensorProto.FLOAT, TensorProto.DOUBLE}
@@ -64,23 +64,19 @@ class Comparison:
 
 # -- what mpopt says -----------------------------------------------------------------------
 
-def dump_ranges(mpopt, subject, precision, folder):
+def dump_ranges(subject, precision, folder):
     """Of every tensor. A box that differs by element goes through an .npz file."""
-    ranges = folder / "ranges.json"
-    command = [mpopt, "--check", subject.path, "--precision", precision, "--target", "ort-cpu",
-               "--fail-on", "never", "--dump-ranges", ranges, "-o", folder / "report.txt"]
+    options = ["--precision", precision, "--target", "ort-cpu"]
     for name, (lo, hi) in subject.boxes.items():
         if numpy.ndim(lo) or numpy.ndim(hi):
-            file = folder / f"box{len(command)}.npz"
+            file = folder / f"box{len(options)}.npz"
             numpy.savez(file, lo=lo, hi=hi)
-            command += ["--input", f"{name}=@{file}"]
+            options += ["--input", f"{name}=@{file}"]
         else:
-            command += ["--input", f"{name}={float(lo)!r}:{float(hi)!r}"]
+            options += ["--input", f"{name}={float(lo)!r}:{float(hi)!r}"]
     for name, size in subject.dims.items():
-        command += ["--dim", f"{name}={size}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(ranges.read_text())["tensors"]
+        options += ["--dim", f"{name}={size}"]
+    return read_ranges(subject.path, *options, timeout=300)["tensors"]
 
 
 # -- inputs --------------------------------------------------------------------------------
@@ -258,7 +254,7 @@ def with_half_storage(model, types):
 
 # -- comparing ---------------------------------------------------------------------------------
 
-def compare(mpopt, subject, precision, folder, samples=8, seed=0) -> Comparison:
+def compare(subject, precision, folder, samples=8, seed=0) -> Comparison:
     """`precision` is as-is or fp16. An error of ONNX Runtime passes through."""
     model = onnx.load(subject.path)
     names = made_names(model)
@@ -269,7 +265,7 @@ def compare(mpopt, subject, precision, folder, samples=8, seed=0) -> Comparison:
         running, computed = with_half_storage(model, float_types(model))
         session = open_session(expose(running, [
             *names, *(computed[name] for name in names if name in computed)]))
-    ranges = dump_ranges(mpopt, subject, precision, folder)
+    ranges = dump_ranges(subject, precision, folder)
     boxes = find_boxes(subject, model, ranges)
     result = Comparison(missing=[name for name in names if name not in ranges])
     outputs = [output.name for output in session.get_outputs()]

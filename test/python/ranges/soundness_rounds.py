@@ -4,7 +4,6 @@ tried. conftest.py starts them beside the other tests."""
 import concurrent.futures
 import multiprocessing
 import os
-import pathlib
 
 import soundness
 import soundness_cases
@@ -19,8 +18,6 @@ import soundness_networks
 import soundness_relations
 import soundness_rows
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 # Each round builds every case REPEATS times and evaluates it on SAMPLES inputs.
 # Fewer rounds do not reach what test_every_op_is_tried asks for.
 ROUNDS = int(os.environ.get("MPOPT_SOUNDNESS_ROUNDS", "14"))
@@ -51,8 +48,8 @@ IN_NUMPY = ("functions", "layers")
 def run_round(cases, format, seed):
     module, format = LISTS[cases], soundness.FORMATS[format]
     if cases in IN_NUMPY:
-        return soundness_ir.check_round(MPOPT, module.CASES, seed, format, REPEATS, SAMPLES)
-    return soundness.check_round(MPOPT, module.CASES, seed, format, repeats(cases), SAMPLES,
+        return soundness_ir.check_round(module.CASES, seed, format, REPEATS, SAMPLES)
+    return soundness.check_round(module.CASES, seed, format, repeats(cases), SAMPLES,
                                  getattr(module, "OPSET", 20))
 
 

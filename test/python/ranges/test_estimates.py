@@ -5,8 +5,6 @@ falls under one has broken the estimate of some op."""
 
 import json
 import math
-import os
-import pathlib
 import subprocess
 import zlib
 
@@ -14,9 +12,8 @@ import estimate_networks
 import numpy
 import pytest
 import soundness
+from tool import MPOPT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 BATCHES = 6
 OVERFLOW, FLUSH = 65520.0, 2.0 ** -25
 OVERFLOW_RULES = {"MP201", "MP207", "MP208", "MP209", "MP210", "MP213"}

@@ -2,15 +2,11 @@
 
 import json
 import math
-import os
-import pathlib
-import subprocess
 
 import pytest
 from onnx import parser
+from tool import run_mpopt
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 EDGE = 65520  # the smallest number that float16 rounds to Inf
 MOST = 1 << 20
 
@@ -19,9 +15,8 @@ def safe_inputs(tmp_path, graph, *options, precision="fp16"):
     model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {graph}')
     file = tmp_path / "model.onnx"
     file.write_bytes(model.SerializeToString())
-    done = subprocess.run(
-        [MPOPT, "--check", file, "--precision", precision, "--safe-input", "--format", "json",
-         "--fail-on", "never", *options], capture_output=True, text=True, timeout=60)
+    done = run_mpopt("--check", file, "--precision", precision, "--safe-input", "--format", "json",
+                     "--fail-on", "never", *options)
     assert done.returncode == 0, done.stderr
     scales = json.loads(done.stdout)["safe_input"]
     return {scale["input"]: (scale["proved"], scale["likely"]) for scale in scales}
@@ -110,8 +105,7 @@ def test_unknown_op_proves_nothing(tmp_path):
         "g (float[8] x) => (float[8] y) { z = com.acme.Foo(x) y = Relu(z) }")
     file = tmp_path / "model.onnx"
     file.write_bytes(model.SerializeToString())
-    done = subprocess.run([MPOPT, "--check", file, "--precision", "fp16", "--safe-input",
-                           "--format", "json"], capture_output=True, text=True, timeout=60)
+    done = run_mpopt("--check", file, "--precision", "fp16", "--safe-input", "--format", "json")
     report = json.loads(done.stdout)
     assert report["safe_input"][0]["proved"] == 0
     assert report["coverage"]["unmodelled"] == {"com.acme::Foo": 1}

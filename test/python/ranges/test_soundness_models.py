@@ -8,18 +8,12 @@ a zoo: generate it with its own environment as its README says, then
     MPOPT_ZOO=/path/to/zoo pytest -q -s test/python/ranges/test_soundness_models.py"""
 
 import os
-import pathlib
 
 import numpy
 import onnx
 import pytest
 from soundness_models import Subject, compare, read_vnnlib_box, read_zoo_model
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
-SHARED = ROOT.parent / "shared" / "models"
-ZOOS = [pathlib.Path(folder) for folder in filter(None, os.environ.get(
-    "MPOPT_ZOO", "").split(":"))]
+from tool import SHARED, ZOOS
 
 # What the files leave open: sizes of symbolic dims, and inputs that index or mask.
 OPEN = {
@@ -69,7 +63,7 @@ ZOO_MODELS = [folder for zoo in ZOOS for folder in sorted(zoo.iterdir())
 
 
 def check(name, subject, precision, folder, samples):
-    result = compare(MPOPT, subject, precision, folder, samples)
+    result = compare(subject, precision, folder, samples)
     print(f"{name} {precision}: {result.tensors} tensors, {result.values} values "
           f"of {result.samples} samples")
     assert not result.problems, "\n".join(result.problems.values())
@@ -109,8 +103,8 @@ def test_a_wrong_bound_is_seen(tmp_path):
                                    ir_version=9)
     onnx.save(model, tmp_path / "exp.onnx")
     inside = Subject(tmp_path / "exp.onnx", boxes={"x": (0, 1)})
-    assert compare(MPOPT, inside, "as-is", tmp_path).problems == {}
+    assert compare(inside, "as-is", tmp_path).problems == {}
     outside = Subject(inside.path, boxes=inside.boxes,
                       feeds=[{"x": numpy.array([0, 1, 2, 0.5], numpy.float32)}])
     for precision in ("as-is", "fp16"):
-        assert set(compare(MPOPT, outside, precision, tmp_path).problems) == {"x", "y"}
+        assert set(compare(outside, precision, tmp_path).problems) == {"x", "y"}

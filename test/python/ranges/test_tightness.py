@@ -3,7 +3,6 @@ element (intervals.py), on fully connected and convolution networks; and those o
 LayerNorm, softmax and attention are their closed forms."""
 
 import os
-import pathlib
 import re
 import subprocess
 
@@ -13,10 +12,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from soundness_models import read_vnnlib_box
+from tool import BIN, SHARED
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BIN = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin"
-SHARED = ROOT.parent / "shared" / "models"
 REMARK = re.compile(r'remark: loc\(fused<#mp\.origin<"[^"]*", "[^"]*", "[^"]*", \["([^"]*)"\]>>'
                     r'\[unknown\]\): (?:\{([\dx]+)\} )?((?:\[[^\]]*\] ?)+)')
 CELL = re.compile(r"\[([^,\]]*), ([^\]]*)\]")

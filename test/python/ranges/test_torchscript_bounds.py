@@ -2,17 +2,11 @@
 knows either, a Python number makes no integer of a float, nor a float64 of a float16; NaN
 and Inf survive what PyTorch's kernels let them survive."""
 
-import json
-import os
-import pathlib
-import subprocess
 
 import pytest
+from tool import read_ranges
 
 torch = pytest.importorskip("torch")
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 
 
 class Open(torch.nn.Module):
@@ -26,13 +20,7 @@ class Open(torch.nn.Module):
 
 def dump(module, folder):
     module.save(str(folder / "m.pt"))
-    done = subprocess.run(
-        [MPOPT, "--check", folder / "m.pt", "--precision", "as-is", "--fail-on", "never",
-         "--input-shape", "x=4:f32", "--input", "x=-0.75:0.75", "--dump-ranges",
-         folder / "ranges.json", "-o", folder / "report.txt"],
-        capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    ranges = json.loads((folder / "ranges.json").read_text())
+    ranges = read_ranges(folder / "m.pt", "--input-shape", "x=4:f32", "--input", "x=-0.75:0.75")
     return [ranges["tensors"][name] for name in ranges["outputs"]]
 
 

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from defect_patterns import (GRAPHS, PRECISION, STORED, TABLE, Truth, build, draw, observe,
                              read_truths, rounded)
-from inference import MPOPT
+from tool import MPOPT
 
 TRUTHS = list(read_truths())
 RUNS = sorted({(truth.case, truth.dtype) for truth in TRUTHS})

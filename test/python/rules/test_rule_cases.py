@@ -9,9 +9,9 @@ import re
 import subprocess
 
 import pytest
-from inference import MPOPT, ROOT
+from tool import BIN, ROOT, run_mpopt
 
-OPT = MPOPT.with_name("mpopt-opt")
+OPT = BIN / "mpopt-opt"
 LOW = {"f16", "bf16"}
 ALL = {*LOW, "f32"}
 # Where a rule can fire. Those that are not named are about 16 bits; the others are also
@@ -26,8 +26,7 @@ FLOAT = re.compile(r"tensor<(?:[\d?]+x)*(f16|bf16|f32|f64)[,>]")
 
 
 def list_rules():
-    listing = subprocess.run([MPOPT, "--list-rules", "--format", "json"], capture_output=True,
-                             text=True, check=True).stdout
+    listing = run_mpopt("--list-rules", "--format", "json", check=True).stdout
     return [rule for rule in json.loads(listing)["rules"] if rule["id"][:3] in ("MP2", "MP3")]
 
 

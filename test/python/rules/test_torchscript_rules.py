@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,11 @@ torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
 import torchscript_import  # noqa: E402
 import torchscript_rule_models as models  # noqa: E402
+from tool import run_mpopt  # noqa: E402
 
 if not torchscript_import.TOOL.exists():
     pytest.skip("this build has no mpopt-import-torchscript", allow_module_level=True)
 
-MPOPT = torchscript_import.TOOL.parent / "mpopt"
 X = ("x", torch.ones(4, 8))
 TARGET = ("target", torch.ones(4, 1))
 HALF = ("x", torch.ones(4, 8).half())
@@ -46,9 +45,8 @@ def findings(module, inputs, form: str, precision: str, path: Path) -> list[dict
     archive.save(str(path))
     shapes = [f"--input-shape={torchscript_import.shape_option(name, value)}"
               for name, value in inputs]
-    done = subprocess.run(
-        [MPOPT, "--check", path, "--precision", precision, "--format", "json",
-         "--fail-on", "never", *shapes], capture_output=True, text=True, timeout=60)
+    done = run_mpopt("--check", path, "--precision", precision, "--format", "json", "--fail-on",
+                     "never", *shapes)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["findings"]
 

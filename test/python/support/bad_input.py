@@ -2,16 +2,14 @@
 status 2, in seconds, with little memory, and no file left behind."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
 from onnx import TensorProto, helper, parser
 
 import small_models
+from tool import MPOPT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve() / "bin" / "mpopt"
 SECONDS = 20  # a machine under load; none takes one on an idle one
 GIGABYTE = 1 << 20  # ru_maxrss counts KiB
 

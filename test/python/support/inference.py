@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +17,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from tool import run_mpopt
 
-ROOT = Path(__file__).resolve().parents[3]
-MPOPT = Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 
 Shape = list[int] | None
 DTYPES = {
@@ -53,9 +51,8 @@ def infer(model: onnx.ModelProto) -> Inferred:
     with tempfile.TemporaryDirectory() as folder:
         file, ranges = Path(folder, "model.onnx"), Path(folder, "ranges.json")
         file.write_bytes(model.SerializeToString())
-        run = subprocess.run(
-            [MPOPT, "--check", file, "--precision", "as-is", "--format", "json",
-             "--dump-ranges", ranges], capture_output=True, text=True, timeout=120)
+        run = run_mpopt("--check", file, "--precision", "as-is", "--format", "json",
+                        "--dump-ranges", ranges)
         result = Inferred(run.returncode, run.stderr.strip())
         if run.returncode in (0, 1):
             result.tensors = {name: (tensor["dtype"], tensor["shape"])

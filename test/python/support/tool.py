@@ -12,6 +12,9 @@ ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
 BIN = BUILD / "bin"
 MPOPT = BIN / "mpopt"
+# Models of other projects, where they are, and zoos that ../shared/zoo/make_zoo.py made.
+SHARED = ROOT.parent / "shared" / "models"
+ZOOS = [Path(folder) for folder in os.environ.get("MPOPT_ZOO", "").split(":") if folder]
 
 # The Python package finds its libraries there.
 os.environ["MPOPT_BUILD"] = str(BUILD)
@@ -24,13 +27,14 @@ def run_mpopt(*arguments: str | os.PathLike, timeout: float = 120,
                           timeout=timeout, **options)
 
 
-def read_ranges(model: os.PathLike, *options: str | os.PathLike) -> dict:
-    """What `--dump-ranges` says of a model, with --precision as-is unless `options` say
-    otherwise."""
+def read_ranges(model: str | os.PathLike, *options: str | os.PathLike,
+                timeout: float = 120) -> dict:
+    """What `--dump-ranges` says of a model under `options`; of the model as it is unless
+    they have a --precision."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "ranges.json")
         precision = () if "--precision" in options else ("--precision", "as-is")
         done = run_mpopt("--check", model, *precision, "--fail-on", "never", "-o", os.devnull,
-                         "--dump-ranges", file, *options)
+                         "--dump-ranges", file, *options, timeout=timeout)
         assert done.returncode == 0, done.stderr
         return json.loads(file.read_text())

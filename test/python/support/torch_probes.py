@@ -4,8 +4,6 @@ import hashlib
 import json
 import os
 import pathlib
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,15 +12,11 @@ torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
 import torch_networks  # noqa: E402
 import torchscript_import  # noqa: E402
+from tool import BUILD, run_mpopt  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")).resolve()
-MPOPT = BUILD / "bin" / "mpopt"
 if not (BUILD / "lib" / "libmpopt_torch.so").exists():
     pytest.skip("this build has no op library for PyTorch", allow_module_level=True)
 
-os.environ["MPOPT_BUILD"] = str(BUILD)
-sys.path.insert(0, str(ROOT / "python"))
 from mpopt import _torch_ops  # noqa: E402
 from mpopt.recorder import Recorder  # noqa: E402
 
@@ -45,11 +39,6 @@ def plain_execution():
     yield
     torch._C._jit_set_profiling_executor(executor)
     torch._C._set_graph_executor_optimize(mode)
-
-
-def run_mpopt(*arguments):
-    return subprocess.run([MPOPT, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120)
 
 
 def instrument(model, folder, *options):

@@ -6,7 +6,6 @@ import atexit
 import functools
 import json
 import math
-import os
 import re
 import subprocess
 import tempfile
@@ -15,13 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from tool import BIN, MPOPT
 
-ROOT = Path(__file__).resolve().parents[3]
-TOOL = (
-    Path(os.environ.get("MPOPT_BUILD", ROOT / "build"))
-    / "bin"
-    / "mpopt-import-torchscript"
-)
+TOOL = BIN / "mpopt-import-torchscript"
 
 DTYPES = {
     torch.float16: "f16",
@@ -215,7 +210,7 @@ def check(path: Path, shapes: list[str], folder: Path, *options: str) -> Checked
         status, said = server().read(path, shapes, model, text=False)
         assert status == 0, f"{path.name}: {said[-2000:]}"
     file = folder / "ranges.json"
-    command = [TOOL.parent / "mpopt", "--check", model, "--format", "json",
+    command = [MPOPT, "--check", model, "--format", "json",
                "--fail-on", "never", "--dump-ranges", file, *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr[-2000:]

@@ -6,19 +6,13 @@ Each statement changes a copy of the input. What TorchScript makes of it must li
 ranges that mpopt says."""
 
 import importlib.util
-import json
-import os
-import pathlib
 import re
-import subprocess
 import textwrap
 
 import pytest
+from tool import read_ranges
 
 torch = pytest.importorskip("torch")
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-MPOPT = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin" / "mpopt"
 
 WRITES = """
 a.t().mul_(9.)
@@ -126,14 +120,8 @@ def build(folder, name, programs):
 
 def dump(module, folder, shape):
     module.save(str(folder / "m.pt"))
-    command = [MPOPT, "--check", folder / "m.pt", "--precision", "as-is", "--fail-on", "never",
-               "--input", "v=1:2", "--input", "n=0:4", "--dump-ranges", folder / "r.json",
-               "-o", folder / "report.txt"]
-    if shape:
-        command += ["--input-shape", shape]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    ranges = json.loads((folder / "r.json").read_text())
+    ranges = read_ranges(folder / "m.pt", "--input", "v=1:2", "--input", "n=0:4",
+                         *(["--input-shape", shape] if shape else []))
     return [ranges["tensors"][name] for name in ranges["outputs"]]
 
 

@@ -11,7 +11,6 @@ more common. As a program, the file lists what differs (arguments: families).
 
 import functools
 import os
-import pathlib
 import re
 import sys
 import tempfile
@@ -19,8 +18,8 @@ import warnings
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import torchscript_op_cases as cases  # noqa: E402
+from tool import BIN
 
 try:
     import torch
@@ -29,8 +28,6 @@ try:
 except ImportError:
     torch = None
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BIN = pathlib.Path(os.environ.get("MPOPT_BUILD", ROOT / "build")) / "bin"
 IMPORTER = BIN / "mpopt-import-torchscript"
 CHUNK = 400
 

@@ -22,6 +22,7 @@ import torch_exports  # noqa: E402
 import torch_networks  # noqa: E402
 import torchscript_import  # noqa: E402
 import twins  # noqa: E402
+from tool import run_mpopt  # noqa: E402
 
 if not torchscript_import.TOOL.exists():
     pytest.skip("this build has no mpopt-import-torchscript", allow_module_level=True)
@@ -33,7 +34,6 @@ except ImportError:
     EXPORTERS = ["legacy"]
 
 HERE = Path(__file__).resolve().parent
-MPOPT = torchscript_import.TOOL.parent / "mpopt"
 NETWORKS = {network.name: network for network in torch_networks.networks()}
 PRECISIONS = ["fp16", "autocast-fp16"]
 TABLE = twins.read_table(HERE / "Inputs/torchscript_twins.tsv")
@@ -105,8 +105,7 @@ class Twins:
         if (name, form) not in self.kinds:
             path = self.path(name, form)
             if form in EXPORTERS:
-                text = subprocess.run([MPOPT, "--emit-mlir", path], capture_output=True,
-                                      text=True, check=True).stdout
+                text = run_mpopt("--emit-mlir", path, check=True).stdout
             else:
                 text, _ = torchscript_import.read_text(path, self.shapes(name, form))
             self.kinds[name, form] = twins.op_kinds(text)

@@ -9,20 +9,16 @@ factors or axes gives other numbers. What PyTorch computes must lie inside, up t
 the rounding of the narrowest dtype that takes part.
 """
 
-import json
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import test_torchscript_ops as ops  # noqa: E402
 import torchscript_op_cases as cases  # noqa: E402
+from tool import MPOPT, read_ranges
 
-MPOPT = ops.BIN / "mpopt"
 ROUNDING = {"f": 2e-5, "d": 2e-5, "h": 4e-3, "b": 3e-2}
 
 
@@ -31,15 +27,11 @@ def dump_ranges(text, used):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "model.mlir").write_text(text)
-        command = [MPOPT, "--check", folder / "model.mlir", "--fail-on", "never",
-                   "--dump-ranges", folder / "ranges.json", "-o",
-                   folder / "report.txt"]
+        options = []
         for value in used:
             number = float(cases.number_of(value))
-            command += ["--input", f"{value}={number}:{number}"]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0, run.stderr
-        ranges = json.loads((folder / "ranges.json").read_text())["tensors"]
+            options += ["--input", f"{value}={number}:{number}"]
+        ranges = read_ranges(folder / "model.mlir", "--precision", "auto", *options)["tensors"]
     results = re.search(r"func\.func @main\(.*\) -> \((.*)\) \{", text)[1]
     names = re.findall(r'mp\.name = "((?:[^"\\]|\\.)*)"', results)
     return [ranges.get(name) for name in names]
