@@ -36,9 +36,10 @@ static const ZipMember *findMember(llvm::ArrayRef<ZipMember> members,
   return nullptr;
 }
 
-Expected<TorchInstrumenter>
-TorchInstrumenter::open(StringRef model, StringRef path, StringRef method,
-                        torchscript::Places places) {
+Expected<TorchInstrumenter> TorchInstrumenter::open(StringRef model,
+                                                    StringRef path,
+                                                    StringRef method,
+                                                    GraphPlaces places) {
   Expected<std::vector<ZipMember>> members = readZipDirectory(model);
   if (!members)
     return members.takeError();

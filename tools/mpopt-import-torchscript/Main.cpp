@@ -12,11 +12,11 @@
 
 #include "Import.h"
 
+#include "mpopt/Import/Aten/AtenImport.h"
 #include "mpopt/Import/InputShape.h"
 #include "mpopt/Import/TorchScript/Archive.h"
 #include "mpopt/Import/TorchScript/HelperProtocol.h"
 #include "mpopt/Import/TorchScript/Reader.h"
-#include "mpopt/Import/TorchScript/TorchScriptImport.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/AsmState.h"
@@ -80,6 +80,7 @@ static void import(const torchscript::Request &request,
   if (!torchscript::readArchive(request.archive, request.method, facts->weights,
                                 facts->attributes, graph, error))
     return sink.error(ImportCode::Malformed, "", error);
+  result.format = ModelFormat::TorchScript;
   torchscript::importGraph(graph, request.archive, options, context, sink,
                            result);
   sink.finish();

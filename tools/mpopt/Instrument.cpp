@@ -138,7 +138,7 @@ int mpopt::instrument(const Options &given) {
   StringRef path = options.models.front();
   std::vector<TensorFacts> tensors;
   llvm::StringMap<std::string> fileDtypes;
-  torchscript::Places places;
+  GraphPlaces places;
   JudgeHooks hooks;
   ModelFormat format = ModelFormat::Unknown;
   auto imported = [&](const ImportResult &result) {

@@ -8,7 +8,7 @@
 #ifndef MPOPT_IMPORT_ERRORSINK_H
 #define MPOPT_IMPORT_ERRORSINK_H
 
-#include "mpopt/Import/Import.h"
+#include "mpopt/Import/ImportResult.h"
 
 #include "llvm/ADT/Twine.h"
 

@@ -14,7 +14,7 @@
 #ifndef MPOPT_INSTRUMENT_TORCHSCRIPT_H
 #define MPOPT_INSTRUMENT_TORCHSCRIPT_H
 
-#include "mpopt/Import/TorchScript/Place.h"
+#include "mpopt/Import/GraphPlace.h"
 #include "mpopt/Instrument/FilePatch.h"
 #include "mpopt/Instrument/Plan.h"
 #include "mpopt/Support/ZipFile.h"
@@ -28,7 +28,7 @@ public:
   static llvm::Expected<TorchInstrumenter> open(llvm::StringRef model,
                                                 llvm::StringRef path,
                                                 llvm::StringRef method,
-                                                torchscript::Places places);
+                                                GraphPlaces places);
 
   /// Why the tensor can have no probe; empty if it can.
   std::string whyNot(llvm::StringRef tensor) const;
@@ -45,7 +45,7 @@ private:
 
   llvm::StringRef model;
   std::string path, method;
-  torchscript::Places places;
+  GraphPlaces places;
   std::vector<ZipMember> members;
   std::string folder; ///< of the archive, with a slash
   std::string tail;

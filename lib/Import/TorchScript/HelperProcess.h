@@ -14,7 +14,6 @@
 #define MPOPT_LIB_IMPORT_TORCHSCRIPT_HELPERPROCESS_H
 
 #include "mpopt/Import/ErrorSink.h"
-#include "mpopt/Import/Import.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"

@@ -27,7 +27,7 @@ static llvm::Error damaged(const char *what) {
 // Places
 //===----------------------------------------------------------------------===//
 
-static json::Object toJson(const torchscript::Place &place) {
+static json::Object toJson(const GraphPlace &place) {
   json::Array rounds;
   for (const auto &[counter, count] : place.rounds)
     rounds.push_back(json::Array{json::fixUTF8(counter), count});
@@ -40,7 +40,7 @@ static json::Object toJson(const torchscript::Place &place) {
   return object;
 }
 
-static bool fromJson(const json::Object &object, torchscript::Place &place) {
+static bool fromJson(const json::Object &object, GraphPlace &place) {
   if (auto input = object.getInteger("input"))
     place.input = *input;
   else if (auto value = object.getString("value"))
@@ -69,11 +69,11 @@ static bool fromJson(const json::Object &object, torchscript::Place &place) {
   return true;
 }
 
-static std::string printPlaces(const torchscript::Places &places) {
+static std::string printPlaces(const GraphPlaces &places) {
   json::Object object;
   for (const auto &[name, all] : places) {
     json::Array list;
-    for (const torchscript::Place &place : all)
+    for (const GraphPlace &place : all)
       list.push_back(toJson(place));
     object[json::fixUTF8(name)] = std::move(list);
   }
@@ -82,7 +82,7 @@ static std::string printPlaces(const torchscript::Places &places) {
   return text;
 }
 
-static void parsePlaces(StringRef text, torchscript::Places &places) {
+static void parsePlaces(StringRef text, GraphPlaces &places) {
   llvm::Expected<json::Value> value = parseJson(text);
   if (!value)
     return llvm::consumeError(value.takeError());
@@ -91,9 +91,9 @@ static void parsePlaces(StringRef text, torchscript::Places &places) {
     return;
   for (const auto &[name, all] : *object)
     if (const json::Array *list = all.getAsArray()) {
-      std::vector<torchscript::Place> &known = places[name.str()];
+      std::vector<GraphPlace> &known = places[name.str()];
       for (const json::Value &entry : *list)
-        if (torchscript::Place place;
+        if (GraphPlace place;
             entry.getAsObject() && fromJson(*entry.getAsObject(), place))
           known.push_back(std::move(place));
     }

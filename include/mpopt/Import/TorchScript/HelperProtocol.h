@@ -1,4 +1,4 @@
-//===- HelperProtocol.h - What mpopt and its helper say to each other ----===//
+//===- HelperProtocol.h - Messages of mpopt and its helper ------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,8 @@
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_HELPERPROTOCOL_H
 #define MPOPT_IMPORT_TORCHSCRIPT_HELPERPROTOCOL_H
 
-#include "mpopt/Import/Import.h"
+#include "mpopt/Import/ImportResult.h"
+#include "mpopt/Import/TorchScript/PlacedProbe.h"
 
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"

@@ -12,7 +12,7 @@
 #ifndef MPOPT_IMPORT_TORCHSCRIPT_PROBEWRITER_H
 #define MPOPT_IMPORT_TORCHSCRIPT_PROBEWRITER_H
 
-#include "mpopt/Import/TorchScript/Place.h"
+#include "mpopt/Import/TorchScript/PlacedProbe.h"
 
 #include <string>
 #include <utility>

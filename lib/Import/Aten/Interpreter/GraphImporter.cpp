@@ -18,7 +18,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeJoin.h"
-#include "mpopt/Import/TorchScript/TorchScriptImport.h"
+#include "mpopt/Import/Aten/AtenImport.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Verifier.h"
@@ -201,10 +201,10 @@ void GraphImporter::collectInputNames(const JitType &type,
     names.push_back(name);
 }
 
-void GraphImporter::recordPlace(const std::string &name, Place place) {
+void GraphImporter::recordPlace(const std::string &name, GraphPlace place) {
   if (!options.wantPlaces || name.empty())
     return;
-  std::vector<Place> &known = result.places[name];
+  std::vector<GraphPlace> &known = result.places[name];
   if (!llvm::is_contained(known, place))
     known.push_back(std::move(place));
 }
@@ -212,7 +212,7 @@ void GraphImporter::recordPlace(const std::string &name, Place place) {
 void GraphImporter::recordPlace(Value value, ValueId id, int64_t member) {
   if (!options.wantPlaces)
     return;
-  Place place;
+  GraphPlace place;
   place.value = graph.values[id].name;
   if (member >= 0)
     place.members = {member};
@@ -245,13 +245,14 @@ void GraphImporter::recordUnfollowed(const JitBlock &block) {
   }
 }
 
-static Place memberOf(Place place, int64_t index) {
+static GraphPlace memberOf(GraphPlace place, int64_t index) {
   place.members.push_back(index);
   return place;
 }
 
 Item GraphImporter::importInput(const JitType &type, const std::string &name,
-                                const Place &place, func::FuncOp function) {
+                                const GraphPlace &place,
+                                func::FuncOp function) {
   Location location =
       makeOrigin(context, name, "Input", "", {name}, UnknownLoc::get(context));
   auto argument = [&](mlir::Type argumentType) {
@@ -342,7 +343,7 @@ void GraphImporter::run() {
   for (auto [index, input] : llvm::enumerate(graph.inputs)) {
     const JitValue &value = graph.values[input];
     collectInputNames(value.type, value.name, known);
-    Place place;
+    GraphPlace place;
     place.input = index;
     items[input] = importInput(value.type, value.name, place, function);
   }
@@ -385,7 +386,8 @@ void GraphImporter::run() {
     return;
   }
   Operation *module = *result.module;
-  module->setAttr("mp.format", builder.getStringAttr("torchscript"));
+  module->setAttr("mp.format",
+                  builder.getStringAttr(getFormatName(result.format)));
   if (!autocastDevice.empty())
     module->setAttr("mp.autocast_device",
                     builder.getStringAttr(autocastDevice));

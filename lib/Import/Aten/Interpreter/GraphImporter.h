@@ -69,7 +69,7 @@ private:
 
   // GraphImporter.cpp
   Item importInput(const JitType &type, const std::string &name,
-                   const Place &place, mlir::func::FuncOp function);
+                   const GraphPlace &place, mlir::func::FuncOp function);
   mlir::Type inputType(const JitType &type, llvm::StringRef name);
   /// The names under which a value of this type appears among the inputs.
   void collectInputNames(const JitType &type, const std::string &name,
@@ -112,7 +112,7 @@ private:
   void nameResult(mlir::Value value, ValueId id, int64_t member = -1);
   /// Remembers what the name of an mp value stands for.
   void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
-  void recordPlace(const std::string &name, Place place);
+  void recordPlace(const std::string &name, GraphPlace place);
   /// Remembers that nothing is known of a tensor that the code names, or of all
   /// that a block makes.
   void recordUnfollowed(const JitType &type, const std::string &name);

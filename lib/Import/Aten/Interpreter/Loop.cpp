@@ -48,7 +48,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
   Operation *before = block->empty() ? nullptr : &block->back();
   ErrorSink::Mark said = sink.mark();
   const Coverage counted = result.coverage;
-  const Places placed = result.places;
+  const GraphPlaces placed = result.places;
   Coverage coverage = counted;
   std::vector<Item> carried;
   for (ValueId id : ArrayRef(node.inputs).drop_front(2))

@@ -46,7 +46,7 @@ void ProbeInserter::collect(jit::Block &block) {
   }
 }
 
-ProbeInserter::Value *ProbeInserter::find(const Place &place) const {
+ProbeInserter::Value *ProbeInserter::find(const GraphPlace &place) const {
   if (place.input >= 0) {
     size_t index = size_t(place.input) + 1; // after `self`
     if (index >= graph.inputs().size())

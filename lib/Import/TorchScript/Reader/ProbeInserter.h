@@ -8,7 +8,7 @@
 #ifndef MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PROBEINSERTER_H
 #define MPOPT_LIB_IMPORT_TORCHSCRIPT_READER_PROBEINSERTER_H
 
-#include "mpopt/Import/TorchScript/Place.h"
+#include "mpopt/Import/TorchScript/PlacedProbe.h"
 
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -29,7 +29,7 @@ private:
 
   /// Where the value is made.
   void setInsertPoint(const Value *value);
-  Value *find(const Place &place) const;
+  Value *find(const GraphPlace &place) const;
   /// Follows members of tuples; those of a list are left.
   Value *unpack(Value *value, std::vector<int64_t> &members);
   void insertOne(Value *value, const PlacedProbe &probe);

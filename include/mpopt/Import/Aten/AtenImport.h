@@ -1,24 +1,24 @@
-//===- TorchScriptImport.h - A TorchScript graph to mp IR -------*- C++ -*-===//
+//===- AtenImport.h - A graph of aten ops to mp IR --------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_IMPORT_TORCHSCRIPT_TORCHSCRIPTIMPORT_H
-#define MPOPT_IMPORT_TORCHSCRIPT_TORCHSCRIPTIMPORT_H
+#ifndef MPOPT_IMPORT_ATEN_ATENIMPORT_H
+#define MPOPT_IMPORT_ATEN_ATENIMPORT_H
 
 #include "mpopt/Import/Aten/Graph.h"
 #include "mpopt/Import/ErrorSink.h"
 
 namespace mpopt::torchscript {
 
-/// Lowers `graph`, read from the archive `path`, to `result.module`. What goes
-/// wrong is in `sink`.
+/// Lowers `graph` to `result.module`, which says `result.format`; its weights
+/// refer to the file `path`. Errors and warnings go to `sink`.
 void importGraph(const Graph &graph, llvm::StringRef path,
                  const ImportOptions &options, mlir::MLIRContext &context,
                  ErrorSink &sink, ImportResult &result);
 
 } // namespace mpopt::torchscript
 
-#endif // MPOPT_IMPORT_TORCHSCRIPT_TORCHSCRIPTIMPORT_H
+#endif // MPOPT_IMPORT_ATEN_ATENIMPORT_H

@@ -1,0 +1,46 @@
+//===- GraphPlace.h - Where a tensor is in a model's graph ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The importer names tensors; a probe has to find the graph's value behind a
+// name. Names of values are those of the graph as its reader gives it, which is
+// the same each time that a file is read. Standard library only, as
+// Aten/Graph.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_IMPORT_GRAPHPLACE_H
+#define MPOPT_IMPORT_GRAPHPLACE_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mpopt {
+
+struct GraphPlace {
+  /// The graph's name of the value; empty for an input.
+  std::string value;
+  /// Number of the input, `self` not counted.
+  int64_t input = -1;
+  /// The positions in nested tuples and lists, outermost first.
+  std::vector<int64_t> members;
+  /// For a value in loops that the importer unrolled: the name of each loop's
+  /// counter, and its count in that round, outermost first.
+  std::vector<std::pair<std::string, int64_t>> rounds;
+
+  bool operator==(const GraphPlace &) const = default;
+};
+
+/// By the tensor's name. More than one place: the name means several values.
+/// None: the code names tensors so that the module has no value for.
+using GraphPlaces = std::map<std::string, std::vector<GraphPlace>>;
+
+} // namespace mpopt
+
+#endif // MPOPT_IMPORT_GRAPHPLACE_H
