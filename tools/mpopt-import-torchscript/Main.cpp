@@ -75,14 +75,13 @@ static void import(const torchscript::Request &request,
       torchscript::inspectFile(request.archive, sink);
   if (!facts)
     return;
-  torchscript::Graph graph;
+  aten::Graph graph;
   std::string error;
   if (!torchscript::readArchive(request.archive, request.method, facts->weights,
                                 facts->attributes, graph, error))
     return sink.error(ImportCode::Malformed, "", error);
   result.format = ModelFormat::TorchScript;
-  torchscript::importGraph(graph, request.archive, options, context, sink,
-                           result);
+  aten::importGraph(graph, request.archive, options, context, sink, result);
   sink.finish();
 }
 

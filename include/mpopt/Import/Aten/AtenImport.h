@@ -11,7 +11,7 @@
 #include "mpopt/Import/Aten/Graph.h"
 #include "mpopt/Import/ErrorSink.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 /// Lowers `graph` to `result.module`, which says `result.format`; its weights
 /// refer to the file `path`. Errors and warnings go to `sink`.
@@ -19,6 +19,6 @@ void importGraph(const Graph &graph, llvm::StringRef path,
                  const ImportOptions &options, mlir::MLIRContext &context,
                  ErrorSink &sink, ImportResult &result);
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_IMPORT_ATEN_ATENIMPORT_H

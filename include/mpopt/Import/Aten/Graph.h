@@ -1,13 +1,13 @@
-//===- Graph.h - A TorchScript method as plain data -------------*- C++ -*-===//
+//===- Graph.h - A method of aten ops as plain data -------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What the reader, which knows LibTorch and no MLIR, hands to the importer,
-// which knows MLIR and no LibTorch. Standard library only: the two sides are
-// compiled with different flags (RTTI and exceptions).
+// A reader of a format of PyTorch fills in a Graph, and the importer
+// (AtenImport.h) makes mp IR of it. Standard library only: a reader that links
+// LibTorch is compiled with other flags (RTTI and exceptions) and sees no MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
-/// A JIT type, as far as lowering cares.
-struct JitType {
+/// The static type of a value, as far as lowering cares.
+struct StaticType {
   enum class Kind : uint8_t {
     Tensor,
     Int,
@@ -41,7 +41,7 @@ struct JitType {
     Other
   };
   Kind kind = Kind::Other;
-  std::vector<JitType> elements;
+  std::vector<StaticType> elements;
 };
 
 /// A parameter, buffer or literal.
@@ -90,9 +90,9 @@ struct Constant {
 
 using ValueId = uint32_t;
 
-struct JitValue {
-  std::string name; ///< the JIT's debug name, unique; an input's own name
-  JitType type;
+struct GraphValue {
+  std::string name; ///< unique in the graph; an input's own name
+  StaticType type;
   /// Of an input: what the module was traced with. `tracedType` is a
   /// c10::ScalarType, negative if nothing is known.
   std::vector<int64_t> tracedSizes;
@@ -104,7 +104,7 @@ struct SourceLine {
   int line = 0, column = 0; ///< from 1; 0 if unknown
 };
 
-struct JitBlock;
+struct GraphBlock;
 
 struct Node {
   std::string op;       ///< `aten::add`
@@ -114,7 +114,7 @@ struct Node {
   std::vector<bool> writes;           ///< whether the input is changed in place
   std::vector<bool> shares;           ///< whether outputs may be views of it
   std::map<std::string, Constant> attributes;
-  std::vector<JitBlock> blocks;
+  std::vector<GraphBlock> blocks;
   /// The user's own line, and the innermost one (`torch/nn/functional.py`).
   SourceLine source, innermost;
   std::string scope; ///< path of the module that ran it (`encoder.0`)
@@ -124,7 +124,7 @@ struct Node {
   }
 };
 
-struct JitBlock {
+struct GraphBlock {
   std::vector<ValueId> arguments;
   std::vector<Node> nodes;
   std::vector<ValueId> results;
@@ -138,9 +138,9 @@ struct Graph {
   std::string modelClass; ///< `__torch__.model.Net`
   bool training = false;
   bool isTraced = false;
-  std::vector<JitValue> values;
+  std::vector<GraphValue> values;
   std::vector<ValueId> inputs; ///< without `self`
-  JitBlock body;
+  GraphBlock body;
   std::vector<Tensor> tensors;
   std::map<std::string, Constant> attributes; ///< path -> value when saved
   /// path -> number of the place that it names: a module that two others hold
@@ -150,6 +150,6 @@ struct Graph {
   std::vector<std::string> warnings;
 };
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_IMPORT_ATEN_GRAPH_H

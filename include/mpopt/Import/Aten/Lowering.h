@@ -1,12 +1,12 @@
-//===- Lowering.h - One TorchScript node to mp ops --------------*- C++ -*-===//
+//===- Lowering.h - One aten node to mp ops ---------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What lib/Import/TorchScript/Lowering/<Family>.cpp is written against. It
-// shows no LibTorch: those files include MLIR only.
+// The interface that lib/Import/Aten/Lowering/<Family>.cpp is written against.
+// It shows no LibTorch: those files include MLIR only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 #include <functional>
 #include <memory>
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 /// A view of a tensor: `value` now, `derive(base)` after the base changed,
 /// `writeBack(base, updated)` when the view is written (null: the base is
@@ -154,7 +154,7 @@ protected:
   ~LoweringRegistry() = default;
 };
 
-// One a file of lib/Import/TorchScript/Lowering.
+// One a family of lib/Import/Aten/Lowering.
 void registerElementwise(LoweringRegistry &registry);
 void registerActivation(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);
@@ -171,6 +171,6 @@ void registerRandom(LoweringRegistry &registry);
 void registerQuantized(LoweringRegistry &registry);
 void registerResample(LoweringRegistry &registry);
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_IMPORT_ATEN_LOWERING_H

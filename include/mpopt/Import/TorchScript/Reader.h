@@ -29,7 +29,7 @@ namespace mpopt::torchscript {
 bool readArchive(const std::string &path, const std::string &method,
                  const std::vector<std::pair<uint64_t, uint64_t>> &weights,
                  const std::vector<std::pair<uint64_t, uint64_t>> &attributes,
-                 Graph &graph, std::string &error);
+                 aten::Graph &graph, std::string &error);
 
 /// The version of LibTorch that is linked (`2.13.0`).
 const char *getTorchVersion();

@@ -20,7 +20,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static const Item *findField(const Item &object, StringRef name) {
   if (!object.collection)

@@ -26,7 +26,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Weights below this are kept in the IR, where folders can look at them.
 static constexpr int64_t kInlineBytes = 1024;
@@ -252,7 +252,7 @@ static void setSlot(const Item &item, int64_t slot) {
     setSlot(member, slot);
 }
 
-Item GraphImporter::attribute(StringRef path, const JitType &type,
+Item GraphImporter::attribute(StringRef path, const StaticType &type,
                               Location location) {
   if (const Item *known = state.findAttribute(path))
     return *known;
@@ -275,7 +275,7 @@ Item GraphImporter::attribute(StringRef path, const JitType &type,
   }
   bool isShared = isSharedSlot(path);
   Item item;
-  if (type.kind == JitType::Kind::Tensor && set->second) {
+  if (type.kind == StaticType::Kind::Tensor && set->second) {
     item = changedTensor(set->second, path, isShared, location);
   } else {
     OpBuilder::InsertionGuard guard(builder);
@@ -290,7 +290,7 @@ Item GraphImporter::attribute(StringRef path, const JitType &type,
   return item;
 }
 
-void GraphImporter::setAttribute(StringRef path, const JitType &type,
+void GraphImporter::setAttribute(StringRef path, const StaticType &type,
                                  const Item &item, Location location) {
   attribute(path, type, location);
   int64_t slot = graph.slots.at(path.str());
@@ -314,7 +314,7 @@ void GraphImporter::setAttribute(StringRef path, const JitType &type,
   share(share, item);
   if (item.isTensor())
     hold(valueOf(item).getType());
-  else if (type.kind == JitType::Kind::Tensor)
+  else if (type.kind == StaticType::Kind::Tensor)
     hold(getUnknownTensor(context));
   if (!isSharedSlot(path))
     state.setAttribute(path, item);

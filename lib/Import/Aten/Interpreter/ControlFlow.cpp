@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 void Leaves::collect(const Item &item, ValueOf valueOf,
                      SmallVectorImpl<Value> &values) {
@@ -63,7 +63,7 @@ Item Leaves::rebuild(const Item &like, State &state, ValueRange values,
 }
 
 GraphImporter::Body
-GraphImporter::importBody(const JitBlock &block, ArrayRef<Item> arguments,
+GraphImporter::importBody(const GraphBlock &block, ArrayRef<Item> arguments,
                           TypeRange argumentTypes, Location location,
                           llvm::function_ref<void(Block &, Body &)> prepare) {
   OpBuilder::InsertionGuard guard(builder);

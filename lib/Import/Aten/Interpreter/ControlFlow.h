@@ -10,7 +10,7 @@
 
 #include "GraphImporter.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 struct GraphImporter::Body {
   std::unique_ptr<mlir::Region> region = std::make_unique<mlir::Region>();
@@ -40,6 +40,6 @@ public:
                       unsigned &next, const Roots &shared);
 };
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_CONTROLFLOW_H

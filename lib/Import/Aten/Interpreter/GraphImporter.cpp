@@ -1,4 +1,4 @@
-//===- GraphImporter.cpp - A TorchScript graph to an mp module ------------===//
+//===- GraphImporter.cpp - A graph of aten ops to an mp module ------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,15 +25,15 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Rounds until the types that attributes are set to lose their shapes.
 static constexpr unsigned kMaxRounds = 3;
 
-void mpopt::torchscript::importGraph(const Graph &graph, StringRef path,
-                                     const ImportOptions &options,
-                                     MLIRContext &context, ErrorSink &sink,
-                                     ImportResult &result) {
+void mpopt::aten::importGraph(const Graph &graph, StringRef path,
+                              const ImportOptions &options,
+                              MLIRContext &context, ErrorSink &sink,
+                              ImportResult &result) {
   context.loadDialect<mp::MPDialect, func::FuncDialect>();
   // What a method writes is known when it was imported; what it then reads may
   // take other branches, which write more.
@@ -128,20 +128,20 @@ static const InputShape *findShape(const ImportOptions &options,
 }
 
 /// Whether the value picks rows of a table: only integers do.
-static bool isIndex(const JitBlock &block, ValueId value) {
+static bool isIndex(const GraphBlock &block, ValueId value) {
   return llvm::any_of(block.nodes, [&](const Node &node) {
     if (node.op == "aten::embedding" || node.op == "aten::embedding_bag")
       for (auto [input, argument] : llvm::zip(node.inputs, node.arguments))
         if (input == value && argument == "indices")
           return true;
-    return llvm::any_of(node.blocks, [&](const JitBlock &inner) {
+    return llvm::any_of(node.blocks, [&](const GraphBlock &inner) {
       return isIndex(inner, value);
     });
   });
 }
 
-mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
-  const JitValue *traced = nullptr;
+mlir::Type GraphImporter::inputType(const StaticType &type, StringRef name) {
+  const GraphValue *traced = nullptr;
   mlir::Type assumed = defaultFloat;
   for (ValueId input : graph.inputs) {
     if (graph.values[input].name != name)
@@ -152,12 +152,12 @@ mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
       assumed = builder.getI64Type();
   }
   switch (type.kind) {
-  case JitType::Kind::Int:
+  case StaticType::Kind::Int:
     return RankedTensorType::get({}, builder.getI64Type());
-  case JitType::Kind::Float:
-  case JitType::Kind::Number:
+  case StaticType::Kind::Float:
+  case StaticType::Kind::Number:
     return RankedTensorType::get({}, builder.getF64Type());
-  case JitType::Kind::Bool:
+  case StaticType::Kind::Bool:
     return RankedTensorType::get({}, builder.getI1Type());
   default:
     break;
@@ -191,10 +191,10 @@ mlir::Type GraphImporter::inputType(const JitType &type, StringRef name) {
   return RankedTensorType::get(dims, element);
 }
 
-void GraphImporter::collectInputNames(const JitType &type,
+void GraphImporter::collectInputNames(const StaticType &type,
                                       const std::string &name,
                                       std::vector<std::string> &names) const {
-  if (type.kind == JitType::Kind::Tuple)
+  if (type.kind == StaticType::Kind::Tuple)
     for (auto [index, element] : llvm::enumerate(type.elements))
       collectInputNames(element, name + "." + std::to_string(index), names);
   else
@@ -221,26 +221,26 @@ void GraphImporter::recordPlace(Value value, ValueId id, int64_t member) {
   recordPlace(getTensorPath(value), std::move(place));
 }
 
-static bool holdsTensor(const JitType &type) {
-  return type.kind == JitType::Kind::Tensor ||
+static bool holdsTensor(const StaticType &type) {
+  return type.kind == StaticType::Kind::Tensor ||
          llvm::any_of(type.elements, holdsTensor);
 }
 
-void GraphImporter::recordUnfollowed(const JitType &type,
+void GraphImporter::recordUnfollowed(const StaticType &type,
                                      const std::string &name) {
   if (options.wantPlaces && holdsTensor(type))
     result.places[name].clear();
 }
 
-void GraphImporter::recordUnfollowed(const JitBlock &block) {
+void GraphImporter::recordUnfollowed(const GraphBlock &block) {
   for (const Node &node : block.nodes) {
     for (ValueId output : node.outputs)
-      if (graph.values[output].type.kind == JitType::Kind::Tensor &&
+      if (graph.values[output].type.kind == StaticType::Kind::Tensor &&
           isOp(node) && node.blocks.empty())
         recordUnfollowed(graph.values[output].type,
                          (node.scope.empty() ? "" : node.scope + "/") +
                              valueName(output));
-    for (const JitBlock &inner : node.blocks)
+    for (const GraphBlock &inner : node.blocks)
       recordUnfollowed(inner);
   }
 }
@@ -250,7 +250,7 @@ static GraphPlace memberOf(GraphPlace place, int64_t index) {
   return place;
 }
 
-Item GraphImporter::importInput(const JitType &type, const std::string &name,
+Item GraphImporter::importInput(const StaticType &type, const std::string &name,
                                 const GraphPlace &place,
                                 func::FuncOp function) {
   Location location =
@@ -265,19 +265,19 @@ Item GraphImporter::importInput(const JitType &type, const std::string &name,
     return function.getArgument(index);
   };
   switch (type.kind) {
-  case JitType::Kind::Tuple: {
+  case StaticType::Kind::Tuple: {
     std::vector<Item> members;
     for (auto [index, element] : llvm::enumerate(type.elements))
       members.push_back(importInput(element, name + "." + std::to_string(index),
                                     memberOf(place, index), function));
     return Item::tuple(std::move(members));
   }
-  case JitType::Kind::Optional:
+  case StaticType::Kind::Optional:
     // As the caller leaves it, unless a shape says that it is there.
     if (!findShape(options, name))
       return Item::none();
     return importInput(type.elements.front(), name, place, function);
-  case JitType::Kind::List: {
+  case StaticType::Kind::List: {
     // As many members as shapes are given for (`xs.0`, `xs.1`).
     std::vector<Item> members;
     while (findShape(options, name + "." + std::to_string(members.size())))
@@ -291,17 +291,17 @@ Item GraphImporter::importInput(const JitType &type, const std::string &name,
     recordUnfollowed(type, name);
     return unknownItem(type, location);
   }
-  case JitType::Kind::Dict:
+  case StaticType::Kind::Dict:
     recordUnfollowed(type, name);
     return unknownItem(type, location);
-  case JitType::Kind::Tensor:
+  case StaticType::Kind::Tensor:
     return tensorItem(argument(inputType(type, name)));
-  case JitType::Kind::Int:
+  case StaticType::Kind::Int:
     return Item::computed(Item::Kind::Int, argument(inputType(type, name)));
-  case JitType::Kind::Float:
-  case JitType::Kind::Number:
+  case StaticType::Kind::Float:
+  case StaticType::Kind::Number:
     return Item::computed(Item::Kind::Float, argument(inputType(type, name)));
-  case JitType::Kind::Bool:
+  case StaticType::Kind::Bool:
     return Item::computed(Item::Kind::Bool, argument(inputType(type, name)));
   default:
     return unknownItem(type, location);
@@ -341,7 +341,7 @@ void GraphImporter::run() {
 
   std::vector<std::string> known;
   for (auto [index, input] : llvm::enumerate(graph.inputs)) {
-    const JitValue &value = graph.values[input];
+    const GraphValue &value = graph.values[input];
     collectInputNames(value.type, value.name, known);
     GraphPlace place;
     place.input = index;

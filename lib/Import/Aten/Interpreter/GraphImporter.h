@@ -1,4 +1,4 @@
-//===- GraphImporter.h - A TorchScript graph to an mp module ----*- C++ -*-===//
+//===- GraphImporter.h - A graph of aten ops to an mp module ----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 class Registry : public LoweringRegistry {
 public:
@@ -68,16 +68,16 @@ private:
   friend class NodeLowering;
 
   // GraphImporter.cpp
-  Item importInput(const JitType &type, const std::string &name,
+  Item importInput(const StaticType &type, const std::string &name,
                    const GraphPlace &place, mlir::func::FuncOp function);
-  mlir::Type inputType(const JitType &type, llvm::StringRef name);
+  mlir::Type inputType(const StaticType &type, llvm::StringRef name);
   /// The names under which a value of this type appears among the inputs.
-  void collectInputNames(const JitType &type, const std::string &name,
+  void collectInputNames(const StaticType &type, const std::string &name,
                          std::vector<std::string> &names) const;
   void returnItem(const Item &item, const std::string &name,
                   llvm::SmallVectorImpl<mlir::Value> &values);
   mlir::Location locationOf(const Node &node) const;
-  /// The JIT's name of a value; its path is the scope in front of that.
+  /// The graph's name of a value; its path is the scope in front of that.
   std::string valueName(ValueId value) const;
   std::string nodeName(const Node &node) const;
   void finish(mlir::Operation *op);
@@ -99,24 +99,24 @@ private:
   /// The tensor, or number as a rank-0 tensor; null for anything else.
   mlir::Value valueOf(const Item &item);
   Item tensorItem(mlir::Value value);
-  /// An item of the JIT type of which nothing is known, but what its tensors
-  /// may share their storage with.
-  Item unknownItem(const JitType &type, mlir::Location location,
+  /// An item of this type. Nothing is known of it but the variables that its
+  /// tensors may share their storage with.
+  Item unknownItem(const StaticType &type, mlir::Location location,
                    const Roots &shared = {});
   /// The same for all that a node gives.
   void setUnknown(const Node &node, const Roots &shared);
   void writeTensor(TensorVariable *variable, mlir::Value value);
   /// Anything of the value's type: it was written in a way that is not known.
   mlir::Value loseValue(mlir::Value before);
-  /// Gives an mp value the name of the JIT's, or of a member of that list.
+  /// Gives an mp value the name of the graph's, or of a member of that list.
   void nameResult(mlir::Value value, ValueId id, int64_t member = -1);
   /// Remembers what the name of an mp value stands for.
   void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
   void recordPlace(const std::string &name, GraphPlace place);
   /// Remembers that nothing is known of a tensor that the code names, or of all
   /// that a block makes.
-  void recordUnfollowed(const JitType &type, const std::string &name);
-  void recordUnfollowed(const JitBlock &block);
+  void recordUnfollowed(const StaticType &type, const std::string &name);
+  void recordUnfollowed(const GraphBlock &block);
 
   // Constants.cpp
   Item importConstant(const Constant &constant, mlir::Location location);
@@ -127,10 +127,10 @@ private:
   Item changedTensor(mlir::Type type, llvm::StringRef name, bool isShared,
                      mlir::Location location);
   /// `type`: of the node that reads or sets it.
-  Item attribute(llvm::StringRef path, const JitType &type,
+  Item attribute(llvm::StringRef path, const StaticType &type,
                  mlir::Location location);
-  void setAttribute(llvm::StringRef path, const JitType &type, const Item &item,
-                    mlir::Location location);
+  void setAttribute(llvm::StringRef path, const StaticType &type,
+                    const Item &item, mlir::Location location);
   /// Whether it is changed and has other names: it is then read anew each time.
   bool isSharedSlot(llvm::StringRef path) const;
   bool isSharedMemory(int64_t memory) const;
@@ -144,7 +144,7 @@ private:
   // ControlFlow.cpp
   struct Body;
   /// Imports a block into a region of its own and takes its changes back.
-  Body importBody(const JitBlock &block, llvm::ArrayRef<Item> arguments,
+  Body importBody(const GraphBlock &block, llvm::ArrayRef<Item> arguments,
                   mlir::TypeRange argumentTypes, mlir::Location location,
                   llvm::function_ref<void(mlir::Block &, Body &)> prepare = {});
   /// Nothing is known any more of these lists and dicts.
@@ -154,7 +154,7 @@ private:
 
   // If.cpp, Loop.cpp
   void importIf(const Node &node);
-  bool raises(const JitBlock &block) const;
+  bool raises(const GraphBlock &block) const;
   void importLoop(const Node &node);
   bool unrollLoop(const Node &node, int64_t limit);
   /// Nothing is known of what the loop gives and changes.
@@ -193,6 +193,6 @@ private:
   unsigned trial = 0; ///< above 0 nothing is counted
 };
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_GRAPHIMPORTER_H

@@ -18,9 +18,9 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
-bool GraphImporter::raises(const JitBlock &block) const {
+bool GraphImporter::raises(const GraphBlock &block) const {
   return llvm::any_of(block.nodes, [](const Node &node) {
     return node.op == "prim::RaiseException";
   });
@@ -28,7 +28,7 @@ bool GraphImporter::raises(const JitBlock &block) const {
 
 void GraphImporter::importIf(const Node &node) {
   const Item condition = items[node.inputs[0]];
-  auto runInPlace = [&](const JitBlock &block) {
+  auto runInPlace = [&](const GraphBlock &block) {
     importNodes(block.nodes);
     for (auto [index, id] : llvm::enumerate(block.results))
       set(node, index, Item(items[id]));
@@ -48,7 +48,7 @@ void GraphImporter::importIf(const Node &node) {
   Location location = locationOf(node);
   Value predicate = valueOf(condition);
   if (!predicate)
-    predicate = valueOf(unknownItem({JitType::Kind::Bool, {}}, location));
+    predicate = valueOf(unknownItem({StaticType::Kind::Bool, {}}, location));
   result.coverage.ops += trial == 0;
   result.coverage.modelled += trial == 0;
   Body bodies[2] = {importBody(node.blocks[0], {}, {}, location),

@@ -1,4 +1,4 @@
-//===- Item.cpp - What a JIT value stands for while importing -------------===//
+//===- Item.cpp - The value of a graph while it is imported ---------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 using namespace mlir;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 Item Item::floating(double value) {
   Item item = make(Kind::Float);
@@ -38,7 +38,7 @@ Item Item::collectionOf(Kind kind, std::vector<Item> items) {
   return item;
 }
 
-bool mpopt::torchscript::isSame(const Item &lhs, const Item &rhs) {
+bool mpopt::aten::isSame(const Item &lhs, const Item &rhs) {
   if (lhs.kind != rhs.kind || lhs.variable != rhs.variable ||
       lhs.dynamic != rhs.dynamic || lhs.integer != rhs.integer ||
       lhs.text != rhs.text || lhs.imaginary != rhs.imaginary ||

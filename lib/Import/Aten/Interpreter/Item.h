@@ -1,4 +1,4 @@
-//===- Item.h - What a JIT value stands for while importing -----*- C++ -*-===//
+//===- Item.h - The value of a graph while it is imported -------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,7 @@
 #include <string>
 #include <vector>
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 /// How a view comes from its base, and how a write to it changes the base.
 struct ViewFunctions {
@@ -241,6 +241,6 @@ private:
   uint64_t versions = 0;
 };
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_ITEM_H

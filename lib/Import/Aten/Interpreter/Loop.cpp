@@ -22,7 +22,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Longer loops are not unrolled.
 static constexpr int64_t kMaxUnroll = 256;
@@ -31,18 +31,18 @@ static constexpr unsigned kMaxTrials = 4;
 
 /// Whether a member of a list is asked for by its place: the body then has no
 /// meaning for a place that is not known.
-static bool readsList(const JitBlock &block, const Graph &graph) {
+static bool readsList(const GraphBlock &block, const Graph &graph) {
   return llvm::any_of(block.nodes, [&](const Node &node) {
     return (node.op == "aten::__getitem__" && !node.inputs.empty() &&
-            graph.values[node.inputs[0]].type.kind == JitType::Kind::List) ||
-           llvm::any_of(node.blocks, [&](const JitBlock &inner) {
+            graph.values[node.inputs[0]].type.kind == StaticType::Kind::List) ||
+           llvm::any_of(node.blocks, [&](const GraphBlock &inner) {
              return readsList(inner, graph);
            });
   });
 }
 
 bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
-  const JitBlock &body = node.blocks.front();
+  const GraphBlock &body = node.blocks.front();
   State::Mark mark = state.mark();
   Block *block = builder.getInsertionBlock();
   Operation *before = block->empty() ? nullptr : &block->back();
@@ -97,7 +97,7 @@ bool GraphImporter::unrollLoop(const Node &node, int64_t limit) {
 }
 
 void GraphImporter::forgetLoop(const Node &node) {
-  const JitBlock &block = node.blocks.front();
+  const GraphBlock &block = node.blocks.front();
   Location location = locationOf(node);
   sink.warn("loop '" + currentNode +
             "' changes lists or attributes an unknown number of times: what "
@@ -116,8 +116,8 @@ void GraphImporter::forgetLoop(const Node &node) {
   std::vector<std::shared_ptr<Collection>> owners;
   auto forget = [&] {
     for (TensorVariable *root : roots)
-      state.write(root,
-                  valueOf(unknownItem({JitType::Kind::Tensor, {}}, location)));
+      state.write(
+          root, valueOf(unknownItem({StaticType::Kind::Tensor, {}}, location)));
     for (StringRef path : paths)
       state.setAttribute(path, Item());
     forgetCollections(owners);
@@ -171,7 +171,7 @@ void GraphImporter::forgetLoop(const Node &node) {
 }
 
 void GraphImporter::importLoop(const Node &node) {
-  const JitBlock &block = node.blocks.front();
+  const GraphBlock &block = node.blocks.front();
   Location location = locationOf(node);
   const Item trips = items[node.inputs[0]], start = items[node.inputs[1]];
   bool counted = !(trips.isStatic() && trips.integer == INT64_MAX);

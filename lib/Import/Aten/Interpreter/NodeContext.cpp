@@ -1,4 +1,4 @@
-//===- NodeContext.cpp - One TorchScript node to mp ops -------------------===//
+//===- NodeContext.cpp - One aten node to mp ops --------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 // Numbers of c10::ScalarType, from c10/core/ScalarType.h. Quantised types stand
 // for the integers that they store.

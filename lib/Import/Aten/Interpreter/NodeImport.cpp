@@ -1,4 +1,4 @@
-//===- NodeImport.cpp - One TorchScript node ------------------------------===//
+//===- NodeImport.cpp - One node of a graph -------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // Items and values
@@ -60,7 +60,7 @@ Item GraphImporter::tensorItem(Value value) {
   return item;
 }
 
-Item GraphImporter::unknownItem(const JitType &type, Location location,
+Item GraphImporter::unknownItem(const StaticType &type, Location location,
                                 const Roots &shared) {
   auto makeValue = [&](mlir::Type result) {
     auto opaque = mp::OpaqueOp::create(builder, location, TypeRange(result),
@@ -71,31 +71,32 @@ Item GraphImporter::unknownItem(const JitType &type, Location location,
     return makeValue(RankedTensorType::get({}, element));
   };
   switch (type.kind) {
-  case JitType::Kind::Tensor: {
+  case StaticType::Kind::Tensor: {
     Item item = tensorItem(makeValue(getUnknownTensor(context)));
     state.share(item.variable, shared);
     return item;
   }
-  case JitType::Kind::Int:
+  case StaticType::Kind::Int:
     return Item::computed(Item::Kind::Int, scalar(builder.getI64Type()));
-  case JitType::Kind::Float:
-  case JitType::Kind::Number:
+  case StaticType::Kind::Float:
+  case StaticType::Kind::Number:
     return Item::computed(Item::Kind::Float, scalar(builder.getF64Type()));
-  case JitType::Kind::Bool:
+  case StaticType::Kind::Bool:
     return Item::computed(Item::Kind::Bool, scalar(builder.getI1Type()));
-  case JitType::Kind::None:
+  case StaticType::Kind::None:
     return Item::none();
-  case JitType::Kind::Tuple: {
+  case StaticType::Kind::Tuple: {
     std::vector<Item> members;
-    for (const JitType &element : type.elements)
+    for (const StaticType &element : type.elements)
       members.push_back(unknownItem(element, location, shared));
     return Item::tuple(std::move(members));
   }
-  case JitType::Kind::List:
-  case JitType::Kind::Dict: {
-    Item item = Item::collectionOf(
-        type.kind == JitType::Kind::List ? Item::Kind::List : Item::Kind::Dict,
-        {});
+  case StaticType::Kind::List:
+  case StaticType::Kind::Dict: {
+    Item item = Item::collectionOf(type.kind == StaticType::Kind::List
+                                       ? Item::Kind::List
+                                       : Item::Kind::Dict,
+                                   {});
     item.collection->known = false;
     item.collection->sources = shared;
     return item;
@@ -158,10 +159,10 @@ bool GraphImporter::isOp(const Node &node) const {
     return true;
   if (StringRef(node.op).starts_with("prim::"))
     return false;
-  auto holdsTensor = [](const JitType &type) {
-    return type.kind == JitType::Kind::Tensor ||
-           (type.kind == JitType::Kind::List && !type.elements.empty() &&
-            type.elements.front().kind == JitType::Kind::Tensor);
+  auto holdsTensor = [](const StaticType &type) {
+    return type.kind == StaticType::Kind::Tensor ||
+           (type.kind == StaticType::Kind::List && !type.elements.empty() &&
+            type.elements.front().kind == StaticType::Kind::Tensor);
   };
   return llvm::any_of(
              node.outputs,
@@ -196,9 +197,9 @@ void GraphImporter::lower(const Node &node) {
   if (Lowering lowering = registry.find(node, inPlace)) {
     // What the type checker calls a tensor is one, known or not.
     for (ValueId id : node.inputs)
-      if (const JitType &type = graph.values[id].type;
+      if (const StaticType &type = graph.values[id].type;
           items[id].kind == Item::Kind::Unknown &&
-          type.kind == JitType::Kind::Tensor)
+          type.kind == StaticType::Kind::Tensor)
         items[id] = unknownItem(type, locationOf(node));
     // Ops that a lowering made before it gave up are dead; they stay out.
     Operation *before = builder.getInsertionBlock()->empty()
@@ -283,16 +284,16 @@ void GraphImporter::makeOpaque(const Node &node) {
     collect(collect, items[input]);
   // One result for each tensor or number, and one for each tensor it writes.
   SmallVector<mlir::Type> types;
-  auto resultType = [&](const JitType &type) -> mlir::Type {
+  auto resultType = [&](const StaticType &type) -> mlir::Type {
     switch (type.kind) {
-    case JitType::Kind::Tensor:
+    case StaticType::Kind::Tensor:
       return getUnknownTensor(context);
-    case JitType::Kind::Int:
+    case StaticType::Kind::Int:
       return RankedTensorType::get({}, builder.getI64Type());
-    case JitType::Kind::Float:
-    case JitType::Kind::Number:
+    case StaticType::Kind::Float:
+    case StaticType::Kind::Number:
       return RankedTensorType::get({}, builder.getF64Type());
-    case JitType::Kind::Bool:
+    case StaticType::Kind::Bool:
       return RankedTensorType::get({}, builder.getI1Type());
     default:
       return {};
@@ -317,7 +318,7 @@ void GraphImporter::makeOpaque(const Node &node) {
   std::vector<std::string> kept(opaque->getNumResults());
   unsigned next = 0;
   for (auto [index, output] : llvm::enumerate(node.outputs)) {
-    const JitType &type = graph.values[output].type;
+    const StaticType &type = graph.values[output].type;
     if (!resultType(type)) {
       set(node, index, unknownItem(type, location));
       continue;
@@ -325,12 +326,13 @@ void GraphImporter::makeOpaque(const Node &node) {
     kept[next] = valueName(output);
     names[next] = kept[next];
     Value value = opaque->getResult(next++);
-    if (type.kind == JitType::Kind::Tensor) {
+    if (type.kind == StaticType::Kind::Tensor) {
       set(node, index, tensorItem(value));
     } else {
-      Item::Kind kind = type.kind == JitType::Kind::Int    ? Item::Kind::Int
-                        : type.kind == JitType::Kind::Bool ? Item::Kind::Bool
-                                                           : Item::Kind::Float;
+      Item::Kind kind = type.kind == StaticType::Kind::Int ? Item::Kind::Int
+                        : type.kind == StaticType::Kind::Bool
+                            ? Item::Kind::Bool
+                            : Item::Kind::Float;
       set(node, index, Item::computed(kind, value));
     }
   }

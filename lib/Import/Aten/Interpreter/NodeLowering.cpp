@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 NodeLowering::NodeLowering(GraphImporter &importer, const Node &node,
                            bool inPlace)

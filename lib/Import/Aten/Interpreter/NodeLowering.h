@@ -10,7 +10,7 @@
 
 #include "GraphImporter.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 class NodeLowering : public NodeContext {
 public:
@@ -72,6 +72,6 @@ private:
   bool failed = false;
 };
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_NODELOWERING_H

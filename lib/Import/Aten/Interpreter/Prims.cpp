@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static StringRef stringOf(const Node &node, StringRef attribute) {
   auto found = node.attributes.find(attribute.str());

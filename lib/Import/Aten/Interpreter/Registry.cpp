@@ -7,7 +7,7 @@
 
 #include "GraphImporter.h"
 
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 Registry::Registry() {
   registerElementwise(*this);

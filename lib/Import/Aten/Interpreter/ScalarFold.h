@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// By the JIT's names without their namespace. Nothing where the op is none of
+// By the names of ops without their namespace. Nothing where the op is none of
 // these or the interpreter would raise.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 #include "Item.h"
 
-namespace mpopt::torchscript::fold {
+namespace mpopt::aten::fold {
 
 /// Of static numbers.
 std::optional<Item> unary(llvm::StringRef op, const Item &x);
@@ -27,6 +27,6 @@ std::optional<Item> strings(llvm::StringRef op, const Item &lhs,
 /// Whether two lists of static things are equal, if that can be said.
 std::optional<bool> equalLists(const Item &lhs, const Item &rhs);
 
-} // namespace mpopt::torchscript::fold
+} // namespace mpopt::aten::fold
 
 #endif // MPOPT_LIB_IMPORT_ATEN_INTERPRETER_SCALARFOLD_H

@@ -19,7 +19,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 using Kind = Item::Kind;
 
@@ -78,10 +78,10 @@ bool GraphImporter::importScalar(const Node &node) {
     if (items[input].isTensor() && op != "__is__" && op != "__isnot__" &&
         op != "isinstance")
       return false;
-  const JitType &resultType = graph.values[node.outputs[0]].type;
-  if (resultType.kind == JitType::Kind::Tensor ||
-      (resultType.kind == JitType::Kind::List &&
-       resultType.elements.front().kind == JitType::Kind::Tensor))
+  const StaticType &resultType = graph.values[node.outputs[0]].type;
+  if (resultType.kind == StaticType::Kind::Tensor ||
+      (resultType.kind == StaticType::Kind::List &&
+       resultType.elements.front().kind == StaticType::Kind::Tensor))
     return false;
   Item lhs = items[node.inputs[0]];
   Item rhs = node.inputs.size() > 1 ? items[node.inputs[1]] : Item();
@@ -196,7 +196,7 @@ bool GraphImporter::importScalar(const Node &node) {
   // `__and__` and `__or__` of what is half known.
   for (const Item *known : {&lhs, &rhs})
     if (known->isStatic() && known->kind == Kind::Bool &&
-        resultType.kind == JitType::Kind::Bool) {
+        resultType.kind == StaticType::Kind::Bool) {
       const Item &other = known == &lhs ? rhs : lhs;
       if (op == "__and__")
         return give(known->integer ? other : Item::boolean(false));
@@ -233,9 +233,9 @@ bool GraphImporter::importScalar(const Node &node) {
   if (!result)
     return give(std::nullopt);
   Item item =
-      Item::computed(resultType.kind == JitType::Kind::Bool    ? Kind::Bool
-                     : resultType.kind == JitType::Kind::Float ? Kind::Float
-                                                               : Kind::Int,
+      Item::computed(resultType.kind == StaticType::Kind::Bool    ? Kind::Bool
+                     : resultType.kind == StaticType::Kind::Float ? Kind::Float
+                                                                  : Kind::Int,
                      result);
   // Known after all: a product with 0, or an element that inference followed.
   if (item.kind != Kind::Float)

@@ -18,7 +18,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 using Kind = Item::Kind;
 
@@ -57,7 +57,7 @@ bool GraphImporter::importTensorFact(const Node &node) {
     if (shape) {
       std::optional<int64_t> axis = normalizeAxis(dim, shape->size());
       if (!axis)
-        return unknownItem({JitType::Kind::Int, {}}, location);
+        return unknownItem({StaticType::Kind::Int, {}}, location);
       if ((*shape)[*axis] != kDynamic)
         return Item::integerOf((*shape)[*axis]);
       dim = *axis;

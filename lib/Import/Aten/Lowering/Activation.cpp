@@ -9,7 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -20,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// An op with one number that the model gives, or `otherwise`.
 template <typename OpT>
@@ -243,7 +244,7 @@ static LogicalResult lowerSafeSoftmax(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerActivation(LoweringRegistry &registry) {
+void mpopt::aten::registerActivation(LoweringRegistry &registry) {
   registry.add("relu", lowerUnary<mp::ReluOp>);
   registry.add("relu6", lowerUnary<mp::Relu6Op>);
   registry.add("hardswish", lowerUnary<mp::HardSwishOp>);

@@ -13,7 +13,8 @@
 
 #include "Attention.h"
 
-#include "Common.h"
+#include "Operands.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
@@ -21,11 +22,11 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
-Value torchscript::makeAttention(NodeContext &context, Value query, Value key,
-                                 Value value, Value mask, int64_t heads,
-                                 double scale, bool causal) {
+Value aten::makeAttention(NodeContext &context, Value query, Value key,
+                          Value value, Value mask, int64_t heads, double scale,
+                          bool causal) {
   auto op = context.makeTyped<mp::AttentionOp>(
       context.unknownTypes(1), query, key, value, mask, /*bias=*/Value(),
       /*past_key=*/Value(), /*past_value=*/Value(), /*key_lengths=*/Value(),
@@ -61,7 +62,7 @@ static LogicalResult lowerAttention(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerAttention(LoweringRegistry &registry) {
+void mpopt::aten::registerAttention(LoweringRegistry &registry) {
   registry.add("scaled_dot_product_attention", lowerAttention);
   registerEncoderLayer(registry);
 }

@@ -10,7 +10,7 @@
 
 #include "mpopt/Import/Aten/Lowering.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 /// Without past, window or softcap. `heads` as in mp.attention (0: by rank),
 /// `scale` 0 for 1 / sqrt(D); the mask may be null.
@@ -18,6 +18,6 @@ mlir::Value makeAttention(NodeContext &context, mlir::Value query,
                           mlir::Value key, mlir::Value value, mlir::Value mask,
                           int64_t heads, double scale, bool causal);
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_LIB_IMPORT_ATEN_LOWERING_ATTENTION_H

@@ -10,13 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Subfamilies.h"
+#include "ViewSteps.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static LogicalResult convert(NodeContext &context, Type element,
                              bool copy = false) {
@@ -125,7 +126,7 @@ static LogicalResult lowerToFull(NodeContext &context) {
   return convert(context, applies ? context.builder().getF32Type() : Type());
 }
 
-void mpopt::torchscript::registerConversion(LoweringRegistry &registry) {
+void mpopt::aten::registerConversion(LoweringRegistry &registry) {
   registry.add({"to", "_to_copy", "type_as"}, lowerTo);
   registry.add({"cpu", "cuda", "pin_memory", "_pin_memory"}, lowerSame);
   registry.add({"real", "conj", "_conj", "conj_physical"}, lowerReal);

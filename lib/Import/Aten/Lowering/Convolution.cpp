@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -18,7 +20,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// How many spatial dims: from the filter, the input's rank, the op's name.
 static std::optional<size_t> countSpatial(NodeContext &context, Value filter) {
@@ -126,7 +128,7 @@ static LogicalResult lowerConvolutionRelu(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerConvolution(LoweringRegistry &registry) {
+void mpopt::aten::registerConvolution(LoweringRegistry &registry) {
   registry.add({"conv1d", "conv2d", "conv3d", "convolution", "_convolution",
                 "_convolution_mode", "convolution_overrideable",
                 "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -23,7 +23,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// The dtype of what numbers are made into.
 static Type defaultOf(Type element) {
@@ -283,7 +283,7 @@ static LogicalResult lowerTriangleIndices(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerCreation(LoweringRegistry &registry) {
+void aten::registerCreation(LoweringRegistry &registry) {
   registry.add({"zeros", "new_zeros", "empty", "new_empty", "empty_strided",
                 "new_empty_strided"},
                lowerNew<0>);

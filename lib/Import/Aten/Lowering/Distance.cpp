@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Norms.h"
+#include "Operands.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static LogicalResult lowerCosine(NodeContext &context) {
   auto operands = promoteAll(context, {"x1", "x2"}, true);
@@ -85,7 +87,7 @@ static LogicalResult lowerRenorm(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerDistance(LoweringRegistry &registry) {
+void mpopt::aten::registerDistance(LoweringRegistry &registry) {
   registry.add("cosine_similarity", lowerCosine);
   registry.add("pairwise_distance", lowerPairwise);
   registry.add({"cdist", "_cdist_forward", "_euclidean_dist"}, lowerCdist);

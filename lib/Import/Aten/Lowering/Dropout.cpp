@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
@@ -19,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static StringRef inputName(const NodeContext &context) {
   return oneOf(context, "input", "self");
@@ -90,7 +92,7 @@ static LogicalResult lowerAlphaDropout(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerDropout(LoweringRegistry &registry) {
+void mpopt::aten::registerDropout(LoweringRegistry &registry) {
   registry.add({"dropout", "feature_dropout", "native_dropout"}, lowerDropout);
   registry.add({"alpha_dropout", "feature_alpha_dropout"}, lowerAlphaDropout);
 }

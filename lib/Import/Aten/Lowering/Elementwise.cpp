@@ -11,14 +11,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // One operand
@@ -366,7 +367,7 @@ static void registerBinary(LoweringRegistry &registry) {
                lowerBitwiseInPlace<mp::ShiftRightOp, mp::ShiftRightOp>);
 }
 
-void mpopt::torchscript::registerElementwise(LoweringRegistry &registry) {
+void mpopt::aten::registerElementwise(LoweringRegistry &registry) {
   registerUnary(registry);
   registerBinary(registry);
   registry.add({"clamp", "clip", "clamp_min", "clamp_max"}, lowerClamp);

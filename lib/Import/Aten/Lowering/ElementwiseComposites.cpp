@@ -13,7 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -25,7 +26,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // Three operands
@@ -346,8 +347,7 @@ static LogicalResult lowerNanToNum(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerElementwiseComposites(
-    LoweringRegistry &registry) {
+void mpopt::aten::registerElementwiseComposites(LoweringRegistry &registry) {
   registry.add("addcmul", lowerAddc<mp::AddcmulOp>);
   registry.add("addcdiv", lowerAddc<mp::AddcdivOp>);
   registry.add("lerp", lowerLerp);

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Index.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
@@ -21,7 +23,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static LogicalResult lowerEmbedding(NodeContext &context) {
   IntegerAttr padding;
@@ -170,7 +172,7 @@ static LogicalResult lowerEmbeddingBag(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerEmbedding(LoweringRegistry &registry) {
+void aten::registerEmbedding(LoweringRegistry &registry) {
   registry.add("embedding", lowerEmbedding);
   registry.add("embedding_bag", lowerEmbeddingBag);
   registry.add("one_hot", lowerOneHot);

@@ -13,7 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -23,7 +25,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 namespace {
 enum class Mask { None, Unsupported, Given };
@@ -143,7 +145,7 @@ static LogicalResult lowerEncoderLayer(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerEncoderLayer(LoweringRegistry &registry) {
+void mpopt::aten::registerEncoderLayer(LoweringRegistry &registry) {
   registry.add("_native_multi_head_attention", lowerMultiHead);
   registry.add("_transformer_encoder_layer_fwd", lowerEncoderLayer);
 }

@@ -8,9 +8,9 @@
 #ifndef MPOPT_LIB_IMPORT_ATEN_LOWERING_INDEX_H
 #define MPOPT_LIB_IMPORT_ATEN_LOWERING_INDEX_H
 
-#include "Support.h"
+#include "mpopt/Import/Aten/Lowering.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 /// `x[i, :, m]`: integer tensors and masks for some dims of `x`.
 struct AdvancedIndex {
@@ -39,6 +39,6 @@ llvm::SmallVector<mlir::Value> nonZero(NodeContext &context, mlir::Value mask,
 /// As i1.
 mlir::Value toMask(NodeContext &context, mlir::Value value);
 
-} // namespace mpopt::torchscript
+} // namespace mpopt::aten
 
 #endif // MPOPT_LIB_IMPORT_ATEN_LOWERING_INDEX_H

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Index.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
@@ -15,7 +17,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // x[...] = y
@@ -238,7 +240,7 @@ static LogicalResult lowerIndexWrite(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerIndexWrites(LoweringRegistry &registry) {
+void aten::registerIndexWrites(LoweringRegistry &registry) {
   registry.add({"index_put", "_index_put_impl", "_unsafe_index_put"},
                lowerIndexPut);
   registry.add("masked_scatter", lowerMaskedScatter);

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Index.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
@@ -21,7 +23,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // Indices
@@ -32,12 +34,12 @@ static bool isMask(Value value) {
   return element.isSignlessInteger(1) || element.isUnsignedInteger(8);
 }
 
-Value torchscript::toMask(NodeContext &context, Value value) {
+Value aten::toMask(NodeContext &context, Value value) {
   return context.cast(value, context.builder().getI1Type());
 }
 
-SmallVector<Value> torchscript::nonZero(NodeContext &context, Value mask,
-                                        int64_t rank) {
+SmallVector<Value> aten::nonZero(NodeContext &context, Value mask,
+                                 int64_t rank) {
   Value all = context.make<mp::NonZeroOp>(mask);
   SmallVector<Value> lists;
   for (int64_t dim = 0; dim < rank; ++dim)
@@ -45,8 +47,7 @@ SmallVector<Value> torchscript::nonZero(NodeContext &context, Value mask,
   return lists;
 }
 
-std::optional<AdvancedIndex> torchscript::findIndex(NodeContext &context,
-                                                    Value self) {
+std::optional<AdvancedIndex> aten::findIndex(NodeContext &context, Value self) {
   std::optional<SmallVector<Value>> given = context.tensors("indices");
   std::optional<int64_t> rank = NodeContext::rankOf(self);
   if (!given || !rank)
@@ -83,7 +84,7 @@ std::optional<AdvancedIndex> torchscript::findIndex(NodeContext &context,
   return index;
 }
 
-SmallVector<int64_t> torchscript::indexedDims(const AdvancedIndex &index) {
+SmallVector<int64_t> aten::indexedDims(const AdvancedIndex &index) {
   SmallVector<int64_t> dims;
   for (auto [dim, value] : llvm::enumerate(index.indices))
     if (value)
@@ -91,8 +92,7 @@ SmallVector<int64_t> torchscript::indexedDims(const AdvancedIndex &index) {
   return dims;
 }
 
-Value torchscript::makeTuples(NodeContext &context,
-                              const AdvancedIndex &index) {
+Value aten::makeTuples(NodeContext &context, const AdvancedIndex &index) {
   Type i64 = context.builder().getI64Type();
   SmallVector<Value> values;
   for (Value value : index.indices)
@@ -319,7 +319,7 @@ static LogicalResult lowerNonZeroLists(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerIndexing(LoweringRegistry &registry) {
+void aten::registerIndexing(LoweringRegistry &registry) {
   registry.add({"index.Tensor", "index.Tensor_hacked_twin", "_unsafe_index"},
                lowerIndex);
   registry.add("index_select", lowerIndexSelect);

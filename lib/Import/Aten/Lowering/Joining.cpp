@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -14,7 +15,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// The tensors of the input in their common dtype; nothing if one of them, or
 /// how many there are, is not known.
@@ -241,7 +242,7 @@ static LogicalResult lowerMeshgrid(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerJoining(LoweringRegistry &registry) {
+void aten::registerJoining(LoweringRegistry &registry) {
   registry.add({"cat", "concat", "concatenate"}, lowerCat);
   registry.add("stack", lowerStack);
   registry.add({"hstack", "vstack", "row_stack", "dstack", "column_stack"},

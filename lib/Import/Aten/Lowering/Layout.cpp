@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
+#include "ViewSteps.h"
 
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 
@@ -20,7 +22,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static LogicalResult givePermuted(NodeContext &context,
                                   SmallVector<int64_t> perm) {
@@ -217,7 +219,7 @@ static LogicalResult lowerChannelShuffle(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerLayout(LoweringRegistry &registry) {
+void aten::registerLayout(LoweringRegistry &registry) {
   registry.add("permute", lowerPermute);
   registry.add({"transpose", "swapaxes", "swapdims"}, lowerTranspose);
   registry.add({"mT", "mH", "adjoint", "matrix_H"}, lowerMatrixTranspose);

@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -20,7 +22,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static LogicalResult lowerLinear(NodeContext &context) {
   Value input = context.tensor("input"), weight = context.tensor("weight");
@@ -319,7 +321,7 @@ static LogicalResult lowerCross(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerLinear(LoweringRegistry &registry) {
+void mpopt::aten::registerLinear(LoweringRegistry &registry) {
   registry.add("linear", lowerLinear);
   registry.add("bilinear", lowerBilinear);
   registry.add({"matmul", "mm", "bmm", "mv", "dot", "vdot", "linalg_matmul"},

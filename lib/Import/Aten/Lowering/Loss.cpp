@@ -11,13 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/LossOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static StringAttr reductionAttr(NodeContext &context) {
   StringRef name = reductionName(context);
@@ -237,7 +238,7 @@ static LogicalResult lowerCtc(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerLoss(LoweringRegistry &registry) {
+void mpopt::aten::registerLoss(LoweringRegistry &registry) {
   registry.add({"nll_loss", "nll_loss2d", "nll_loss_nd"}, lowerNll);
   registry.add("cross_entropy_loss", lowerCrossEntropy);
   registry.add("multi_margin_loss", lowerMultiMargin);

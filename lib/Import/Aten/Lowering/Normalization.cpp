@@ -10,7 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
@@ -20,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 static std::optional<double> readEpsilon(const NodeContext &context) {
   StringRef name = oneOf(context, "eps", "epsilon");
@@ -217,7 +218,7 @@ static LogicalResult lowerRMSNorm(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerNormalization(LoweringRegistry &registry) {
+void mpopt::aten::registerNormalization(LoweringRegistry &registry) {
   registry.add({"batch_norm", "native_batch_norm", "_native_batch_norm_legit",
                 "_native_batch_norm_legit_no_training", "_batch_norm_no_update",
                 "_batch_norm_with_update", "cudnn_batch_norm"},

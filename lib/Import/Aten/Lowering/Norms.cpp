@@ -9,7 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Norms.h"
+
+#include "Operands.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
@@ -18,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Axes of an optional `int[] dim`; null for all.
 static FailureOr<DenseI64ArrayAttr> readDims(NodeContext &context) {
@@ -30,9 +33,8 @@ static FailureOr<DenseI64ArrayAttr> readDims(NodeContext &context) {
   return dims->empty() ? DenseI64ArrayAttr() : intsAttr(context, *dims);
 }
 
-Value torchscript::makeVectorNorm(NodeContext &context, Value input,
-                                  double order, DenseI64ArrayAttr axes,
-                                  bool keep) {
+Value aten::makeVectorNorm(NodeContext &context, Value input, double order,
+                           DenseI64ArrayAttr axes, bool keep) {
   BoolAttr keepDims = context.builder().getBoolAttr(keep);
   if (order == 1)
     return context.make<mp::ReduceL1Op>(input, Value(), axes, keepDims);
@@ -173,7 +175,7 @@ static LogicalResult lowerWeightNorm(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerNorms(LoweringRegistry &registry) {
+void mpopt::aten::registerNorms(LoweringRegistry &registry) {
   registry.add({"norm", "linalg_vector_norm", "frobenius_norm"},
                lowerVectorNorm);
   registry.add({"linalg_norm", "linalg_matrix_norm"}, lowerMatrixNorm);

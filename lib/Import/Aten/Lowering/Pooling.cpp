@@ -9,14 +9,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Spatial dims by the op's name (`max_pool2d_with_indices`).
 static size_t countSpatial(const NodeContext &context) {
@@ -201,7 +202,7 @@ static LogicalResult lowerMaxUnpool(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerPooling(LoweringRegistry &registry) {
+void mpopt::aten::registerPooling(LoweringRegistry &registry) {
   registry.add({"max_pool1d", "max_pool2d", "max_pool3d",
                 "max_pool1d_with_indices", "max_pool2d_with_indices",
                 "max_pool3d_with_indices", "mkldnn_max_pool2d",

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -23,7 +23,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 namespace {
 struct QuantizedRange {
@@ -319,7 +319,7 @@ static LogicalResult lowerLeakyRelu(NodeContext &context) {
                                     context.builder().getF64FloatAttr(*slope)));
 }
 
-void torchscript::registerQuantized(LoweringRegistry &registry) {
+void aten::registerQuantized(LoweringRegistry &registry) {
   registry.add("quantize_per_tensor", lowerQuantizePerTensor);
   registry.add("quantize_per_tensor_dynamic", lowerQuantizeDynamic);
   registry.add("quantize_per_channel", lowerQuantizePerChannel);

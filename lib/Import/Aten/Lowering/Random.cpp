@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
@@ -19,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 namespace {
 /// What is to be filled.
@@ -257,7 +259,7 @@ static LogicalResult lowerMultinomial(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerRandom(LoweringRegistry &registry) {
+void mpopt::aten::registerRandom(LoweringRegistry &registry) {
   registry.add({"rand", "rand_like", "uniform"}, lowerUniform);
   registry.add({"randn", "randn_like", "normal", "normal_functional"},
                lowerNormal);

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/RandomOps.h"
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 namespace {
 /// A kind of network: where each of its gates is in PyTorch's weights.
@@ -238,7 +238,7 @@ static LogicalResult lowerRNNCell(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerRecurrent(LoweringRegistry &registry) {
+void aten::registerRecurrent(LoweringRegistry &registry) {
   registry.add("lstm", lowerLSTM);
   registry.add("gru", lowerGRU);
   registry.add({"rnn_tanh", "rnn_relu"}, lowerRNN);

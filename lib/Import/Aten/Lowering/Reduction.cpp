@@ -11,14 +11,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 namespace {
 /// Over which axes; no attribute for all of them.
@@ -234,7 +236,7 @@ static LogicalResult lowerSumToSize(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerReduction(LoweringRegistry &registry) {
+void mpopt::aten::registerReduction(LoweringRegistry &registry) {
   registry.add("sum", lowerSum<mp::ReduceSumOp>);
   registry.add("prod", lowerSum<mp::ReduceProdOp>);
   registry.add("mean", lowerReduce<mp::ReduceMeanOp>);

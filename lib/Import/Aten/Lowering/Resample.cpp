@@ -11,7 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
@@ -23,7 +24,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // Resizing
@@ -237,7 +238,7 @@ static LogicalResult lowerPixelUnshuffle(NodeContext &context) {
   return makeShuffle<mp::SpaceToDepthOp>(context, "downscale_factor");
 }
 
-void mpopt::torchscript::registerResample(LoweringRegistry &registry) {
+void mpopt::aten::registerResample(LoweringRegistry &registry) {
   registry.add({"upsample_nearest1d", "upsample_nearest2d",
                 "upsample_nearest3d", "_upsample_nearest_exact1d",
                 "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",

@@ -9,7 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
@@ -17,7 +18,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Numbers of elements of `list` (along its last dim) below the values, with
 /// `right` those that are equal included.
@@ -80,7 +81,7 @@ static LogicalResult lowerUnique(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerSearch(LoweringRegistry &registry) {
+void aten::registerSearch(LoweringRegistry &registry) {
   registry.add("bucketize", lowerBucketize);
   registry.add("searchsorted", lowerSearchSorted);
   registry.add({"_unique2", "_unique", "unique_dim"}, lowerUnique);

@@ -9,13 +9,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
 
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // Extremes and where they are
@@ -185,7 +187,7 @@ template <typename OpT> static LogicalResult lowerScan(NodeContext &context) {
   return success();
 }
 
-void mpopt::torchscript::registerSelection(LoweringRegistry &registry) {
+void mpopt::aten::registerSelection(LoweringRegistry &registry) {
   registry.add({"max", "max.dim"}, lowerMax<mp::ReduceMaxOp, mp::ArgMaxOp>);
   registry.add({"min", "min.dim"}, lowerMax<mp::ReduceMinOp, mp::ArgMinOp>);
   registry.add("aminmax", lowerAminmax);

@@ -11,7 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
+#include "ViewSteps.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -22,7 +24,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Whether `reshape` copies: the dims of its input are not in memory order.
 /// `view` of such a tensor fails in most programs.
@@ -400,7 +402,7 @@ static LogicalResult lowerShapeAsTensor(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerShape(LoweringRegistry &registry) {
+void aten::registerShape(LoweringRegistry &registry) {
   registry.add({"view", "reshape", "_unsafe_view", "_reshape_alias"},
                lowerReshape);
   registry.add("view.dtype", lowerViewDtype);
@@ -424,7 +426,7 @@ void torchscript::registerShape(LoweringRegistry &registry) {
   registry.add({"fill", "zero"}, lowerFill);
   registry.add("set_data", lowerSetData);
   registry.add("_shape_as_tensor", lowerShapeAsTensor);
-  registerParts(registry);
+  registerSlicing(registry);
   registerLayout(registry);
   registerJoining(registry);
   registerWindows(registry);

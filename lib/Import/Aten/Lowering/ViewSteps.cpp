@@ -13,7 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ViewSteps.h"
+
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -22,13 +24,13 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// Longer axes get their index by ops rather than by a constant.
 static constexpr int64_t kMaxConstantIndex = 1 << 16;
 
-Position torchscript::findPosition(NodeContext &context, StringRef input,
-                                   int64_t otherwise) {
+Position aten::findPosition(NodeContext &context, StringRef input,
+                            int64_t otherwise) {
   if (!context.has(input))
     return {otherwise, {}};
   if (std::optional<int64_t> known = context.findInt(input))
@@ -40,7 +42,7 @@ Position torchscript::findPosition(NodeContext &context, StringRef input,
   return {std::nullopt, reshape(context, value, ArrayRef<int64_t>())};
 }
 
-ViewStep torchscript::compose(ViewStep first, ViewStep second) {
+ViewStep aten::compose(ViewStep first, ViewStep second) {
   ViewStep both;
   both.derive = [a = first.derive, b = second.derive](NodeContext &context,
                                                       Value base) {
@@ -56,20 +58,19 @@ ViewStep torchscript::compose(ViewStep first, ViewStep second) {
   return both;
 }
 
-ViewStep torchscript::sameView() {
+ViewStep aten::sameView() {
   return {[](NodeContext &, Value base) { return base; },
           [](NodeContext &, Value, Value updated) { return updated; }};
 }
 
-ViewStep
-torchscript::shapeStep(std::function<Value(NodeContext &, Value)> derive) {
+ViewStep aten::shapeStep(std::function<Value(NodeContext &, Value)> derive) {
   return {std::move(derive),
           [](NodeContext &context, Value base, Value updated) {
             return reshapeLike(context, updated, base);
           }};
 }
 
-ViewStep torchscript::transposeStep(SmallVector<int64_t> perm) {
+ViewStep aten::transposeStep(SmallVector<int64_t> perm) {
   return {[perm](NodeContext &context, Value base) {
             return transpose(context, base, perm);
           },
@@ -174,8 +175,8 @@ static Value writeSlice(NodeContext &context, Value base, Value updated,
   return joinWrite(context, parts, axis, first != 0 ? 0 : 1);
 }
 
-ViewStep torchscript::sliceStep(int64_t axis, Position start, Position end,
-                                int64_t step) {
+ViewStep aten::sliceStep(int64_t axis, Position start, Position end,
+                         int64_t step) {
   auto derive = [=](NodeContext &context, Value base) -> Value {
     if (start.known && end.known)
       return slice(context, base, axis, *start.known, *end.known, step);
@@ -195,7 +196,7 @@ ViewStep torchscript::sliceStep(int64_t axis, Position start, Position end,
   return {derive, writeBack};
 }
 
-ViewStep torchscript::selectStep(int64_t axis, Position index) {
+ViewStep aten::selectStep(int64_t axis, Position index) {
   auto derive = [=](NodeContext &context, Value base) {
     return gather(context, base,
                   index.known ? makeInt(context, *index.known) : index.computed,
@@ -231,17 +232,17 @@ static TensorView makeView(NodeContext &context, const ViewStep &step,
   return view;
 }
 
-LogicalResult torchscript::giveView(NodeContext &context, StringRef of,
-                                    ViewStep step) {
+LogicalResult aten::giveView(NodeContext &context, StringRef of,
+                             ViewStep step) {
   Value value = step.derive(context, context.tensor(of));
   TensorView view = makeView(context, step, value);
   context.setView(0, of, value, view.derive, view.writeBack);
   return success();
 }
 
-LogicalResult torchscript::giveViews(NodeContext &context, StringRef of,
-                                     ArrayRef<ViewStep> steps,
-                                     ArrayRef<Value> values) {
+LogicalResult aten::giveViews(NodeContext &context, StringRef of,
+                              ArrayRef<ViewStep> steps,
+                              ArrayRef<Value> values) {
   SmallVector<TensorView> views;
   for (auto [step, value] : llvm::zip_equal(steps, values))
     views.push_back(makeView(context, step, value));

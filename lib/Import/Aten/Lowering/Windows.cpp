@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
+#include "ViewSteps.h"
 
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -14,7 +16,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 //===----------------------------------------------------------------------===//
 // Padding
@@ -239,7 +241,7 @@ static LogicalResult lowerCol2Im(NodeContext &context) {
   return success();
 }
 
-void torchscript::registerWindows(LoweringRegistry &registry) {
+void aten::registerWindows(LoweringRegistry &registry) {
   registry.add("pad", lowerPad);
   registry.add("constant_pad_nd", lowerConstantPad);
   registry.add({"reflection_pad1d", "reflection_pad2d", "reflection_pad3d"},

@@ -12,6 +12,7 @@
 #include <ATen/quantized/Quantizer.h>
 
 using namespace mpopt::torchscript;
+namespace aten = mpopt::aten;
 
 /// Quantised layers keep weight and bias in an object of LibTorch's own. As a
 /// tuple: weight, bias (or none), then stride, padding, output padding,
@@ -49,9 +50,9 @@ static bool unpack(const c10::IValue &value,
   return false;
 }
 
-Constant ConstantReader::read(const c10::IValue &value, const std::string &path,
-                              bool isParameter) {
-  Constant result;
+aten::Constant ConstantReader::read(const c10::IValue &value,
+                                    const std::string &path, bool isParameter) {
+  aten::Constant result;
   auto add = [&](const c10::IValue &element) {
     std::string name =
         path.empty() ? path
@@ -63,37 +64,37 @@ Constant ConstantReader::read(const c10::IValue &value, const std::string &path,
   if (value.isTensor()) {
     if (!value.toTensor().defined())
       return result;
-    result.kind = Constant::Kind::Tensor;
+    result.kind = aten::Constant::Kind::Tensor;
     result.integer = readTensor(value.toTensor(), path, isParameter);
   } else if (value.isBool()) {
-    result.kind = Constant::Kind::Bool;
+    result.kind = aten::Constant::Kind::Bool;
     result.integer = value.toBool();
   } else if (value.isInt()) {
-    result.kind = Constant::Kind::Int;
+    result.kind = aten::Constant::Kind::Int;
     result.integer = value.toInt();
   } else if (value.isDouble()) {
-    result.kind = Constant::Kind::Float;
+    result.kind = aten::Constant::Kind::Float;
     result.real = value.toDouble();
   } else if (value.isComplexDouble()) {
-    result.kind = Constant::Kind::Complex;
+    result.kind = aten::Constant::Kind::Complex;
     result.real = value.toComplexDouble().real();
     result.imaginary = value.toComplexDouble().imag();
   } else if (value.isString()) {
-    result.kind = Constant::Kind::String;
+    result.kind = aten::Constant::Kind::String;
     result.string = value.toStringRef();
   } else if (value.isDevice()) {
-    result.kind = Constant::Kind::Device;
+    result.kind = aten::Constant::Kind::Device;
     result.string = c10::DeviceTypeName(value.toDevice().type(), true);
   } else if (value.isList()) {
-    result.kind = Constant::Kind::List;
+    result.kind = aten::Constant::Kind::List;
     for (const c10::IValue &element : value.toListRef())
       add(element);
   } else if (value.isTuple()) {
-    result.kind = Constant::Kind::Tuple;
+    result.kind = aten::Constant::Kind::Tuple;
     for (const c10::IValue &element : value.toTupleRef().elements())
       add(element);
   } else if (value.isGenericDict()) {
-    result.kind = Constant::Kind::Dict;
+    result.kind = aten::Constant::Kind::Dict;
     for (const auto &entry : value.toGenericDict()) {
       add(entry.key());
       add(entry.value());
@@ -101,15 +102,15 @@ Constant ConstantReader::read(const c10::IValue &value, const std::string &path,
   } else if (value.isObject()) {
     std::vector<c10::IValue> members;
     if (value.isCustomClass() && unpack(value, members)) {
-      result.kind = Constant::Kind::Tuple;
+      result.kind = aten::Constant::Kind::Tuple;
       for (const c10::IValue &member : members)
         add(member);
       return result;
     }
-    result.kind = Constant::Kind::Object;
+    result.kind = aten::Constant::Kind::Object;
     result.string = path.empty() ? value.type()->repr_str() : path;
   } else {
-    result.kind = Constant::Kind::Object;
+    result.kind = aten::Constant::Kind::Object;
     result.string = value.tagKind();
   }
   return result;
@@ -122,7 +123,7 @@ static std::string copyElements(at::Tensor &tensor) {
                      tensor.nbytes());
 }
 
-static void readQuantizer(const at::Tensor &tensor, Tensor &result) {
+static void readQuantizer(const at::Tensor &tensor, aten::Tensor &result) {
   if (tensor.qscheme() == at::kPerTensorAffine) {
     result.scales = {tensor.q_scale()};
     result.zeroPoints = {tensor.q_zero_point()};
@@ -142,7 +143,7 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   auto [known, isNew] = seen.try_emplace(given.unsafeGetTensorImpl(), 0);
   if (!isNew && (path.empty() || graph.tensors[known->second].name == path))
     return known->second;
-  Tensor result;
+  aten::Tensor result;
   result.name = path;
   result.isParameter = isParameter;
   result.requiresGrad = given.requires_grad();

@@ -16,10 +16,11 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 using namespace mpopt::torchscript;
+namespace aten = mpopt::aten;
 namespace jit = torch::jit;
 
-JitType mpopt::torchscript::convertType(const c10::TypePtr &type) {
-  using Kind = JitType::Kind;
+aten::StaticType mpopt::torchscript::convertType(const c10::TypePtr &type) {
+  using Kind = aten::StaticType::Kind;
   switch (type->kind()) {
   case c10::TypeKind::TensorType:
     return {Kind::Tensor, {}};
@@ -51,7 +52,7 @@ JitType mpopt::torchscript::convertType(const c10::TypePtr &type) {
             {convertType(type->castRaw<c10::DictType>()->getKeyType()),
              convertType(type->castRaw<c10::DictType>()->getValueType())}};
   case c10::TypeKind::TupleType: {
-    JitType result{Kind::Tuple, {}};
+    aten::StaticType result{Kind::Tuple, {}};
     for (const c10::TypePtr &element : type->containedTypes())
       result.elements.push_back(convertType(element));
     return result;
@@ -65,10 +66,10 @@ JitType mpopt::torchscript::convertType(const c10::TypePtr &type) {
 }
 
 GraphReader::GraphReader(const jit::Module &module, ConstantReader &constants,
-                         Graph &graph)
+                         aten::Graph &graph)
     : constants(constants), graph(graph), self{"", module._ivalue()} {}
 
-ValueId GraphReader::idOf(const jit::Value *value) {
+aten::ValueId GraphReader::idOf(const jit::Value *value) {
   auto [entry, isNew] = ids.try_emplace(value, graph.values.size());
   if (isNew)
     graph.values.push_back(
@@ -85,8 +86,8 @@ void GraphReader::read(const jit::Graph &source) {
   graph.body.arguments = graph.inputs;
 }
 
-JitBlock GraphReader::readBlock(const jit::Block &block) {
-  JitBlock result;
+aten::GraphBlock GraphReader::readBlock(const jit::Block &block) {
+  aten::GraphBlock result;
   for (const jit::Value *argument : block.inputs())
     if (!objects.count(argument))
       result.arguments.push_back(idOf(argument));
@@ -119,18 +120,18 @@ static bool isParameterOf(const c10::IValue &object, const std::string &name) {
   return slot && type->is_parameter(*slot);
 }
 
-void GraphReader::readGetAttr(const jit::Node &from, Node &to) {
+void GraphReader::readGetAttr(const jit::Node &from, aten::Node &to) {
   auto holder = objects.find(from.input(0));
   const std::string &name = from.s(c10::attr::name);
   if (holder == objects.end()) {
-    to.attributes["name"] = {Constant::Kind::String, 0, 0, 0, name, {}};
+    to.attributes["name"] = {aten::Constant::Kind::String, 0, 0, 0, name, {}};
     for (const jit::Value *input : from.inputs())
       to.inputs.push_back(idOf(input));
     return;
   }
   std::string path = holder->second.path;
   path += path.empty() ? name : "." + name;
-  to.attributes["path"] = {Constant::Kind::String, 0, 0, 0, path, {}};
+  to.attributes["path"] = {aten::Constant::Kind::String, 0, 0, 0, path, {}};
   const c10::IValue &object = holder->second.value;
   const void *address = &object.toObjectRef();
   graph.slots[path] =
@@ -142,14 +143,14 @@ void GraphReader::readGetAttr(const jit::Node &from, Node &to) {
     to.inputs.push_back(idOf(from.input(index)));
 }
 
-void GraphReader::readAttributes(const jit::Node &from, Node &to) {
+void GraphReader::readAttributes(const jit::Node &from, aten::Node &to) {
   if (from.kind() == c10::prim::Constant) {
     if (auto value = jit::toIValue(from.output()))
       to.attributes["value"] = constants.read(*value, "");
     return;
   }
   for (c10::Symbol name : from.attributeNames()) {
-    Constant value;
+    aten::Constant value;
     switch (from.kindOf(name)) {
     case jit::AttributeKind::i:
       value = constants.read(from.i(name), "");
@@ -173,8 +174,8 @@ void GraphReader::readAttributes(const jit::Node &from, Node &to) {
   }
 }
 
-Node GraphReader::readNode(const jit::Node &node) {
-  Node result;
+aten::Node GraphReader::readNode(const jit::Node &node) {
+  aten::Node result;
   result.op = node.kind().toQualString();
   if (const c10::FunctionSchema *schema = node.maybeSchema()) {
     result.overload = schema->overload_name();
@@ -204,7 +205,7 @@ Node GraphReader::readNode(const jit::Node &node) {
   if (node.kind() == c10::prim::CreateObject)
     if (auto type = node.output()->type()->cast<c10::ClassType>();
         type && type->name())
-      result.attributes["class"] = {Constant::Kind::String,        0, 0, 0,
+      result.attributes["class"] = {aten::Constant::Kind::String,  0, 0, 0,
                                     type->name()->qualifiedName(), {}};
   for (const jit::Value *output : node.outputs())
     result.outputs.push_back(idOf(output));

@@ -31,30 +31,30 @@ torch::jit::Method findMethod(const torch::jit::Module &module,
 /// LibTorch's messages go on with source excerpts and C++ stacks.
 std::string firstLine(const char *what);
 
-JitType convertType(const c10::TypePtr &type);
+aten::StaticType convertType(const c10::TypePtr &type);
 
 /// The user's own line and the innermost one of a node.
-void findSource(const torch::jit::Node &node, SourceLine &user,
-                SourceLine &innermost);
+void findSource(const torch::jit::Node &node, aten::SourceLine &user,
+                aten::SourceLine &innermost);
 /// The path of the module that a node was inlined from.
 std::string findScope(const torch::jit::Node &node);
 
 /// Values of attributes and constants, tensors by reference to the archive.
 class ConstantReader {
 public:
-  ConstantReader(const MappedArchive &archive, Graph &graph)
+  ConstantReader(const MappedArchive &archive, aten::Graph &graph)
       : archive(archive), graph(graph) {}
 
   /// `path` names a tensor, and the members of what holds some.
-  Constant read(const c10::IValue &value, const std::string &path,
-                bool isParameter = false);
+  aten::Constant read(const c10::IValue &value, const std::string &path,
+                      bool isParameter = false);
 
 private:
   int64_t readTensor(const at::Tensor &tensor, const std::string &path,
                      bool isParameter);
 
   const MappedArchive &archive;
-  Graph &graph;
+  aten::Graph &graph;
   std::unordered_map<const void *, int64_t> seen;
   std::unordered_map<const void *, int64_t> memory;
 };
@@ -63,7 +63,7 @@ private:
 class GraphReader {
 public:
   GraphReader(const torch::jit::Module &module, ConstantReader &constants,
-              Graph &graph);
+              aten::Graph &graph);
 
   void read(const torch::jit::Graph &source);
 
@@ -74,19 +74,19 @@ private:
     c10::IValue value;
   };
 
-  ValueId idOf(const torch::jit::Value *value);
-  JitBlock readBlock(const torch::jit::Block &block);
-  Node readNode(const torch::jit::Node &node);
-  void readAttributes(const torch::jit::Node &from, Node &to);
+  aten::ValueId idOf(const torch::jit::Value *value);
+  aten::GraphBlock readBlock(const torch::jit::Block &block);
+  aten::Node readNode(const torch::jit::Node &node);
+  void readAttributes(const torch::jit::Node &from, aten::Node &to);
   /// Whether the node only fetches a submodule, which needs no node of ours.
   bool fetchesObject(const torch::jit::Node &node);
-  void readGetAttr(const torch::jit::Node &from, Node &to);
+  void readGetAttr(const torch::jit::Node &from, aten::Node &to);
 
   ConstantReader &constants;
-  Graph &graph;
+  aten::Graph &graph;
   Object self;
   std::map<std::pair<const void *, std::string>, int64_t> slots;
-  std::unordered_map<const torch::jit::Value *, ValueId> ids;
+  std::unordered_map<const torch::jit::Value *, aten::ValueId> ids;
   std::unordered_map<const torch::jit::Value *, Object> objects;
 };
 

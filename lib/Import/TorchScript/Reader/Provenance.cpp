@@ -18,6 +18,7 @@
 #include <sstream>
 
 using namespace mpopt::torchscript;
+namespace aten = mpopt::aten;
 
 /// Lines inside PyTorch itself say what was called, not who called it.
 static bool isTorchFile(const std::string &file) {
@@ -31,14 +32,14 @@ static bool isTorchFile(const std::string &file) {
   return false;
 }
 
-static SourceLine convert(torch::jit::SourceRange range) {
+static aten::SourceLine convert(torch::jit::SourceRange range) {
   if (!range.source())
     return {};
   // What was loaded is code that the exporter printed; it may know the
   // original.
   if (auto original = range.findSourceRangeThatGenerated())
     range = *original;
-  SourceLine result;
+  aten::SourceLine result;
   if (auto place = range.file_line_col()) {
     result.file = std::get<0>(*place);
     result.line = int(std::get<1>(*place)); // counted from 1, columns from 0
@@ -48,7 +49,7 @@ static SourceLine convert(torch::jit::SourceRange range) {
 }
 
 /// `FILE(LINE): FUNCTION`.
-static bool parseFrame(const std::string &text, SourceLine &frame) {
+static bool parseFrame(const std::string &text, aten::SourceLine &frame) {
   size_t close = text.rfind("): ");
   size_t open = close == std::string::npos ? close : text.rfind('(', close);
   if (open == std::string::npos || open == 0 || close - open < 2 ||
@@ -64,17 +65,18 @@ static bool parseFrame(const std::string &text, SourceLine &frame) {
   return true;
 }
 
-static std::vector<SourceLine> tracedFrames(torch::jit::SourceRange range) {
+static std::vector<aten::SourceLine>
+tracedFrames(torch::jit::SourceRange range) {
   if (!range.source())
     return {};
   if (auto original = range.findSourceRangeThatGenerated())
     range = *original;
   if (!range.source())
     return {};
-  std::vector<SourceLine> frames;
+  std::vector<aten::SourceLine> frames;
   std::istringstream text(std::string(range.source()->text_str().str()));
   for (std::string line; std::getline(text, line) && frames.size() < 256;) {
-    SourceLine frame;
+    aten::SourceLine frame;
     if (!parseFrame(line, frame))
       return {};
     frames.push_back(frame);
@@ -83,8 +85,9 @@ static std::vector<SourceLine> tracedFrames(torch::jit::SourceRange range) {
 }
 
 void mpopt::torchscript::findSource(const torch::jit::Node &node,
-                                    SourceLine &user, SourceLine &innermost) {
-  std::vector<SourceLine> frames = tracedFrames(node.sourceRange());
+                                    aten::SourceLine &user,
+                                    aten::SourceLine &innermost) {
+  std::vector<aten::SourceLine> frames = tracedFrames(node.sourceRange());
   if (frames.empty()) {
     frames.push_back(convert(node.sourceRange()));
     if (auto stack = node.callstack()) {
@@ -94,7 +97,7 @@ void mpopt::torchscript::findSource(const torch::jit::Node &node,
     }
   }
   innermost = user = frames.front();
-  for (const SourceLine &frame : frames)
+  for (const aten::SourceLine &frame : frames)
     if (!frame.file.empty() && !isTorchFile(frame.file)) {
       user = frame;
       return;

@@ -18,6 +18,7 @@
 #include <algorithm>
 
 using namespace mpopt::torchscript;
+namespace aten = mpopt::aten;
 namespace jit = torch::jit;
 
 const char *mpopt::torchscript::getTorchVersion() { return TORCH_VERSION; }
@@ -47,7 +48,7 @@ jit::Method mpopt::torchscript::findMethod(const jit::Module &module,
 }
 
 static void readMethod(const jit::Module &module, const std::string &name,
-                       const MappedArchive &archive, Graph &graph) {
+                       const MappedArchive &archive, aten::Graph &graph) {
   jit::Method method = findMethod(module, name);
   graph.method = name;
   graph.modelClass = module.type()->name()
@@ -67,7 +68,7 @@ static void readMethod(const jit::Module &module, const std::string &name,
 /// torch.jit.save keeps the shapes of the inputs that a module was traced with:
 /// a dictionary from methods to lists of tensors without data.
 static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
-                             Graph &graph) {
+                             aten::Graph &graph) {
   try {
     caffe2::serialize::PyTorchStreamReader reader(archive);
     if (!reader.hasRecord("traced_inputs.pkl"))
@@ -85,7 +86,7 @@ static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
       if (!inputs[index].isTensor())
         continue;
       const at::Tensor &tensor = inputs[index].toTensor();
-      JitValue &value = graph.values[graph.inputs[index]];
+      aten::GraphValue &value = graph.values[graph.inputs[index]];
       value.tracedSizes = tensor.sizes().vec();
       value.tracedType = int(tensor.scalar_type());
     }
@@ -97,8 +98,8 @@ static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
 bool mpopt::torchscript::readArchive(
     const std::string &path, const std::string &method,
     const std::vector<std::pair<uint64_t, uint64_t>> &weights,
-    const std::vector<std::pair<uint64_t, uint64_t>> &attributes, Graph &graph,
-    std::string &error) {
+    const std::vector<std::pair<uint64_t, uint64_t>> &attributes,
+    aten::Graph &graph, std::string &error) {
   try {
     std::vector<FileRange> ranges;
     for (const auto &range : weights)

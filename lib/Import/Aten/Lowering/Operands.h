@@ -1,21 +1,22 @@
-//===- Common.h - What lowerings of aten ops share --------------*- C++ -*-===//
+//===- Operands.h - Operands, constants and arguments of ops ----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Operands, constants and attributes in the forms that several families need.
-// A null value means that this form of the op has no lowering.
+// Operands in their common dtype, constants and attributes in the forms that
+// several families need. A null value means that this form of the op has no
+// lowering.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_IMPORT_ATEN_LOWERING_COMMON_H
-#define MPOPT_LIB_IMPORT_ATEN_LOWERING_COMMON_H
+#ifndef MPOPT_LIB_IMPORT_ATEN_LOWERING_OPERANDS_H
+#define MPOPT_LIB_IMPORT_ATEN_LOWERING_OPERANDS_H
 
-#include "Support.h"
+#include "mpopt/Import/Aten/Lowering.h"
 
-namespace mpopt::torchscript {
+namespace mpopt::aten {
 
 /// The operands in their common dtype; nothing if one is absent.
 std::optional<llvm::SmallVector<mlir::Value>>
@@ -85,21 +86,6 @@ void dropDefault(llvm::SmallVectorImpl<int64_t> &list, int64_t value);
 /// The reduction of a loss (0 none, 1 mean, 2 sum); empty if it is not known.
 llvm::StringRef reductionName(const NodeContext &context);
 
-/// (sum |x|^order)^(1/order), with the ops that orders 1 and 2 have.
-mlir::Value makeVectorNorm(NodeContext &context, mlir::Value input,
-                           double order, mlir::DenseI64ArrayAttr axes,
-                           bool keepDims);
+} // namespace mpopt::aten
 
-// Files that share a family with another one.
-void registerElementwiseComposites(LoweringRegistry &registry);
-void registerConversion(LoweringRegistry &registry);
-void registerNorms(LoweringRegistry &registry);
-void registerSelection(LoweringRegistry &registry);
-void registerConvolution(LoweringRegistry &registry);
-void registerDropout(LoweringRegistry &registry);
-void registerDistance(LoweringRegistry &registry);
-void registerEncoderLayer(LoweringRegistry &registry);
-
-} // namespace mpopt::torchscript
-
-#endif // MPOPT_LIB_IMPORT_ATEN_LOWERING_COMMON_H
+#endif // MPOPT_LIB_IMPORT_ATEN_LOWERING_OPERANDS_H

@@ -1,4 +1,4 @@
-//===- Parts.cpp - Parts of a tensor --------------------------------------===//
+//===- Slicing.cpp - Slices, positions and diagonals of a tensor ----------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
+#include "Subfamilies.h"
+#include "ViewSteps.h"
 
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -19,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
 /// More parts than this stay one opaque op.
 static constexpr int64_t kMaxParts = 1024;
@@ -344,7 +346,7 @@ static LogicalResult lowerUnbind(NodeContext &context) {
   return giveViews(context, "self", steps, values);
 }
 
-void torchscript::registerParts(LoweringRegistry &registry) {
+void aten::registerSlicing(LoweringRegistry &registry) {
   registry.add("slice", lowerSlice);
   registry.add("select", lowerSelect);
   registry.add({"narrow", "narrow_copy"}, lowerNarrow);

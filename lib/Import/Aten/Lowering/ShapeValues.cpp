@@ -1,11 +1,11 @@
-//===- Support.cpp - What TorchScript lowerings share ---------------------===//
+//===- ShapeValues.cpp - Shapes as values, rearrangements -----------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support.h"
+#include "ShapeValues.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -18,13 +18,13 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
-Value torchscript::makeInt(NodeContext &context, int64_t value) {
+Value aten::makeInt(NodeContext &context, int64_t value) {
   return context.makeScalar(value, context.builder().getI64Type());
 }
 
-std::optional<int64_t> torchscript::staticDim(Value value, int64_t axis) {
+std::optional<int64_t> aten::staticDim(Value value, int64_t axis) {
   MaybeShape shape = getShape(value);
   if (!shape || axis < 0 || axis >= int64_t(shape->size()) ||
       (*shape)[axis] == kDynamic)
@@ -32,33 +32,33 @@ std::optional<int64_t> torchscript::staticDim(Value value, int64_t axis) {
   return (*shape)[axis];
 }
 
-Value torchscript::shapeValue(NodeContext &context, Value value) {
+Value aten::shapeValue(NodeContext &context, Value value) {
   MaybeShape shape = getShape(value);
   if (shape && !llvm::is_contained(*shape, kDynamic))
     return context.makeInts(*shape);
   return context.make<mp::ShapeOp>(value, 0, IntegerAttr());
 }
 
-Value torchscript::dimValue(NodeContext &context, Value value, int64_t axis) {
+Value aten::dimValue(NodeContext &context, Value value, int64_t axis) {
   if (std::optional<int64_t> dim = staticDim(value, axis))
     return makeInt(context, *dim);
   return gather(context, context.make<mp::ShapeOp>(value, 0, IntegerAttr()),
                 makeInt(context, axis), 0);
 }
 
-Value torchscript::reshape(NodeContext &context, Value value, Value shape) {
+Value aten::reshape(NodeContext &context, Value value, Value shape) {
   return context.make<mp::ReshapeOp>(value, shape, /*allow_zero=*/false);
 }
 
-Value torchscript::reshape(NodeContext &context, Value value,
-                           ArrayRef<int64_t> shape) {
+Value aten::reshape(NodeContext &context, Value value,
+                    ArrayRef<int64_t> shape) {
   // PyTorch's 0 is an empty dim, not one to copy.
   return context.make<mp::ReshapeOp>(
       value, context.makeInts(shape),
       /*allow_zero=*/llvm::is_contained(shape, 0));
 }
 
-Value torchscript::reshapeLike(NodeContext &context, Value value, Value like) {
+Value aten::reshapeLike(NodeContext &context, Value value, Value like) {
   MaybeShape wanted = getShape(like);
   if (wanted && !llvm::is_contained(*wanted, kDynamic)) {
     if (getShape(value) == wanted)
@@ -68,11 +68,11 @@ Value torchscript::reshapeLike(NodeContext &context, Value value, Value like) {
   return reshape(context, value, shapeValue(context, like));
 }
 
-Value torchscript::expand(NodeContext &context, Value value, Value shape) {
+Value aten::expand(NodeContext &context, Value value, Value shape) {
   return context.make<mp::ExpandOp>(value, shape);
 }
 
-Value torchscript::expandLike(NodeContext &context, Value value, Value like) {
+Value aten::expandLike(NodeContext &context, Value value, Value like) {
   MaybeShape wanted = getShape(like);
   if (wanted && !llvm::is_contained(*wanted, kDynamic) &&
       getShape(value) == wanted)
@@ -80,24 +80,24 @@ Value torchscript::expandLike(NodeContext &context, Value value, Value like) {
   return expand(context, value, shapeValue(context, like));
 }
 
-Value torchscript::transpose(NodeContext &context, Value value,
-                             ArrayRef<int64_t> perm) {
+Value aten::transpose(NodeContext &context, Value value,
+                      ArrayRef<int64_t> perm) {
   return context.make<mp::TransposeOp>(
       value, context.builder().getDenseI64ArrayAttr(perm));
 }
 
-Value torchscript::unsqueeze(NodeContext &context, Value value, int64_t axis) {
+Value aten::unsqueeze(NodeContext &context, Value value, int64_t axis) {
   return context.make<mp::UnsqueezeOp>(
       value, Value(), context.builder().getDenseI64ArrayAttr(axis));
 }
 
-Value torchscript::squeeze(NodeContext &context, Value value, int64_t axis) {
+Value aten::squeeze(NodeContext &context, Value value, int64_t axis) {
   return context.make<mp::SqueezeOp>(
       value, Value(), context.builder().getDenseI64ArrayAttr(axis));
 }
 
-Value torchscript::slice(NodeContext &context, Value value, int64_t axis,
-                         int64_t start, int64_t end, int64_t step) {
+Value aten::slice(NodeContext &context, Value value, int64_t axis,
+                  int64_t start, int64_t end, int64_t step) {
   Builder &builder = context.builder();
   return context.make<mp::SliceOp>(
       value, Value(), Value(), Value(), Value(),
@@ -105,20 +105,19 @@ Value torchscript::slice(NodeContext &context, Value value, int64_t axis,
       builder.getDenseI64ArrayAttr(axis), builder.getDenseI64ArrayAttr(step));
 }
 
-Value torchscript::concat(NodeContext &context, ArrayRef<Value> values,
-                          int64_t axis) {
+Value aten::concat(NodeContext &context, ArrayRef<Value> values, int64_t axis) {
   if (values.size() == 1)
     return values.front();
   return context.make<mp::ConcatOp>(values, axis);
 }
 
-Value torchscript::gather(NodeContext &context, Value value, Value indices,
-                          int64_t axis) {
+Value aten::gather(NodeContext &context, Value value, Value indices,
+                   int64_t axis) {
   return context.make<mp::GatherOp>(value, indices, axis);
 }
 
-Value torchscript::fill(NodeContext &context, Value shape, double number,
-                        Type elementType) {
+Value aten::fill(NodeContext &context, Value shape, double number,
+                 Type elementType) {
   Attribute element;
   if (isa<FloatType>(elementType))
     element = context.builder().getFloatAttr(elementType, number);
@@ -130,13 +129,12 @@ Value torchscript::fill(NodeContext &context, Value shape, double number,
   return context.make<mp::FillOp>(shape, DenseElementsAttr::get(type, element));
 }
 
-Value torchscript::iota(NodeContext &context, Value count) {
+Value aten::iota(NodeContext &context, Value count) {
   return context.make<mp::RangeOp>(makeInt(context, 0), count,
                                    makeInt(context, 1));
 }
 
-SmallVector<int64_t> torchscript::moveDim(int64_t rank, int64_t from,
-                                          int64_t to) {
+SmallVector<int64_t> aten::moveDim(int64_t rank, int64_t from, int64_t to) {
   SmallVector<int64_t> perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
   perm.erase(perm.begin() + from);
@@ -144,7 +142,7 @@ SmallVector<int64_t> torchscript::moveDim(int64_t rank, int64_t from,
   return perm;
 }
 
-SmallVector<int64_t> torchscript::invert(ArrayRef<int64_t> perm) {
+SmallVector<int64_t> aten::invert(ArrayRef<int64_t> perm) {
   SmallVector<int64_t> inverse(perm.size());
   for (auto [position, dim] : llvm::enumerate(perm))
     inverse[dim] = position;

@@ -1,19 +1,20 @@
-//===- Common.cpp - What lowerings of aten ops share ----------------------===//
+//===- Operands.cpp - Operands, constants and arguments of ops
+//-------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "Operands.h"
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::torchscript;
+using namespace mpopt::aten;
 
-std::optional<SmallVector<Value>>
-torchscript::promoteAll(NodeContext &context, ArrayRef<StringRef> inputs,
-                        bool toFloat) {
+std::optional<SmallVector<Value>> aten::promoteAll(NodeContext &context,
+                                                   ArrayRef<StringRef> inputs,
+                                                   bool toFloat) {
   SmallVector<Value> values = context.promote(inputs, toFloat);
   if (llvm::is_contained(values, Value()))
     return std::nullopt;
@@ -31,9 +32,8 @@ static bool survives(double number, FloatType element) {
   return value.isNormal();
 }
 
-Type torchscript::widenForNumbers(NodeContext &context,
-                                  ArrayRef<StringRef> inputs,
-                                  MutableArrayRef<Value> operands) {
+Type aten::widenForNumbers(NodeContext &context, ArrayRef<StringRef> inputs,
+                           MutableArrayRef<Value> operands) {
   auto element = dyn_cast<FloatType>(getElementType(operands.front()));
   if (!element || !isLowPrecision(element))
     return {};
@@ -54,22 +54,20 @@ Type torchscript::widenForNumbers(NodeContext &context,
   return element;
 }
 
-Value torchscript::narrowBack(NodeContext &context, Value value, Type element) {
+Value aten::narrowBack(NodeContext &context, Value value, Type element) {
   if (!element || isIntegral(value))
     return value;
   return context.cast(value, element);
 }
 
-Value torchscript::constantLike(NodeContext &context, double value,
-                                Value like) {
+Value aten::constantLike(NodeContext &context, double value, Value like) {
   Type element = getElementType(like);
   if (!isa<FloatType, IntegerType>(element))
     return {};
   return context.makeScalar(value, element);
 }
 
-Value torchscript::numberLike(NodeContext &context, StringRef name,
-                              Value like) {
+Value aten::numberLike(NodeContext &context, StringRef name, Value like) {
   if (std::optional<double> known = context.findNumber(name))
     return constantLike(context, *known, like);
   Type element = getElementType(like);
@@ -79,7 +77,7 @@ Value torchscript::numberLike(NodeContext &context, StringRef name,
   return context.cast(value, element);
 }
 
-Value torchscript::toDtype(NodeContext &context, Value value, StringRef dtype) {
+Value aten::toDtype(NodeContext &context, Value value, StringRef dtype) {
   if (!context.has(dtype))
     return value;
   Type element = context.findElementType(dtype);
@@ -87,8 +85,8 @@ Value torchscript::toDtype(NodeContext &context, Value value, StringRef dtype) {
 }
 
 std::optional<SmallVector<int64_t>>
-torchscript::spatialInts(const NodeContext &context, StringRef input,
-                         size_t count, int64_t otherwise) {
+aten::spatialInts(const NodeContext &context, StringRef input, size_t count,
+                  int64_t otherwise) {
   SmallVector<int64_t> all(count, otherwise);
   if (!context.has(input))
     return all;
@@ -104,12 +102,12 @@ torchscript::spatialInts(const NodeContext &context, StringRef input,
   return given;
 }
 
-void torchscript::dropDefault(SmallVectorImpl<int64_t> &list, int64_t value) {
+void aten::dropDefault(SmallVectorImpl<int64_t> &list, int64_t value) {
   if (llvm::all_of(list, [&](int64_t entry) { return entry == value; }))
     list.clear();
 }
 
-StringRef torchscript::reductionName(const NodeContext &context) {
+StringRef aten::reductionName(const NodeContext &context) {
   switch (context.getInt("reduction", context.has("reduction") ? -1 : 1)) {
   case 0:
     return "none";
