@@ -343,6 +343,8 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
     result.nan |= (up || down || posInf || negInf) && format->hasNaN;
     result.posInf = result.negInf = false;
   }
+  // A format without a zero (E8M0) holds a power of two in its place.
+  result.integral &= format->hasZero;
   result.minNonZero =
       std::max(storeEnd(*format, minNonZero),
                format->minSubnormal > 0 ? format->minSubnormal : 0);

@@ -61,20 +61,17 @@ Cell cells::blend(const Cell &cell, const Cell &other, double share) {
 
 AbstractValue cells::blend(const AbstractValue &value,
                            const AbstractValue &other, double share) {
-  AbstractValue result = value;
+  AbstractValue result = AbstractValue::boundedLike(value);
   Cell with = other.hull();
   for (Cell &cell : result.mutableCells())
     cell = blend(cell, with, share);
-  result.nan |= other.nan;
-  result.posInf |= other.posInf;
-  result.negInf |= other.negInf;
-  result.integral &= other.integral;
-  result.minNonZero = other.constant() == 0.0
-                          ? value.minNonZero
-                          : std::min(value.minNonZero, other.minNonZero);
+  result.addNonFinite(other);
+  if (value.integral && other.integral)
+    result.claimIntegral();
+  result.claimMinNonZero(other.constant() == 0.0
+                             ? value.minNonZero
+                             : std::min(value.minNonZero, other.minNonZero));
   result.source = std::max(value.source, other.source);
-  result.norm.reset();
-  result.rowSum.reset();
   return result;
 }
 
@@ -108,7 +105,7 @@ AbstractValue cells::fitTo(AbstractValue value, Value like) {
 AbstractValue cells::integers(double lo, double hi, Value like) {
   AbstractValue result(AbstractValue::Dims(TransferContext::rankOf(like), 1),
                        uniform(lo, hi));
-  result.integral = true;
+  result.claimIntegral();
   result.source = LikelySource::Propagated;
   return result;
 }

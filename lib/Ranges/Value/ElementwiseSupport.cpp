@@ -148,12 +148,13 @@ AbstractValue mpopt::mapUnary(TransferContext &ctx,
       [&](ArrayRef<FloatRange> x) { return apply(unary, x[0], error); },
       [&](ArrayRef<Likely> x) { return likely::apply(unary, x[0]); });
   if (operand.norm && contracts(unary)) {
-    result.norm = operand.norm;
     // The kernel's error, of each element.
     double units = 16 * error.scale * error.unit();
-    result.norm->bound = operand.norm->bound * (1 + units) +
+    result.claimNorm(operand.norm->axis,
+                     operand.norm->bound * (1 + units) +
                          std::sqrt(double(operand.norm->count)) *
-                             (units + error.absolute + error.format->minNormal);
+                             (units + error.absolute + error.format->minNormal),
+                     operand.norm->count);
   }
   return result;
 }

@@ -246,15 +246,13 @@ void ProductResult::setNorm(AbstractValue &value, int64_t axis, int64_t count,
   double whole = (bound + std::sqrt(double(count)) * error) * (1 + 1e-12);
   value.norm.reset();
   if (whole < rowNorm(value, axis, count))
-    value.norm = NormFact{axis, whole, count};
+    value.claimNorm(axis, whole, count);
 }
 
 AbstractValue ProductResult::take(AbstractValue::Dims dims,
                                   std::vector<Cell> cells) const {
   AbstractValue result(std::move(dims), std::move(cells));
-  result.nan = nan;
-  result.posInf = posInf;
-  result.negInf = negInf;
+  result.setNonFinite(nan, posInf, negInf);
   result.integral = integral;
   result.source =
       source == LikelySource::Unknown || source == LikelySource::Weight
@@ -279,11 +277,12 @@ AbstractValue mpopt::unboundedProducts(TransferContext &,
   return result;
 }
 
-AbstractValue mpopt::minusZero(AbstractValue value, const AbstractValue &zero) {
+AbstractValue mpopt::minusZero(const AbstractValue &value,
+                               const AbstractValue &zero) {
   Cell off = zero.hull();
-  value.norm.reset();
-  value.rowSum.reset();
-  for (Cell &cell : value.mutableCells()) {
+  AbstractValue result = AbstractValue::boundedLike(value);
+  result.keepsIntegral(value); // Zero points are integers.
+  for (Cell &cell : result.mutableCells()) {
     Interval bound = getBound(cell) - getBound(off);
     cell.lo = bound.lo;
     cell.hi = bound.hi;
@@ -291,6 +290,5 @@ AbstractValue mpopt::minusZero(AbstractValue value, const AbstractValue &zero) {
     cell.likelyLo -= off.mean;
     cell.likelyHi -= off.mean;
   }
-  value.minNonZero = 0;
-  return value;
+  return result;
 }

@@ -23,6 +23,13 @@
 // Likely: mean and variance of a random element of the group, and the extremes
 // that one expects over one evaluation of the whole group. No promise.
 //
+// Claims are what else is known: that elements are whole numbers or no smaller
+// than some magnitude, that rows have a norm or a sum. A claim that is wrong
+// makes bounds of later ops unsound, so a result makes none unless its transfer
+// function says so: it starts from the factory that says what the op does to
+// the elements (`like`, `boundedLike`, `pickedFrom`, `sameAs`) and adds claims
+// by name.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_RANGES_VALUE_ABSTRACTVALUE_H
@@ -102,6 +109,22 @@ public:
   static AbstractValue within(double lo, double hi, size_t rank = 0);
 
   //===--------------------------------------------------------------------===//
+  // From an operand, the least known first
+  //===--------------------------------------------------------------------===//
+
+  /// The groups of `operand`, of whose elements nothing is known: for results
+  /// that are computed anew.
+  static AbstractValue like(const AbstractValue &operand);
+  /// The groups, bounds, estimate and non-finite elements of `operand`, and no
+  /// claims: for results that are computed from cell to cell.
+  static AbstractValue boundedLike(const AbstractValue &operand);
+  /// Each element is some element of the same group of `operand`; rows are
+  /// other ones. Claims about single elements hold, about rows they do not.
+  static AbstractValue pickedFrom(const AbstractValue &operand);
+  /// All elements where they are in `operand`, unchanged: every claim holds.
+  static AbstractValue sameAs(const AbstractValue &operand) { return operand; }
+
+  //===--------------------------------------------------------------------===//
   // Cells
   //===--------------------------------------------------------------------===//
 
@@ -142,6 +165,47 @@ public:
   /// Sets the flags, minNonZero and integrality.
   void setFlags(const FloatRange &range);
   void copyFlags(const AbstractValue &other);
+
+  //===--------------------------------------------------------------------===//
+  // Claims
+  //===--------------------------------------------------------------------===//
+
+  /// Sets which elements may not be finite.
+  void setNonFinite(bool mayBeNaN, bool mayBePosInf, bool mayBeNegInf);
+  /// What is not finite in either may be so here.
+  void addNonFinite(const AbstractValue &other);
+  /// Every finite element is a whole number.
+  void claimIntegral() { integral = true; }
+  /// Every element is 0 or has at least this magnitude.
+  void claimMinNonZero(double least) { minNonZero = least; }
+  /// Rows of `count` elements along `axis` are no longer than `bound`.
+  void claimNorm(int64_t axis, double bound, int64_t count) {
+    norm = NormFact{axis, bound, count};
+  }
+  /// Elements are not negative, and rows of `count` of them along `axis` sum to
+  /// a number in [lo, hi].
+  void claimRowSum(int64_t axis, double lo, double hi, int64_t count) {
+    rowSum = RowSumFact{axis, lo, hi, count};
+  }
+  /// Elements are those of `operand`, 0, or sums of those.
+  void keepsIntegral(const AbstractValue &operand) {
+    integral = operand.integral;
+  }
+  /// Elements are no smaller than those of `operand`, or 0.
+  void keepsMinNonZero(const AbstractValue &operand) {
+    minNonZero = operand.minNonZero;
+  }
+  /// Rows are no longer than those of `operand`, along the same axes.
+  void keepsNorm(const AbstractValue &operand) { norm = operand.norm; }
+  /// Rows along `axis` are those of `operand`, their elements in any order.
+  void keepsRowsAlong(int64_t axis, const AbstractValue &operand);
+  /// Rows are other ones than those that the claims are about.
+  void dropRowClaims() {
+    norm.reset();
+    rowSum.reset();
+  }
+  /// The values are other ones: neither elements nor rows are what was claimed.
+  void dropClaims();
 
   //===--------------------------------------------------------------------===//
   // Grouping

@@ -110,7 +110,7 @@ AbstractValue unboundedProducts(TransferContext &ctx, const AbstractValue &lhs,
                                 const AbstractValue &rhs, size_t rank);
 
 /// x - zero, of integers; zero points of several channels are merged.
-AbstractValue minusZero(AbstractValue value, const AbstractValue &zero);
+AbstractValue minusZero(const AbstractValue &value, const AbstractValue &zero);
 
 inline Interval getBound(const Cell &cell) {
   return cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};

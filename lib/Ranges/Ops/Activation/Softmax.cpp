@@ -260,7 +260,7 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
                               bool rowsHaveFinite, const FloatFormat &functions,
                               const FloatFormat &sums) {
   SoftmaxRows rows(shape, x, axes, functions, sums);
-  AbstractValue result = x;
+  AbstractValue result = AbstractValue::like(x);
   bool masks = x.negInf;
   double relative = rows.relative();
   // Vector kernels make exponentials below the smallest normal number 0 (ONNX
@@ -303,21 +303,16 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
       });
   if (!logarithm && x.hasLikely() && rows.isCounted())
     fitMeans(result, rows.row(), rows.count());
-  result.nan = x.nan || x.posInf || (x.negInf && !rowsHaveFinite);
-  result.posInf = false;
-  result.negInf = logarithm && x.negInf;
-  result.integral = false;
-  result.minNonZero = 0;
-  result.norm.reset();
-  result.rowSum.reset();
+  result.setNonFinite(x.nan || x.posInf || (x.negInf && !rowsHaveFinite), false,
+                      logarithm && x.negInf);
   result.source = std::min(x.source, LikelySource::Propagated);
   if (!logarithm && rows.isCounted() && axes.size() == 1) {
     double n = rows.count();
     bool sound = relative < 0.5 && n < sums.maxFinite / 2;
-    result.rowSum = RowSumFact{
+    result.claimRowSum(
         axes.front(), sound ? std::max(0.0, 1 - 2 * relative - n * flushed) : 0,
         sound ? 1 + 2 * relative : n * (1 + 4 * roundoff(functions)),
-        int64_t(n)};
+        int64_t(n));
   }
   return result;
 }
@@ -333,13 +328,13 @@ template <typename OpTy> static SmallVector<int64_t> rowAxes(OpTy op) {
   return {*axis};
 }
 
-static AbstractValue negated(AbstractValue x) {
-  for (Cell &cell : x.mutableCells())
+static AbstractValue negated(const AbstractValue &x) {
+  AbstractValue result = AbstractValue::boundedLike(x);
+  for (Cell &cell : result.mutableCells())
     cell = Cell{-cell.hi,      -cell.lo,       -cell.mean,
                 cell.variance, -cell.likelyHi, -cell.likelyLo};
-  std::swap(x.posInf, x.negInf);
-  x.rowSum.reset();
-  return x;
+  std::swap(result.posInf, result.negInf);
+  return result;
 }
 
 template <typename OpTy>
@@ -347,9 +342,8 @@ static void transferSoftmax(OpTy op, TransferContext &ctx) {
   Value input = op.getInput();
   constexpr bool kLog = std::is_same_v<OpTy, mp::LogSoftmaxOp>;
   constexpr bool kMin = std::is_same_v<OpTy, mp::SoftminOp>;
-  AbstractValue x = ctx.of(input);
-  if (kMin)
-    x = negated(std::move(x));
+  AbstractValue x =
+      kMin ? negated(ctx.of(input)) : AbstractValue::sameAs(ctx.of(input));
   SmallVector<int64_t> axes = rowAxes(op);
   bool finite = !kMin && axes.size() == 1 &&
                 someFiniteInEveryRow(input, ctx, axes.front());
@@ -361,7 +355,8 @@ static void transferSoftmax(OpTy op, TransferContext &ctx) {
 
 static void transferHardmax(mp::HardmaxOp op, TransferContext &ctx) {
   Value input = op.getInput();
-  AbstractValue x = ctx.of(input), result = x;
+  const AbstractValue &x = ctx.of(input);
+  AbstractValue result = AbstractValue::like(x);
   SmallVector<int64_t> axes = rowAxes(op);
   MaybeShape shape = getShape(input);
   std::optional<int64_t> count =
@@ -370,14 +365,12 @@ static void transferHardmax(mp::HardmaxOp op, TransferContext &ctx) {
     double share = count && *count > 0 && !axes.empty() ? 1.0 / *count : 0.5;
     cell = Cell{0, 1, share, share * (1 - share), 0, 1};
   }
-  result.nan = result.posInf = result.negInf = false;
-  result.integral = true;
-  result.minNonZero = 1;
-  result.norm.reset();
-  result.rowSum.reset();
+  result.setNonFinite(false, false, false);
+  result.claimIntegral();
+  result.claimMinNonZero(1);
   result.source = LikelySource::Propagated;
   if (axes.size() == 1 && count && *count > 0)
-    result.rowSum = RowSumFact{axes.front(), x.nan ? 0.0 : 1.0, 1, *count};
+    result.claimRowSum(axes.front(), x.nan ? 0.0 : 1.0, 1, *count);
   ctx.result(0, std::move(result));
 }
 

@@ -231,7 +231,7 @@ AbstractValue Attention::getResult() {
   AbstractValue out;
   if (rows.rank() == rank && rank >= 2 && (rank == 4 || sameHeads) &&
       !op.getPastValue())
-    out = rows.keeping({int64_t(rank) - 1});
+    out = AbstractValue::boundedLike(rows.keeping({int64_t(rank) - 1}));
   else
     out = AbstractValue(AbstractValue::Dims(rank, 1), value.hull);
 
@@ -269,23 +269,18 @@ AbstractValue Attention::getResult() {
     cell.likelyHi = cell.mean + (cell.likelyHi - cell.mean) * reach;
     cell.variance *= std::min(1.0, share * (op.getIsCausal() ? 4 : 1));
   }
-  out.integral = false;
-  out.minNonZero = 0;
-  out.rowSum.reset();
-  out.norm.reset();
-  out.nan = query.nonFinite || key.nonFinite || value.nonFinite || overflow ||
-            rowMayVanish;
-  out.posInf = out.negInf = value.nonFinite;
+  out.setNonFinite(query.nonFinite || key.nonFinite || value.nonFinite ||
+                       overflow || rowMayVanish,
+                   value.nonFinite, value.nonFinite);
   out.source = value.likely ? LikelySource::Propagated : LikelySource::Unknown;
   double norm = value.norm * (1 + off);
   if (rank == 4 && value.size > 0 && std::isfinite(norm))
-    out.norm = NormFact{3, norm, value.size};
+    out.claimNorm(3, norm, value.size);
   // Heads side by side: their squares add up.
   if (rank == 3 && op.getNumHeads() > 0 && value.size > 0 &&
       std::isfinite(norm))
-    out.norm =
-        NormFact{2, norm * std::sqrt(double(op.getNumHeads())) * (1 + 1e-12),
-                 value.size * int64_t(op.getNumHeads())};
+    out.claimNorm(2, norm * std::sqrt(double(op.getNumHeads())) * (1 + 1e-12),
+                  value.size * int64_t(op.getNumHeads()));
   return out;
 }
 
@@ -295,10 +290,7 @@ AbstractValue Attention::present(Value now, Value past, const HeadRows &rows,
                       rows.hull);
   for (Value part : {now, past})
     if (part) {
-      const AbstractValue &known = ctx.of(part);
-      value.nan |= known.nan;
-      value.posInf |= known.posInf;
-      value.negInf |= known.negInf;
+      value.addNonFinite(ctx.of(part));
     }
   value.source = rows.likely ? LikelySource::Propagated : LikelySource::Unknown;
   // A buffer's other places hold whatever was in it: that is `past`, or 0.
@@ -307,7 +299,7 @@ AbstractValue Attention::present(Value now, Value past, const HeadRows &rows,
       if (!cell.empty())
         setBound(cell, hull(bound(cell), 0.0));
   if (value.rank() == 4 && rows.size > 0 && std::isfinite(rows.norm))
-    value.norm = NormFact{3, rows.norm, rows.size};
+    value.claimNorm(3, rows.norm, rows.size);
   return value;
 }
 
@@ -395,7 +387,7 @@ static double radius(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
 
 static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   Value input = op.getInput();
-  AbstractValue x = ctx.of(input);
+  const AbstractValue &x = ctx.of(input);
   size_t rank = x.rank();
   const AbstractValue &cos = ctx.of(op.getCos()), &sin = ctx.of(op.getSin());
   const FloatFormat &format = ctx.functionFormat(input);
@@ -408,7 +400,8 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   // What products that underflow lose.
   double tiny = 4 * (own ? std::max(own->minSubnormal, format.minSubnormal)
                          : format.minSubnormal);
-  AbstractValue value = rank > 0 ? x.merging(rank - 1) : x;
+  AbstractValue value =
+      AbstractValue::boundedLike(rank > 0 ? x.merging(rank - 1) : x);
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty())
       continue;
@@ -420,24 +413,19 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
     double reach = std::max(std::fabs(cell.likelyLo), cell.likelyHi);
     cell = Cell{-most, most, 0, moment, -reach * turn, reach * turn};
   }
-  value.integral = false;
-  value.minNonZero = 0;
-  value.rowSum.reset();
-  value.norm.reset();
   bool inf = x.mayBeInf() || cos.mayBeInf() || sin.mayBeInf();
   // Both products may overflow, and their difference is NaN.
   double product =
       x.hull().absMax() * std::max(cos.hull().absMax(), sin.hull().absMax());
   inf |= !(product * (1 + 8 * unit) < format.overflowFrom);
-  value.nan = x.nan || cos.nan || sin.nan || inf;
-  value.posInf = value.negInf = inf;
+  value.setNonFinite(x.nan || cos.nan || sin.nan || inf, inf, inf);
   value.source = std::max(x.source, LikelySource::Propagated);
   // Turning keeps the length.
   if (x.norm && x.norm->axis + 1 == int64_t(rank))
-    value.norm = NormFact{x.norm->axis,
-                          x.norm->bound * stretch +
-                              tiny * std::sqrt(double(x.norm->count)),
-                          x.norm->count};
+    value.claimNorm(x.norm->axis,
+                    x.norm->bound * stretch +
+                        tiny * std::sqrt(double(x.norm->count)),
+                    x.norm->count);
   ctx.result(0, std::move(value));
 }
 

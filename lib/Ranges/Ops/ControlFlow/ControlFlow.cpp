@@ -160,7 +160,7 @@ static AbstractValue counter(std::optional<int64_t> trips, Value argument) {
   AbstractValue value =
       AbstractValue::within(0, trips ? std::max<double>(*trips - 1, 0) : 0x1p62,
                             TransferContext::rankOf(argument));
-  value.integral = true;
+  value.claimIntegral();
   return value;
 }
 

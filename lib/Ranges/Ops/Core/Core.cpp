@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mpopt;
 
 static void transferIdentity(mp::IdentityOp, TransferContext &ctx) {
-  ctx.result(0, ctx.operand(0));
+  ctx.result(0, AbstractValue::sameAs(ctx.operand(0)));
 }
 
 /// Toward zero. What is no integer's value (NaN, infinities) becomes whatever
@@ -29,43 +29,40 @@ static void transferIdentity(mp::IdentityOp, TransferContext &ctx) {
 static AbstractValue toInteger(const AbstractValue &input, Value result) {
   if (input.mayBeNonFinite())
     return TransferContext::anything(result);
-  AbstractValue value = input;
+  AbstractValue value = AbstractValue::boundedLike(input);
   for (Cell &cell : value.mutableCells()) {
     cell.lo = std::trunc(cell.lo);
     cell.hi = std::trunc(cell.hi);
     cell.likelyLo = std::trunc(cell.likelyLo);
     cell.likelyHi = std::trunc(cell.likelyHi);
   }
-  value.integral = true;
-  value.minNonZero = 1;
-  value.norm.reset();
-  value.rowSum.reset();
+  value.claimIntegral();
+  value.claimMinNonZero(1);
   return value;
 }
 
 /// Whether it is not zero.
 static AbstractValue toBool(const AbstractValue &input) {
-  AbstractValue value = input;
+  AbstractValue value = AbstractValue::boundedLike(input);
   bool mayBeInf = input.mayBeNonFinite();
   for (Cell &cell : value.mutableCells()) {
     bool zero = !cell.empty() && cell.lo <= 0 && cell.hi >= 0;
     bool other = cell.empty() || cell.lo != 0 || cell.hi != 0 || mayBeInf;
     double share = cell.mean >= 0 && cell.mean <= 1 ? cell.mean : 0.5;
-    bool known = cell.lo >= 0 && cell.hi <= 1 && value.integral;
+    bool known = cell.lo >= 0 && cell.hi <= 1 && input.integral;
     double lo = zero ? 0 : 1, hi = other ? 1 : 0;
     double mean = lo == hi ? lo : known ? share : 0.5;
     cell = Cell{lo, hi, mean, mean * (1 - mean), lo, hi};
   }
-  value.nan = value.posInf = value.negInf = false;
-  value.integral = true;
-  value.minNonZero = 1;
-  value.norm.reset();
-  value.rowSum.reset();
+  value.setNonFinite(false, false, false);
+  value.claimIntegral();
+  value.claimMinNonZero(1);
   return value;
 }
 
 /// In a dtype that is not known: FP16's range and BF16's digits at worst.
-static AbstractValue toUnknown(AbstractValue value) {
+static AbstractValue toUnknown(const AbstractValue &input) {
+  AbstractValue value = AbstractValue::boundedLike(input);
   const FloatFormat &narrow = FloatFormat::f16();
   double unit = std::ldexp(1.0, -int(FloatFormat::bf16().digits));
   for (Cell &cell : value.mutableCells()) {
@@ -78,10 +75,43 @@ static AbstractValue toUnknown(AbstractValue value) {
     if (cell.absMax() < 1)
       cell.lo -= narrow.minSubnormal, cell.hi += narrow.minSubnormal;
   }
-  value.minNonZero = 0;
-  value.integral = false;
-  value.norm.reset();
-  value.rowSum.reset();
+  return value;
+}
+
+/// Rounded by other rules than the driver's: up to a unit in the last place
+/// (E8M0 up to the next power of two), and to the edge where it saturates.
+static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
+                                   const FloatFormat &format) {
+  AbstractValue value = AbstractValue::boundedLike(input);
+  // Whole numbers stay so in formats that have a zero (E8M0 has none).
+  if (format.hasZero)
+    value.keepsIntegral(input);
+  double unit = std::ldexp(1.0, 1 - int(format.digits));
+  for (Cell &cell : value.mutableCells()) {
+    if (cell.empty())
+      continue;
+    cell.lo -= std::fabs(cell.lo) * unit + format.minSubnormal;
+    cell.hi += std::fabs(cell.hi) * unit + format.minSubnormal;
+    if (op.getSaturate()) {
+      cell.lo = std::clamp(cell.lo, -format.maxFinite, format.maxFinite);
+      cell.hi = std::clamp(cell.hi, -format.maxFinite, format.maxFinite);
+    }
+  }
+  if (!op.getSaturate() || !value.mayBeInf())
+    return value;
+  if (value.groups() == 1) {
+    Cell &first = value.mutableCells().front();
+    first.hi = std::max(first.hi, value.posInf ? format.maxFinite : first.hi);
+    first.lo = std::min(first.lo, value.negInf ? -format.maxFinite : first.lo);
+  } else {
+    for (Cell &cell : value.mutableCells()) {
+      if (value.posInf)
+        cell.hi = format.maxFinite;
+      if (value.negInf)
+        cell.lo = -format.maxFinite;
+    }
+  }
+  value.posInf = value.negInf = false;
   return value;
 }
 
@@ -98,43 +128,9 @@ static void transferCast(mp::CastOp op, TransferContext &ctx) {
   if (!format || !(getFloatFormat(getElementType(op.getInput())) ||
                    isa<IntegerType>(getElementType(op.getInput()))))
     return ctx.unknown();
-  AbstractValue value = input;
-  if (op.getSaturate() || op.getRoundMode()) {
-    // Rounded by other rules than the driver's: up to a unit in the last place
-    // (E8M0 up to the next power of two), and to the edge where it saturates.
-    double unit = std::ldexp(1.0, 1 - int(format->digits));
-    for (Cell &cell : value.mutableCells()) {
-      if (cell.empty())
-        continue;
-      cell.lo -= std::fabs(cell.lo) * unit + format->minSubnormal;
-      cell.hi += std::fabs(cell.hi) * unit + format->minSubnormal;
-      if (op.getSaturate()) {
-        cell.lo = std::clamp(cell.lo, -format->maxFinite, format->maxFinite);
-        cell.hi = std::clamp(cell.hi, -format->maxFinite, format->maxFinite);
-      }
-    }
-    if (op.getSaturate() && value.mayBeInf()) {
-      Cell &first = value.mutableCells().front();
-      if (value.groups() == 1) {
-        first.hi =
-            std::max(first.hi, value.posInf ? format->maxFinite : first.hi);
-        first.lo =
-            std::min(first.lo, value.negInf ? -format->maxFinite : first.lo);
-      } else {
-        for (Cell &cell : value.mutableCells()) {
-          if (value.posInf)
-            cell.hi = format->maxFinite;
-          if (value.negInf)
-            cell.lo = -format->maxFinite;
-        }
-      }
-      value.posInf = value.negInf = false;
-    }
-    value.minNonZero = 0;
-    value.norm.reset();
-    value.rowSum.reset();
-  }
-  ctx.result(0, std::move(value));
+  if (op.getSaturate() || op.getRoundMode())
+    return ctx.result(0, roundedAsSaid(input, op, *format));
+  ctx.result(0, AbstractValue::sameAs(input));
 }
 
 void mpopt::attachCoreTransfers(MLIRContext *context) {

@@ -241,12 +241,13 @@ static void transferPow(mp::PowOp op, TransferContext &ctx) {
       });
   // An integer's power is cut off towards 0.
   if (isa<IntegerType>(getElementType(op.getResult()))) {
+    value = AbstractValue::boundedLike(value);
+    value.claimIntegral();
     for (Cell &cell : value.mutableCells())
       if (!cell.empty()) {
         cell.lo = cell.lo > 0 ? std::floor(cell.lo) : cell.lo;
         cell.hi = cell.hi < 0 ? std::ceil(cell.hi) : cell.hi;
       }
-    value.minNonZero = 0;
   }
   ctx.result(0, std::move(value));
 }

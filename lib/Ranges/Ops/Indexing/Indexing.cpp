@@ -41,12 +41,12 @@ static AbstractValue gather(const AbstractValue &input, int64_t axis,
   if (exact)
     for (int64_t &index : *known)
       index += index < 0 ? dim : 0;
-  AbstractValue picked =
+  AbstractValue from =
       exact ? input.selected(axis, *known) : input.merging(axis);
-  if (picked.norm && picked.norm->axis == axis)
-    picked.norm.reset();
-  if (picked.rowSum && picked.rowSum->axis == axis)
-    picked.rowSum.reset();
+  AbstractValue picked = AbstractValue::pickedFrom(from);
+  for (int64_t other = 0; other < int64_t(from.rank()); ++other)
+    if (other != axis)
+      picked.keepsRowsAlong(other, from);
   if (indexRank == 0)
     return withoutAxis(picked, axis);
   for (size_t i = 1; i < indexRank; ++i)
@@ -84,9 +84,7 @@ static void transferGatherElements(mp::GatherElementsOp op,
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), input.rank());
   if (!axis)
     return ctx.result(0, smeared(input, ctx.rankOf(op.getResult())));
-  AbstractValue value = input.merging(*axis);
-  value.norm.reset();
-  value.rowSum.reset();
+  AbstractValue value = AbstractValue::pickedFrom(input.merging(*axis));
   MaybeShape from = getShape(op.getInput()), to = getShape(op.getResult());
   for (size_t other = 0; other < value.rank(); ++other)
     if (!from || !to || from->size() != to->size() || (*from)[other] < 0 ||
@@ -142,7 +140,7 @@ static std::optional<double> mostUpdates(mp::ScatterNDOp op,
 
 /// Up to `most` updates are added to an element, in any order, each sum rounded
 /// to the element's dtype: kernels add in place.
-static AbstractValue addUpdates(AbstractValue value,
+static AbstractValue addUpdates(const AbstractValue &value,
                                 const AbstractValue &updates, double most,
                                 double expected, const FloatFormat *own) {
   const FloatFormat &format = own ? *own : FloatFormat::f64();
@@ -150,7 +148,6 @@ static AbstractValue addUpdates(AbstractValue value,
   Interval added = cells::bound(update);
   added =
       added.isEmpty() ? Interval::point(0) : cells::repeat(added, {0.0, most});
-  bool integral = value.integral && updates.integral;
   bool posInf = value.posInf || updates.posInf,
        negInf = value.negInf || updates.negInf;
   bool nan = value.nan || updates.nan || (posInf && negInf);
@@ -159,7 +156,8 @@ static AbstractValue addUpdates(AbstractValue value,
   Interval likelySum = {
       std::min(0.0, expected * update.mean - std::sqrt(expected) * reach),
       std::max(0.0, expected * update.mean + std::sqrt(expected) * reach)};
-  for (Cell &cell : value.mutableCells()) {
+  AbstractValue result = AbstractValue::boundedLike(value);
+  for (Cell &cell : result.mutableCells()) {
     Interval x = cells::bound(cell);
     if (x.isEmpty())
       x = Interval::point(0);
@@ -175,15 +173,11 @@ static AbstractValue addUpdates(AbstractValue value,
                     hull(cells::likely(cell), cells::likely(cell) + likelySum));
   }
   bool known = value.hasLikely() && updates.hasLikely();
-  value.source = known ? LikelySource::Propagated : LikelySource::Unknown;
-  value.posInf = posInf;
-  value.negInf = negInf;
-  value.nan = nan || (posInf && negInf);
-  value.minNonZero = 0;
-  value.integral = integral;
-  value.norm.reset();
-  value.rowSum.reset();
-  return value;
+  result.source = known ? LikelySource::Propagated : LikelySource::Unknown;
+  result.setNonFinite(nan || (posInf && negInf), posInf, negInf);
+  if (value.integral && updates.integral)
+    result.claimIntegral();
+  return result;
 }
 
 /// "none", "max" and "min" leave an element of either operand.
@@ -237,7 +231,7 @@ static AbstractValue indicesOf(Value input, bool flat, size_t rank) {
       most = std::max(flat ? size : largest, 1.0) - (flat ? 0 : 1);
   }
   AbstractValue value = AbstractValue::within(0, most, rank);
-  value.integral = true;
+  value.claimIntegral();
   return value;
 }
 

@@ -363,9 +363,7 @@ static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
   AbstractValue input = ctx.operand(0);
   if (input.rank() < 3)
     return ctx.unknown();
-  AbstractValue value = input.keeping({1});
-  value.norm.reset();
-  value.rowSum.reset();
+  AbstractValue value = AbstractValue::boundedLike(input.keeping({1}));
   // Weights of the interpolation are rounded, too: by a few units.
   double unit =
       std::ldexp(1.0, 4 - int(ctx.functionFormat(op.getInput()).digits));
@@ -394,8 +392,6 @@ static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
     value.posInf |= value.negInf && mask.lo < 0;
   }
   value.nan |= value.mayBeInf(); // 0 times it, in the interpolation
-  value.minNonZero = 0;
-  value.integral = false;
   conv.value = std::move(value);
   conv.zerosIncluded = true;
   conv.extraRoundings = 8;

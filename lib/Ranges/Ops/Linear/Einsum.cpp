@@ -51,9 +51,7 @@ static void takeDiagonals(Labelled &operand) {
     auto first = llvm::find(operand.labels, operand.labels[axis]);
     // Which element goes with which is lost; facts are of whole rows.
     operand.value = operand.value.merging(first - operand.labels.begin());
-    operand.value = withoutAxis(operand.value, axis);
-    operand.value.norm.reset();
-    operand.value.rowSum.reset();
+    operand.value = AbstractValue::pickedFrom(withoutAxis(operand.value, axis));
     operand.labels.erase(operand.labels.begin() + axis);
     operand.shape.erase(operand.shape.begin() + axis);
   }
@@ -171,7 +169,7 @@ static void transferEinsum(mp::EinsumOp op, TransferContext &ctx) {
     Labelled one;
     one.value = AbstractValue(AbstractValue::Dims(), Cell{1, 1, 1, 0, 1, 1});
     one.value.source = LikelySource::Weight;
-    one.value.integral = true;
+    one.value.claimIntegral();
     operands.push_back(std::move(one));
   } else if (operands.size() == 2 &&
              (sumsAlone(operands[0], operands[1], result) ||

@@ -145,7 +145,7 @@ static void transferRenorm(mp::RenormOp op, TransferContext &ctx) {
   if (slices && *slices > 0)
     count /= double(*slices);
   Number norm = normOf(x, op.getP().convertToDouble(), count, 1);
-  AbstractValue value = ctx.operand(0);
+  AbstractValue value = AbstractValue::boundedLike(ctx.operand(0));
   double most = op.getMaxNorm().convertToDouble();
   double error = std::ldexp(std::min(count, cells::kUnknownCount) + 16,
                             1 - int(format.digits));
@@ -162,9 +162,8 @@ static void transferRenorm(mp::RenormOp op, TransferContext &ctx) {
   }
   // max / Inf is 0, and 0 * Inf NaN.
   value.nan |= value.mayBeInf() || norm.range.nan;
-  value.integral = false;
-  value.minNonZero = 0;
-  value.rowSum.reset();
+  // Slices are scaled by 1 or less.
+  value.keepsNorm(ctx.operand(0));
   ctx.result(0, std::move(value));
 }
 

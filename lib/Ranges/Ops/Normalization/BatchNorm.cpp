@@ -155,7 +155,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
 /// old momentum + batch (1 - momentum), which lies between the two.
 static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
                            double momentum, const FloatFormat &format) {
-  AbstractValue result = old.join(batch);
+  AbstractValue result = AbstractValue::boundedLike(old.join(batch));
   // Inf times 0, and Inf of both signs.
   result.nan |= (momentum == 1 && batch.mayBeInf()) ||
                 (momentum == 0 && old.mayBeInf()) ||
@@ -169,9 +169,6 @@ static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
       cell.lo = cell.lo >= 0 ? std::max(0.0, cell.lo - off) : cell.lo - off;
       cell.hi += off;
     }
-  result.integral = false;
-  result.minNonZero = 0;
-  result.norm.reset();
   if (!convex)
     result.source = LikelySource::Unknown;
   return result;
@@ -182,7 +179,7 @@ static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
 /// squares may overflow before the division.
 static AbstractValue varianceOf(const AbstractValue &x, double count,
                                 double error, const FloatFormat &format) {
-  AbstractValue result = x;
+  AbstractValue result = AbstractValue::boundedLike(x);
   bool overflow = false;
   for (Cell &cell : result.mutableCells()) {
     double width = bound(cell).width();
@@ -191,13 +188,8 @@ static AbstractValue varianceOf(const AbstractValue &x, double count,
     double typical = cell.variance;
     cell = Cell{0, most, typical, 0, typical, typical};
   }
-  result.posInf = x.mayBeNonFinite() || overflow;
-  result.negInf = false;
-  result.nan = x.mayBeNonFinite();
-  result.integral = false;
-  result.minNonZero = 0;
-  result.norm.reset();
-  result.rowSum.reset();
+  result.setNonFinite(x.mayBeNonFinite(), x.mayBeNonFinite() || overflow,
+                      false);
   return result;
 }
 

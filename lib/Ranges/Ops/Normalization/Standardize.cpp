@@ -143,7 +143,9 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
   RowError error = getError(*how.format, n, how.epsilon);
   bool likely = x.hasLikely();
 
-  Standardized result{x, kInfinity, row, row};
+  Standardized result{AbstractValue::like(x), kInfinity,
+                      AbstractValue::boundedLike(row),
+                      AbstractValue::like(row)};
   if (count)
     result.norm =
         closedBound({{}, false, how.epsilon, how.format}, error, n, 0);
@@ -182,22 +184,13 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
   });
   bool divides = !(error.epsilon > 0);
   AbstractValue &y = result.value;
-  y.nan = x.mayBeNonFinite() || overflow || divides;
-  y.posInf = y.negInf = divides;
-  y.integral = false;
-  y.minNonZero = 0;
-  y.norm.reset();
-  y.rowSum.reset();
+  y.setNonFinite(x.mayBeNonFinite() || overflow || divides, divides, divides);
   y.source = std::min(x.source, LikelySource::Propagated);
-  result.mean.norm.reset();
-  result.mean.rowSum.reset();
   result.mean.nan |= cancels || (overflow && x.mayBeNonFinite());
   result.mean.posInf |= overflow;
   result.mean.negInf |= overflow;
-  result.mean.integral = false;
-  result.mean.minNonZero = 0;
-  result.inverse.copyFlags(y);
-  result.inverse.negInf = false;
+  result.inverse.setNonFinite(y.nan, y.posInf, false);
+  result.inverse.source = y.source;
   return result;
 }
 

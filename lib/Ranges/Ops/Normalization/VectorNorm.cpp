@@ -23,13 +23,6 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::rows;
 
-static void forget(AbstractValue &value) {
-  value.integral = false;
-  value.minNonZero = 0;
-  value.norm.reset();
-  value.rowSum.reset();
-}
-
 //===----------------------------------------------------------------------===//
 // x / max(|x|_p, eps)
 //===----------------------------------------------------------------------===//
@@ -67,7 +60,7 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
   if (!(relative < 0.5))
     closed = kInfinity;
 
-  AbstractValue result = x;
+  AbstractValue result = AbstractValue::like(x);
   AbstractValue row = x.merging(*axis);
   double draws = ctx.elementsPerGroup(input, x.groups());
   auto cells = result.mutableCells();
@@ -90,16 +83,15 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
                  std::min(1.0, from.likelyHi / length)});
     cells[group] = cell;
   });
-  forget(result);
-  result.nan =
-      x.mayBeNonFinite() || zero || vanishes || (overflow && x.mayBeInf());
-  result.posInf = result.negInf = vanishes;
+  result.setNonFinite(x.mayBeNonFinite() || zero || vanishes ||
+                          (overflow && x.mayBeInf()),
+                      vanishes, vanishes);
   result.source = std::min(x.source, LikelySource::Propagated);
   // The 2-norm is the smaller one for p < 2.
   if (p <= 2 && std::isfinite(closed))
-    result.norm = NormFact{
+    result.claimNorm(
         *axis, std::sqrt(1 + n * format.minSubnormal / least) * (1 + relative),
-        *count};
+        *count);
   ctx.result(0, std::move(result));
 }
 
@@ -109,7 +101,7 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
 
 static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
   Value input = op.getInput();
-  AbstractValue result = ctx.of(input);
+  AbstractValue result = AbstractValue::boundedLike(ctx.of(input));
   const FloatFormat &format = ctx.sumFormat(input);
   double alpha = op.getAlpha().convertToDouble();
   double beta = op.getBeta().convertToDouble();
@@ -159,7 +151,6 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
   result.nan |= nan || result.mayBeInf();
   result.posInf |= inf;
   result.negInf |= inf;
-  forget(result);
   ctx.result(0, std::move(result));
 }
 
@@ -172,7 +163,7 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
   Value input = op.getInput();
   MaybeShape shape = getShape(input);
   const FloatFormat &format = ctx.sumFormat(input);
-  AbstractValue result = ctx.of(input);
+  const AbstractValue &x = ctx.of(input);
   SmallVector<int64_t> axes;
   for (int64_t axis : op.getAxes())
     if (shape)
@@ -180,7 +171,7 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
         axes.push_back(*from);
   std::optional<int64_t> count =
       shape ? countAlong(*shape, axes) : std::nullopt;
-  Cell all = result.hull();
+  Cell all = x.hull();
   double n = count ? double(*count) : kInfinity, most = all.absMax();
   double relative = (n + 8) * roundoff(format);
   double least = format.round(1e-9);
@@ -196,10 +187,12 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
     closed += 2 * relative * most / least; // the mean's error
   }
   SmallVector<int64_t> others;
-  for (int64_t axis = 0; axis < int64_t(result.rank()); ++axis)
+  for (int64_t axis = 0; axis < int64_t(x.rank()); ++axis)
     if (!llvm::is_contained(axes, axis))
       others.push_back(axis);
-  AbstractValue x = result, row = x.keeping(others);
+  // NaN and Inf remain possible: the radicand may be negative by rounding or,
+  // for kernels without the 1e-9, zero where x - mean is not.
+  AbstractValue result = AbstractValue::like(x), row = x.keeping(others);
   auto cells = result.mutableCells();
   forEachGroup(x.dims(), {x, row}, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &from = x.cell(group), &whole = row.cell(at[1]);
@@ -212,10 +205,7 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
                std::max(-edge, (from.likelyLo - whole.mean) * scale),
                std::min(edge, (from.likelyHi - whole.mean) * scale)});
   });
-  forget(result);
-  // The radicand may be negative by rounding or, for kernels without the 1e-9,
-  // zero where x - mean is not.
-  result.nan = result.posInf = result.negInf = true;
+  result.source = x.source;
   ctx.result(0, std::move(result));
 }
 

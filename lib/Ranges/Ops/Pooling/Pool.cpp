@@ -94,10 +94,7 @@ AbstractValue mpopt::leadingGroups(const AbstractValue &input, Value result,
   AbstractValue::Dims target(input.dims());
   for (size_t axis = rank - spatial; axis < rank; ++axis)
     target[axis] = 1;
-  AbstractValue value = input.regrouped(target);
-  value.norm.reset();
-  value.rowSum.reset();
-  return value;
+  return AbstractValue::pickedFrom(input.regrouped(target));
 }
 
 AbstractValue mpopt::windowGroups(const AbstractValue &input, Value result,

@@ -90,7 +90,6 @@ static std::optional<AbstractValue> slide(const AbstractValue &value, size_t at,
     }
   AbstractValue result(std::move(dims), std::move(cells));
   result.copyFlags(value);
-  result.source = value.source;
   return result;
 }
 
@@ -99,9 +98,9 @@ std::optional<AbstractValue> mpopt::slideWindows(const AbstractValue &value,
                                                  PoolBound bound) {
   if (axes.size() > value.rank())
     return std::nullopt;
-  AbstractValue result = value;
-  result.norm.reset();
-  result.rowSum.reset();
+  bool picks = bound == PoolBound::Hull || bound == PoolBound::Maximum;
+  AbstractValue result = picks ? AbstractValue::pickedFrom(value)
+                               : AbstractValue::boundedLike(value);
   if (bound == PoolBound::Magnitude)
     for (Cell &cell : result.mutableCells())
       if (!cell.empty())

@@ -53,9 +53,12 @@ static void transferMaximum(Value source, const Pool &pool,
   Value result = ctx.op()->getResult(0);
   // What may be -Inf or passed over does not keep the others from being the
   // largest.
-  AbstractValue value = windowGroups(
+  AbstractValue picked = windowGroups(
       input, result, pool,
       input.mayBeNonFinite() ? PoolBound::Hull : PoolBound::Maximum);
+  AbstractValue value = AbstractValue::boundedLike(picked);
+  // So is what a kernel starts from.
+  value.keepsIntegral(picked);
   const FloatFormat *format = getFloatFormat(getElementType(source));
   for (Cell &cell : value.mutableCells()) {
     // A NaN that a kernel passes over leaves what it started from: -Inf or the
@@ -70,14 +73,13 @@ static void transferMaximum(Value source, const Pool &pool,
   }
   if (pool.empty) {
     value.negInf |= format != nullptr;
-    value.minNonZero = 0;
     if (!format)
       value = TransferContext::anything(result);
   }
   if (value.nan)
     value.negInf = true;
-  if (value.mayBeNonFinite())
-    value.minNonZero = 0;
+  if (!pool.empty && !value.mayBeNonFinite())
+    value.keepsMinNonZero(picked);
   ctx.result(0, std::move(value));
   if (ctx.op()->getNumResults() < 2)
     return;
@@ -119,7 +121,8 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
                          TransferContext &ctx) {
   const AbstractValue &input = ctx.of(source);
   Value result = ctx.op()->getResult(0);
-  AbstractValue value = windowGroups(input, result, pool, PoolBound::Hull);
+  AbstractValue value = AbstractValue::boundedLike(
+      windowGroups(input, result, pool, PoolBound::Hull));
   if (!pool.count) {
     // The mean of who knows how many: its sum may do anything.
     AbstractValue unknown = AbstractValue::top(value.rank());
@@ -174,8 +177,6 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
     cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
   }
   value.nan |= mixedInf || pool.empty;
-  value.minNonZero = 0;
-  value.integral = false;
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
   ctx.result(0, std::move(value));
@@ -205,7 +206,8 @@ static void transferLp(Value source, const Pool &pool, double p,
                        TransferContext &ctx) {
   const AbstractValue &input = ctx.of(source);
   Value result = ctx.op()->getResult(0);
-  AbstractValue value = leadingGroups(input, result, pool.spatial);
+  AbstractValue value =
+      AbstractValue::boundedLike(leadingGroups(input, result, pool.spatial));
   if (!pool.count || !(p >= 1)) {
     AbstractValue unknown = AbstractValue::top(value.rank());
     return ctx.result(0, std::move(unknown));
@@ -246,8 +248,6 @@ static void transferLp(Value source, const Pool &pool, double p,
   }
   value.posInf |= infinite;
   value.negInf = false;
-  value.minNonZero = 0;
-  value.integral = false;
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
   ctx.result(0, std::move(value));

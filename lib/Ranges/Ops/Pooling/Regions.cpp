@@ -69,7 +69,8 @@ static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
   AbstractValue input = ctx.operand(0);
   if (input.rank() == 4)
     input = input.keeping({1});
-  AbstractValue value = withZero(input, op.getResult(), 2);
+  AbstractValue value =
+      AbstractValue::boundedLike(withZero(input, op.getResult(), 2));
   const AbstractValue &rois = ctx.operand(1);
   const FloatFormat &format = ctx.sumFormat(op.getInput());
   double unit = std::ldexp(1.0, -int(format.digits));
@@ -102,8 +103,6 @@ static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
   if (unbounded)
     value.nan = value.posInf = value.negInf = true;
   value.nan |= value.mayBeInf();
-  value.minNonZero = 0;
-  value.integral = false;
   ctx.result(0, std::move(value));
 }
 

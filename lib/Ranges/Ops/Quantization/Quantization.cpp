@@ -47,7 +47,7 @@ static AbstractValue zeroPoint(Value value, int64_t axis, size_t rank,
     return parameter(ctx.of(value), axis, rank, blocks);
   AbstractValue none(AbstractValue::Dims(rank, 1), cells::point(0));
   none.source = LikelySource::Weight;
-  none.integral = true;
+  none.claimIntegral();
   return none;
 }
 

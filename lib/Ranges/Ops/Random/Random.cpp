@@ -81,7 +81,9 @@ static std::pair<bool, bool> whetherTraining(mp::DropoutOp op,
 
 static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
   auto [drops, keeps] = whetherTraining(op, ctx);
-  AbstractValue value = ctx.operand(0);
+  const AbstractValue &x = ctx.operand(0);
+  AbstractValue value =
+      drops ? AbstractValue::boundedLike(x) : AbstractValue::sameAs(x);
   double expected = op.getRatio().convertToDouble();
   Interval ratio = Interval::point(expected);
   // A policy stores it in the format of the data.
@@ -115,12 +117,10 @@ static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
     }
     value.nan |= value.mayBeInf(); // Inf * 0 where the mask is multiplied
     // Smaller than x where the ratio is negative only.
-    value.integral = false;
-    if (value.norm)
-      value.norm->bound *= std::max(1.0, most);
-    if (value.norm && !std::isfinite(value.norm->bound))
-      value.norm.reset();
-    value.rowSum.reset();
+    value.keepsMinNonZero(x);
+    if (x.norm && std::isfinite(x.norm->bound * std::max(1.0, most)))
+      value.claimNorm(x.norm->axis, x.norm->bound * std::max(1.0, most),
+                      x.norm->count);
     if (value.hasLikely())
       value.source = LikelySource::Propagated;
   }

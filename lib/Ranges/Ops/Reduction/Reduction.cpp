@@ -89,8 +89,8 @@ static void transferReduce(OpTy op, TransferContext &ctx) {
   constexpr bool selects = std::is_same_v<OpTy, mp::ReduceMaxOp> ||
                            std::is_same_v<OpTy, mp::ReduceMinOp>;
   if (selects) {
-    value.minNonZero = x.minNonZero;
-    value.integral = x.integral;
+    value.keepsMinNonZero(x);
+    value.keepsIntegral(x);
   }
   if (ofSum && integers)
     for (Cell &cell : value.mutableCells()) {

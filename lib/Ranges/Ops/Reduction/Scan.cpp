@@ -36,19 +36,19 @@ template <typename OpTy> static Scanned scan(OpTy op, TransferContext &ctx) {
     if (auto known = ctx.shapes().constants(op.getDynamicAxis());
         known && known->size() == 1)
       axis = known->front();
-  Scanned result{ctx.operand(0), {op.getExclusive() ? 0. : 1., kInfinity}};
-  AbstractValue &value = result.value;
+  const AbstractValue &x = ctx.operand(0);
   MaybeShape shape = getShape(op.getInput());
   std::optional<int64_t> at =
       axis && shape ? normalizeAxis(*axis, shape->size()) : std::nullopt;
-  value = at ? value.merging(*at) : value.merged();
+  Scanned result{AbstractValue::boundedLike(at ? x.merging(*at) : x.merged()),
+                 {op.getExclusive() ? 0. : 1., kInfinity}};
   if (at && (*shape)[*at] >= 0) {
     result.count.hi = std::max(
         result.count.lo, double((*shape)[*at]) - (op.getExclusive() ? 1 : 0));
     result.expected = std::max(result.count.hi, 1.0);
   }
-  result.draws =
-      ctx.elementsPerGroup(op.getInput(), value.groups()) / result.expected;
+  result.draws = ctx.elementsPerGroup(op.getInput(), result.value.groups()) /
+                 result.expected;
   return result;
 }
 
@@ -85,12 +85,8 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
     cell = make(sum, mean, variance, expected);
   }
   value.nan |= value.posInf && value.negInf;
-  value.minNonZero = 0;
-  value.integral = false;
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
-  value.norm.reset();
-  value.rowSum.reset();
   ctx.result(0, std::move(value));
 }
 
@@ -131,12 +127,8 @@ static void transferCumProd(mp::CumProdOp op, TransferContext &ctx) {
   value.posInf |= inf;
   value.negInf |= inf && negative;
   value.nan |= inf && zero;
-  value.minNonZero = 0;
-  value.integral = false;
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
-  value.norm.reset();
-  value.rowSum.reset();
   ctx.result(0, std::move(value));
 }
 

@@ -27,7 +27,7 @@ static constexpr double kLongest = 0x1p31;
 static AbstractValue nothing() {
   AbstractValue value(AbstractValue::Dims(), Cell{kInfinity, -kInfinity});
   value.source = LikelySource::Weight;
-  value.integral = true;
+  value.claimIntegral();
   return value;
 }
 

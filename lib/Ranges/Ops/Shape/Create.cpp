@@ -27,7 +27,7 @@ static constexpr double kLongestAxis = 0x1p48;
 
 static AbstractValue integers(double lo, double hi, size_t rank) {
   AbstractValue value = AbstractValue::within(lo, hi, rank);
-  value.integral = true;
+  value.claimIntegral();
   return value;
 }
 

@@ -29,12 +29,8 @@ using namespace mpopt::cells;
 
 /// Only batch and channel are told apart.
 static AbstractValue byChannel(const AbstractValue &value) {
-  if (value.rank() < 2)
-    return value.merged();
-  AbstractValue result = value.keeping({0, 1});
-  result.norm.reset();
-  result.rowSum.reset();
-  return result;
+  return AbstractValue::pickedFrom(value.rank() < 2 ? value.merged()
+                                                    : value.keeping({0, 1}));
 }
 
 static void transferDepthToSpace(mp::DepthToSpaceOp op, TransferContext &ctx) {
@@ -94,7 +90,9 @@ static void transferIm2Col(mp::Im2ColOp op, TransferContext &ctx) {
 /// Each pixel is the sum of the windows over it: one for each element of the
 /// block, or fewer where the strides are wider than 1.
 static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
-  AbstractValue value = spread(ctx.operand(0), op.getResult());
+  AbstractValue value =
+      AbstractValue::boundedLike(spread(ctx.operand(0), op.getResult()));
+  value.keepsIntegral(ctx.operand(0));
   double most = kInfinity, expected = 1;
   if (auto block = ctx.shapes().constants(op.getBlockShape())) {
     most = 1;
@@ -123,7 +121,6 @@ static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
   value.nan |= value.posInf && value.negInf;
   value.posInf |= inf;
   value.negInf |= inf;
-  value.minNonZero = 0;
   ctx.result(0, std::move(value));
 }
 
@@ -133,8 +130,9 @@ static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
 
 /// Weights that sum to 1 and whose magnitudes sum to `weight` at most: c + w r
 /// around the centre of the values.
-static AbstractValue weighted(AbstractValue value, double weight,
+static AbstractValue weighted(const AbstractValue &operand, double weight,
                               const FloatFormat &format) {
+  AbstractValue value = AbstractValue::boundedLike(operand);
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty())
       continue;
@@ -161,10 +159,6 @@ static AbstractValue weighted(AbstractValue value, double weight,
   value.nan |= value.mayBeInf();
   if (weight > 1 && value.mayBeInf())
     value.posInf = value.negInf = true;
-  value.integral = false;
-  value.minNonZero = 0;
-  value.norm.reset();
-  value.rowSum.reset();
   return value;
 }
 
@@ -229,7 +223,8 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
     kept = keptAxes(op, ctx, *shape);
     resized = shape->size() - kept.size();
   }
-  AbstractValue value = input.keeping(kept);
+  AbstractValue same = input.keeping(kept);
+  AbstractValue value = AbstractValue::pickedFrom(same);
   if (op.getMode() != "nearest") {
     double weight = 1;
     if (op.getMode() == "cubic")
@@ -239,8 +234,7 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
                    double(resized));
     if (std::isinf(weight))
       return ctx.unknown();
-    value =
-        weighted(std::move(value), weight, ctx.functionFormat(op.getInput()));
+    value = weighted(value, weight, ctx.functionFormat(op.getInput()));
     // Integers are rounded back, or truncated.
     if (isa<IntegerType>(getElementType(op.getResult())))
       for (Cell &cell : value.mutableCells()) {
@@ -253,15 +247,10 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
                           point(op.getExtrapolationValue().convertToDouble()));
     outside.source = LikelySource::Weight;
     value = blend(value, outside, 0.05);
+  } else if (op.getMode() == "nearest") {
+    for (int64_t axis : kept)
+      value.keepsRowsAlong(axis, same);
   }
-  // Facts hold of rows that stay whole.
-  auto drop = [&](auto &fact) {
-    if (fact &&
-        (op.getMode() != "nearest" || !llvm::is_contained(kept, fact->axis)))
-      fact.reset();
-  };
-  drop(value.norm);
-  drop(value.rowSum);
   ctx.result(0, fitTo(std::move(value), op.getResult()));
 }
 
@@ -273,8 +262,7 @@ static void transferGridSample(mp::GridSampleOp op, TransferContext &ctx) {
   if (op.getMode() == "cubic")
     weight = std::pow(cubicWeight(-0.75, false), rank > 2 ? rank - 2 : 3);
   if (op.getMode() != "nearest")
-    value =
-        weighted(std::move(value), weight, ctx.functionFormat(op.getInput()));
+    value = weighted(value, weight, ctx.functionFormat(op.getInput()));
   // Positions that are no number have no pixel; zeros also make up for pixels
   // outside one by one, with the weights of those inside.
   if (op.getPaddingMode() == "zeros" || grid.mayBeNonFinite()) {

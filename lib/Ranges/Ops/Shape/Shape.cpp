@@ -70,18 +70,13 @@ static void transferExpand(mp::ExpandOp op, TransferContext &ctx) {
   const AbstractValue &input = ctx.operand(0);
   if (!from || !to || from->size() != input.rank() || to->size() < from->size())
     return transferSmeared(ctx);
-  AbstractValue value = input.withRank(to->size());
+  AbstractValue wide = input.withRank(to->size());
+  AbstractValue value = AbstractValue::pickedFrom(wide);
   // A row of copies has another length and sum.
-  auto keep = [&](auto &fact) {
-    if (!fact)
-      return;
-    int64_t before = fact->axis - int64_t(to->size() - from->size());
-    if (before < 0 || (*from)[before] < 0 ||
-        (*from)[before] != (*to)[fact->axis])
-      fact.reset();
-  };
-  keep(value.norm);
-  keep(value.rowSum);
+  size_t first = to->size() - from->size();
+  for (auto [index, dim] : llvm::enumerate(*from))
+    if (dim >= 0 && dim == (*to)[first + index])
+      value.keepsRowsAlong(first + index, wide);
   ctx.result(0, std::move(value));
 }
 
@@ -90,9 +85,7 @@ static void transferTile(mp::TileOp op, TransferContext &ctx) {
   MaybeShape from = getShape(op.getInput()), to = getShape(op.getResult());
   if (!from || !to || from->size() != to->size())
     return transferSmeared(ctx);
-  AbstractValue value = input;
-  value.norm.reset();
-  value.rowSum.reset();
+  AbstractValue value = AbstractValue::pickedFrom(input);
   for (size_t axis = 0; axis < from->size(); ++axis) {
     int64_t dim = value.dims()[axis], target = (*to)[axis];
     if (dim == 1 || dim == target)
@@ -173,7 +166,7 @@ static void transferSlice(mp::SliceOp op, TransferContext &ctx) {
   auto steps = getNumbers(op.getSteps(), op.getDynamicSteps(), ctx);
   bool axesGiven = op.getAxes() || op.getDynamicAxes();
   bool stepsGiven = op.getSteps() || op.getDynamicSteps();
-  AbstractValue value = input;
+  AbstractValue value = AbstractValue::sameAs(input);
   SmallVector<bool> followed(rank, false);
   if (starts && (axes || !axesGiven) && (steps || !stepsGiven))
     for (size_t i = 0; i < starts->size(); ++i) {
@@ -218,9 +211,7 @@ static void transferPad(mp::PadOp op, TransferContext &ctx) {
   MaybeShape shape = getShape(op.getInput());
   if (!shape || shape->size() != input.rank())
     return transferSmeared(ctx);
-  AbstractValue value = input;
-  value.norm.reset();
-  value.rowSum.reset();
+  AbstractValue value = AbstractValue::pickedFrom(input);
   bool padded = false;
   SmallVector<bool> moved(shape->size(), true);
   if (pads && !axesGiven && pads->size() == 2 * shape->size())
@@ -290,18 +281,23 @@ static void transferReverseSequence(mp::ReverseSequenceOp op,
   std::optional<int64_t> axis = normalizeAxis(op.getTimeAxis(), input.rank());
   if (!axis)
     return transferSmeared(ctx);
-  ctx.result(0, input.merging(*axis));
+  // Rows along the batch are put together from several steps.
+  AbstractValue merged = input.merging(*axis);
+  AbstractValue value = AbstractValue::pickedFrom(merged);
+  std::optional<int64_t> batch = normalizeAxis(op.getBatchAxis(), input.rank());
+  for (int64_t other = 0; other < int64_t(input.rank()); ++other)
+    if (other != batch)
+      value.keepsRowsAlong(other, merged);
+  ctx.result(0, std::move(value));
 }
 
 /// Zero elsewhere: a row keeps a part of its elements.
 static void transferTrilu(mp::TriluOp op, TransferContext &ctx) {
   const AbstractValue &input = ctx.operand(0);
   AbstractValue value = input.join(constantValue(0, input.rank()));
-  value.norm = input.norm;
-  if (input.rowSum) {
-    value.rowSum = input.rowSum;
-    value.rowSum->lo = 0;
-  }
+  value.keepsNorm(input);
+  if (const std::optional<RowSumFact> &sum = input.rowSum)
+    value.claimRowSum(sum->axis, 0, sum->hi, sum->count);
   ctx.result(0, std::move(value));
 }
 
@@ -322,7 +318,14 @@ static void transferTensorScatter(mp::TensorScatterOp op,
     target = target.merging(0);
     written = written.merging(0);
   }
-  ctx.result(0, target.join(written));
+  // Each position of each batch is of one or the other; rows across positions
+  // or batches are of both.
+  AbstractValue either = target.join(written);
+  AbstractValue value = AbstractValue::pickedFrom(either);
+  for (int64_t other = 1; other < int64_t(either.rank()); ++other)
+    if (other != *axis)
+      value.keepsRowsAlong(other, either);
+  ctx.result(0, std::move(value));
 }
 
 void mpopt::attachShapeTransfers(MLIRContext *context) {
