@@ -2,6 +2,27 @@
 
 // Claims about rows end where rows are put together from elements of several.
 
+// The largest of each column do not sum to 1, nor have they a row's norm; the
+// elements of one row in another order do.
+func.func @sorted(%x: tensor<4x8xf32>) {
+  %s = mp.softmax %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // expected-remark-re @below {{#0: [2.94448e-10, 1]{{$}}}}
+  // expected-remark @below {{#1: [0, 3] integral}}
+  %0, %1 = mp.sort %s {axis = 0 : i64} : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xi64>)
+  // expected-remark @below {{#0: [2.94448e-10, 1] sum(1) in [0.999992, 1.00001]}}
+  // expected-remark @below {{#1: [0, 7] integral}}
+  %2, %3 = mp.sort %s {axis = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xi64>)
+  %n, %m, %i = mp.layer_norm %x : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  // expected-remark-re @below {{#0: [-2.64576, 2.64576]{{$}}}}
+  // expected-remark @below {{#1: [0, 3] integral}}
+  %4, %5 = mp.top_k %n {axis = 0 : i64, k = 2 : i64} : (tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xi64>)
+  // expected-remark @below {{[0, 8.00001]}}
+  %6 = mp.reduce_sum %0 {axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
 // Each batch is reversed by its own length, and written at its own place.
 func.func @moved(%x: tensor<4x8x2xf32>, %u: tensor<4x1x2xf32>, %lengths: tensor<8xi64>, %at: tensor<4xi64>) {
   %s = mp.softmax %x {axis = 1 : i64} : (tensor<4x8x2xf32>) -> tensor<4x8x2xf32>

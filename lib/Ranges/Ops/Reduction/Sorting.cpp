@@ -55,10 +55,20 @@ static AbstractValue mergedAlong(const AbstractValue &value,
   return known ? value.merging(*known) : value.merged();
 }
 
+/// Elements of each row along `axis` in another order. Rows along other axes
+/// are put together from elements of several: the largest of each column, say.
+static AbstractValue sortedAlong(const AbstractValue &value, int64_t axis) {
+  AbstractValue merged = mergedAlong(value, axis);
+  AbstractValue result = AbstractValue::pickedFrom(merged);
+  if (std::optional<int64_t> known = normalizeAxis(axis, value.rank()))
+    result.keepsRowsAlong(*known, merged);
+  return result;
+}
+
 static void transferTopK(mp::TopKOp op, TransferContext &ctx) {
+  // `fitTo` drops what is claimed of whole rows where some elements are left.
   AbstractValue value =
-      fitTo(mergedAlong(ctx.operand(0), op.getAxis()), op.getValues());
-  value.rowSum.reset();
+      fitTo(sortedAlong(ctx.operand(0), op.getAxis()), op.getValues());
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
   // The better half of the elements lies on one side of the mean.
@@ -85,7 +95,7 @@ static void transferTopK(mp::TopKOp op, TransferContext &ctx) {
 
 static void transferSort(mp::SortOp op, TransferContext &ctx) {
   ctx.result(0,
-             fitTo(mergedAlong(ctx.operand(0), op.getAxis()), op.getValues()));
+             fitTo(sortedAlong(ctx.operand(0), op.getAxis()), op.getValues()));
   ctx.result(1, positions(op.getInput(), op.getAxis(), op.getIndices()));
 }
 
