@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
+#include "mpopt/Report/Keys.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -184,7 +185,7 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
     bool byElement = given != inputs.end() && given->second.elements;
     if (!byElement || given->second.mean) {
       add("mean", builder.getF64FloatAttr(assumption->mean));
-      add("std", builder.getF64FloatAttr(assumption->std));
+      add(keys::kStd, builder.getF64FloatAttr(assumption->std));
     }
     if (byElement) {
       const ElementBounds &elements = *given->second.elements;

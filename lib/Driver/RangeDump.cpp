@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Keys.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -34,7 +35,8 @@ static void writeLikely(OStream &json, Value value,
   json.attribute("lo", known ? jsonNumber(cell.likelyLo) : "-inf");
   json.attribute("hi", known ? jsonNumber(cell.likelyHi) : "inf");
   json.attribute("mean", known ? jsonNumber(cell.mean) : nullptr);
-  json.attribute("std", known ? jsonNumber(std::sqrt(cell.variance)) : nullptr);
+  json.attribute(keys::kStd,
+                 known ? jsonNumber(std::sqrt(cell.variance)) : nullptr);
 }
 
 static void writeTensor(OStream &json, Value value,
@@ -42,12 +44,12 @@ static void writeTensor(OStream &json, Value value,
   Type element = getElementType(value);
   json.attribute("dtype", getDtypeName(element));
   if (MaybeShape shape = getShape(value))
-    json.attributeArray("shape", [&] {
+    json.attributeArray(keys::kShape, [&] {
       for (int64_t dim : *shape)
         json.value(dim < 0 ? int64_t(-1) : dim);
     });
   else
-    json.attribute("shape", nullptr);
+    json.attribute(keys::kShape, nullptr);
   // Bounds as computed, flags as stored.
   Cell computed = ranges.preRounding(value).hull();
   const AbstractValue &stored = ranges.of(value);

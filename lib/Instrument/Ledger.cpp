@@ -8,6 +8,7 @@
 #include "mpopt/Instrument/Ledger.h"
 
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Keys.h"
 
 using namespace mpopt;
 using llvm::StringRef;
@@ -33,12 +34,12 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
   if (!tensor.fileDtype.empty())
     json.attribute("file_dtype", tensor.fileDtype);
   if (tensor.shape)
-    json.attributeArray("shape", [&] {
+    json.attributeArray(keys::kShape, [&] {
       for (int64_t dim : *tensor.shape)
         json.value(dim);
     });
   else
-    json.attribute("shape", nullptr);
+    json.attribute(keys::kShape, nullptr);
   writeInterval(json, "bound", tensor.bound);
   json.attribute("as_filed", tensor.asFiled);
   if (!tensor.narrowest.empty())
@@ -46,7 +47,7 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
   if (tensor.afterRounding)
     json.attribute("after_rounding", true);
   if (tensor.isConstant)
-    json.attribute("constant", true);
+    json.attribute(keys::kConstant, true);
   if (tensor.copies)
     json.attribute("copies", true);
   json.attribute("nan", tensor.nan);

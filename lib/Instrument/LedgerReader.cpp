@@ -8,6 +8,7 @@
 #include "mpopt/Instrument/Ledger.h"
 
 #include "mpopt/Report/JsonReader.h"
+#include "mpopt/Report/Keys.h"
 #include "mpopt/Support/BoundedJson.h"
 
 using namespace mpopt;
@@ -21,9 +22,9 @@ static void readTensor(JsonReader json, TensorFacts &tensor) {
   json.text("dtype", tensor.dtype, /*need=*/true);
   json.text("file_dtype", tensor.fileDtype);
   std::vector<int64_t> shape;
-  bool ranked = json.has("shape");
+  bool ranked = json.has(keys::kShape);
   if (ranked)
-    json.integers("shape", shape, -1, INT64_MAX);
+    json.integers(keys::kShape, shape, -1, INT64_MAX);
   if (ranked)
     tensor.shape = std::move(shape);
   std::optional<Interval> bound;
@@ -33,7 +34,7 @@ static void readTensor(JsonReader json, TensorFacts &tensor) {
   json.flag("as_filed", tensor.asFiled);
   json.text("narrowest", tensor.narrowest);
   json.flag("after_rounding", tensor.afterRounding);
-  json.flag("constant", tensor.isConstant);
+  json.flag(keys::kConstant, tensor.isConstant);
   json.flag("copies", tensor.copies);
   json.flag("nan", tensor.nan);
   json.flag("posinf", tensor.posInf);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Keys.h"
 #include "mpopt/Report/Report.h"
 #include "mpopt/Report/RuleTable.h"
 
@@ -133,7 +134,7 @@ void mpopt::writeAssumptions(OStream &json,
         json.attribute("lo", jsonNumber(assumption.bound.lo));
         json.attribute("hi", jsonNumber(assumption.bound.hi));
         json.attribute("mean", jsonNumber(assumption.mean));
-        json.attribute("std", jsonNumber(assumption.std));
+        json.attribute(keys::kStd, jsonNumber(assumption.std));
         json.attribute("source", assumption.source);
         if (!assumption.why.empty())
           attribute(json, "why", assumption.why);

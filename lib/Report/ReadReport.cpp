@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Report/JsonReader.h"
+#include "mpopt/Report/Keys.h"
 
 using namespace mpopt;
 using llvm::StringRef;
@@ -117,7 +118,7 @@ void mpopt::readAssumption(JsonReader json, Assumption &assumption) {
   json.number("lo", assumption.bound.lo, /*need=*/true);
   json.number("hi", assumption.bound.hi, /*need=*/true);
   json.number("mean", assumption.mean);
-  json.number("std", assumption.std);
+  json.number(keys::kStd, assumption.std);
   json.text("source", assumption.source);
   json.text("why", assumption.why);
   json.flag("by_element", assumption.byElement);

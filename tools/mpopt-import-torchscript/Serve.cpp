@@ -7,6 +7,8 @@
 
 #include "Import.h"
 
+#include "mpopt/Report/Keys.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -37,7 +39,7 @@ static std::optional<Request> parse(llvm::StringRef line, std::string &log) {
   take("archive", request.archive);
   take("method", request.method);
   take("output", request.output);
-  take("log", log);
+  take(mpopt::keys::kLog, log);
   request.text = object->getBoolean("text").value_or(false);
   if (const llvm::json::Array *shapes = object->getArray("input_shapes"))
     for (const llvm::json::Value &shape : *shapes)

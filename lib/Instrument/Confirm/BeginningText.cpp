@@ -23,7 +23,7 @@ static std::string describeStep(uint64_t step, bool shared) {
 
 std::string BeginningText::describe(int64_t probe) const {
   return describeSeen(sights[probe], plan.probes[probe].tensor.dtype,
-                      areGradients ? "gradient" : "value");
+                      getNoun(areGradients));
 }
 
 void BeginningText::writeBefore(const FirstBad &first) const {

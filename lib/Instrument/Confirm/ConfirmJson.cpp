@@ -11,6 +11,7 @@
 
 #include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Keys.h"
 
 #include <cmath>
 
@@ -90,14 +91,14 @@ void Writer::writeObserved(const ProbeSight &seen, StringRef judged) {
     else
       json.attribute(key, nullptr);
   };
-  value("min", record.min, any);
-  value("max", record.max, any);
+  value(keys::kMin, record.min, any);
+  value(keys::kMax, record.max, any);
   value("absmax", record.absmax, any);
   value("min_nonzero", record.min_nonzero, seen.nonZero() > 0);
   if (seen.stored()) {
     bool sums = any && seen.hasDistribution();
     value("mean", mpopt_record_mean(&record), sums);
-    value("std", mpopt_record_stddev(&record), sums);
+    value(keys::kStd, mpopt_record_stddev(&record), sums);
   }
   static constexpr std::pair<StringRef, StringRef> kFormats[] = {
       {"f16", "f16"},
@@ -130,7 +131,7 @@ void Writer::writeStatus(size_t index) {
   const Finding &finding = ledger.report.findings[index];
   const FindingStatus &status = confirmation.statuses[index];
   if (status.isGradient)
-    json.attribute("gradient", true);
+    json.attribute(keys::kGradient, true);
   json.attribute("status", toString(status.status));
   if (!status.why.empty())
     json.attribute("status_why", jsonText(status.why));
@@ -205,12 +206,12 @@ void Writer::writeGradients() {
     json.attribute("ran", int64_t(ran));
     writeBeginnings(gradients.beginnings, runs.gradients, gradients.bad);
     if (gradients.scales)
-      json.attributeObject("loss_scale", [&] {
+      json.attributeObject(keys::kLossScale, [&] {
         writeScale("f16", gradients.scales->f16);
         writeScale("e5m2", gradients.scales->e5m2);
       });
     else
-      json.attribute("loss_scale", nullptr);
+      json.attribute(keys::kLossScale, nullptr);
     json.attributeArray("tensors", [&] {
       for (const Probe &probe : ledger.plan.probes)
         if (const ProbeSight &seen = runs.gradients[probe.id]; seen.ran())
@@ -225,7 +226,7 @@ void Writer::writeGradients() {
 
 void Writer::writeScale(StringRef key, const BestScale &scale) {
   json.attributeObject(key, [&] {
-    json.attribute("log2", scale.exponent);
+    json.attribute(keys::kLog2, scale.exponent);
     json.attribute("overflow_at_1", scale.overflowBefore);
     json.attribute("flush_at_1", scale.flushBefore);
     json.attribute("flush", scale.flushAfter);

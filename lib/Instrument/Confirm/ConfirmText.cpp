@@ -149,8 +149,7 @@ void ConfirmText::writePlace(size_t index) {
                           : watch.part + " " + watch.tensor + ": ";
     const ProbeSight &seen = status.isGradient ? runs.gradients[*status.probe]
                                                : runs.probes[*status.probe];
-    style.wrap(who + describeSeen(seen, watch.dtype,
-                                  status.isGradient ? "gradient" : "value",
+    style.wrap(who + describeSeen(seen, watch.dtype, getNoun(status.isGradient),
                                   watch.test == Decision::Zero),
                8, 12);
   }

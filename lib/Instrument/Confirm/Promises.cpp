@@ -18,6 +18,8 @@
 
 #include "Promises.h"
 
+#include "mpopt/Report/Keys.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -99,7 +101,7 @@ static void compareRange(const Probe &probe, const ProbeSight &seen,
   }
   Interval values = {record.min, record.max};
   if (!box.contains(values))
-    out.push_back({probe.id, "range",
+    out.push_back({probe.id, keys::kRange.str(),
                    "held values in " + text(values) + ", assumed were " +
                        text(assumed.bound)});
 }

@@ -7,6 +7,8 @@
 
 #include "SeenText.h"
 
+#include "mpopt/Report/Keys.h"
+
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -19,6 +21,10 @@ std::string confirming::num(double value) {
   std::string out;
   llvm::raw_string_ostream(out) << llvm::format("%.4g", value);
   return out;
+}
+
+StringRef confirming::getNoun(bool isGradient) {
+  return isGradient ? StringRef(keys::kGradient) : "value";
 }
 
 std::string confirming::plural(uint64_t count, StringRef noun) {

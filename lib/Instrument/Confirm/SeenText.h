@@ -20,6 +20,9 @@ std::string plural(uint64_t count, llvm::StringRef noun);
 /// `name (op, type)`.
 std::string describeProbe(const Probe &probe);
 
+/// `gradient` or `value`.
+llvm::StringRef getNoun(bool isGradient);
+
 /// `1024 values in [-3, 7.1e+04], 12 that are Inf in f16, 0.1 bits past
 /// overflow, 8 above flush`; the noun is of one. `zeros`: how many are 0
 /// matters, too.

@@ -1,0 +1,33 @@
+//===- Keys.h - Words of our JSON that are ops, too -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A quoted word that is the name of an op reads as one: those that are keys or
+// words of our JSON stand here. Other keys are written where they are used.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_KEYS_H
+#define MPOPT_REPORT_KEYS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mpopt::keys {
+
+inline constexpr llvm::StringLiteral kConstant = "constant";
+inline constexpr llvm::StringLiteral kGradient = "gradient";
+inline constexpr llvm::StringLiteral kLog = "log";
+inline constexpr llvm::StringLiteral kLog2 = "log2";
+inline constexpr llvm::StringLiteral kLossScale = "loss_scale";
+inline constexpr llvm::StringLiteral kMax = "max";
+inline constexpr llvm::StringLiteral kMin = "min";
+inline constexpr llvm::StringLiteral kRange = "range";
+inline constexpr llvm::StringLiteral kShape = "shape";
+inline constexpr llvm::StringLiteral kStd = "std";
+
+} // namespace mpopt::keys
+
+#endif // MPOPT_REPORT_KEYS_H
