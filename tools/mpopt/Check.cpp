@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
+#include "Actions.h"
 
-#include "Options.h"
 #include "mpopt/Driver/Judge.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"

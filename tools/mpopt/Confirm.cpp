@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Confirm.h"
+#include "Actions.h"
 
-#include "Check.h"
 #include "mpopt/Driver/KeepList.h"
 #include "mpopt/Driver/Output.h"
 

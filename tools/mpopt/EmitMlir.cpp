@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EmitMlir.h"
+#include "Actions.h"
 
-#include "Check.h"
 #include "mpopt/Driver/Judge.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"

@@ -5,12 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
-#include "Confirm.h"
-#include "EmitMlir.h"
-#include "Instrument.h"
+#include "Actions.h"
 #include "Options.h"
 #include "Signals.h"
+#include "mpopt/Driver/Instrument.h"
 #include "mpopt/Driver/Output.h"
 
 #include "mpopt/Report/Report.h"
@@ -36,6 +34,10 @@ static int finish(llvm::Error error) {
   return kFault;
 }
 
+static int finish(llvm::LogicalResult result) {
+  return failed(result) ? kFault : kClean;
+}
+
 static int run(const Options &options) {
   switch (options.action) {
   case Action::Version:
@@ -51,11 +53,11 @@ static int run(const Options &options) {
   case Action::Check:
     return check(options);
   case Action::Instrument:
-    return instrument(options);
+    return finish(instrument(options, MPOPT_VERSION));
   case Action::Confirm:
     return confirm(options);
   case Action::Strip:
-    return strip(options);
+    return finish(strip(options));
   }
   llvm_unreachable("unknown action");
 }

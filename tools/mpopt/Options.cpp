@@ -8,8 +8,8 @@
 #include "Options.h"
 
 #include "OptionUse.h"
-#include "OptionValues.h"
 #include "PatternSize.h"
+#include "mpopt/Driver/OptionValues.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 

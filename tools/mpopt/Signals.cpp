@@ -14,7 +14,7 @@
 
 #include "Signals.h"
 
-#include "Check.h"
+#include "Actions.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Signals.h"

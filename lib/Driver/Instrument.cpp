@@ -1,13 +1,12 @@
-//===- Instrument.cpp - mpopt --instrument and --strip
+//===- Instrument.cpp - Models with probes, and back ----------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Instrument.h"
+#include "mpopt/Driver/Instrument.h"
 
-#include "Check.h"
 #include "mpopt/Driver/Judge.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
@@ -24,15 +23,18 @@
 
 using namespace mpopt;
 using llvm::Error;
+using llvm::failure;
+using llvm::LogicalResult;
 using llvm::StringRef;
+using llvm::success;
 using llvm::Twine;
 
-static int fail(const Twine &text) {
+static LogicalResult fail(const Twine &text) {
   printError(text);
-  return kFault;
+  return failure();
 }
 
-static int fail(StringRef path, Error error) {
+static LogicalResult fail(StringRef path, Error error) {
   return fail(path + ": " + llvm::toString(std::move(error)));
 }
 
@@ -43,11 +45,11 @@ findWeightFiles(const Options &options, StringRef model, StringRef path) {
   llvm::Expected<std::vector<std::string>> files =
       findExternalFiles(model, path);
   if (!files) {
-    fail(path, files.takeError());
+    (void)fail(path, files.takeError());
     return std::nullopt;
   }
   if (Error error = checkWeightFiles(options, *files)) {
-    fail(llvm::toString(std::move(error)));
+    (void)fail(llvm::toString(std::move(error)));
     return std::nullopt;
   }
   return std::move(*files);
@@ -92,8 +94,10 @@ static void sumUp(const Options &options, const ProbePlan &plan,
 
 /// Plans the probes and writes the ledger and the model.
 template <typename Instrumenter>
-static int writeProbed(const Options &options, Instrumenter &instrumenter,
-                       llvm::ArrayRef<TensorFacts> tensors, Ledger ledger) {
+static LogicalResult writeProbed(const Options &options, StringRef version,
+                                 Instrumenter &instrumenter,
+                                 llvm::ArrayRef<TensorFacts> tensors,
+                                 Ledger ledger) {
   StringRef path = options.models.front();
   llvm::Expected<ProbePlan> plan =
       makePlan(tensors, ledger.report.findings, options.probes,
@@ -109,7 +113,7 @@ static int writeProbed(const Options &options, Instrumenter &instrumenter,
             return known.tensor == tensor.tensor;
           }))
         ledger.plan.unprobed.push_back(std::move(tensor));
-  std::string text = writeLedger(ledger, MPOPT_VERSION);
+  std::string text = writeLedger(ledger, version);
   if (Error error = instrumenter.prepare(ledger.plan.probes, sha256(text)))
     return fail(path, std::move(error));
 
@@ -129,10 +133,10 @@ static int writeProbed(const Options &options, Instrumenter &instrumenter,
   if (Error error = modelOut->keep())
     return fail(llvm::toString(std::move(error)));
   sumUp(options, ledger.plan, ledgerFile);
-  return kClean;
+  return success();
 }
 
-int mpopt::instrument(const Options &given) {
+LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   Options options = given;
   options.import.wantPlaces = true;
   StringRef path = options.models.front();
@@ -156,7 +160,7 @@ int mpopt::instrument(const Options &given) {
   hooks.kept = kept;
   std::optional<ModelReport> report = judgeModel(options, path, hooks);
   if (!report)
-    return kFault;
+    return failure();
   printWarnings(*report);
   bool isTorch = format == ModelFormat::TorchScript;
   if (format != ModelFormat::Onnx && !isTorch)
@@ -183,7 +187,8 @@ int mpopt::instrument(const Options &given) {
         model, path, options.import.method, std::move(places));
     if (!instrumenter)
       return fail(path, instrumenter.takeError());
-    return writeProbed(options, *instrumenter, tensors, std::move(ledger));
+    return writeProbed(options, version, *instrumenter, tensors,
+                       std::move(ledger));
   }
   llvm::Expected<OnnxInstrumenter> instrumenter =
       OnnxInstrumenter::open(model, options.probeWith);
@@ -192,14 +197,15 @@ int mpopt::instrument(const Options &given) {
   std::optional<std::vector<std::string>> weights =
       findWeightFiles(options, model, path);
   if (!weights)
-    return kFault;
+    return failure();
   if (!weights->empty())
     if (Error error = checkFolder(path, options.output))
       return fail(path, std::move(error));
-  return writeProbed(options, *instrumenter, tensors, std::move(ledger));
+  return writeProbed(options, version, *instrumenter, tensors,
+                     std::move(ledger));
 }
 
-int mpopt::strip(const Options &options) {
+LogicalResult mpopt::strip(const Options &options) {
   StringRef path = options.models.front();
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);
@@ -213,10 +219,10 @@ int mpopt::strip(const Options &options) {
   if (!undo)
     return fail(path, undo.takeError());
   if (!isTorch && !findWeightFiles(options, model, path))
-    return kFault;
+    return failure();
   Error error = revert(model, *undo, [&](StringRef original) {
     return writeOutput(options.output,
                        [&](llvm::raw_ostream &os) { os << original; });
   });
-  return error ? fail(path, std::move(error)) : kClean;
+  return error ? fail(path, std::move(error)) : success();
 }

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_TOOLS_MPOPT_OPTIONVALUES_H
-#define MPOPT_TOOLS_MPOPT_OPTIONVALUES_H
+#ifndef MPOPT_DRIVER_OPTIONVALUES_H
+#define MPOPT_DRIVER_OPTIONVALUES_H
 
-#include "Options.h"
+#include "mpopt/Driver/Options.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -43,4 +43,4 @@ std::optional<double> parseNumber(llvm::StringRef text);
 
 } // namespace mpopt
 
-#endif // MPOPT_TOOLS_MPOPT_OPTIONVALUES_H
+#endif // MPOPT_DRIVER_OPTIONVALUES_H

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Driver/OptionValues.h"
 
-#include "OptionValues.h"
+#include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

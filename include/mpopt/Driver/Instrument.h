@@ -1,0 +1,28 @@
+//===- Instrument.h - Models with probes, and back --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DRIVER_INSTRUMENT_H
+#define MPOPT_DRIVER_INSTRUMENT_H
+
+#include "mpopt/Driver/Options.h"
+
+#include "llvm/Support/LogicalResult.h"
+
+namespace mpopt {
+
+// Both print what is wrong; nothing is written then.
+
+/// Judges the model, then writes it with probes, and the ledger beside it, in
+/// which `version` is named.
+llvm::LogicalResult instrument(const Options &options, llvm::StringRef version);
+
+/// Writes the original of a model with probes.
+llvm::LogicalResult strip(const Options &options);
+
+} // namespace mpopt
+
+#endif // MPOPT_DRIVER_INSTRUMENT_H
