@@ -226,17 +226,19 @@ SeverityCounts mpopt::countSeverities(llvm::ArrayRef<Finding> findings) {
 }
 
 void mpopt::writeJson(llvm::raw_ostream &os,
-                      llvm::ArrayRef<ModelReport> reports, bool several,
-                      StringRef version) {
+                      llvm::ArrayRef<ModelReport> reports,
+                      const WriteOptions &options) {
   OStream json(os, /*IndentSize=*/2);
-  if (!several) {
-    json.object([&] { writeReportFields(json, reports.front(), version); });
+  if (!options.several) {
+    json.object(
+        [&] { writeReportFields(json, reports.front(), options.version); });
   } else {
     json.object([&] {
       json.attribute("schema", "mpopt-reports/1");
       json.attributeArray("reports", [&] {
         for (const ModelReport &report : reports)
-          json.object([&] { writeReportFields(json, report, version); });
+          json.object(
+              [&] { writeReportFields(json, report, options.version); });
       });
     });
   }

@@ -25,7 +25,7 @@ static std::string getThresholdText(const ThresholdInfo &threshold) {
   return text;
 }
 
-void mpopt::writeRuleList(llvm::raw_ostream &os, const TextOptions &options) {
+void mpopt::writeRuleList(llvm::raw_ostream &os, const WriteOptions &options) {
   TextStyle style(os, options);
   StringRef family;
   for (const RuleInfo &rule : getRules()) {
@@ -71,7 +71,7 @@ static void writeRule(OStream &json, const RuleInfo &rule) {
   });
 }
 
-void mpopt::writeRuleListJson(llvm::raw_ostream &os) {
+void mpopt::writeRuleListJson(llvm::raw_ostream &os, const WriteOptions &) {
   OStream json(os, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("schema", "mpopt-rules/1");
@@ -98,7 +98,7 @@ static void writeBlock(llvm::raw_ostream &os, StringRef text) {
 }
 
 void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
-                          const TextOptions &options) {
+                          const WriteOptions &options) {
   TextStyle style(os, options);
   style.severity(rule.severity, rule.id);
   os << ' ';
@@ -134,7 +134,8 @@ void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
   }
 }
 
-void mpopt::writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule) {
+void mpopt::writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule,
+                              const WriteOptions &) {
   OStream json(os, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("schema", "mpopt-rule/1");

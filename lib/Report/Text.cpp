@@ -62,7 +62,7 @@ void TextReport::writeHead(const ModelReport &report) {
 
 void mpopt::writeText(llvm::raw_ostream &os,
                       llvm::ArrayRef<ModelReport> reports,
-                      const TextOptions &options) {
+                      const WriteOptions &options) {
   TextReport text(os, options);
   for (const ModelReport &report : reports) {
     if (&report != reports.begin())

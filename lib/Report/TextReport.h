@@ -25,7 +25,7 @@ namespace mpopt {
 
 class TextReport {
 public:
-  TextReport(llvm::raw_ostream &os, const TextOptions &options)
+  TextReport(llvm::raw_ostream &os, const WriteOptions &options)
       : os(os), style(os, options) {}
 
   void write(const ModelReport &report);

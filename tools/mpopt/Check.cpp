@@ -11,7 +11,7 @@
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 
-#include "mpopt/Report/Report.h"
+#include "mpopt/Report/OutputFormat.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -39,10 +39,10 @@ int mpopt::check(const Options &options) {
   }
 
   llvm::Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
-    if (options.format == OutputFormat::Json)
-      writeJson(os, reports, options.models.size() > 1, MPOPT_VERSION);
-    else
-      writeText(os, reports, {wantsColor(options.output)});
+    options.format->writeReports(os, reports,
+                                 {.color = wantsColor(options.output),
+                                  .version = MPOPT_VERSION,
+                                  .several = options.models.size() > 1});
   });
   if (error) {
     printError(llvm::toString(std::move(error)));

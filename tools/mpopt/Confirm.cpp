@@ -87,12 +87,10 @@ int mpopt::confirm(const Options &options) {
   listSelected(options, ledger->report.findings);
   ConfirmOptions wanted{options.rules, options.thresholds};
   Confirmation confirmation = confirm(*ledger, *runs, wanted);
+  ConfirmWriter write = getConfirmWriter(*options.format);
   Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
-    if (options.format == OutputFormat::Json)
-      writeConfirmJson(os, *ledger, *runs, confirmation, MPOPT_VERSION);
-    else
-      writeConfirmText(os, *ledger, *runs, confirmation,
-                       {wantsColor(options.output)});
+    write(os, *ledger, *runs, confirmation,
+          {.color = wantsColor(options.output), .version = MPOPT_VERSION});
   });
   if (!error && !options.keepFile.empty())
     error = writeKept(options, *ledger, confirmation);

@@ -11,19 +11,17 @@
 #include "mpopt/Driver/Instrument.h"
 #include "mpopt/Driver/Output.h"
 
-#include "mpopt/Report/Report.h"
+#include "mpopt/Report/OutputFormat.h"
 
 using namespace mpopt;
 
 static llvm::Error printRules(const Options &options) {
   return writeOutput(options.output, [&](llvm::raw_ostream &os) {
-    TextOptions text{wantsColor(options.output)};
-    bool json = options.format == OutputFormat::Json;
+    WriteOptions form{.color = wantsColor(options.output)};
     if (options.action == Action::Explain)
-      json ? writeRulePageJson(os, *options.explained)
-           : writeRulePage(os, *options.explained, text);
+      options.format->writeRule(os, *options.explained, form);
     else
-      json ? writeRuleListJson(os) : writeRuleList(os, text);
+      options.format->writeRules(os, form);
   });
 }
 

@@ -14,6 +14,8 @@
 #include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Import/InputShape.h"
+#include "mpopt/Instrument/Confirm.h"
+#include "mpopt/Report/OutputFormat.h"
 
 #include "mpopt/Policy/Policy.h"
 #include "mpopt/Support/TargetFile.h"
@@ -86,6 +88,7 @@ private:
   Error checkJudging();
   Error checkRules();
   Error checkReporting();
+  Error checkFormat();
   Error checkProbing();
   Error checkConfirming();
 
@@ -135,9 +138,9 @@ Error Validator::refuseLaterReleases() {
   };
   if (line.precision == "fp8")
     return refuse("--precision fp8");
-  for (StringRef format : {"sarif", "github", "markdown", "html"})
-    if (line.format == format)
-      return refuse("--format " + format);
+  const OutputFormat *format = findOutputFormat(line.format);
+  if (format && !format->isWritten())
+    return refuse("--format " + format->name);
   return Error::success();
 }
 
@@ -243,10 +246,8 @@ Error Validator::checkRules() {
 }
 
 Error Validator::checkReporting() {
-  if (line.format != "text" && line.format != "json")
-    return fail("--format: '" + line.format + "' is not text or json");
-  options.format =
-      line.format == "json" ? OutputFormat::Json : OutputFormat::Text;
+  if (Error error = checkFormat())
+    return error;
   if (line.output.empty())
     return fail("-o: the file name is empty");
   options.output = line.output;
@@ -258,6 +259,27 @@ Error Validator::checkReporting() {
     return fail("--dump-ranges: the file name is empty");
   if (line.keepFp32.getNumOccurrences() && options.keepFile.empty())
     return fail("--keep-fp32: the file name is empty");
+  return Error::success();
+}
+
+Error Validator::checkFormat() {
+  options.format = findOutputFormat(line.format);
+  llvm::SmallVector<StringRef> words;
+  for (const OutputFormat &format : getOutputFormats())
+    if (format.isWritten())
+      words.push_back(format.name);
+  if (!options.format)
+    return fail("--format: '" + line.format + "' is not " + listWords(words));
+  bool isWritten = true;
+  if (options.action == Action::Confirm)
+    isWritten = getConfirmWriter(*options.format);
+  else if (options.action == Action::ListRules)
+    isWritten = options.format->writeRules;
+  else if (options.action == Action::Explain)
+    isWritten = options.format->writeRule;
+  if (!isWritten)
+    return fail("--format " + options.format->name + " does not go with " +
+                getActionName(options.action));
   return Error::success();
 }
 

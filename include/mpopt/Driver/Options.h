@@ -14,6 +14,7 @@
 #include "mpopt/Instrument/Onnx.h"
 #include "mpopt/Instrument/Plan.h"
 #include "mpopt/Report/Finding.h"
+#include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include "llvm/Support/Error.h"
@@ -36,7 +37,6 @@ enum class Action {
   Version,
   Help
 };
-enum class OutputFormat { Text, Json };
 
 /// What `--input` says about one input.
 struct InputRange {
@@ -73,7 +73,7 @@ struct Options {
   // Reporting.
   Certainty minCertainty = Certainty::Likely;
   std::optional<Severity> failOn = Severity::Warning; ///< Nothing: never.
-  OutputFormat format = OutputFormat::Text;
+  const OutputFormat *format = &getOutputFormats().front();
   std::string output = "-";
   std::string rangesFile;
   std::string keepFile;

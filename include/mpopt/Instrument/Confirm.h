@@ -15,6 +15,7 @@
 
 #include "mpopt/Instrument/Ledger.h"
 #include "mpopt/Instrument/RunRecords.h"
+#include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include <map>
@@ -156,10 +157,17 @@ std::vector<KeptOpRef> keepConfirmed(const Ledger &ledger,
 
 void writeConfirmJson(llvm::raw_ostream &os, const Ledger &ledger,
                       const RunRecords &runs, const Confirmation &confirmation,
-                      llvm::StringRef version);
+                      const WriteOptions &options);
 void writeConfirmText(llvm::raw_ostream &os, const Ledger &ledger,
                       const RunRecords &runs, const Confirmation &confirmation,
-                      const TextOptions &options);
+                      const WriteOptions &options);
+
+/// Writes a confirmation in one form.
+using ConfirmWriter = void (*)(llvm::raw_ostream &, const Ledger &,
+                               const RunRecords &, const Confirmation &,
+                               const WriteOptions &);
+/// Null if there is none for the format.
+ConfirmWriter getConfirmWriter(const OutputFormat &format);
 
 } // namespace mpopt
 

@@ -83,24 +83,29 @@ struct SeverityCounts {
 };
 SeverityCounts countSeverities(llvm::ArrayRef<Finding> findings);
 
-/// `mpopt-report/1`, or `mpopt-reports/1` for several models.
-void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
-               bool several, llvm::StringRef version);
-
-struct TextOptions {
+/// How something is written; a form passes over what it has no use for.
+struct WriteOptions {
   bool color = false;
   unsigned width = 96;
+  llvm::StringRef version; ///< Of mpopt.
+  /// Several models were asked for, however many of them could be read.
+  bool several = false;
 };
+
+/// `mpopt-report/1`, or `mpopt-reports/1` for several models.
+void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
+               const WriteOptions &options);
 /// For people: by rule, repeated layers folded, consequences counted.
 void writeText(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
-               const TextOptions &options);
+               const WriteOptions &options);
 
 // `--list-rules` and `--explain`.
-void writeRuleList(llvm::raw_ostream &os, const TextOptions &options);
-void writeRuleListJson(llvm::raw_ostream &os);
+void writeRuleList(llvm::raw_ostream &os, const WriteOptions &options);
+void writeRuleListJson(llvm::raw_ostream &os, const WriteOptions &options);
 void writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
-                   const TextOptions &options);
-void writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule);
+                   const WriteOptions &options);
+void writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule,
+                       const WriteOptions &options);
 
 } // namespace mpopt
 

@@ -14,7 +14,7 @@ namespace mpopt {
 
 class TextStyle {
 public:
-  TextStyle(llvm::raw_ostream &os, const TextOptions &options)
+  TextStyle(llvm::raw_ostream &os, const WriteOptions &options)
       : os(os), options(options) {}
 
   /// What a model or a file says goes through one of these: it may hold
@@ -36,7 +36,7 @@ private:
   void paint(llvm::StringRef code, llvm::StringRef text);
 
   llvm::raw_ostream &os;
-  TextOptions options;
+  WriteOptions options;
 };
 
 } // namespace mpopt

@@ -298,11 +298,11 @@ void Writer::writeRest() {
 void mpopt::writeConfirmJson(llvm::raw_ostream &os, const Ledger &ledger,
                              const RunRecords &runs,
                              const Confirmation &confirmation,
-                             StringRef version) {
+                             const WriteOptions &options) {
   OStream json(os, /*IndentSize=*/2);
   Writer writer(json, ledger, runs, confirmation);
   json.object([&] {
-    writeReportFields(json, ledger.report, version,
+    writeReportFields(json, ledger.report, options.version,
                       [&](size_t index) { writer.writeStatus(index); });
     writer.writeRest();
   });

@@ -37,7 +37,7 @@ static constexpr size_t kMaxPlaces = 8, kMaxScales = 12;
 namespace {
 class ConfirmText {
 public:
-  ConfirmText(llvm::raw_ostream &os, const TextOptions &options,
+  ConfirmText(llvm::raw_ostream &os, const WriteOptions &options,
               const Ledger &ledger, const RunRecords &runs,
               const Confirmation &confirmation)
       : os(os), style(os, options), ledger(ledger), runs(runs),
@@ -351,6 +351,6 @@ void ConfirmText::write() {
 void mpopt::writeConfirmText(llvm::raw_ostream &os, const Ledger &ledger,
                              const RunRecords &runs,
                              const Confirmation &confirmation,
-                             const TextOptions &options) {
+                             const WriteOptions &options) {
   ConfirmText(os, options, ledger, runs, confirmation).write();
 }

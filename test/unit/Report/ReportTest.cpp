@@ -35,7 +35,7 @@ static Finding makeFinding(std::string op, Severity severity,
   return finding;
 }
 
-static std::string getText(ModelReport report, TextOptions options = {}) {
+static std::string getText(ModelReport report, WriteOptions options = {}) {
   std::string text;
   llvm::raw_string_ostream os(text);
   writeText(os, report, options);
@@ -177,7 +177,7 @@ TEST(Json, InfinitiesAndBrokenNames) {
   report.findings[0].bound = Interval{-HUGE_VAL, 1};
   std::string text;
   llvm::raw_string_ostream os(text);
-  writeJson(os, report, /*several=*/false, "1.0");
+  writeJson(os, report, {.version = "1.0"});
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   ASSERT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
   const llvm::json::Object &root = *parsed->getAsObject();

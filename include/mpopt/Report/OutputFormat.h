@@ -1,0 +1,38 @@
+//===- OutputFormat.h - The forms of a report -------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_OUTPUTFORMAT_H
+#define MPOPT_REPORT_OUTPUTFORMAT_H
+
+#include "mpopt/Report/Report.h"
+
+namespace mpopt {
+
+/// A row of the table in OutputFormat.cpp, which is all that `--format` knows.
+struct OutputFormat {
+  llvm::StringLiteral name;
+
+  // A writer is null where the format has no form for that.
+  void (*writeReports)(llvm::raw_ostream &, llvm::ArrayRef<ModelReport>,
+                       const WriteOptions &) = nullptr;
+  void (*writeRules)(llvm::raw_ostream &, const WriteOptions &) = nullptr;
+  void (*writeRule)(llvm::raw_ostream &, const RuleInfo &,
+                    const WriteOptions &) = nullptr;
+
+  /// False for a format that comes in a later release.
+  bool isWritten() const { return writeReports; }
+};
+
+/// The default format is the first one.
+llvm::ArrayRef<OutputFormat> getOutputFormats();
+
+/// Null if no format, present or later, is called so.
+const OutputFormat *findOutputFormat(llvm::StringRef name);
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_OUTPUTFORMAT_H

@@ -1,0 +1,34 @@
+//===- OutputFormat.cpp - The forms of a report ---------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Report/OutputFormat.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mpopt;
+
+// A new format is a row here, with writers that are declared above the table if
+// nobody else calls them, and a case in lib/Instrument/Confirm/Formats.cpp if
+// confirmations are written in it.
+static constexpr OutputFormat kFormats[] = {
+    {"text", writeText, writeRuleList, writeRulePage},
+    {"json", writeJson, writeRuleListJson, writeRulePageJson},
+    {"sarif"},
+    {"github"},
+    {"junit"},
+    {"markdown"},
+    {"html"}};
+
+llvm::ArrayRef<OutputFormat> mpopt::getOutputFormats() { return kFormats; }
+
+const OutputFormat *mpopt::findOutputFormat(llvm::StringRef name) {
+  const OutputFormat *found =
+      llvm::find_if(kFormats, [&](const OutputFormat &format) {
+        return format.name == name;
+      });
+  return found == std::end(kFormats) ? nullptr : found;
+}
