@@ -7,7 +7,7 @@
 
 #include "mpopt/Driver/Instrument.h"
 
-#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 
@@ -143,7 +143,7 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   std::vector<TensorFacts> tensors;
   llvm::StringMap<std::string> fileDtypes;
   GraphPlaces places;
-  JudgeHooks hooks;
+  CheckHooks hooks;
   ModelFormat format = ModelFormat::Unknown;
   auto imported = [&](const ImportResult &result) {
     format = result.format;
@@ -156,9 +156,9 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   std::vector<KeptOpRef> keep;
   auto kept = [&](llvm::ArrayRef<KeptOpRef> ops) { keep = ops; };
   hooks.imported = imported;
-  hooks.judged = judged;
+  hooks.checked = judged;
   hooks.kept = kept;
-  std::optional<ModelReport> report = judgeModel(options, path, hooks);
+  std::optional<ModelReport> report = checkModel(options, path, hooks);
   if (!report)
     return failure();
   printWarnings(*report);

@@ -17,8 +17,8 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -165,13 +165,13 @@ scanUnknown(ModuleOp module, ArrayRef<WeightRequest> requests, unsigned jobs) {
   return stats;
 }
 
-ConstantUses::ConstantUses(Operation *root, AnalysisManager &manager) {
+ConstantUses::ConstantUses(Operation *root) {
   auto module = cast<ModuleOp>(root);
   Type storage = getStorageType(module);
   std::vector<WeightRequest> requests;
   std::vector<ConstantUse> candidates;
   std::vector<bool> splats;
-  auto consider = [&](mp::ConstantOp constant) {
+  module.walk([&](mp::ConstantOp constant) {
     auto type = cast<RankedTensorType>(constant.getType());
     UsesByType uses = collectUses(constant, storage);
     if (uses.empty() || type.getNumElements() == 0)
@@ -184,19 +184,9 @@ ConstantUses::ConstantUses(Operation *root, AnalysisManager &manager) {
       splats.push_back(bytes->splat);
       candidates.push_back({constant, target, operands, {}});
     }
-  };
-  const ChangedModule *change = getChange(manager);
-  if (change && !change->wholly) {
-    for (Operation *op : change->scope())
-      if (auto constant = dyn_cast<mp::ConstantOp>(op))
-        consider(constant);
-  } else {
-    module.walk(consider);
-  }
-  unsigned jobs = 0;
-  if (auto attribute = module->getAttrOfType<IntegerAttr>("mp.jobs"))
-    jobs = unsigned(attribute.getInt());
-  std::vector<WeightStats> stats = scanUnknown(module, requests, jobs);
+  });
+  std::vector<WeightStats> stats =
+      scanUnknown(module, requests, getJobs(module));
   for (auto [index, candidate] : llvm::enumerate(candidates)) {
     candidate.stats = stats[index];
     if (splats[index])

@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
 
@@ -182,7 +183,7 @@ FindingBuilder &FindingBuilder::follows(Value root) {
 //===----------------------------------------------------------------------===//
 
 double mpopt::getThreshold(Operation *module, StringRef key) {
-  if (auto changed = module->getAttrOfType<DictionaryAttr>("mp.thresholds"))
+  if (auto changed = module->getAttrOfType<DictionaryAttr>(kThresholdsAttr))
     if (auto value = changed.getAs<FloatAttr>(key))
       return value.getValueAsDouble();
   const ThresholdInfo *threshold = findThreshold(key);

@@ -25,15 +25,8 @@ using namespace mlir;
 using namespace mpopt;
 
 OverflowSites::OverflowSites(Operation *module, AnalysisManager &manager)
-    : known(manager.getAnalysis<RangeAnalysis>()), change(getChange(manager)) {
-  if (!change || change->wholly) {
-    change = nullptr;
-    judgeAll(module);
-    return;
-  }
-  base = change->sites;
-  for (Operation *op : change->scope())
-    judgeOp(op);
+    : known(manager.getAnalysis<RangeAnalysis>()) {
+  judgeAll(module);
 }
 
 OverflowSites::OverflowSites(const RangeAnalysis &variation,
@@ -67,14 +60,8 @@ bool OverflowSites::isInvalidated(
 }
 
 const OverflowSite *OverflowSites::find(Value value) const {
-  if (change) {
-    if (Operation *op = value.getDefiningOp(); op && !change->inScope(op)) {
-      Value original = change->originals.lookup(value);
-      return base->find(original ? original : value);
-    }
-  } else if (base && !known.isVaried(value)) {
+  if (base && !known.isVaried(value))
     return base->find(value);
-  }
   auto found = indices.find(value);
   return found == indices.end() ? nullptr : &sites[found->second];
 }

@@ -7,6 +7,7 @@
 
 #include "passes/rules/RulePass.h"
 
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Report/RuleTable.h"
 
 using namespace mlir;
@@ -16,50 +17,20 @@ FindingBuilder RulePass::report(Operation *op, Value value) {
   return FindingBuilder(*findings, *info, op, value);
 }
 
-double RulePass::threshold(StringRef key) {
-  return getThreshold(getOperation(), key);
-}
+double RulePass::threshold(StringRef key) { return getThreshold(module, key); }
 
-unsigned RulePass::jobs() {
-  auto jobs = getOperation()->getAttrOfType<IntegerAttr>("mp.jobs");
-  return jobs ? jobs.getInt() : 0;
+unsigned RulePass::jobs() { return getJobs(module); }
+
+void RulePass::addFindings(ModuleOp judged, AnalysisManager manager) {
+  info = findRule(getArgument().drop_front(StringRef("rule-").size()));
+  assert(info && "rule is not in Rules.td");
+  module = judged;
+  analyses = manager;
+  findings = &getAnalysis<FindingList>();
+  check(module);
 }
 
 void RulePass::runOnOperation() {
-  info = findRule(getArgument().drop_front(StringRef("rule-").size()));
-  assert(info && "rule is not in Rules.td");
-  findings = &getAnalysis<FindingList>();
-  AnalysisManager manager = getAnalysisManager();
-  change = getChange(manager);
-  check(getOperation());
+  addFindings(getOperation(), getAnalysisManager());
   markAllAnalysesPreserved();
-}
-
-namespace {
-// By hand, since where the findings go to is no option of a textual pipeline.
-class CollectFindings
-    : public PassWrapper<CollectFindings, OperationPass<ModuleOp>> {
-public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CollectFindings)
-
-  CollectFindings(std::vector<FindingList::Entry> &out, bool wantFingerprints)
-      : out(out), wantFingerprints(wantFingerprints) {}
-  StringRef getName() const override { return "CollectFindings"; }
-
-  void runOnOperation() override {
-    out = takeFindings(getOperation(), getAnalysis<FindingList>(),
-                       wantFingerprints);
-    markAllAnalysesPreserved();
-  }
-
-private:
-  std::vector<FindingList::Entry> &out;
-  bool wantFingerprints;
-};
-} // namespace
-
-std::unique_ptr<Pass>
-mpopt::createCollectFindings(std::vector<FindingList::Entry> &out,
-                             bool wantFingerprints) {
-  return std::make_unique<CollectFindings>(out, wantFingerprints);
 }

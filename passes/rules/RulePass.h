@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A rule is a pass that derives from the base class of its record, overrides
-// `check` and reports. A whole rule:
+// `check` and reports. `mpopt-opt --rule-NAME` runs it as a pass; the driver
+// calls it. A whole rule:
 //
 //   struct SilentUpcast : mpopt::impl::SilentUpcastBase<SilentUpcast> {
 //     void check(ModuleOp module) override {
@@ -26,11 +27,11 @@
 #define MPOPT_PASSES_RULES_RULEPASS_H
 
 #include "mpopt/Hazards/FindingList.h"
-#include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/Pass/Pass.h"
-#include "llvm/ADT/STLExtras.h"
+
+#include <optional>
 
 namespace mpopt {
 
@@ -39,27 +40,18 @@ class RulePass : public mlir::OperationPass<mlir::ModuleOp> {
 public:
   using OperationPass::OperationPass;
 
+  /// Adds what the rule finds in `module`, whose precision was applied, to the
+  /// FindingList of `analyses`, which are the module's.
+  void addFindings(mlir::ModuleOp module, mlir::AnalysisManager analyses);
+
 protected:
   virtual void check(mlir::ModuleOp module) = 0;
 
-  /// Calls `function` with every op of the type that it takes; of a changed
-  /// copy with those where something may differ, in program order.
-  template <mlir::WalkOrder order = mlir::WalkOrder::PreOrder, typename F>
-  void walk(F function) {
-    using Op = std::decay_t<
-        typename llvm::function_traits<std::decay_t<F>>::template arg_t<0>>;
-    if (!change || change->wholly) {
-      getOperation().template walk<order>(function);
-      return;
-    }
-    for (mlir::Operation *op : change->scope())
-      if constexpr (std::is_same_v<Op, mlir::Operation *>)
-        function(op);
-      else if (auto typed = mlir::dyn_cast<Op>(op))
-        function(typed);
+  /// An analysis of the module: in place of the pass's own, which can only be
+  /// had while a pass manager runs.
+  template <typename Analysis> Analysis &getAnalysis() {
+    return analyses->getAnalysis<Analysis>();
   }
-  /// Of a changed copy; else null.
-  const ChangedModule *changedCopy() const { return change; }
 
   /// Reports on `value`, an operand or a result of `op`.
   FindingBuilder report(mlir::Operation *op, mlir::Value value);
@@ -75,9 +67,11 @@ protected:
 private:
   void runOnOperation() final;
 
+  /// While `check` runs.
+  mlir::ModuleOp module;
+  std::optional<mlir::AnalysisManager> analyses;
   const RuleInfo *info = nullptr;
   FindingList *findings = nullptr;
-  const ChangedModule *change = nullptr;
 };
 
 /// A rule that judges every op by the ranges, with `judge(op, ranges)`:
@@ -86,17 +80,11 @@ template <typename Rule, template <typename> typename Base>
 struct RangeRule : Base<Rule> {
   void check(mlir::ModuleOp module) override {
     const auto &ranges = this->template getAnalysis<RangeAnalysis>();
-    this->walk([&](mlir::Operation *op) {
+    module.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
       static_cast<Rule *>(this)->judge(op, ranges);
     });
   }
 };
-
-/// Moves the findings out of the pass manager at its end, in the order in which
-/// they were reported; with fingerprints and roots, unless they are not wanted.
-std::unique_ptr<mlir::Pass>
-createCollectFindings(std::vector<FindingList::Entry> &out,
-                      bool wantFingerprints = true);
 
 } // namespace mpopt
 

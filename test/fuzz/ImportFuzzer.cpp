@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Driver/CheckModule.h"
 #include "mpopt/Driver/Options.h"
-#include "mpopt/Driver/Pipeline.h"
 
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!result.module)
     return 0;
   // What the importer let through may not be refused later.
-  auto judged = runPipeline(allRules(llvm::xxh3_64bits(bytes)), *result.module,
+  auto judged = checkModule(allRules(llvm::xxh3_64bits(bytes)), *result.module,
                             [](const RangeAnalysis &) {});
   if (!judged) {
     llvm::errs() << llvm::toString(judged.takeError()) << '\n';

@@ -7,7 +7,7 @@
 
 #include "Actions.h"
 
-#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 
@@ -23,10 +23,10 @@ int mpopt::check(const Options &options) {
   auto imported = [&](const ImportResult &result) {
     llvm::append_range(weights, result.weightFiles);
   };
-  JudgeHooks hooks;
+  CheckHooks hooks;
   hooks.imported = imported;
   for (const std::string &path : options.models)
-    if (std::optional<ModelReport> report = judgeModel(options, path, hooks))
+    if (std::optional<ModelReport> report = checkModel(options, path, hooks))
       reports.push_back(std::move(*report));
   bool fault = reports.size() < options.models.size();
   llvm::for_each(reports, printWarnings);

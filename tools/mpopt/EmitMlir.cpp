@@ -7,7 +7,7 @@
 
 #include "Actions.h"
 
-#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 

@@ -21,6 +21,7 @@
 #include "mpopt/Fix/Trial.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/Error.h"
 
 namespace mpopt {
 
@@ -34,7 +35,7 @@ using KeepPlan = llvm::MapVector<mlir::Operation *, llvm::SetVector<size_t>>;
 llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
                                   std::vector<FindingList::Entry> &entries,
                                   Certainty least, bool complete,
-                                  const Analyses &analyses, RunRules rules);
+                                  FindAll findAll);
 
 } // namespace mpopt
 

@@ -11,30 +11,18 @@
 #include "mpopt/Fix/Fix.h"
 #include "mpopt/Fix/Places.h"
 
-#include "mpopt/Hazards/OverflowSites.h"
-
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
-#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/Support/Error.h"
 
 namespace mpopt {
 
-/// Runs all rules on a module whose precision was applied, of a changed copy on
-/// what differs, and says by the argument what that was; null: on everything.
-using RunRules =
-    llvm::function_ref<llvm::Expected<std::vector<FindingList::Entry>>(
-        mlir::ModuleOp, ChangedModule *)>;
-
-/// What the analyses say of the module as it is.
-struct Analyses {
-  const RangeAnalysis *ranges;
-  const OverflowSites *sites;
-  /// Trials look at the whole copy: for tests of those that do not.
-  bool wholly;
-};
+/// Everything that all rules find, without fingerprints: in a changed copy of
+/// the module, or (null) in the module as it is. The search has the caller do
+/// this, who knows how rules are run.
+using FindAll = llvm::function_ref<std::vector<FindingList::Entry>(
+    mlir::ModuleOp, const ChangedModule *)>;
 
 /// A hazard and the value of the original module that it is about; null if it
 /// is at an op that a fix brought.
@@ -75,37 +63,29 @@ class Trial {
 public:
   /// The module as it is, and what is found there.
   Trial(mlir::ModuleOp module, llvm::ArrayRef<FindingList::Entry> entries,
-        const Analyses &analyses, RunRules rules);
+        FindAll findAll);
 
   /// The module's ops, and its weights in pieces that take as long.
   size_t size() const { return moduleSize; }
 
   /// Learns what rules that are not selected say of the module as it is.
-  llvm::Error learnAll();
+  void learnAll();
 
   /// Changes the copy, in which each op of the module has its counterpart.
   /// False: it cannot be changed so.
   using Change = llvm::function_ref<bool(
       mlir::ModuleOp, const mlir::IRMapping &, RetiredOps &)>;
   /// Nothing if the change cannot be made.
-  llvm::Expected<std::optional<Outcome>> run(Change change);
+  std::optional<Outcome> run(Change change);
 
 private:
-  struct Known {
-    Place place;
-    mlir::Operation *op;
-    Certainty certainty;
-  };
-
   void learn(const FindingList::Entry &entry);
-  ChangedModule compare(mlir::ModuleOp copy, const mlir::IRMapping &mapping);
+  ChangedModule compare(mlir::ModuleOp copy,
+                        const mlir::IRMapping &mapping) const;
 
   mlir::ModuleOp module;
   size_t moduleSize = 0;
-  Analyses analyses;
-  RunRules rules;
-  std::vector<Known> entries;
-  llvm::DenseSet<mlir::Value> flushes;
+  FindAll findAll;
   /// Of the module as it is: the surest finding of each hazard and value.
   llvm::DenseMap<Place, Certainty> known;
 };

@@ -41,7 +41,7 @@ struct ConstantUse {
 
 class ConstantUses {
 public:
-  ConstantUses(mlir::Operation *module, mlir::AnalysisManager &manager);
+  explicit ConstantUses(mlir::Operation *module);
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
   /// In program order. Those that lose nothing are left out.

@@ -16,8 +16,6 @@
 
 #include "mpopt/Hazards/RangeSupport.h"
 
-#include "mpopt/Ranges/Analysis/ChangedModule.h"
-
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -69,8 +67,6 @@ private:
 
   const RangeAnalysis &known;
   const OverflowSites *base = nullptr;
-  /// Of a changed copy, whose `base` has what does not differ.
-  const ChangedModule *change = nullptr;
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
 

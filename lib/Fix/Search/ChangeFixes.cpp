@@ -15,7 +15,6 @@
 
 using namespace mlir;
 using namespace mpopt;
-using llvm::Expected;
 
 using Round = SmallVector<Candidate *>;
 
@@ -24,11 +23,11 @@ class Changes {
 public:
   Changes(Judgement &judgement, Certainty least);
 
-  llvm::Error run();
+  void run();
 
 private:
-  llvm::Error tryTogether(Round round);
-  llvm::Error tryAlone(Candidate &candidate);
+  void tryTogether(Round round);
+  void tryAlone(Candidate &candidate);
 
   Judgement &judgement;
   std::vector<Candidate> candidates;
@@ -75,10 +74,10 @@ static bool apply(const Candidate &candidate, const IRMapping &mapping,
       retired);
 }
 
-llvm::Error Changes::tryTogether(Round round) {
-  Expected<std::optional<Outcome>> outcome = std::optional<Outcome>();
+void Changes::tryTogether(Round round) {
+  std::optional<Outcome> outcome;
   // What cannot be applied may have been begun: once more without it.
-  for (size_t before = 0; !*outcome && before != round.size();) {
+  for (size_t before = 0; !outcome && before != round.size();) {
     before = round.size();
     Round applied;
     outcome = judgement.trial.run(
@@ -88,18 +87,15 @@ llvm::Error Changes::tryTogether(Round round) {
               applied.push_back(candidate);
           return !applied.empty() && applied.size() == round.size();
         });
-    if (!outcome)
-      return outcome.takeError();
     round = std::move(applied);
   }
-  if (*outcome)
+  if (outcome)
     for (Candidate *candidate : round)
-      judgement.judgeByAll(*candidate, **outcome);
-  return llvm::Error::success();
+      judgement.judgeByAll(*candidate, *outcome);
 }
 
-llvm::Error Changes::tryAlone(Candidate &candidate) {
-  return judgement.judgeAlone(candidate, [&] {
+void Changes::tryAlone(Candidate &candidate) {
+  judgement.judgeAlone(candidate, [&] {
     return judgement.trial.run(
         [&](ModuleOp, const IRMapping &mapping, RetiredOps &retired) {
           return apply(candidate, mapping, retired);
@@ -107,23 +103,20 @@ llvm::Error Changes::tryAlone(Candidate &candidate) {
   });
 }
 
-llvm::Error Changes::run() {
+void Changes::run() {
   // How many others were in the last round of each.
   llvm::DenseMap<Candidate *, size_t> company;
-  auto tryAll = [&](ArrayRef<Candidate *> together) -> llvm::Error {
+  auto tryAll = [&](ArrayRef<Candidate *> together) {
     for (Round &round : makeRounds(together)) {
       for (Candidate *candidate : round)
         company[candidate] = round.size() - 1;
-      if (llvm::Error error = tryTogether(round))
-        return error;
+      tryTogether(round);
     }
-    return llvm::Error::success();
   };
   Round all;
   for (Candidate &candidate : candidates)
     all.push_back(&candidate);
-  if (llvm::Error error = tryAll(all))
-    return error;
+  tryAll(all);
   llvm::MapVector<FixAction::Kind, Round> kinds;
   for (Candidate *candidate : all)
     if (candidate->tried && !candidate->safe && company[candidate])
@@ -131,8 +124,7 @@ llvm::Error Changes::run() {
   // Again only where others were with them before.
   for (auto &[kind, left] : kinds)
     if (left.size() > 1 && left.size() <= company[left.front()])
-      if (llvm::Error error = tryAll(left))
-        return error;
+      tryAll(left);
   // The budget goes to what is surest.
   auto certaintyOf = [&](const Candidate *candidate) {
     return judgement.entries[candidate->entry].finding.certainty;
@@ -142,13 +134,11 @@ llvm::Error Changes::run() {
   });
   for (Candidate *candidate : all) {
     if (candidate->tried && company[candidate])
-      if (llvm::Error error = tryAlone(*candidate))
-        return error;
+      tryAlone(*candidate);
     judgement.record(*candidate);
   }
-  return llvm::Error::success();
 }
 
-llvm::Error mpopt::tryChanges(Judgement &judgement, Certainty least) {
-  return Changes(judgement, least).run();
+void mpopt::tryChanges(Judgement &judgement, Certainty least) {
+  Changes(judgement, least).run();
 }

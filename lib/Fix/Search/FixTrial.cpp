@@ -20,19 +20,17 @@ static bool hasFixes(ArrayRef<FindingList::Entry> entries, Certainty least) {
 Expected<KeepPlan> mpopt::tryFixes(ModuleOp module,
                                    std::vector<FindingList::Entry> &entries,
                                    Certainty least, bool complete,
-                                   const Analyses &analyses, RunRules rules) {
-  Judgement judgement(module, entries, analyses, rules);
+                                   FindAll findAll) {
+  Judgement judgement(module, entries, findAll);
   KeepPlan plan, notes;
   if (hasFixes(entries, least)) {
     if (!complete)
-      if (llvm::Error error = judgement.trial.learnAll())
-        return error;
+      judgement.trial.learnAll();
     if (llvm::Error error = tryKeeping(judgement, least, /*notes=*/false, plan))
       return error;
     if (llvm::Error error = tryKeeping(judgement, least, /*notes=*/true, notes))
       return error;
-    if (llvm::Error error = tryChanges(judgement, least))
-      return error;
+    tryChanges(judgement, least);
   }
   judgement.sortFixes();
   return plan;

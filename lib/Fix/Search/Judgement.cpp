@@ -9,15 +9,14 @@
 
 using namespace mlir;
 using namespace mpopt;
-using llvm::Expected;
 
 /// What runs of single fixes may cost together, relative to a look at all of
 /// the module, and in ops.
 static constexpr size_t kAloneModules = 4, kAloneBudget = 100'000;
 
 Judgement::Judgement(ModuleOp module, std::vector<FindingList::Entry> &entries,
-                     const Analyses &analyses, RunRules rules)
-    : module(module), entries(entries), trial(module, entries, analyses, rules),
+                     FindAll findAll)
+    : module(module), entries(entries), trial(module, entries, findAll),
       aloneBudget(std::min(kAloneModules * trial.size(), kAloneBudget)) {
   for (auto [index, entry] : llvm::enumerate(entries))
     if (!entry.finding.root.empty())
@@ -66,18 +65,15 @@ void Judgement::judgeByAll(Candidate &candidate, const Outcome &outcome) const {
   judge(candidate, outcome, all);
 }
 
-llvm::Error Judgement::judgeAlone(Candidate &candidate, Run run) {
+void Judgement::judgeAlone(Candidate &candidate, Run run) {
   if (candidate.safe || aloneBudget == 0)
-    return llvm::Error::success();
-  Expected<std::optional<Outcome>> outcome = run();
-  if (!outcome)
-    return outcome.takeError();
-  if (*outcome)
-    judgeByAll(candidate, **outcome);
+    return;
+  std::optional<Outcome> outcome = run();
+  if (outcome)
+    judgeByAll(candidate, *outcome);
   // A copy of the module, at the least.
-  size_t cost = *outcome ? (*outcome)->cost : 0;
+  size_t cost = outcome ? outcome->cost : 0;
   aloneBudget -= std::min(aloneBudget, cost + trial.size() / 16 + 1);
-  return llvm::Error::success();
 }
 
 void Judgement::record(const Candidate &candidate) {

@@ -32,9 +32,9 @@ struct Candidate {
 class Judgement {
 public:
   Judgement(mlir::ModuleOp module, std::vector<FindingList::Entry> &entries,
-            const Analyses &analyses, RunRules rules);
+            FindAll findAll);
 
-  using Run = llvm::function_ref<llvm::Expected<std::optional<Outcome>>()>;
+  using Run = llvm::function_ref<std::optional<Outcome>()>;
 
   bool isGone(size_t entry, const Outcome &outcome) const;
   /// By a run with others, of which `fresh` counts for this one. What is safe
@@ -44,7 +44,7 @@ public:
   /// The same, where everything new counts.
   void judgeByAll(Candidate &candidate, const Outcome &outcome) const;
   /// By a run of its own, if it is not safe and there may be one more.
-  llvm::Error judgeAlone(Candidate &candidate, Run run);
+  void judgeAlone(Candidate &candidate, Run run);
   /// Into the finding.
   void record(const Candidate &candidate);
   /// Leaves the fixes that were tried, the safe ones first.
@@ -77,7 +77,7 @@ llvm::Error tryKeeping(Judgement &judgement, Certainty least, bool notes,
                        KeepPlan &plan);
 
 /// Tries all other fixes of findings of `least` certainty or more.
-llvm::Error tryChanges(Judgement &judgement, Certainty least);
+void tryChanges(Judgement &judgement, Certainty least);
 
 } // namespace mpopt
 

@@ -27,10 +27,10 @@ public:
 private:
   void collect(Certainty least);
   Expected<Outcome> growPlan();
-  Expected<std::optional<Outcome>> tryPlan(const KeepPlan &tried);
+  std::optional<Outcome> tryPlan(const KeepPlan &tried);
   bool isSettled(const Outcome &outcome) const;
   bool grow(const Outcome &outcome);
-  llvm::Error judge(const Outcome &outcome);
+  void judge(const Outcome &outcome);
 
   Judgement &judgement;
   std::vector<FindingList::Entry> &entries;
@@ -40,7 +40,7 @@ private:
 };
 } // namespace
 
-Expected<std::optional<Outcome>> Keeping::tryPlan(const KeepPlan &tried) {
+std::optional<Outcome> Keeping::tryPlan(const KeepPlan &tried) {
   return judgement.trial.run(
       [&](ModuleOp copy, const IRMapping &mapping, RetiredOps &) {
         SmallVector<KeptOp> ops;
@@ -141,17 +141,14 @@ Expected<Outcome> Keeping::growPlan() {
   for (unsigned round = 0; round < kMostRounds; ++round) {
     if (outcome && (isSettled(*outcome) || !grow(*outcome)))
       break;
-    Expected<std::optional<Outcome>> found = tryPlan(plan);
-    if (!found)
-      return found.takeError();
-    if (!*found)
+    outcome = tryPlan(plan);
+    if (!outcome)
       return llvm::createStringError("ops cannot be kept in FP32");
-    outcome = std::move(*found);
   }
   return std::move(*outcome);
 }
 
-llvm::Error Keeping::judge(const Outcome &outcome) {
+void Keeping::judge(const Outcome &outcome) {
   // What is new counts against the findings for which the op there is kept, or
   // against all, if it is next to none of these ops.
   llvm::DenseMap<size_t, SmallVector<const Fresh *>> concerns;
@@ -185,11 +182,9 @@ llvm::Error Keeping::judge(const Outcome &outcome) {
       return tryPlan(own);
     };
     if (candidates.size() > 1)
-      if (llvm::Error error = judgement.judgeAlone(candidate, run))
-        return error;
+      judgement.judgeAlone(candidate, run);
     judgement.record(candidate);
   }
-  return llvm::Error::success();
 }
 
 llvm::Error Keeping::run(Certainty least, KeepPlan &result) {
@@ -199,8 +194,7 @@ llvm::Error Keeping::run(Certainty least, KeepPlan &result) {
   Expected<Outcome> outcome = growPlan();
   if (!outcome)
     return outcome.takeError();
-  if (llvm::Error error = judge(*outcome))
-    return error;
+  judge(*outcome);
   // Left are the ops of findings that are gone.
   std::set<size_t> gone;
   for (const Candidate &candidate : candidates)

@@ -9,10 +9,10 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Settings.h"
 
 using namespace mlir;
 using namespace mpopt;
-using llvm::Expected;
 
 Place mpopt::getPlaceOf(const FindingList::Entry &entry) {
   return {getHazard(entry.finding), getPlace(entry.value)};
@@ -50,8 +50,8 @@ static size_t costOfReached(const llvm::DenseSet<Operation *> &ops) {
 }
 
 Trial::Trial(ModuleOp module, ArrayRef<FindingList::Entry> entries,
-             const Analyses &analyses, RunRules rules)
-    : module(module), analyses(analyses), rules(rules) {
+             FindAll findAll)
+    : module(module), findAll(findAll) {
   module.walk([&](Operation *op) { moduleSize += costOf(op); });
   for (const FindingList::Entry &entry : entries)
     learn(entry);
@@ -61,18 +61,11 @@ void Trial::learn(const FindingList::Entry &entry) {
   auto [place, isNew] =
       known.try_emplace(getPlaceOf(entry), entry.finding.certainty);
   place->second = std::max(place->second, entry.finding.certainty);
-  entries.push_back({getPlaceOf(entry), entry.op, entry.finding.certainty});
-  if (entry.finding.rule == "MP204")
-    flushes.insert(entry.value);
 }
 
-llvm::Error Trial::learnAll() {
-  Expected<std::vector<FindingList::Entry>> found = rules(module, nullptr);
-  if (!found)
-    return found.takeError();
-  for (const FindingList::Entry &entry : *found)
+void Trial::learnAll() {
+  for (const FindingList::Entry &entry : findAll(module, nullptr))
     learn(entry);
-  return llvm::Error::success();
 }
 
 /// Whether `copy` is `op` with its operands' copies.
@@ -93,75 +86,42 @@ static bool isCopy(Operation *copy, Operation *op, const IRMapping &mapping) {
 }
 
 /// What the change did to the copy.
-ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) {
+ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) const {
   ChangedModule change;
-  change.base = analyses.ranges;
-  change.sites = analyses.sites;
-  change.wholly = analyses.wholly;
-  change.flushes = flushes;
   llvm::DenseMap<Operation *, Operation *> originals;
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   for (auto [from, to] : mapping.getValueMap())
     change.originals[to] = from;
-  // What made `operand`, of the module as it is, has a reader less.
-  auto loses = [&](Value operand) {
-    Operation *maker = operand.getDefiningOp();
-    Operation *here = maker ? mapping.lookupOrNull(maker) : nullptr;
-    if (here && here->getBlock())
-      change.around.insert(here);
-  };
   copy->walk([&](Operation *op) {
     Operation *original = originals.lookup(op);
     if (isa<ModuleOp>(op) || (original && isCopy(op, original, mapping)))
       return;
     change.changed.insert(op);
-    if (!original)
-      return;
-    for (Value operand : original->getOperands())
-      if (!llvm::is_contained(op->getOperands(), mapping.lookupOrNull(operand)))
-        loses(operand);
     // Another constant has nothing of the one before.
-    if (isa<mp::ConstantOp>(op))
+    if (original && isa<mp::ConstantOp>(op))
       change.originals.erase(op->getResult(0));
   });
-  for (auto [op, original] : originals)
-    if (!op->getBlock() && op != copy.getOperation())
-      llvm::for_each(original->getOperands(), loses);
   return change;
 }
 
-Expected<std::optional<Outcome>> Trial::run(Change change) {
+std::optional<Outcome> Trial::run(Change change) {
   IRMapping mapping;
   // What is taken out of the copy goes after it.
   RetiredOps retired;
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(mapping));
-  (*copy)->setAttr("mp.trial", UnitAttr::get(module.getContext()));
+  (*copy)->setAttr(kTrialAttr, UnitAttr::get(module.getContext()));
   if (!change(*copy, mapping, retired))
-    return std::optional<Outcome>();
+    return std::nullopt;
   ChangedModule changed = compare(*copy, mapping);
-  Expected<std::vector<FindingList::Entry>> found = rules(*copy, &changed);
-  if (!found)
-    return found.takeError();
+  std::vector<FindingList::Entry> found = findAll(*copy, &changed);
   const llvm::DenseMap<Value, Value> &originals = changed.originals;
   llvm::DenseSet<Operation *> copied;
   for (auto [from, to] : mapping.getOperationMap())
     copied.insert(to);
   Outcome outcome;
   outcome.cost = costOfReached(changed.changed);
-  // What nothing was asked about is what it was.
-  auto isAsked = [&](Operation *op) {
-    Operation *here = op ? mapping.lookupOrNull(op) : nullptr;
-    return op && (!here || !here->getBlock() || changed.inScope(here));
-  };
-  for (const Known &entry : entries) {
-    if (isAsked(entry.op) || isAsked(entry.place.second.getDefiningOp()))
-      continue;
-    auto [present, isNew] =
-        outcome.present.try_emplace(entry.place, entry.certainty);
-    present->second = std::max(present->second, entry.certainty);
-  }
-  for (const FindingList::Entry &entry : *found) {
+  for (const FindingList::Entry &entry : found) {
     // The lists have something to say about the casts around an island; they
     // round nothing that was not rounded before.
     if (StringRef(entry.finding.rule).starts_with("MP1") &&

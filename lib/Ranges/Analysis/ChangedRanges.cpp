@@ -14,7 +14,6 @@
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Ranges/Analysis/ChangedModule.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -126,7 +125,7 @@ void RangeAnalysis::Driver::propagate(Block &body,
 }
 
 RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
-                              Operation *module)
+                              Recompute what, Operation *module)
     : profile(base.profile), base(&base), originals(&change.originals),
       groupLimit(base.groupLimit), threads(base.threads), shared(base.shared) {
   shared.nearly = true;
@@ -148,9 +147,18 @@ RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
     for (auto function : region.getOps<FunctionOpInterface>()) {
       if (function.isExternal())
         continue;
-      if (change.wholly)
+      if (what == Recompute::All)
         visitFunction(function);
       else
         propagate(function.getFunctionBody().front(), change);
     }
+}
+
+void mpopt::reuseRanges(AnalysisManager copy, const RangeAnalysis &base,
+                        const ChangedModule &change, Recompute what) {
+  assert(!copy.getCachedAnalysis<RangeAnalysis>() && "it is too late");
+  auto &reused = copy.getAnalysis<ReusedRanges>();
+  reused.base = &base;
+  reused.change = &change;
+  reused.what = what;
 }

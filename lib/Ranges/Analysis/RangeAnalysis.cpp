@@ -18,7 +18,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Ranges/Analysis/ChangedModule.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Support/TargetFile.h"
@@ -101,13 +101,12 @@ RangeAnalysis::Driver::Driver(Operation *module) {
   size_t ops = 0;
   module->walk([&](Operation *) { ++ops; });
   groupLimit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
-  if (auto jobs = module->getAttrOfType<IntegerAttr>("mp.jobs"))
-    threads = jobs.getInt();
+  threads = getJobs(module);
   if (auto *dialect = module->getContext()->getLoadedDialect<mp::MPDialect>())
     shared.memo = &dialect->getWeights().memo;
-  shared.nearly = module->hasAttr("mp.trial");
+  shared.nearly = module->hasAttr(kTrialAttr);
   profile = getStandardTarget();
-  if (auto name = module->getAttrOfType<StringAttr>("mp.target")) {
+  if (auto name = module->getAttrOfType<StringAttr>(kTargetAttr)) {
     llvm::Expected<std::shared_ptr<const TargetProfile>> found =
         findTarget(name);
     // Whoever sets the attribute checks it.
@@ -156,10 +155,12 @@ RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
 //===----------------------------------------------------------------------===//
 
 RangeAnalysis::RangeAnalysis(Operation *module, AnalysisManager &manager) {
-  if (const ChangedModule *change = getChange(manager))
-    driver = std::make_unique<Driver>(*change->base->driver, *change, module);
-  else
+  if (auto reused = manager.getCachedAnalysis<ReusedRanges>()) {
+    const auto &[base, change, what] = reused->get();
+    driver = std::make_unique<Driver>(*base->driver, *change, what, module);
+  } else {
     driver = std::make_unique<Driver>(module);
+  }
 }
 
 RangeAnalysis::RangeAnalysis(Operation *module)

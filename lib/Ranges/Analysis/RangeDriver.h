@@ -14,6 +14,7 @@
 #ifndef MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
 #define MPOPT_LIB_RANGES_ANALYSIS_RANGEDRIVER_H
 
+#include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -30,11 +31,25 @@ namespace mp {
 class ConstantOp;
 } // namespace mp
 
+/// What `reuseRanges` says, as an analysis of the copy: the constructor of
+/// RangeAnalysis sees the copy's other analyses only.
+struct ReusedRanges {
+  explicit ReusedRanges(mlir::Operation *) {}
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &) {
+    return false;
+  }
+
+  const RangeAnalysis *base = nullptr;
+  const ChangedModule *change = nullptr;
+  Recompute what = Recompute::Reached;
+};
+
 class RangeAnalysis::Driver : public TransferContext {
 public:
   explicit Driver(mlir::Operation *module);
   Driver(Driver &base, mlir::BlockArgument argument, AbstractValue value);
-  Driver(Driver &base, const ChangedModule &change, mlir::Operation *module);
+  Driver(Driver &base, const ChangedModule &change, Recompute what,
+         mlir::Operation *module);
 
   const AbstractValue &of(mlir::Value value) override {
     return get(value).stored;

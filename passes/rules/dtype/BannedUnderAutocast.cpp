@@ -41,7 +41,7 @@ static FixAction takeLogits(Operation *op) {
 }
 
 void BannedUnderAutocast::check(ModuleOp module) {
-  walk<WalkOrder::PostOrder>([&](Operation *op) {
+  module.walk([&](Operation *op) {
     auto category = op->getAttrOfType<StringAttr>("mp.category");
     if (!category || category.getValue() != "banned")
       return;

@@ -29,7 +29,7 @@ namespace {
 struct LossInLowPrecision
     : mpopt::impl::LossInLowPrecisionBase<LossInLowPrecision> {
   void check(ModuleOp module) override {
-    walk<WalkOrder::PostOrder>([&](Operation *op) {
+    module.walk([&](Operation *op) {
       if (isLoss(op))
         judgeLoss(op);
       else if (isa<mp::ReduceSumOp, mp::ReduceMeanOp>(op))

@@ -29,7 +29,7 @@ struct LowPrecisionAccumulation
     : mpopt::impl::LowPrecisionAccumulationBase<LowPrecisionAccumulation> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (std::optional<AddedTerms> terms = getInnerTerms(op, ranges.target()))
         if (isNarrow(*terms->format))
           judge(op, *terms, ranges);

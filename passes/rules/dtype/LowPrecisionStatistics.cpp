@@ -33,7 +33,7 @@ namespace {
 struct LowPrecisionStatistics
     : mpopt::impl::LowPrecisionStatisticsBase<LowPrecisionStatistics> {
   void check(ModuleOp module) override {
-    walk<WalkOrder::PostOrder>([&](Operation *op) { judge(op); });
+    module.walk([&](Operation *op) { judge(op); });
   }
 
 private:

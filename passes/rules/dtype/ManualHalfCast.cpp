@@ -27,7 +27,7 @@ using namespace mpopt;
 namespace {
 struct ManualHalfCast : mpopt::impl::ManualHalfCastBase<ManualHalfCast> {
   void check(ModuleOp module) override {
-    walk<WalkOrder::PostOrder>([&](mp::CastOp cast) {
+    module.walk([&](mp::CastOp cast) {
       if (isUnderAutocast(cast))
         judge(cast);
     });

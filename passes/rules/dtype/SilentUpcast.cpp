@@ -95,7 +95,7 @@ static bool endsHere(Operation *op) {
 void SilentUpcast::check(ModuleOp module) {
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   bool isAutocast = precision && precision.getValue().starts_with("autocast");
-  walk<WalkOrder::PreOrder>([&](Operation *op) {
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     std::optional<Mix> mix = findMix(op);
     if (!mix)
       return;

@@ -30,7 +30,7 @@ using namespace mpopt;
 namespace {
 struct TooLateUpcast : mpopt::impl::TooLateUpcastBase<TooLateUpcast> {
   void check(ModuleOp module) override {
-    walk<WalkOrder::PostOrder>([&](mp::CastOp cast) { judge(cast); });
+    module.walk([&](mp::CastOp cast) { judge(cast); });
   }
 
 private:

@@ -95,7 +95,7 @@ struct UnsafeLowPrecisionOp
     : mpopt::impl::UnsafeLowPrecisionOpBase<UnsafeLowPrecisionOp> {
   void check(ModuleOp module) override {
     collectMembers(module);
-    walk<WalkOrder::PostOrder>([&](Operation *op) {
+    module.walk([&](Operation *op) {
       if (isKeptWide(op) && !isLoss(op) && !isStatistic(op))
         if (Type type = get16BitCompute(op))
           judge(op, type);

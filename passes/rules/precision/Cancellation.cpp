@@ -31,7 +31,7 @@ namespace {
 struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (!isAnyOf(op, {"sub", "add"}) || op->getNumOperands() != 2 ||
           !isLowPrecision(getElementType(op->getResult(0))))
         return;

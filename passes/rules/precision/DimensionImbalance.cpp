@@ -47,7 +47,7 @@ struct DimensionImbalance
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
     found.clear();
-    walk([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
         for (Value result : op->getResults())
           judge(op, result, ranges);

@@ -34,7 +34,7 @@ namespace {
 struct LongSum : mpopt::impl::LongSumBase<LongSum> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (std::optional<AddedTerms> terms =
               getWrittenTerms(op, ranges.target()))
         if (isNarrow(*terms->format) && terms->count > 1)

@@ -29,7 +29,7 @@ struct AbsorbedInfinity : mpopt::impl::AbsorbedInfinityBase<AbsorbedInfinity> {
     const auto &sites = getAnalysis<OverflowSites>();
     if (sites.sites.empty())
       return;
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       for (OpOperand &use : op->getOpOperands()) {
         const OverflowSite *site = sites.find(use.get());
         if (site && site->certainty != Certainty::Possible)

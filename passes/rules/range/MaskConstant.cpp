@@ -30,7 +30,7 @@ struct MaskConstant : mpopt::impl::MaskConstantBase<MaskConstant> {
     for (const OverflowSite &site : sites.sites)
       if (site.form == OverflowForm::Mask)
         judge(site, sites.ranges());
-    walk<WalkOrder::PostOrder>([&](Operation *op) {
+    module.walk([&](Operation *op) {
       if (isAnyOf(op, {"softmax", "log_softmax"}))
         judgeRows(op, sites);
     });

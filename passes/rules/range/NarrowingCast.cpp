@@ -32,7 +32,7 @@ struct NarrowingCast : mpopt::impl::NarrowingCastBase<NarrowingCast> {
       if (site.form == OverflowForm::Narrowing)
         judge(site, sites.ranges());
     FlushedShares shares(sites.ranges());
-    walk<WalkOrder::PreOrder>(
+    module.walk<WalkOrder::PreOrder>(
         [&](mp::CastOp cast) { judgeFlush(cast, sites, shares); });
   }
 

@@ -26,7 +26,7 @@ struct NearOverflow : mpopt::impl::NearOverflowBase<NearOverflow> {
   void check(ModuleOp module) override {
     sites = &getAnalysis<OverflowSites>();
     margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       // What is only moved is near where it was computed.
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op) &&
           !isViewLike(op))

@@ -38,7 +38,7 @@ struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
     FlushedShares expected(*ranges);
     shares = &expected;
     double least = threshold("underflow-share");
-    walk<WalkOrder::PreOrder>([&](Operation *op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<RangeOpInterface>(op) && !isa<mp::CastOp, mp::ConstantOp>(op))
         for (Value result : op->getResults())
           judge(op, result, least);
@@ -48,7 +48,6 @@ struct Underflow : mpopt::impl::UnderflowBase<Underflow> {
 private:
   void judge(Operation *op, Value value, double least);
   std::string besideLarge(Value value) const;
-  Value findRoot(Value value) const;
   Value findLostOperand(Operation *op, Value value) const;
 
   const RangeAnalysis *ranges = nullptr;
@@ -57,16 +56,6 @@ private:
   llvm::DenseMap<Value, Value> roots;
 };
 } // namespace
-
-/// What a value outside a changed copy's scope is, it was before.
-Value Underflow::findRoot(Value value) const {
-  const ChangedModule *change = changedCopy();
-  Operation *op = value.getDefiningOp();
-  if (change && op && !change->inScope(op))
-    return change->flushes.contains(change->originals.lookup(value)) ? value
-                                                                     : Value();
-  return roots.lookup(value);
-}
 
 /// The value in `roots`, or the constant that is non-zero in the file and 0 as
 /// stored (MP203's), because of which `value` is 0.
@@ -80,7 +69,7 @@ Value Underflow::findLostOperand(Operation *op, Value value) const {
     if (!isa<FloatType>(getElementType(operand)) ||
         boundMagnitude(ranges->of(operand)) != 0)
       continue;
-    if (Value known = findRoot(operand))
+    if (Value known = roots.lookup(operand))
       return known;
     if (isConstant(operand) &&
         boundMagnitude(ranges->preRounding(operand)) != 0)
@@ -117,7 +106,7 @@ void Underflow::judge(Operation *op, Value value, double least) {
     return;
   Value root = value;
   for (Value operand : op->getOperands()) {
-    Value known = findRoot(operand);
+    Value known = roots.lookup(operand);
     // A constant that flushes is MP203's.
     if (!known && isConstant(operand) &&
         isa<FloatType>(getElementType(operand)) &&

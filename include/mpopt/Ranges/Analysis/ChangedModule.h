@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a trial of a fix tells the analyses of the copy that it changed, so that
-// they look only at what differs. A pass at the front of the pipeline makes it
-// known to them; where there is none, everything is looked at.
+// Trials of fixes change a copy of a module whose ranges are known. Ranges are
+// the expensive part of an analysis, so those that the changes do not reach are
+// read from the original. Whoever asks for the ranges of the copy sees no
+// difference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,59 +21,30 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
-#include <vector>
-
 namespace mpopt {
 
-class OverflowSites;
 class RangeAnalysis;
 
-class ChangedModule {
-public:
-  /// The ranges of the module that this is a copy of.
-  const RangeAnalysis *base = nullptr;
-  /// Its overflows, as the rules see them.
-  const OverflowSites *sites = nullptr;
-  /// Its values of which a rule says that they flush.
-  llvm::DenseSet<mlir::Value> flushes;
+/// How a copy of a module differs from it.
+struct ChangedModule {
   /// Values of the copy, and what each is a copy of.
   llvm::DenseMap<mlir::Value, mlir::Value> originals;
   /// Ops that the original does not have, or not like this.
   llvm::DenseSet<mlir::Operation *> changed;
-  /// Ops that lost a reader: as they were, but not what is around them.
-  llvm::DenseSet<mlir::Operation *> around;
-  /// Look at everything all the same.
-  bool wholly = false;
-
-  /// Sets what rules look at: `visited`, ops whose operands or results have
-  /// other ranges, the changed ones, and those near them, as far as a rule
-  /// looks around.
-  void setScope(mlir::Operation *module,
-                llvm::ArrayRef<mlir::Operation *> visited);
-
-  bool inScope(mlir::Operation *op) const {
-    return wholly || members.contains(op);
-  }
-  /// In program order.
-  llvm::ArrayRef<mlir::Operation *> scope() const { return ops; }
-
-private:
-  std::vector<mlir::Operation *> ops;
-  llvm::DenseSet<mlir::Operation *> members;
 };
 
-/// An analysis of the copy.
-struct KnownChange {
-  explicit KnownChange(mlir::Operation *) {}
-  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &) {
-    return false;
-  }
-  const ChangedModule *change = nullptr;
+enum class Recompute {
+  /// What the changes reach.
+  Reached,
+  /// Everything: the reference for tests of the former.
+  All
 };
 
-/// What the analyses of `manager`'s module are told; null for a module that is
-/// no changed copy.
-const ChangedModule *getChange(mlir::AnalysisManager &manager);
+/// Has the RangeAnalysis of `copy`, which nobody has asked for yet, read from
+/// `base`, the ranges of the original, what it need not compute. `base` and
+/// `change` must outlive it.
+void reuseRanges(mlir::AnalysisManager copy, const RangeAnalysis &base,
+                 const ChangedModule &change, Recompute what);
 
 } // namespace mpopt
 

@@ -33,14 +33,14 @@
 
 namespace mpopt {
 
-class ChangedModule;
 class TargetProfile;
 
 class RangeAnalysis {
 public:
   explicit RangeAnalysis(mlir::Operation *module);
-  /// Of a changed copy only what the changes reach is computed, as long as it
-  /// is not, but for rounding, what it was.
+  /// The same, unless `reuseRanges` (ChangedModule.h) said that the module is a
+  /// changed copy. Then only what the changes reach is computed, as far as it
+  /// differs from what it was by more than roundings.
   RangeAnalysis(mlir::Operation *module, mlir::AnalysisManager &manager);
   /// The ranges if `argument`, of a function, were `value` instead. Only what
   /// the argument reaches is computed again, the rest is read from `base`,

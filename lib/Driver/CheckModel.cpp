@@ -1,17 +1,17 @@
-//===- Judge.cpp - One model, from file to verdict
+//===- CheckModel.cpp - One model, from file to report
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Driver/Judge.h"
+#include "mpopt/Driver/CheckModel.h"
 
 #include "mpopt/Driver/Assumptions.h"
+#include "mpopt/Driver/CheckModule.h"
 #include "mpopt/Driver/KeepList.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
-#include "mpopt/Driver/Pipeline.h"
 #include "mpopt/Driver/RangeDump.h"
 
 #include "mpopt/Ranges/RangeInterface.h"
@@ -81,8 +81,8 @@ static void listFindings(std::vector<Finding> findings, Certainty least,
   }
 }
 
-static llvm::Error judge(const Options &options, const ImportResult &imported,
-                         const JudgeHooks &hooks, ModelReport &report) {
+static llvm::Error check(const Options &options, const ImportResult &imported,
+                         const CheckHooks &hooks, ModelReport &report) {
   if (llvm::Error error = checkNames(options, imported))
     return error;
   llvm::Expected<std::vector<Assumption>> assumptions =
@@ -98,11 +98,11 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
     llvm::raw_string_ostream os(ranges);
     if (!options.rangesFile.empty())
       dumpRanges(os, *imported.module, imported, known);
-    if (hooks.judged)
-      hooks.judged(imported, known);
+    if (hooks.checked)
+      hooks.checked(imported, known);
   };
-  bool wanted = !options.rangesFile.empty() || hooks.judged;
-  llvm::Expected<PipelineResult> result = runPipeline(
+  bool wanted = !options.rangesFile.empty() || hooks.checked;
+  llvm::Expected<CheckedModule> result = checkModule(
       options, *imported.module, wanted ? RangeObserver(observe) : nullptr);
   if (!result)
     return result.takeError();
@@ -147,8 +147,8 @@ static llvm::Error judge(const Options &options, const ImportResult &imported,
   return error;
 }
 
-std::optional<ModelReport> mpopt::judgeModel(const Options &options,
-                                             StringRef path, JudgeHooks hooks) {
+std::optional<ModelReport> mpopt::checkModel(const Options &options,
+                                             StringRef path, CheckHooks hooks) {
   auto start = std::chrono::steady_clock::now();
   // Passes work on the module, one after another: threads would only cost.
   // Weight scans have their own.
@@ -168,7 +168,7 @@ std::optional<ModelReport> mpopt::judgeModel(const Options &options,
     printError(llvm::toString(std::move(error)));
     return std::nullopt;
   }
-  if (llvm::Error error = judge(options, imported, hooks, report)) {
+  if (llvm::Error error = check(options, imported, hooks, report)) {
     printError(path + ": " + llvm::toString(std::move(error)));
     return std::nullopt;
   }

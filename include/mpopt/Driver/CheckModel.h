@@ -1,4 +1,4 @@
-//===- Judge.h - One model, from file to verdict
+//===- CheckModel.h - One model, from file to report
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_DRIVER_JUDGE_H
-#define MPOPT_DRIVER_JUDGE_H
+#ifndef MPOPT_DRIVER_CHECKMODEL_H
+#define MPOPT_DRIVER_CHECKMODEL_H
 
 #include "mpopt/Driver/Options.h"
 
@@ -22,19 +22,19 @@
 namespace mpopt {
 
 /// What a caller may do on the way.
-struct JudgeHooks {
+struct CheckHooks {
   /// Before the precision is applied.
   llvm::function_ref<void(const ImportResult &)> imported;
   /// With the ranges that the rules saw.
-  llvm::function_ref<void(const ImportResult &, const RangeAnalysis &)> judged;
+  llvm::function_ref<void(const ImportResult &, const RangeAnalysis &)> checked;
   /// With what was found to be worth keeping in FP32.
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>)> kept;
 };
 
-/// Imports and judges a model, and writes the files that options ask for beside
+/// Imports and checks a model, and writes the files that options ask for beside
 /// the report. Nothing if the model was at fault, after saying so.
-std::optional<ModelReport> judgeModel(const Options &options,
-                                      llvm::StringRef path, JudgeHooks hooks);
+std::optional<ModelReport> checkModel(const Options &options,
+                                      llvm::StringRef path, CheckHooks hooks);
 
 /// Prints the errors of an import, one line each.
 void printImportErrors(llvm::StringRef path, const ImportResult &result);
@@ -44,4 +44,4 @@ void printWarnings(const ModelReport &report);
 
 } // namespace mpopt
 
-#endif // MPOPT_DRIVER_JUDGE_H
+#endif // MPOPT_DRIVER_CHECKMODEL_H

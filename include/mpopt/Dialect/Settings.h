@@ -1,0 +1,40 @@
+//===- Settings.h - What a request sets on a module -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Analyses are made from a module alone, so what a request asks of them travels
+// as attributes of the module. `mpopt-opt` reads the same ones.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_SETTINGS_H
+#define MPOPT_DIALECT_SETTINGS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
+
+namespace mpopt {
+
+/// Thresholds of rules that differ from their records: a dictionary of numbers.
+inline constexpr llvm::StringLiteral kThresholdsAttr = "mp.thresholds";
+/// The name of the target profile.
+inline constexpr llvm::StringLiteral kTargetAttr = "mp.target";
+/// Threads that an analysis may use; see `getJobs`.
+inline constexpr llvm::StringLiteral kJobsAttr = "mp.jobs";
+/// Set on copies on which a fix is tried: their sums over weights may be
+/// coarser.
+inline constexpr llvm::StringLiteral kTrialAttr = "mp.trial";
+
+/// Threads that an analysis of `module` may use; 0 for as many as there are
+/// cores.
+inline unsigned getJobs(mlir::Operation *module) {
+  auto jobs = module->getAttrOfType<mlir::IntegerAttr>(kJobsAttr);
+  return jobs ? unsigned(jobs.getInt()) : 0;
+}
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_SETTINGS_H

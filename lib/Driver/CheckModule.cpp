@@ -1,0 +1,220 @@
+//===- CheckModule.cpp - From an imported module to findings
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place that knows the order of the stages: `checkModule`, at the end.
+// Transforms are passes. Everything behind them changes nothing and is called
+// with the analyses of the module, which are made when somebody asks first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/CheckModule.h"
+
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Fix/FixTrial.h"
+#include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/Proved.h"
+#include "mpopt/Hazards/SafeInput.h"
+#include "passes/rules/RuleSequence.h"
+#include "passes/transforms/Passes.h"
+
+#include "mpopt/Numerics/Target.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Leaves on the module what its analyses and rules read there.
+static void setOptions(const Options &options, ModuleOp module) {
+  Builder builder(module.getContext());
+  SmallVector<NamedAttribute> thresholds;
+  for (const auto &[key, value] : options.thresholds)
+    thresholds.push_back(
+        builder.getNamedAttr(key, builder.getF64FloatAttr(value)));
+  if (!thresholds.empty())
+    module->setAttr(kThresholdsAttr, builder.getDictionaryAttr(thresholds));
+  if (!options.target.empty())
+    module->setAttr(kTargetAttr, builder.getStringAttr(options.target));
+  if (options.jobs)
+    module->setAttr(kJobsAttr, builder.getI64IntegerAttr(options.jobs));
+}
+
+static LogicalResult transform(const Options &options, ModuleOp module) {
+  PassManager passes(module.getContext());
+  // The importer verified the module.
+  passes.enableVerifier(false);
+  passes.addPass(createRecognizeIdioms());
+  ApplyPrecisionOptions precision;
+  precision.mode = options.precision;
+  if (!options.policy.empty())
+    precision.policy = options.policy;
+  passes.addPass(createApplyPrecision(precision));
+  return passes.run(module);
+}
+
+/// The plan by ops of the model, one of which may have become several.
+static std::vector<KeptOpRef>
+describePlan(ModuleOp module, const KeepPlan &plan,
+             llvm::ArrayRef<FindingList::Entry> entries) {
+  llvm::MapVector<std::pair<std::string, std::string>, KeptOpRef,
+                  std::map<std::pair<std::string, std::string>, unsigned>>
+      byName;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto kept = plan.find(op);
+    if (kept == plan.end())
+      return;
+    OpRef name = getOpRef(op);
+    KeptOpRef &entry = byName[{name.scope, name.name}];
+    entry.op = std::move(name);
+    for (size_t reason : kept->second)
+      if (const std::string &print = entries[reason].finding.fingerprint;
+          !llvm::is_contained(entry.why, print))
+        entry.why.push_back(print);
+  });
+  std::vector<KeptOpRef> list;
+  for (auto &[name, entry] : byName)
+    list.push_back(std::move(entry));
+  return list;
+}
+
+namespace {
+/// The stages behind the transforms, on one module.
+class ModuleCheck {
+public:
+  ModuleCheck(const Options &options, ModuleOp module)
+      : options(options), module(module),
+        manager(module, /*passInstrumentor=*/nullptr), analyses(manager) {}
+
+  void runRules();
+  void countProved();
+  void takeFindings();
+  void observeRanges(RangeObserver observe);
+  void findScales();
+  llvm::Error tryFixes();
+  CheckedModule takeResult();
+
+private:
+  const RangeAnalysis &ranges() {
+    return analyses.getAnalysis<RangeAnalysis>();
+  }
+
+  const Options &options;
+  ModuleOp module;
+  ModuleAnalysisManager manager;
+  AnalysisManager analyses;
+  std::vector<FindingList::Entry> entries;
+  CheckedModule result;
+};
+} // namespace
+
+void ModuleCheck::runRules() {
+  RuleSequence(options.rules).addFindings(module, analyses);
+}
+
+/// Sums up what the ranges were worth, if any rule asked for them.
+void ModuleCheck::countProved() {
+  auto cached = analyses.getCachedAnalysis<RangeAnalysis>();
+  if (!cached)
+    return;
+  const RangeAnalysis &known = *cached;
+  Proved count =
+      mpopt::countProved(module, known, analyses.getAnalysis<FindingList>());
+  result.proved = count.proved;
+  result.tensors = count.tensors;
+  for (Operation *op : known.unknown())
+    ++result.unknownRanges[getOpRef(op).type];
+  result.target = known.target().name();
+  result.targetSummary = known.target().summary();
+}
+
+void ModuleCheck::takeFindings() {
+  entries = mpopt::takeFindings(module, analyses.getAnalysis<FindingList>());
+}
+
+void ModuleCheck::observeRanges(RangeObserver observe) {
+  if (observe)
+    observe(ranges());
+}
+
+void ModuleCheck::findScales() {
+  if (options.safeInput)
+    result.safeScales =
+        findSafeScales(module, analyses.getAnalysis<OverflowSites>());
+}
+
+llvm::Error ModuleCheck::tryFixes() {
+  if (llvm::all_of(entries, [](const FindingList::Entry &entry) {
+        return entry.finding.fixes.empty();
+      }))
+    return llvm::Error::success();
+  SmallVector<const RuleInfo *> all = llvm::map_to_vector(
+      getRules(), [](const RuleInfo &rule) { return &rule; });
+  RuleSequence rules(all);
+  auto findIn = [&](ModuleOp judged, AnalysisManager known) {
+    rules.addFindings(judged, known);
+    return mpopt::takeFindings(judged, known.getAnalysis<FindingList>(),
+                               /*wantFingerprints=*/false);
+  };
+  Recompute what = options.wholeTrials ? Recompute::All : Recompute::Reached;
+  auto findAll = [&](ModuleOp judged, const ChangedModule *change) {
+    if (!change)
+      return findIn(judged, analyses);
+    ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
+    reuseRanges(own, ranges(), *change, what);
+    return findIn(judged, own);
+  };
+  // A run may confirm what is only possible: its fixes have to be known, too.
+  Certainty least = options.action == Action::Instrument ? Certainty::Possible
+                                                         : options.minCertainty;
+  bool complete = options.rules.size() == getRules().size();
+  llvm::Expected<KeepPlan> plan =
+      mpopt::tryFixes(module, entries, least, complete, findAll);
+  if (!plan)
+    return plan.takeError();
+  result.keep = describePlan(module, *plan, entries);
+  return llvm::Error::success();
+}
+
+CheckedModule ModuleCheck::takeResult() {
+  for (FindingList::Entry &entry : entries) {
+    result.findings.push_back(std::move(entry.finding));
+    result.places.push_back(
+        {entry.op->getLoc(), std::move(entry.causeLocations)});
+  }
+  return std::move(result);
+}
+
+llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
+                                                 ModuleOp module,
+                                                 RangeObserver observe) {
+  std::string firstError;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        if (firstError.empty())
+          firstError = diagnostic.str();
+        return success();
+      });
+  setOptions(options, module);
+  if (failed(transform(options, module)))
+    return llvm::createStringError(firstError.empty() ? "the analysis failed"
+                                                      : firstError);
+
+  ModuleCheck check(options, module);
+  check.runRules();
+  // The findings still say which tensors they are about.
+  check.countProved();
+  check.takeFindings();
+  check.observeRanges(observe);
+  check.findScales();
+  if (llvm::Error error = check.tryFixes())
+    return error;
+  return check.takeResult();
+}
