@@ -7,14 +7,30 @@ import json
 import re
 import sys
 import textwrap
+from pathlib import Path
 
 TEXTS = ("id", "name", "family", "severity", "since", "observable", "summary",
          "what", "why", "example", "instead")
-# As in include/mpopt/Report/Decision.h.
-DECISIONS = ("none", "file-fact", "overflow", "flush-share", "loss-of-range",
-             "zero", "domain", "near-overflow", "non-finite", "nan", "cancellation",
-             "absorption", "integer-limit", "channel-ratio", "large-angle", "sum-error",
-             "dead")
+# Fields that are an enum each, with their words.
+WORDS = {"hazard": ("own", "overflow", "underflow"),
+         "mildHazard": ("own", "overflow", "underflow"),
+         "about": ("results", "arguments"),
+         "fix": ("safe", "sometimes", "none")}
+FLAGS = ("byList", "byRange")
+DTYPES = ("f16", "bf16", "f32")
+DECISIONS_FILE = Path(__file__).resolve().parent.parent / "include/mpopt/Report/Decision.def"
+
+
+def load_decisions():
+    """The enumerator and the text of each test, by its word."""
+    text = re.sub(r"^ *//.*$", "", DECISIONS_FILE.read_text(encoding="utf-8"), flags=re.M)
+    found = re.findall(r'DECISION\((\w+), "([a-z-]+)",((?:\s*"(?:[^"\\]|\\.)*")+)\)', text)
+    return {word: (enumerator, "".join(json.loads(part) for part in
+                                       re.findall(r'"(?:[^"\\]|\\.)*"', texts)))
+            for enumerator, word, texts in found}
+
+
+DECISIONS = load_decisions()
 
 
 def load(path):
@@ -28,6 +44,9 @@ def load(path):
         rule["def"] = name
         rule["decision"] = record["decision"]
         rule["decisionThreshold"] = record["decisionThreshold"]
+        for key in (*WORDS, *FLAGS, "dtypes"):
+            rule[key] = record[key]
+        rule["mildHazard"] = rule["mildHazard"] or rule["hazard"]
         rule["isPass"] = "Rule" in record["!superclasses"]
         rule["thresholds"] = [
             {key: records[item["def"]][key] for key in ("key", "value", "meaning")}
@@ -59,6 +78,11 @@ def check(rule):
         sys.exit(f"Rules.td: {rule['id']}: unknown decision '{rule['decision']}'")
     if (rule["decision"] == "none") != (rule["observable"] == "not observable"):
         sys.exit(f"Rules.td: {rule['id']}: 'decision' and 'observable' disagree")
+    for key, words in WORDS.items():
+        if rule[key] not in words:
+            sys.exit(f"Rules.td: {rule['id']}: {key} '{rule[key]}' is none of {', '.join(words)}")
+    if not rule["dtypes"] or set(rule["dtypes"]) - set(DTYPES):
+        sys.exit(f"Rules.td: {rule['id']}: 'dtypes' are some of {', '.join(DTYPES)}")
     for key in TEXTS:
         if not rule[key]:
             sys.exit(f"Rules.td: {rule['id']}: '{key}' is empty")
@@ -82,13 +106,20 @@ def write(rules, out):
                 out.write(f"  {{{raw(item['key'])}, {float(item['value'])!r}, "
                           f"{raw(item['meaning'])}}},\n")
             out.write("};\n")
+        dtypes = ", ".join(raw(dtype) for dtype in rule["dtypes"])
+        out.write(f"constexpr std::string_view k{rule['id']}Dtypes[] = {{{dtypes}}};\n")
     out.write("constexpr RuleInfo kRules[] = {\n")
     for rule in rules:
         fields = [f"Severity::{rule[key].title()}" if key == "severity"
                   else raw(rule[key]) for key in TEXTS]
         fields.append(f"k{rule['id']}Thresholds" if rule["thresholds"] else "{}")
-        fields.append("Decision::" + rule["decision"].title().replace("-", ""))
+        fields.append("Decision::" + DECISIONS[rule["decision"]][0])
         fields.append(raw(rule["decisionThreshold"]))
+        for key, name in (("hazard", "Hazard"), ("mildHazard", "Hazard"), ("about", "Subject")):
+            fields.append(f"{name}::{rule[key].title()}")
+        fields += ["true" if rule[key] else "false" for key in FLAGS]
+        fields.append(f"k{rule['id']}Dtypes")
+        fields.append(raw(rule["fix"]))
         fields.append("true" if rule["isPass"] else "false")
         out.write("  {" + ",\n   ".join(fields) + "},\n")
     out.write("};\n")

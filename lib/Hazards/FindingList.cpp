@@ -208,7 +208,7 @@ static llvm::DenseMap<Value, const Finding *>
 findRoots(ArrayRef<FindingList::Entry> entries) {
   llvm::DenseMap<Value, const Finding *> roots;
   for (const FindingList::Entry &entry : entries) {
-    if (entry.root || !StringRef(entry.finding.rule).starts_with("MP2"))
+    if (entry.root || !isByRange(entry.finding.rule))
       continue;
     const Finding *&root = roots[entry.value];
     if (!root || entry.finding.certainty > root->certainty)

@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Report/RuleTable.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -29,7 +30,7 @@ Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
                           const FindingList &findings) {
   llvm::DenseSet<Value> accused;
   for (const FindingList::Entry &entry : findings.entries) {
-    if (!StringRef(entry.finding.rule).starts_with("MP2"))
+    if (!isByRange(entry.finding.rule))
       continue;
     Value value = entry.value;
     while (isInserted(value.getDefiningOp()))

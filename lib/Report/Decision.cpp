@@ -10,12 +10,9 @@
 using namespace mpopt;
 
 static constexpr std::string_view kWords[] = {
-    "none",          "file-fact",     "overflow",     "flush-share",
-    "loss-of-range", "zero",          "domain",       "near-overflow",
-    "non-finite",    "nan",           "cancellation", "absorption",
-    "integer-limit", "channel-ratio", "large-angle",  "sum-error",
-    "dead"};
-static_assert(std::size(kWords) == size_t(Decision::Dead) + 1);
+#define DECISION(name, word, text) word,
+#include "mpopt/Report/Decision.def"
+};
 
 std::string_view mpopt::toString(Decision decision) {
   return kWords[size_t(decision)];

@@ -9,6 +9,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+
+#include <cassert>
 
 using namespace mpopt;
 
@@ -25,6 +28,40 @@ const RuleInfo *mpopt::findRule(std::string_view idOrName) {
            wanted.equals_insensitive(rule.id);
   });
   return found == std::end(kRules) ? nullptr : found;
+}
+
+std::string mpopt::getPagePath(std::string_view id) {
+  return "docs/rules/" + std::string(id) + ".md";
+}
+
+std::string_view mpopt::toString(Hazard hazard) {
+  switch (hazard) {
+  case Hazard::Own:
+    return "own";
+  case Hazard::Overflow:
+    return "overflow";
+  case Hazard::Underflow:
+    return "underflow";
+  }
+  llvm_unreachable("unknown hazard");
+}
+
+bool mpopt::isByList(std::string_view id) {
+  const RuleInfo *rule = findRule(id);
+  return rule && rule->byList;
+}
+
+bool mpopt::isByRange(std::string_view id) {
+  const RuleInfo *rule = findRule(id);
+  return rule && rule->byRange;
+}
+
+std::string_view mpopt::getHazard(const Finding &finding) {
+  const RuleInfo *rule = findRule(finding.rule);
+  assert(rule && "rule is not in Rules.td");
+  bool isError = finding.severity == Severity::Error;
+  Hazard hazard = isError ? rule->hazard : rule->mildHazard;
+  return hazard == Hazard::Own ? rule->id : toString(hazard);
 }
 
 const ThresholdInfo *mpopt::findThreshold(std::string_view key) {

@@ -24,15 +24,27 @@ class Threshold<string thresholdKey, string defaultValue, string text> {
 class RuleRecord<string ruleId, string ruleName> {
   string id = ruleId;
   string name = ruleName;
-  // Folder below passes/rules; `run` for those that have no pass.
+  // Folder below passes/rules; `run` for those that have no pass. A family has
+  // a class below, with what its rules have in common.
   string family = ?;
   // The worst it reports: error (NaN, Inf, zeros), warning (lost accuracy, a
   // hidden fault), note (worth knowing).
   string severity = ?;
   // The release that brings it.
   string since = ?;
+  // Facts that the fix search and the join with a run ask for: see the fields of
+  // RuleInfo in include/mpopt/Report/RuleTable.h.
+  string hazard = "own";         // own, overflow or underflow
+  string mildHazard = "";        // of warnings and notes, if it is another one
+  string about = "results";      // results or arguments
+  bit byList = 0;
+  bit byRange = 0;
+  // Of f16, bf16 and f32, those in which it can fire.
+  list<string> dtypes = ["f16", "bf16"];
+  // Whether findings come with a fix that is safe: safe, sometimes or none.
+  string fix = "sometimes";
   // How a run decides a finding: the test that is made on what a probe saw, by
-  // the words of `Decision` in include/mpopt/Report/Decision.h. The pass says
+  // the words of include/mpopt/Report/Decision.def. The pass says
   // which tensors it looks at (FindingBuilder::watch), if not at the finding's
   // own. `none`: no run decides it.
   string decision = "none";
@@ -58,11 +70,30 @@ class Rule<string ruleId, string ruleName>
     "\n\n**Instead**: ", instead);
 }
 
+// A rule about dtypes and autocast: the policy's lists and the graph judge.
+class DtypeRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
+  let family = "dtype";
+  let byList = 1;
+}
+
+// A rule about values that a dtype's range does not hold.
+class RangeRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
+  let family = "range";
+  let byRange = 1;
+}
+
+// A rule about digits that are lost.
+class PrecisionRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
+  let family = "precision";
+}
+
 // A rule whose findings come from the record of a run alone
 // (lib/Instrument/Confirm/RunRules.cpp).
 class RunRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {
   string summary = ?;
   let family = "run";
+  let fix = "none";
+  let dtypes = ["f16", "bf16", "f32"];
 }
 
 #endif // MPOPT_PASSES_RULES_RULEBASE_TD

@@ -31,9 +31,6 @@ void addReaders(mlir::Value value, llvm::SetVector<mlir::Operation *> &readers,
 void addProducers(mlir::Value value,
                   llvm::SetVector<mlir::Operation *> &producers);
 
-/// Specific forms are one hazard: fixing an overflow must not make another one.
-llvm::StringRef getHazard(const Finding &finding);
-
 /// Members of composites, by the composite's number.
 using IdiomMembers =
     llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>>;

@@ -23,24 +23,10 @@
 
 namespace mpopt {
 
+/// The tests of Decision.def.
 enum class Decision {
-  None,         ///< no run decides it
-  FileFact,     ///< every run shows it
-  Overflow,     ///< a value is not finite in the dtype
-  FlushShare,   ///< a share of the non-zero values is zero in the dtype
-  LossOfRange,  ///< a value overflows or flushes to zero
-  Zero,         ///< a value is zero in the dtype
-  Domain,       ///< a value, rounded to the dtype, is outside [lo, hi]
-  NearOverflow, ///< the largest magnitude is within a share of the edge
-  NonFinite,    ///< NaN or Inf
-  Nan,          ///< NaN
-  Cancellation, ///< half an ulp of `against` is a share of the values
-  Absorption,   ///< no value is half an ulp of `against`
-  IntegerLimit, ///< integers past what the dtype holds
-  ChannelRatio, ///< a quarter of the channels is smaller than the largest
-  LargeAngle,   ///< the largest magnitude's ulp is past a number
-  SumError,     ///< the roundings of adding so many terms like these
-  Dead          ///< no magnitude reaches a number
+#define DECISION(name, word, text) name,
+#include "mpopt/Report/Decision.def"
 };
 
 /// As Rules.td and JSON have it: `near-overflow`.

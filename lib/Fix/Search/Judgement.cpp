@@ -7,6 +7,8 @@
 
 #include "Judgement.h"
 
+#include "mpopt/Report/RuleTable.h"
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -21,10 +23,6 @@ Judgement::Judgement(ModuleOp module, std::vector<FindingList::Entry> &entries,
   for (auto [index, entry] : llvm::enumerate(entries))
     if (!entry.finding.root.empty())
       followers[entry.finding.root].push_back(index);
-}
-
-static bool isByList(const Finding &finding) {
-  return StringRef(finding.rule).starts_with("MP1");
 }
 
 /// Below this certainty nothing counts for or against a fix.
@@ -53,7 +51,7 @@ void Judgement::judge(Candidate &candidate, const Outcome &outcome,
                     }) &&
       llvm::none_of(getFollowers(candidate.entry), [&](size_t follower) {
         // What a list says of an op holds whatever its ranges are.
-        return !isByList(entries[follower].finding) &&
+        return !isByList(entries[follower].finding.rule) &&
                outcome.has(entries[follower], bar);
       });
 }

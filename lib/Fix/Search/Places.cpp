@@ -13,8 +13,6 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace mlir;
 using namespace mpopt;
 
@@ -53,22 +51,6 @@ void mpopt::addProducers(Value value, llvm::SetVector<Operation *> &producers) {
   }
 }
 
-/// Specific forms are one hazard: fixing an overflow must not make another one.
-StringRef mpopt::getHazard(const Finding &finding) {
-  bool flush = finding.rule == "MP213" && finding.severity != Severity::Error;
-  return llvm::StringSwitch<StringRef>(finding.rule)
-      .Cases({"MP201", "MP207", "MP208", "MP209", "MP210"}, "overflow")
-      .Case("MP213", flush ? "underflow" : "overflow")
-      .Case("MP204", "underflow")
-      .Default(findRule(finding.rule)->id);
-}
-
-/// Rules of which an op's arguments are the cause, by being rounded.
-static bool isAboutArguments(StringRef rule) {
-  return llvm::is_contained({"MP205", "MP206", "MP301", "MP306", "MP307"},
-                            rule);
-}
-
 IdiomMembers mpopt::findMembers(ModuleOp module) {
   IdiomMembers members;
   module.walk([&](Operation *op) {
@@ -82,20 +64,20 @@ IdiomMembers mpopt::findMembers(ModuleOp module) {
 FixAction mpopt::keepAround(const FindingList::Entry &entry,
                             const IdiomMembers &members) {
   llvm::SetVector<Operation *> ops;
-  StringRef rule = entry.finding.rule;
+  const RuleInfo &rule = *findRule(entry.finding.rule);
   if (!isInserted(entry.op))
     ops.insert(entry.op);
   // The lists judge a composite as a whole.
   auto idiom = entry.op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  if (idiom && rule.starts_with("MP1"))
+  if (idiom && rule.byList)
     if (auto found = members.find(idiom.getId()); found != members.end())
       ops.insert(found->second.begin(), found->second.end());
   if (entry.value.getDefiningOp() != entry.op)
     addProducers(entry.value, ops);
   // The lists ask for the op alone; a range has to be held on to by who reads.
-  else if (isInserted(entry.op) || !rule.starts_with("MP1"))
+  else if (isInserted(entry.op) || !rule.byList)
     addReaders(entry.value, ops);
-  if (isAboutArguments(rule))
+  if (rule.about == Subject::Arguments)
     for (Value operand : entry.op->getOperands())
       if (isa<FloatType>(getElementType(operand)))
         addProducers(operand, ops);

@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Report/RuleTable.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -124,8 +125,8 @@ std::optional<Outcome> Trial::run(Change change) {
   for (const FindingList::Entry &entry : found) {
     // The lists have something to say about the casts around an island; they
     // round nothing that was not rounded before.
-    if (StringRef(entry.finding.rule).starts_with("MP1") &&
-        isInserted(entry.op) && !copied.contains(entry.op))
+    if (isByList(entry.finding.rule) && isInserted(entry.op) &&
+        !copied.contains(entry.op))
       continue;
     StringRef hazard = getHazard(entry.finding);
     Value place = getPlace(entry.value);
@@ -140,7 +141,7 @@ std::optional<Outcome> Trial::run(Change change) {
       before = known.find(Place(hazard, value));
     }
     if (value && certainty >= Certainty::Likely &&
-        (hazard == "overflow" || hazard == "underflow"))
+        hazard != StringRef(findRule(entry.finding.rule)->id))
       outcome.ranges.push_back({value, entry.finding.severity});
     bool wasThere = before != known.end();
     if (!wasThere || before->second < certainty)

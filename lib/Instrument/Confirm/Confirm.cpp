@@ -194,10 +194,7 @@ std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
     if (entry == wanted.end() || served.contains(finding.fingerprint) ||
         finding.op.name.empty())
       continue;
-    bool byRange = StringRef(finding.rule).starts_with("MP2") ||
-                   finding.rule == "MP501" || finding.rule == "MP502" ||
-                   finding.rule == "MP503";
-    if (!byRange)
+    if (!isByRange(finding.rule))
       continue;
     auto [known, isNew] =
         byOp.try_emplace({finding.op.name, finding.op.scope}, list.size());

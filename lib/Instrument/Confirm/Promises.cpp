@@ -253,8 +253,8 @@ void confirming::findExceeded(const Ledger &ledger, const RunRecords &runs,
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses)) {
     if (finding.certainty != Certainty::Certain ||
-        status.status != Status::Refuted ||
-        !StringRef(finding.rule).starts_with("MP2") || !status.probe)
+        status.status != Status::Refuted || !isByRange(finding.rule) ||
+        !status.probe)
       continue;
     const Probe &probe = ledger.plan.probes[*status.probe];
     if (comparable.count(probe.tensor.name))

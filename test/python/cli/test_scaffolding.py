@@ -37,6 +37,10 @@ def tablegen(tree: Path, *arguments: str) -> str:
                            *arguments], cwd=tree, check=True, capture_output=True, text=True).stdout
 
 
+def read_records(tree: Path) -> list[str]:
+    return [path.read_text() for path in sorted((tree / "passes/rules").rglob("*.td"))]
+
+
 def test_docs_are_fresh():
     assert run(ROOT, "generate-docs", "--check") == ""
 
@@ -52,7 +56,7 @@ def test_stale_docs_are_found(tree: Path):
 
 def test_new_rule(tree: Path):
     files = run(tree, "new-rule", "MP999", "quite-new-rule", "dtype", "--severity", "note").split()
-    assert files == ["passes/rules/Rules.td", "passes/rules/dtype/QuiteNewRule.cpp",
+    assert files == ["passes/rules/Rules/Dtype.td", "passes/rules/dtype/QuiteNewRule.cpp",
                      "test/Rules/dtype/quite-new-rule.mlir", "passes/rules/CMakeLists.txt"]
     generated = tablegen(tree, "-gen-pass-decls", "-name", "Rules", "passes/rules/Rules.td")
     source = (tree / files[1]).read_text()
@@ -72,16 +76,17 @@ def test_unwritten_texts_are_refused(tree: Path):
 
 
 @pytest.mark.parametrize("arguments, reason", [
-    (["MP103", "another-name", "dtype"], "'MP103' is in Rules.td already"),
-    (["MP999", "silent-upcast", "dtype"], "'silent-upcast' is in Rules.td already"),
+    (["MP103", "another-name", "dtype"], "'MP103' is in Dtype.td already"),
+    (["MP999", "silent-upcast", "dtype"], "'silent-upcast' is in Dtype.td already"),
     (["MPX", "a-rule", "dtype"], "'MPX' is not MPnnn"),
     (["MP999", "Bad_Name", "dtype"], "'Bad_Name' is not kebab-case"),
+    (["MP999", "a-rule", "nowhere"], "no family 'nowhere': dtype, precision, range"),
     (["MP999"], "name (kebab-case, the bad pattern) is missing"),
 ])
 def test_new_rule_refuses(tree: Path, arguments: list[str], reason: str):
-    before = (tree / "passes/rules/Rules.td").read_text()
+    before = read_records(tree)
     assert run(tree, "new-rule", *arguments, status=1) == f"new-rule: {reason}\n"
-    assert (tree / "passes/rules/Rules.td").read_text() == before
+    assert read_records(tree) == before
 
 
 FAMILIES = re.search(r"set\(MPOPT_OP_FAMILIES\s+(.*?)\)", (ROOT / "lib/Dialect/Families.cmake").read_text(),
@@ -103,11 +108,21 @@ def test_recipes_run_as_written(tree: Path):
         assert is_formatted(*(tree / file for file in files if file.endswith(".cpp")))
 
 
-def test_new_rule_is_below_its_heading(tree: Path):
-    run(tree, "new-rule", "MP298", "quite-new-rule", "range")
-    records = (tree / "passes/rules/Rules.td").read_text(encoding="utf-8")
-    heading = records[:records.index('"MP298"')].rindex("// MP")
-    assert records[heading:].startswith("// MP2xx")
+@pytest.mark.parametrize("rule, family, file", [
+    ("MP100", "dtype", "Dtype"), ("MP206", "range", "Range"), ("MP298", "range", "Range"),
+    ("MP398", "precision", "Precision")])
+def test_new_rule_is_in_its_family_by_id(tree: Path, rule: str, family: str, file: str):
+    path = tree / f"passes/rules/Rules/{file}.td"
+    if rule == "MP206":  # Between two.
+        path.write_text(path.read_text().replace('"MP206", "division-by-zero"', '"MP297", "division-by-zero"'))
+    run(tree, "new-rule", rule, "quite-new-rule", family)
+    text = path.read_text(encoding="utf-8")
+    ids = re.findall(r'(\w+)Rule<"(MP\d{3})", "([a-z-]+)"', text)
+    assert (file, rule, "quite-new-rule") in ids
+    numbers = [number for _, number, _ in ids if number != "MP297"]
+    assert numbers == sorted(numbers)
+    assert re.search(r"^}\n\n#endif", text, flags=re.M)
+    assert "class QuiteNewRuleBase" in tablegen(tree, "-gen-pass-decls", "-name", "Rules", "passes/rules/Rules.td")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
