@@ -69,6 +69,11 @@ static void writeRule(OStream &json, const RuleInfo &rule) {
         json.attribute("meaning", StringRef(threshold.meaning));
       });
   });
+  json.attributeArray("dtypes", [&] {
+    for (std::string_view dtype : rule.dtypes)
+      json.value(StringRef(dtype));
+  });
+  json.attribute("fix", StringRef(rule.fix));
 }
 
 void mpopt::writeRuleListJson(llvm::raw_ostream &os, const WriteOptions &) {
@@ -123,15 +128,16 @@ void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
   style.wrap(rule.observable, 2);
   if (rule.decision != Decision::None)
     os << "  Test: " << StringRef(toString(rule.decision)) << '\n';
-  if (rule.thresholds.empty())
-    return;
-  os << '\n';
-  style.bold("Settings");
-  os << '\n';
+  if (!rule.thresholds.empty()) {
+    os << '\n';
+    style.bold("Settings");
+    os << '\n';
+  }
   for (const ThresholdInfo &threshold : rule.thresholds) {
     os << "  --set " << getThresholdText(threshold) << "\n      ";
     style.wrap(threshold.meaning, 6);
   }
+  os << "\nPage: " << getPagePath(rule.id) << '\n';
 }
 
 void mpopt::writeRulePageJson(llvm::raw_ostream &os, const RuleInfo &rule,

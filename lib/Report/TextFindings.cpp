@@ -66,7 +66,10 @@ void TextReport::writeGroup(const FindingGroup &group) {
   if (sameFixes)
     writeFixes(first, 2);
   style.dim("  = ");
-  os << "more: mpopt --explain " << group.rule << '\n';
+  os << "more: mpopt --explain " << group.rule;
+  if (rule)
+    os << ", " << getPagePath(group.rule);
+  os << '\n';
 }
 
 void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,

@@ -12,15 +12,7 @@ import pytest
 from tool import BIN, ROOT, run_mpopt
 
 OPT = BIN / "mpopt-opt"
-LOW = {"f16", "bf16"}
-ALL = {*LOW, "f32"}
-# Where a rule can fire. Those that are not named are about 16 bits; the others are also
-# reached in FP32: its edge, its smallest number and its 24 digits.
-FIRES = dict.fromkeys(("MP201", "MP205", "MP206", "MP207", "MP208", "MP209", "MP210", "MP212",
-                       "MP213", "MP214", "MP306", "MP307"), ALL)
-# Reported at the constant, in the dtype that it has in the file.
-AT_CONSTANTS = ("MP202", "MP203")
-
+ALL = {"f16", "bf16", "f32"}
 FINDING = re.compile(r"^\S+?:(\d+):\d+: (?:error|warning|remark): .*\[(MP\d{3}) \w+\]$", re.M)
 FLOAT = re.compile(r"tensor<(?:[\d?]+x)*(f16|bf16|f32|f64)[,>]")
 
@@ -58,7 +50,16 @@ def test_fires_and_is_clean_in_every_dtype(rule):
         if not found & set(numbers):
             clean |= {dtype for number in numbers if " = " in lines[number - 1]
                       for dtype in dtypes(lines[number - 1])}
-    expected = FIRES.get(rule["id"], LOW)
+    expected = set(rule["dtypes"])
+    # These are reported at the constant, which has another dtype in the file.
+    at_constant = rule["decision"] == "file-fact"
     assert fired & ALL >= expected, f"{file.name} has no finding in {expected - fired}"
-    assert fired & ALL <= expected or rule["id"] in AT_CONSTANTS, f"{rule['id']} fires in {fired - expected}"
+    assert fired & ALL <= expected or at_constant, f"{rule['id']} fires in {fired - expected}"
     assert clean >= ALL, f"{file.name} has no clean function in {ALL - clean}"
+
+
+@pytest.mark.parametrize("rule", list_rules(), ids=lambda rule: rule["id"])
+def test_offers_a_fix_where_its_record_says_so(rule):
+    name = "".join(word.capitalize() for word in rule["name"].split("-"))
+    source = (ROOT / "passes" / "rules" / rule["family"] / f"{name}.cpp").read_text(encoding="utf-8")
+    assert bool(re.search(r"\bfix(By\w+)?\(", source)) == (rule["fix"] != "none")
