@@ -27,7 +27,7 @@ struct FileId {
 
 struct Named {
   std::string what; ///< an option, or the kind of what is read
-  StringRef path;
+  std::string path;
   std::optional<FileId> id;
 };
 } // namespace
@@ -49,33 +49,28 @@ static std::optional<FileId> identify(StringRef path, int stream) {
 }
 
 static Named output(StringRef option, StringRef path) {
-  return {option.str(), path, identify(path, /*stream=*/1)};
+  return {option.str(), path.str(), identify(path, /*stream=*/1)};
 }
 static Named input(StringRef what, StringRef path) {
-  return {what.str(), path, identify(path, /*stream=*/0)};
+  return {what.str(), path.str(), identify(path, /*stream=*/0)};
 }
 
 std::string mpopt::getLedgerFile(StringRef output) {
   return (output + ".probes.json").str();
 }
 
-/// `ledger` is storage for the name that is made from another.
-static std::vector<Named> listOutputs(const Options &options,
-                                      std::string &ledger) {
+static std::vector<Named> listOutputs(const Options &options) {
   std::vector<Named> outputs = {output("-o", options.output)};
   if (!options.rangesFile.empty())
     outputs.push_back(output("--dump-ranges", options.rangesFile));
   if (!options.keepFile.empty())
     outputs.push_back(output("--keep-fp32", options.keepFile));
-  if (options.action == Action::Instrument) {
-    ledger = getLedgerFile(options.output);
-    outputs.push_back(output("the ledger", ledger));
-  }
+  if (options.action == Action::Instrument)
+    outputs.push_back(output("the ledger", getLedgerFile(options.output)));
   return outputs;
 }
 
-static std::vector<Named> listInputs(const Options &options,
-                                     std::string &ledger) {
+static std::vector<Named> listInputs(const Options &options) {
   std::vector<Named> inputs;
   StringRef what =
       options.action == Action::Confirm ? "the record" : "the model";
@@ -83,10 +78,9 @@ static std::vector<Named> listInputs(const Options &options,
     inputs.push_back(input(what, path));
   if (!options.ledger.empty())
     inputs.push_back(input("the ledger", options.ledger));
-  if (options.action == Action::Strip) {
-    ledger = getLedgerFile(options.models.front());
-    inputs.push_back(input("the ledger", ledger));
-  }
+  if (options.action == Action::Strip)
+    inputs.push_back(
+        input("the ledger", getLedgerFile(options.models.front())));
   // Either may be a name that is built in; then no file is called so.
   if (!options.policy.empty())
     inputs.push_back(input("the policy", options.policy));
@@ -107,8 +101,7 @@ static Error checkPair(const Named &output, const Named &input) {
 }
 
 Error mpopt::checkOutputs(const Options &options) {
-  std::string ownLedger, otherLedger;
-  std::vector<Named> outputs = listOutputs(options, ownLedger);
+  std::vector<Named> outputs = listOutputs(options);
   for (size_t index = 0; index < outputs.size(); ++index)
     for (const Named &other : llvm::ArrayRef(outputs).take_front(index))
       if (other.path == outputs[index].path ||
@@ -117,7 +110,7 @@ Error mpopt::checkOutputs(const Options &options) {
                                        outputs[index].path + "'");
   bool inPlace =
       options.action == Action::Instrument || options.action == Action::Strip;
-  std::vector<Named> inputs = listInputs(options, otherLedger);
+  std::vector<Named> inputs = listInputs(options);
   for (const Named &input : inputs)
     for (const Named &output : outputs)
       if (!inPlace || &input != &inputs.front() || &output != &outputs.front())
@@ -128,8 +121,7 @@ Error mpopt::checkOutputs(const Options &options) {
 
 Error mpopt::checkWeightFiles(const Options &options,
                               llvm::ArrayRef<std::string> weights) {
-  std::string ledger;
-  std::vector<Named> outputs = listOutputs(options, ledger);
+  std::vector<Named> outputs = listOutputs(options);
   for (const std::string &file : weights)
     for (const Named &output : outputs)
       if (Error error = checkPair(output, input("the weights", file)))
