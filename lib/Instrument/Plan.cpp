@@ -18,6 +18,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Regex.h"
 
 using namespace mpopt;
@@ -48,11 +49,34 @@ std::optional<ProbeRole> mpopt::parseProbeRole(StringRef text) {
       .Default(std::nullopt);
 }
 
+/// No fewer than the states that a pattern compiles to, per character of it:
+/// LLVM's compiler writes what `{1,200}` repeats 200 times, and repeats inside
+/// each other multiply, as all are taken to do here.
+static uint64_t countRepeats(StringRef pattern) {
+  uint64_t product = 1;
+  while (!pattern.empty()) {
+    pattern = pattern.split('{').second;
+    uint64_t least = 1, most = 1;
+    if (!pattern.consumeInteger(10, least) && pattern.consume_front(","))
+      (void)pattern.consumeInteger(10, most);
+    product =
+        llvm::SaturatingMultiply(product, std::max<uint64_t>({least, most, 1}));
+  }
+  return product;
+}
+
+/// A MiB of states; a list of ten thousand names has room.
+static constexpr uint64_t kMostStates = 1 << 20;
+
 llvm::Expected<ProbeSelection> ProbeSelection::parse(StringRef text) {
   if (text == "findings")
     return ProbeSelection{};
   if (text == "all")
     return ProbeSelection{Kind::All, ""};
+  if (llvm::SaturatingMultiply<uint64_t>(text.size(), countRepeats(text)) >
+      kMostStates)
+    return llvm::createStringError("the regular expression repeats too much: "
+                                   "what is repeated counts as often");
   if (std::string reason; !llvm::Regex(text).isValid(reason))
     return llvm::createStringError("'" + text +
                                    "' is not a regular expression: " + reason);
