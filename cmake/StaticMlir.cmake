@@ -34,6 +34,6 @@ mpopt_collect_archives(archives
 target_link_libraries(MPOPTFramework INTERFACE
   -Wl,--start-group ${archives} $<TARGET_FILE:LLVMSupport>
   $<TARGET_FILE:LLVMSupportLSP> $<TARGET_FILE:LLVMDemangle>
-  $<TARGET_FILE:LLVMRemarks>
+  $<TARGET_FILE:LLVMRemarks> $<TARGET_FILE:LLVMOption>
   $<TARGET_FILE:LLVMBitstreamReader> -Wl,--end-group -Wl,--gc-sections
   Threads::Threads)

@@ -1,0 +1,260 @@
+//===- OptionTable.cpp - The records of Options.td ------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptionTable.h"
+
+#include "Options.h"
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Report/OutputFormat.h"
+#include "mpopt/Report/TextStyle.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Option/Option.h"
+
+using namespace mpopt;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+namespace opt = llvm::opt;
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+namespace {
+// The names that records have for them.
+using opt::DefaultVis, opt::HelpHidden;
+enum ActionVisibility : unsigned {
+  InCheck = 1 << 1,
+  InInstrument = 1 << 2,
+  InConfirm = 1 << 3,
+  InStrip = 1 << 4,
+  InEmitMlir = 1 << 5,
+  InListRules = 1 << 6,
+  InExplain = 1 << 7,
+};
+enum OptionFlag : unsigned { Repeated = 1 << 4, IdleInInstrument = 1 << 5 };
+
+#define OPTTABLE_STR_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_STR_TABLE_CODE
+#define OPTTABLE_PREFIXES_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_PREFIXES_TABLE_CODE
+
+constexpr opt::OptTable::Info kRecords[] = {
+#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+struct Table : opt::GenericOptTable {
+  Table() : GenericOptTable(OptionStrTable, OptionPrefixesTable, kRecords) {}
+};
+
+struct ActionInfo {
+  Action action;
+  OptionId option;
+  unsigned visibility;
+};
+} // namespace
+
+// In the order in which --help and errors list them.
+static constexpr ActionInfo kActions[] = {
+    {Action::Check, OPT_check, InCheck},
+    {Action::Instrument, OPT_instrument, InInstrument},
+    {Action::Strip, OPT_strip, InStrip},
+    {Action::Confirm, OPT_confirm, InConfirm},
+    {Action::EmitMlir, OPT_emit_mlir, InEmitMlir},
+    {Action::ListRules, OPT_list_rules, InListRules},
+    {Action::Explain, OPT_explain, InExplain}};
+
+static const Table &getTable() {
+  static const Table table;
+  return table;
+}
+
+static Error fail(const Twine &text) {
+  return llvm::createStringError(text.str());
+}
+
+/// `a, b or c`.
+static std::string listWords(llvm::ArrayRef<StringRef> words,
+                             StringRef last = " or ") {
+  std::string text = llvm::join(words.drop_back(), ", ");
+  return text + (text.empty() ? "" : last.str()) + words.back().str();
+}
+
+static const ActionInfo &getInfo(Action action) {
+  return *llvm::find_if(
+      kActions, [&](const ActionInfo &info) { return info.action == action; });
+}
+
+StringRef mpopt::getName(OptionId option) {
+  return getTable().getOptionPrefixedName(option);
+}
+
+StringRef mpopt::getName(Action action) {
+  return getName(getInfo(action).option);
+}
+
+//===----------------------------------------------------------------------===//
+// Spelling
+//===----------------------------------------------------------------------===//
+
+// The edits that may lie between what was typed and what was meant.
+static constexpr unsigned kMostEdits = 2;
+
+static Error refuseUnknown(StringRef word) {
+  const Table &table = getTable();
+  StringRef name = word.split('=').first;
+  std::string nearest;
+  if (table.findExact(name, nearest))
+    return fail(nearest + " takes no value");
+  if (table.findNearest(word, nearest) > kMostEdits) {
+    auto begun = llvm::find_if(kRecords, [&](const auto &record) {
+      return record.getPrefixedName(table.getStrTable()).starts_with(name);
+    });
+    if (name.size() < 4 || begun == std::end(kRecords))
+      return fail("unknown option '" + word + "' (mpopt --help shows all)");
+    nearest = begun->getPrefixedName(table.getStrTable()).rtrim('=');
+  }
+  return fail("unknown option '" + word + "'; did you mean '" + nearest + "'?");
+}
+
+Expected<opt::InputArgList>
+mpopt::parseArguments(llvm::ArrayRef<const char *> words) {
+  const Table &table = getTable();
+  opt::InputArgList args(words.begin(), words.end());
+  // By hand, since OptTable::ParseArgs passes over empty words: the name of a
+  // model that a script has lost would be lost here, too.
+  for (unsigned index = 0; index < words.size();) {
+    const char *word = words[index];
+    if (word == StringRef("--")) {
+      while (++index < words.size())
+        args.append(new opt::Arg(table.getOption(OPT_INPUT), words[index],
+                                 index, words[index]));
+      break;
+    }
+    std::unique_ptr<opt::Arg> arg = table.ParseOneArg(args, index);
+    if (!arg)
+      return fail(Twine(word) + " needs a value");
+    opt::Option option = arg->getOption();
+    if (option.matches(OPT_UNKNOWN))
+      return refuseUnknown(word);
+    if (!option.matches(OPT_INPUT) && !option.hasFlag(Repeated) &&
+        args.hasArg(option.getID()))
+      return fail(option.getPrefixedName() + " is given twice");
+    args.append(arg.release());
+  }
+  return args;
+}
+
+//===----------------------------------------------------------------------===//
+// Actions and values
+//===----------------------------------------------------------------------===//
+
+Expected<Action> mpopt::parseAction(const opt::InputArgList &args) {
+  llvm::SmallVector<Action> given;
+  for (const ActionInfo &info : kActions)
+    if (args.hasArg(info.option))
+      given.push_back(info.action);
+  if (given.empty())
+    return fail("nothing to do: try 'mpopt --check MODEL' or 'mpopt --help'");
+  if (given.size() > 1)
+    return fail(getName(given[0]) + " and " + getName(given[1]) +
+                " do not go together");
+  return given.front();
+}
+
+/// The actions that look at the option.
+static llvm::SmallVector<StringRef> listActions(const opt::Option &option) {
+  llvm::SmallVector<StringRef> names;
+  for (const ActionInfo &info : kActions)
+    if (option.hasVisibilityFlag(info.visibility))
+      names.push_back(getName(info.option));
+  return names;
+}
+
+Error mpopt::checkUse(const opt::InputArgList &args, Action action) {
+  for (const opt::Arg *arg : args) {
+    opt::Option option = arg->getOption();
+    if (!option.hasVisibilityFlag(getInfo(action).visibility | DefaultVis))
+      return fail(option.getPrefixedName() + " goes with " +
+                  listWords(listActions(option), " and ") + ", not with " +
+                  getName(action));
+    if (action == Action::Instrument && option.hasFlag(IdleInInstrument))
+      printWarning(option.getPrefixedName() + " has no effect on --instrument");
+  }
+  return Error::success();
+}
+
+/// The words that the option takes; none if it takes any.
+static llvm::SmallVector<StringRef> listValues(const opt::Option &option) {
+  llvm::SmallVector<StringRef> words;
+  if (option.matches(OPT_format)) {
+    for (const OutputFormat &format : getOutputFormats())
+      if (format.isWritten())
+        words.push_back(format.name);
+  } else if (const char *values = kRecords[option.getID() - 1].Values) {
+    StringRef(values).split(words, ',');
+  }
+  return words;
+}
+
+Error mpopt::checkValues(const opt::InputArgList &args) {
+  for (const opt::Arg *arg : args) {
+    llvm::SmallVector<StringRef> words = listValues(arg->getOption());
+    if (!words.empty() && !llvm::is_contained(words, arg->getValue()))
+      return fail(arg->getOption().getPrefixedName() + ": '" + arg->getValue() +
+                  "' is not " + listWords(words));
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// --help
+//===----------------------------------------------------------------------===//
+
+static constexpr unsigned kHelpColumn = 27, kHelpWidth = 80;
+
+static void printOption(llvm::raw_ostream &os, const opt::Option &option,
+                        StringRef indent) {
+  std::string head = (indent + option.getPrefixedName()).str();
+  if (const char *metaVar = getTable().getOptionMetaVar(option.getID()))
+    head += std::string(" ") + metaVar;
+  os << head;
+  if (head.size() + 2 > kHelpColumn)
+    os << '\n' << std::string(kHelpColumn, ' ');
+  else
+    os.indent(kHelpColumn - head.size());
+  std::string text = getTable().getOptionHelpText(option.getID());
+  if (llvm::SmallVector<StringRef> words = listValues(option); !words.empty())
+    text += ": " + listWords(words);
+  WriteOptions style;
+  style.width = kHelpWidth;
+  TextStyle(os, style).wrap(text, kHelpColumn);
+}
+
+void mpopt::printHelp(llvm::raw_ostream &os) {
+  const Table &table = getTable();
+  os << "mpopt: where a model overflows, underflows or turns NaN in 16-bit "
+        "floats\n\nusage:\n";
+  for (const ActionInfo &info : kActions)
+    printOption(os, table.getOption(info.option), "  mpopt ");
+  for (OptionId section : {OPT_judged, OPT_assumed, OPT_counted, OPT_written,
+                           OPT_probed, OPT_general}) {
+    os << '\n' << table.getOptionHelpText(section) << ":\n";
+    for (const opt::OptTable::Info &record : kRecords)
+      if (record.GroupID == section && !record.AliasID)
+        printOption(os, table.getOption(record.ID), "  ");
+  }
+  os << "\nexit status: 0 nothing at or above --fail-on; 1 findings; 2 an "
+        "error\n";
+}

@@ -1,0 +1,52 @@
+//===- OptionTable.h - The records of Options.td ----------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The command line as the records say it is spelled; Options.cpp knows what it
+// means.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_TOOLS_MPOPT_OPTIONTABLE_H
+#define MPOPT_TOOLS_MPOPT_OPTIONTABLE_H
+
+#include "mpopt/Driver/Options.h"
+
+#include "llvm/Option/ArgList.h"
+#include "llvm/Option/OptTable.h"
+
+namespace mpopt {
+
+enum OptionId : unsigned {
+  OPT_INVALID = 0,
+#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+/// The words of a command line, spelled right: no option is unknown, lacks its
+/// value, has one that it does not take, or is given twice.
+llvm::Expected<llvm::opt::InputArgList>
+parseArguments(llvm::ArrayRef<const char *> words);
+
+/// The one action of the command line.
+llvm::Expected<Action> parseAction(const llvm::opt::InputArgList &args);
+
+/// Refuses an option that the action does not look at: a verdict in another
+/// precision than the one that was asked for would pass for an answer. Warns of
+/// those that it takes without an effect.
+llvm::Error checkUse(const llvm::opt::InputArgList &args, Action action);
+
+/// Refuses a value that is none of those that the option's record lists.
+llvm::Error checkValues(const llvm::opt::InputArgList &args);
+
+/// The option as users type it.
+llvm::StringRef getName(OptionId option);
+llvm::StringRef getName(Action action);
+
+} // namespace mpopt
+
+#endif // MPOPT_TOOLS_MPOPT_OPTIONTABLE_H

@@ -1,0 +1,188 @@
+//===- Options.td - The options of mpopt -------------------*- tablegen -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One record an option: its name, its help, the name and the values of what it
+// takes, and the actions that look at it. `--help` is printed from the records,
+// and an option of other actions, or another value, is refused by them.
+//
+//===----------------------------------------------------------------------===//
+
+include "llvm/Option/OptParser.td"
+
+// The actions that look at an option. With the default visibility all do.
+def InCheck : OptionVisibility;
+def InInstrument : OptionVisibility;
+def InConfirm : OptionVisibility;
+def InStrip : OptionVisibility;
+def InEmitMlir : OptionVisibility;
+def InListRules : OptionVisibility;
+def InExplain : OptionVisibility;
+
+class InJudging : Visibility<[InCheck, InInstrument]>;
+class InImporting : Visibility<[InCheck, InInstrument, InEmitMlir]>;
+class InListing : Visibility<[InCheck, InInstrument, InConfirm]>;
+class InReporting
+    : Visibility<[InCheck, InInstrument, InConfirm, InListRules, InExplain]>;
+
+// The option may be given several times; any other is refused the second time.
+def Repeated : OptionFlag;
+// Scripts hand the options of --check to --instrument as they are: of one that
+// has no effect there the user is warned.
+def IdleInInstrument : OptionFlag;
+
+// The sections of --help; printHelp has their order.
+class Section<string title> : OptionGroup<title> { let HelpText = title; }
+def usage : Section<"usage">;
+def judged : Section<"what is judged">;
+def assumed : Section<"what is assumed">;
+def counted : Section<"which findings count">;
+def written : Section<"what is written">;
+def probed : Section<"what is probed">;
+def general : Section<"in general">;
+
+class Switch<string name> : Flag<["--", "-"], name>;
+// `--NAME VALUE` and `--NAME=VALUE`.
+multiclass Valued<string name, list<string> prefixes = ["--", "-"]> {
+  def NAME : Separate<prefixes, name>;
+  def NAME#_joined : Joined<prefixes, name#"=">,
+                     Alias<!cast<Option>(NAME)>;
+}
+
+//===----------------------------------------------------------------------===//
+// Actions
+//===----------------------------------------------------------------------===//
+
+def check : Switch<"check">, Group<usage>, MetaVarName<"MODEL... [options]">,
+  HelpText<"judge models (ONNX, TorchScript, or mp IR; - is stdin)">;
+def instrument : Switch<"instrument">, Group<usage>,
+  MetaVarName<"MODEL -o OUT [options]">,
+  HelpText<"the model with probes, and the ledger OUT.probes.json">;
+def strip : Switch<"strip">, Group<usage>, MetaVarName<"OUT -o MODEL">,
+  HelpText<"the original, byte for byte">;
+defm confirm : Valued<"confirm">, Group<usage>, Flags<[Repeated]>,
+  MetaVarName<"RUN.mprec... --ledger OUT.probes.json">,
+  HelpText<"what became of the findings in a run">;
+def emit_mlir : Switch<"emit-mlir">, Group<usage>, MetaVarName<"MODEL">,
+  HelpText<"the imported mp IR">;
+def list_rules : Switch<"list-rules">, Group<usage>,
+  HelpText<"all rules and their settings">;
+defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
+  HelpText<"what a rule finds, why, what to do">;
+
+//===----------------------------------------------------------------------===//
+// What is judged
+//===----------------------------------------------------------------------===//
+
+defm precision : Valued<"precision">, Group<judged>, InJudging,
+  MetaVarName<"P">,
+  Values<"auto,as-is,fp16,bf16,autocast-fp16,autocast-bf16">,
+  HelpText<"the arithmetic (default auto: as-is if the model computes in 16 or "
+           "8 bits anywhere, otherwise autocast-fp16)">;
+defm policy : Valued<"policy">, Group<judged>, InJudging,
+  MetaVarName<"NAME|FILE">,
+  HelpText<"the table that autocast follows">;
+defm target : Valued<"target">, Group<judged>, InJudging,
+  MetaVarName<"NAME|FILE">,
+  HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
+           "profile of your own">;
+
+//===----------------------------------------------------------------------===//
+// What is assumed
+//===----------------------------------------------------------------------===//
+
+defm input : Valued<"input">, Group<assumed>, InJudging, Flags<[Repeated]>,
+  MetaVarName<"NAME=LO:HI">,
+  HelpText<"every element of that input lies in [LO, HI]. NAME=@FILE.npz: the "
+           "same from arrays lo and hi, or from a sample under the input's "
+           "name. NAME~MEAN,STD: its likely distribution">;
+defm assume : Valued<"assume">, Group<assumed>, InJudging,
+  MetaVarName<"LO:HI">,
+  HelpText<"bound of the other float inputs (default -10:10)">;
+defm dim : Valued<"dim">, Group<assumed>, InImporting, Flags<[Repeated]>,
+  MetaVarName<"NAME=N">,
+  HelpText<"size of a symbolic dimension">;
+defm input_shape : Valued<"input-shape">, Group<assumed>, InImporting,
+  Flags<[Repeated]>, MetaVarName<"NAME=1x3x224x224[:f16]">,
+  HelpText<"shape (? for an open dim) and dtype of an input">;
+defm method : Valued<"method">, Group<assumed>, InImporting,
+  MetaVarName<"NAME">,
+  HelpText<"method of a TorchScript model (default forward)">;
+
+//===----------------------------------------------------------------------===//
+// Which findings count
+//===----------------------------------------------------------------------===//
+
+defm select : Valued<"select">, Group<counted>, InListing, Flags<[Repeated]>,
+  MetaVarName<"LIST">,
+  HelpText<"only these rules: ids, prefixes (MP2) or names">;
+defm ignore : Valued<"ignore">, Group<counted>, InListing, Flags<[Repeated]>,
+  MetaVarName<"LIST">,
+  HelpText<"not these rules">;
+defm set : Valued<"set">, Group<counted>, InListing, Flags<[Repeated]>,
+  MetaVarName<"KEY=VALUE">,
+  HelpText<"a rule's threshold (--list-rules shows them)">;
+defm min_certainty : Valued<"min-certainty">, Group<counted>, InListing,
+  Flags<[IdleInInstrument]>, MetaVarName<"C">,
+  Values<"certain,likely,possible">,
+  HelpText<"list findings that are at least so sure (default likely; "
+           "--confirm: possible)">;
+defm fail_on : Valued<"fail-on">, Group<counted>, InListing,
+  Flags<[IdleInInstrument]>, MetaVarName<"S">,
+  Values<"error,warning,note,never">,
+  HelpText<"exit 1 from this severity on (default warning)">;
+
+//===----------------------------------------------------------------------===//
+// What is written
+//===----------------------------------------------------------------------===//
+
+// The values are the rows of lib/Report/OutputFormat.cpp.
+defm format : Valued<"format">, Group<written>, InReporting,
+  Flags<[IdleInInstrument]>, MetaVarName<"F">,
+  HelpText<"the form of the report (default text)">;
+defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
+  HelpText<"there instead of standard output">;
+def safe_input : Switch<"safe-input">, Group<written>, InJudging,
+  HelpText<"how far each float input may be scaled before there is an "
+           "overflow">;
+defm dump_ranges : Valued<"dump-ranges">, Group<written>, InJudging,
+  MetaVarName<"FILE">,
+  HelpText<"every tensor's bounds, as JSON">;
+defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
+  MetaVarName<"FILE">,
+  HelpText<"the ops to keep in FP32, as JSON, or for converters: "
+           "*.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime), *.occ.json "
+           "(onnxconverter-common)">;
+
+//===----------------------------------------------------------------------===//
+// What is probed
+//===----------------------------------------------------------------------===//
+
+defm probe : Valued<"probe">, Group<probed>, Visibility<[InInstrument]>,
+  MetaVarName<"WHICH">,
+  HelpText<"findings (default: what findings are about, and what is not proved "
+           "finite), all, or a regular expression on names of tensors and "
+           "ops">;
+defm probe_with : Valued<"probe-with">, Group<probed>,
+  Visibility<[InInstrument]>, MetaVarName<"HOW">, Values<"op,outputs">,
+  HelpText<"a custom op (default), or standard ops whose results become "
+           "outputs">;
+defm ledger : Valued<"ledger">, Group<probed>, Visibility<[InConfirm]>,
+  MetaVarName<"FILE">,
+  HelpText<"the ledger that --instrument wrote">;
+
+//===----------------------------------------------------------------------===//
+// In general
+//===----------------------------------------------------------------------===//
+
+defm jobs : Valued<"jobs">, Group<general>, InJudging, MetaVarName<"N">,
+  HelpText<"threads (default: all)">;
+def help : Switch<"help">, Group<general>, HelpText<"this text">;
+def h : Switch<"h">, Alias<help>;
+def version : Switch<"version">, Group<general>, HelpText<"mpopt's version">;
+
+// For tests: fixes are tried on all of the model, not only on what they reach.
+def whole_trials : Switch<"whole-trials">, InJudging, Flags<[HelpHidden]>;
