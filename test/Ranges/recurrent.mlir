@@ -51,11 +51,29 @@ func.func @gru(%x: tensor<3x1x2xf32>, %h: tensor<1x1x2xf32> {mp.assume = {lo = -
   // expected-remark @below {{#0: {1x1x1x2} [-2.00002, 1.00002]}}
   // expected-remark @below {{#1: {1x1x2} [-2.00002, 1.00002]}}
   %1:2 = mp.gru %x, %w, %r initial %h {hidden_size = 2 : i64, activations = ["Sigmoid", "Tanh"]} : (tensor<3x1x2xf32>, tensor<1x6x2xf32>, tensor<1x6x2xf32>, tensor<1x1x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
-  // An activation that is no gate bounds nothing.
-  // expected-remark @below {{#0: {1x1x1x2} [-inf, inf]}}
-  // expected-remark @below {{#1: {1x1x2} [-inf, inf]}}
+  // Of a cell whose gate is none nothing is known.
+  // expected-remark @below {{#0: [-inf, inf] nan +inf -inf}}
+  // expected-remark @below {{#1: [-inf, inf] nan +inf -inf}}
   %2:2 = mp.gru %x, %w, %r {hidden_size = 2 : i64, activations = ["Relu", "Tanh"]} : (tensor<3x1x2xf32>, tensor<1x6x2xf32>, tensor<1x6x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
   return %0#0 : tensor<3x1x1x2xf32>
+}
+
+// -----
+
+// Nothing is known of other activations, whatever bounds they have, nor of
+// numbers that are not clear to whom they belong.
+func.func @others(%x: tensor<3x1x2xf32>) {
+  %w = mp.constant dense<1.0> : tensor<1x2x2xf32>
+  // expected-remark @below {{#0: [-inf, inf] nan +inf -inf}}
+  // expected-remark @below {{#1: [-inf, inf] nan +inf -inf}}
+  %0:2 = mp.rnn %x, %w, %w {hidden_size = 2 : i64, activations = ["Softsign"]} : (tensor<3x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
+  // expected-remark @below {{#0: {1x1x1x2} [0, 1]}}
+  // expected-remark @below {{#1: {1x1x2} [0, 1]}}
+  %1:2 = mp.rnn %x, %w, %w {hidden_size = 2 : i64, activations = ["HardSigmoid"], activation_alpha = array<f64: 0.25>, activation_beta = array<f64: 0.5>} : (tensor<3x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
+  // expected-remark @below {{#0: [-inf, inf] nan +inf -inf}}
+  // expected-remark @below {{#1: [-inf, inf] nan +inf -inf}}
+  %2:2 = mp.rnn %x, %w, %w {hidden_size = 2 : i64, activations = ["Relu"], activation_alpha = array<f64: 0.25>} : (tensor<3x1x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>)
+  return
 }
 
 // -----

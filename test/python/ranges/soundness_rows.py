@@ -192,7 +192,7 @@ def _recurrent(draw, op, gates, activations, outputs, **attributes):
 
 @case
 def rnn(draw):
-    for activation in ("Tanh", "Relu", "Sigmoid", "Softsign"):
+    for activation in ("Tanh", "Relu", "Sigmoid", "HardSigmoid"):
         _recurrent(draw, "RNN", 1, [activation], 2)
 
 
@@ -200,7 +200,7 @@ def rnn(draw):
 def lstm(draw):
     _recurrent(draw, "LSTM", 4, ["Sigmoid", "Tanh", "Tanh"], 3)
     _recurrent(draw, "LSTM", 4, ["Sigmoid", "Tanh", "Tanh"], 3, input_forget=1)
-    _recurrent(draw, "LSTM", 4, ["HardSigmoid", "Tanh", "Softsign"], 3)
+    _recurrent(draw, "LSTM", 4, ["HardSigmoid", "Tanh", "Tanh"], 3)
 
 
 @case

@@ -24,25 +24,21 @@ static void runGRU(const Recurrence &op, ArrayRef<Activation> f,
                    TransferContext &ctx, States &states) {
   GateInput gate(op, ctx);
   ComputeError error = cellError(ctx, op);
-  double unit = error.unit();
   Interval start = hullOf(op.hidden);
-  Interval update = f[0].imageOf(Interval::whole(), error);
   Interval fresh = f[1].imageOf(Interval::whole(), error);
-  double steps = op.mostSteps();
-  Interval state = Interval::whole();
-  if (update.lo >= 0 && update.hi <= 1 + 16 * unit) {
-    // (1 - z) n + z h, off by some units a step.
-    // A store rounds to the next value once, and then to the same.
-    double off = 24 * unit * steps + 2 * op.storeUnit();
-    state = hull(start, fresh);
-    state = state.widened(0, off * state.maxAbs());
-    // The reset gate scales the state in front of the product by up to 1.
-    Interval input = gate.bound(state.maxAbs());
-    states.nan |= gate.overflows(state.maxAbs());
-    Interval narrower =
-        hull(start, intersect(fresh, f[1].imageOf(input, error)));
-    state = intersect(state, narrower.widened(0, off * narrower.maxAbs()));
-  }
+  // (1 - z) n + z h, off by some units a step.
+  // A store rounds to the next value once, and then to the same.
+  double unit = error.unit();
+  Interval update = f[0].imageOf(Interval::whole(), error);
+  double off = 24 * unit * op.mostSteps() + 2 * op.storeUnit();
+  off += (1 + off) * (op.growthBy(update, unit) - 1);
+  Interval state = hull(start, fresh);
+  state = state.widened(0, off * state.maxAbs());
+  // The reset gate scales the state in front of the product by up to 1.
+  Interval input = gate.bound(state.maxAbs());
+  states.nan |= gate.overflows(state.maxAbs());
+  Interval narrower = hull(start, intersect(fresh, f[1].imageOf(input, error)));
+  state = intersect(state, narrower.widened(0, off * narrower.maxAbs()));
   states.hidden = hull(states.hidden, hull(state, 0.0));
   if (!gate.hasLikely())
     return;
@@ -63,7 +59,7 @@ static void runGRU(const Recurrence &op, ArrayRef<Activation> f,
 static void transferGRU(mp::GRUOp op, TransferContext &ctx) {
   Sequence sequence = getSequence(op, 3, ctx);
   transferSequence(
-      sequence, 2,
+      sequence,
       [&](unsigned, ArrayRef<Activation> f, States &states) {
         runGRU(sequence, f, ctx, states);
       },
@@ -77,8 +73,7 @@ static void transferGRUCell(mp::GRUCellOp op, TransferContext &ctx) {
   Recurrence step = getStep(op, 3, ctx);
   States states;
   states.nan = step.nonFinite;
-  runGRU(step, {Activation::get("sigmoid"), Activation::get("tanh")}, ctx,
-         states);
+  runGRU(step, {{UnaryFunction::Sigmoid}, {UnaryFunction::Tanh}}, ctx, states);
   setStepResults(states, ctx);
 }
 

@@ -26,62 +26,40 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::rows;
 
-/// f, g, h: of the gates, the candidate and the output. `peephole` is the
-/// largest magnitude of the weights by which the cell enters the gates.
+/// f, g, h: of the gates, the candidate and the output. With `peepholes` the
+/// cell enters the gates, too.
 static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
-                    double peephole, bool coupled, TransferContext &ctx,
+                    bool peepholes, bool coupled, TransferContext &ctx,
                     States &states) {
   GateInput gate(op, ctx);
   ComputeError error = cellError(ctx, op);
-  double unit = error.unit();
-  Interval start = hullOf(op.cell);
-  Interval anyGate = f[0].imageOf(Interval::whole(), error);
-  Interval candidate = f[1].imageOf(Interval::whole(), error);
-  Interval output = f[2].imageOf(Interval::whole(), error);
+  double unit = error.unit(), store = op.storeUnit(), steps = op.mostSteps();
+  Interval open = f[0].imageOf(Interval::whole(), error);
   // The state before, whatever it was: what bounds the gates' input.
-  Interval hidden = hull(hullOf(op.hidden), anyGate * output);
+  Interval hidden =
+      hull(hullOf(op.hidden), open * f[2].imageOf(Interval::whole(), error));
   Interval input = gate.bound(hidden.maxAbs());
   states.nan |= gate.overflows(hidden.maxAbs());
-  if (peephole == 0) {
-    anyGate = intersect(anyGate, f[0].imageOf(input, error));
-    output = intersect(output, f[2].imageOf(Interval::whole(), error));
-  }
-  candidate = intersect(candidate, f[1].imageOf(input, error));
-  // Coupled, one of the two gates is 1 less the other.
-  Interval either =
-      coupled ? hull(anyGate, Interval::point(1) - anyGate).widened(unit, 0)
-              : anyGate;
-  double store = op.storeUnit();
-  double rounded = (1 + 4 * unit) * (1 + store);
-  double grow = either.maxAbs() * candidate.maxAbs() * rounded;
-  double keep = either.maxAbs() * rounded;
-  // 0 times infinite.
-  if (std::isnan(grow))
-    grow = kInfinity;
-  double first = start.maxAbs(), most = kInfinity;
-  bool closed = either.maxAbs() <= 1 + 8 * unit;
-  bool convex = coupled && anyGate.lo >= 0 && closed;
-  double steps = op.mostSteps();
-  if (convex)
-    // A store rounds to the next value once, and then to the same.
-    most = std::max(first, candidate.maxAbs()) * (1 + 8 * unit * steps) *
-           (1 + 2 * store);
-  else if (closed)
-    most = (first + steps * grow) * (1 + (32 * unit + store) * steps);
-  if (!convex && keep < 1)
-    most = std::min(most, std::max(first, grow / (1 - keep)) * (1 + 1e-9));
-  // Gates that amplify: step by step.
-  if (!std::isfinite(most) && op.steps && *op.steps <= 64) {
-    most = first;
-    double sum = first;
-    for (int64_t step = 0; step < *op.steps; ++step) {
-      sum = sum == 0 ? grow : keep * sum + grow;
-      most = std::max(most, sum);
-    }
+  if (!peepholes)
+    open = f[0].imageOf(input, error);
+  double candidate = f[1].imageOf(input, error).maxAbs();
+  double first = op.cell.hull().absMax(), most;
+  double growth = op.growthBy(open, unit);
+  if (coupled) {
+    // A mean of the two. A store rounds to the next value once, and then to
+    // the same.
+    most = std::max(first, candidate) * (1 + 8 * unit * steps) *
+           (1 + 2 * store) * growth;
+  } else {
+    double keep = open.maxAbs() * (1 + 4 * unit) * (1 + store);
+    // 0 times infinite.
+    double grow = keep == 0 ? candidate : keep * candidate;
+    most = (first + steps * grow) * (1 + (32 * unit + store) * steps) * growth;
+    if (keep < 1)
+      most = std::min(most, std::max(first, grow / (1 - keep)) * (1 + 1e-9));
   }
   Interval c = Interval::symmetric(most);
-  Interval h =
-      (anyGate * intersect(output, f[2].imageOf(c, error))).widened(4 * unit);
+  Interval h = (open * f[2].imageOf(c, error)).widened(4 * unit);
   states.cell = hull(states.cell, hull(c, 0.0));
   states.hidden = hull(states.hidden, hull(h, 0.0));
   // A cell that is Inf makes a state of Inf times a gate of 0.
@@ -108,12 +86,12 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
 
 static void transferLSTM(mp::LSTMOp op, TransferContext &ctx) {
   Sequence sequence = getSequence(op, 4, ctx);
-  double peephole =
-      op.getPeepholes() ? ctx.of(op.getPeepholes()).hull().absMax() : 0;
+  bool peepholes =
+      op.getPeepholes() && ctx.of(op.getPeepholes()).hull().absMax() != 0;
   transferSequence(
-      sequence, 3,
+      sequence,
       [&](unsigned, ArrayRef<Activation> f, States &states) {
-        runLSTM(sequence, f, peephole, op.getInputForget(), ctx, states);
+        runLSTM(sequence, f, peepholes, op.getInputForget(), ctx, states);
       },
       [&](const RecurrentUnits &units, ActivationEstimate activation) {
         return estimateLSTM(units, activation, op.getInputForget());
@@ -123,11 +101,11 @@ static void transferLSTM(mp::LSTMOp op, TransferContext &ctx) {
 
 static void transferLSTMCell(mp::LSTMCellOp op, TransferContext &ctx) {
   Recurrence step = getStep(op, 4, ctx);
-  Activation sigmoid = Activation::get("sigmoid"),
-             tanh = Activation::get("tanh");
+  Activation sigmoid{UnaryFunction::Sigmoid}, tanh{UnaryFunction::Tanh};
   States states;
   states.nan = step.nonFinite;
-  runLSTM(step, {sigmoid, tanh, tanh}, 0, false, ctx, states);
+  runLSTM(step, {sigmoid, tanh, tanh}, /*peepholes=*/false, /*coupled=*/false,
+          ctx, states);
   setStepResults(states, ctx);
 }
 

@@ -31,7 +31,7 @@ static std::optional<PlainBounds> boundPlain(const Recurrence &op,
                                              const Activation &activation,
                                              const GateInput &gate,
                                              const ComputeError &error) {
-  if (!activation.known || op.steps.value_or(kUnrolled + 1) > kUnrolled)
+  if (op.steps.value_or(kUnrolled + 1) > kUnrolled)
     return std::nullopt;
   size_t rank = op.input.rank();
   AbstractValue features =
@@ -95,7 +95,7 @@ static void runPlain(const Recurrence &op, const Activation &activation,
 static void transferRNN(mp::RNNOp op, TransferContext &ctx) {
   Sequence sequence = getSequence(op, 1, ctx);
   transferSequence(
-      sequence, 1,
+      sequence,
       [&](unsigned direction, ArrayRef<Activation> f, States &states) {
         runPlain(sequence, f[0],
                  sequence.readUnits(direction, /*stepsIfUnknown=*/1, ctx), ctx,
@@ -108,8 +108,9 @@ static void transferRNNCell(mp::RNNCellOp op, TransferContext &ctx) {
   Recurrence step = getStep(op, 1, ctx);
   States states;
   states.nan = step.nonFinite;
-  runPlain(step, Activation::get(op.getActivation()), std::nullopt, ctx,
-           states);
+  bool relu = op.getActivation() == "relu";
+  runPlain(step, {relu ? UnaryFunction::Relu : UnaryFunction::Tanh},
+           std::nullopt, ctx, states);
   setStepResults(states, ctx);
 }
 

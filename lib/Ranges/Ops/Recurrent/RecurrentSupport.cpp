@@ -135,7 +135,7 @@ struct UnitMoments {
 } // namespace
 
 static UnitMoments
-estimateUnits(const Sequence &sequence, unsigned count, TransferContext &ctx,
+estimateUnits(const Sequence &sequence, TransferContext &ctx,
               llvm::function_ref<RecurrentStates(const RecurrentUnits &,
                                                  ActivationEstimate)>
                   estimate) {
@@ -143,11 +143,8 @@ estimateUnits(const Sequence &sequence, unsigned count, TransferContext &ctx,
   for (unsigned direction = 0; direction < sequence.directions; ++direction) {
     std::optional<RecurrentUnits> units =
         sequence.readUnits(direction, /*stepsIfUnknown=*/32, ctx);
-    SmallVector<Activation, 3> functions =
-        sequence.activationsOf(direction, count);
-    if (!units || llvm::any_of(functions, [](const Activation &function) {
-          return !function.known;
-        }))
+    ArrayRef<Activation> functions = sequence.activationsOf(direction);
+    if (!units)
       return {};
     RecurrentStates states =
         estimate(*units, [&](unsigned index, const Likely &x) {
@@ -175,18 +172,28 @@ static AbstractValue tellUnits(const Sequence &sequence, unsigned index,
 }
 
 void rows::transferSequence(
-    const Sequence &sequence, unsigned count,
+    const Sequence &sequence,
     llvm::function_ref<void(unsigned direction, ArrayRef<Activation>, States &)>
         run,
     llvm::function_ref<RecurrentStates(const RecurrentUnits &,
                                        ActivationEstimate)>
         estimate,
     TransferContext &ctx) {
+  bool bounded = sequence.activations.has_value();
+  for (unsigned direction = 0; bounded && direction < sequence.directions;
+       ++direction)
+    bounded &=
+        sequence.gates == 1 || sequence.activationsOf(direction)[0].isGate();
+  if (!bounded) {
+    for (unsigned index = 0; index < ctx.op()->getNumResults(); ++index)
+      ctx.unknown(index);
+    return;
+  }
   States states;
   states.nan = sequence.nonFinite;
   for (unsigned direction = 0; direction < sequence.directions; ++direction)
-    run(direction, sequence.activationsOf(direction, count), states);
-  UnitMoments units = estimateUnits(sequence, count, ctx, estimate);
+    run(direction, sequence.activationsOf(direction), states);
+  UnitMoments units = estimateUnits(sequence, ctx, estimate);
   auto set = [&](unsigned index, const Interval &range,
                  const std::optional<Likely> &likely,
                  ArrayRef<Moments> moments) {
@@ -224,6 +231,11 @@ double Recurrence::storeUnit() const {
 double Recurrence::mostSteps() const {
   constexpr int64_t kIfUnknown = 1 << 20;
   return double(steps.value_or(kIfUnknown));
+}
+
+double Recurrence::growthBy(const Interval &gate, double unit) const {
+  double past = gate.hi - 1;
+  return past <= 8 * unit ? 1 : std::pow(1 + 2 * past, mostSteps());
 }
 
 int64_t Recurrence::likelySteps() const {

@@ -27,20 +27,25 @@ namespace mpopt::rows {
 // Activations
 //===----------------------------------------------------------------------===//
 
-/// A function of a gate: an activation by its ONNX name.
+/// A function of a gate.
 struct Activation {
   Unary unary{UnaryFunction::Tanh};
-  /// What comes in and out besides: outer f(inner x + shift).
-  double outer = 1, inner = 1, shift = 0;
-  bool known = true;
 
-  static Activation get(llvm::StringRef name,
-                        std::optional<double> alpha = std::nullopt,
-                        std::optional<double> beta = std::nullopt);
-
+  /// Whether it stays in [0, 1].
+  bool isGate() const {
+    return unary.function == UnaryFunction::Sigmoid ||
+           unary.function == UnaryFunction::HardSigmoid;
+  }
   Interval imageOf(const Interval &x, const ComputeError &error) const;
   Likely likelyOf(const Likely &x) const;
 };
+
+/// Tanh, Sigmoid, Relu and HardSigmoid by their ONNX names, in any case, with
+/// the numbers of those that take some. Nothing if there is another one, or if
+/// it is not clear whose the numbers are.
+std::optional<llvm::SmallVector<Activation, 3>>
+readActivations(mlir::ArrayAttr names, llvm::ArrayRef<double> alphas,
+                llvm::ArrayRef<double> betas);
 
 //===----------------------------------------------------------------------===//
 // Ops
@@ -65,6 +70,11 @@ struct Recurrence {
   /// Steps that bounds count on, and how often the estimate is iterated.
   double mostSteps() const;
   int64_t likelySteps() const;
+
+  /// A gate may pass 1 by the error of an approximated sigmoid: by this factor
+  /// |z| |a| + |1 - z| |b| exceeds the larger of the two after all steps. 1
+  /// within some units, which formulas count with their other roundings.
+  double growthBy(const Interval &gate, double unit) const;
 };
 
 /// An op that runs a cell over a sequence, in one direction or both.
@@ -72,13 +82,14 @@ struct Sequence : Recurrence {
   mlir::Value source, bias;
   bool batchFirst = false;
   unsigned directions = 1;
-  /// Of all directions, with the numbers of those that have some.
-  mlir::ArrayAttr activations;
-  llvm::ArrayRef<double> alphas, betas;
+  /// Of all directions; nothing if one is not bounded here.
+  std::optional<llvm::SmallVector<Activation, 3>> activations;
 
-  /// The activations of one direction, `count` in a row.
-  llvm::SmallVector<Activation, 3> activationsOf(unsigned direction,
-                                                 unsigned count) const;
+  /// The activations of one direction.
+  llvm::ArrayRef<Activation> activationsOf(unsigned direction) const {
+    size_t count = activations->size() / directions;
+    return llvm::ArrayRef(*activations).slice(direction * count, count);
+  }
   std::optional<RecurrentUnits> readUnits(unsigned direction,
                                           int64_t stepsIfUnknown,
                                           TransferContext &ctx) const;
@@ -104,9 +115,8 @@ Sequence getSequence(OpTy op, int64_t gates, TransferContext &ctx) {
   sequence.clip = op.getClip().convertToDouble();
   sequence.batchFirst = op.getBatchFirst();
   sequence.directions = op.getDirection() == "bidirectional" ? 2 : 1;
-  sequence.activations = op.getActivations();
-  sequence.alphas = op.getActivationAlpha();
-  sequence.betas = op.getActivationBeta();
+  sequence.activations = readActivations(
+      op.getActivations(), op.getActivationAlpha(), op.getActivationBeta());
   sequence.steps =
       TransferContext::dimOf(op.getInput(), sequence.batchFirst ? 1 : 0);
   for (mlir::Value operand : op->getOperands())
@@ -155,10 +165,11 @@ private:
 };
 
 /// All results of a sequence op: each direction's states by `run`, and its
-/// units, where their weights are known, by `estimate`. `count` is the number
-/// of activations of a direction.
+/// units, where their weights are known, by `estimate`. Nothing is known of
+/// them with other activations than `readActivations` knows, or where the first
+/// one of a cell with gates is none.
 void transferSequence(
-    const Sequence &sequence, unsigned count,
+    const Sequence &sequence,
     llvm::function_ref<void(unsigned direction, llvm::ArrayRef<Activation>,
                             States &)>
         run,
