@@ -316,36 +316,31 @@ static SmallVector<int64_t> getKernel(Value filter) {
   return {};
 }
 
-static void transferConv(mp::ConvOp op, TransferContext &ctx) {
-  Convolution conv{op.getInput(), op.getFilter(), op.getBias(),
-                   int64_t(op.getGroup())};
-  SmallVector<int64_t> kernel = getKernel(op.getFilter());
-  conv.window = Window::get(kernel, op.getStrides(), op.getDilations(),
-                            op.getPads(), op.getAutoPad());
+/// Of ops that read their input as it is.
+template <typename OpTy>
+static Convolution getConvolution(OpTy op, Value bias, TransferContext &ctx) {
+  Convolution conv{op.getInput(), op.getFilter(), bias, int64_t(op.getGroup())};
+  conv.window = Window::get(getKernel(op.getFilter()), op.getStrides(),
+                            op.getDilations(), op.getPads(), op.getAutoPad());
   conv.value = ctx.operand(0);
-  conv.run(ctx);
+  return conv;
+}
+
+static void transferConv(mp::ConvOp op, TransferContext &ctx) {
+  getConvolution(op, op.getBias(), ctx).run(ctx);
 }
 
 static void transferConvTranspose(mp::ConvTransposeOp op,
                                   TransferContext &ctx) {
-  Convolution conv{op.getInput(), op.getFilter(), op.getBias(),
-                   int64_t(op.getGroup()), /*transposed=*/true};
-  SmallVector<int64_t> kernel = getKernel(op.getFilter());
-  conv.window = Window::get(kernel, op.getStrides(), op.getDilations(),
-                            op.getPads(), op.getAutoPad());
+  Convolution conv = getConvolution(op, op.getBias(), ctx);
+  conv.transposed = true;
   conv.outputPadding = op.getOutputPadding();
   conv.outputShape = op.getOutputShape();
-  conv.value = ctx.operand(0);
   conv.run(ctx);
 }
 
 static void transferConvInteger(mp::ConvIntegerOp op, TransferContext &ctx) {
-  Convolution conv{op.getInput(), op.getFilter(), Value(),
-                   int64_t(op.getGroup())};
-  SmallVector<int64_t> kernel = getKernel(op.getFilter());
-  conv.window = Window::get(kernel, op.getStrides(), op.getDilations(),
-                            op.getPads(), op.getAutoPad());
-  conv.value = ctx.operand(0);
+  Convolution conv = getConvolution(op, Value(), ctx);
   if (op.getInputZeroPoint())
     conv.value = minusZero(conv.value, ctx.of(op.getInputZeroPoint()));
   if (op.getFilterZeroPoint())
@@ -357,10 +352,9 @@ static void transferConvInteger(mp::ConvIntegerOp op, TransferContext &ctx) {
 static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
   Convolution conv{op.getInput(), op.getFilter(), op.getBias(),
                    int64_t(op.getGroup())};
-  SmallVector<int64_t> kernel = getKernel(op.getFilter());
-  conv.window =
-      Window::get(kernel, op.getStrides(), op.getDilations(), op.getPads());
-  AbstractValue input = ctx.operand(0);
+  conv.window = Window::get(getKernel(op.getFilter()), op.getStrides(),
+                            op.getDilations(), op.getPads());
+  const AbstractValue &input = ctx.operand(0);
   if (input.rank() < 3)
     return ctx.unknown();
   AbstractValue value = AbstractValue::boundedLike(input.keeping({1}));
@@ -382,8 +376,7 @@ static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
     cell.likelyLo = lo * scale;
     cell.likelyHi = hi * scale;
   }
-  const AbstractValue &offset = ctx.of(op.getOffset());
-  value.nan |= offset.mayBeNonFinite();
+  value.nan |= ctx.of(op.getOffset()).mayBeNonFinite();
   if (masked) {
     const AbstractValue &factors = ctx.of(op.getMask());
     value.nan |= factors.mayBeNonFinite() || value.mayBeInf();
