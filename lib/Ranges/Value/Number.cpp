@@ -43,6 +43,13 @@ Number Number::constant(double value, const FloatFormat &format) {
   return number;
 }
 
+Number Number::boundedLike(const Number &x) {
+  Number result = x;
+  result.range.minNonZero = 0;
+  result.range.integral = false;
+  return result;
+}
+
 Number Number::within(const Interval &bound, const FloatFormat &format) {
   Number number;
   number.range = FloatRange::of(bound);

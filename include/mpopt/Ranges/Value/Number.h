@@ -32,6 +32,9 @@ struct Number {
   static Number of(const AbstractValue &value, const FloatFormat &format);
   /// A constant as the kernel holds it.
   static Number constant(double value, const FloatFormat &format);
+  /// The bound, estimate and non-finite values of `x`: not that it is whole, or
+  /// has a least magnitude. What a formula starts from that changes the bound.
+  static Number boundedLike(const Number &x);
   /// Anything in the bound.
   static Number within(const Interval &bound, const FloatFormat &format);
 

@@ -36,15 +36,13 @@ static Number logProbability(Value input, TransferContext &ctx) {
   const FloatFormat &format = ctx.sumFormat(input);
   Number x = Number::of(ctx.of(input), format);
   double classes = classesOf(input);
-  Number result = x;
+  Number result = Number::boundedLike(x);
   double spread = x.bound().isEmpty() ? 0 : x.bound().width();
   double most = spread + std::log(std::min(classes, 0x1p63));
   double error =
       std::ldexp(8 * (most + x.bound().maxAbs() + 1), -int(format.digits)) +
       4 * cells::sumError(format, classes, 1, true);
   result.range.finite = {-most - error, classes == 1 ? error : 0};
-  result.range.minNonZero = 0;
-  result.range.integral = false;
   // A row may be -Inf everywhere.
   result.range.nan = x.range.nan || x.range.mayBeInf();
   result.range.posInf = false;
@@ -171,10 +169,8 @@ static void transferNllLoss(mp::NllLossOp op, TransferContext &ctx) {
 
 /// [0, hi] with the likely tier of `x`.
 static Number upTo(double hi, const Number &x) {
-  Number number = x;
+  Number number = Number::boundedLike(x);
   number.range.finite = {0, hi};
-  number.range.minNonZero = 0;
-  number.range.integral = false;
   number.range.negInf = false;
   number.range.nan |= x.range.negInf;
   number.range.posInf |= hi >= x.format->overflowFrom;
@@ -255,7 +251,7 @@ static void transferCtc(mp::CtcLossOp op, TransferContext &ctx) {
   }
   Interval all = x.bound().isEmpty() ? Interval::point(0) : x.bound();
   Interval each = {-all.hi - std::log(std::min(classes, 0x1p63)), -all.lo};
-  Number loss = x;
+  Number loss = Number::boundedLike(x);
   loss.range.finite = Interval{0, steps} * each;
   if (!loss.range.finite.isBounded())
     loss.range.finite = Interval::whole();
@@ -264,8 +260,6 @@ static void transferCtc(mp::CtcLossOp op, TransferContext &ctx) {
   loss.range.finite =
       loss.range.finite +
       Interval::symmetric(std::isnan(error) ? kInfinity : error);
-  loss.range.minNonZero = 0;
-  loss.range.integral = false;
   loss.range.posInf = !op.getZeroInfinity() || x.range.negInf;
   loss.range.negInf = x.range.posInf;
   double length = std::isfinite(steps) ? steps : 1;

@@ -116,9 +116,9 @@ static void transferCdist(mp::CdistOp op, TransferContext &ctx) {
     Number squares = sumOf(square(a) + square(b), count, expected);
     double lost = std::ldexp(8 * squares.bound().hi, -int(a.format->digits)) *
                   std::min(count, cells::kUnknownCount);
+    distance = Number::boundedLike(distance);
     distance.range.finite.hi += std::sqrt(lost);
     distance.range.finite.lo = 0;
-    distance.range.minNonZero = 0;
     distance.range.posInf |= squares.range.posInf;
     distance.range.nan |= squares.range.posInf;
   }

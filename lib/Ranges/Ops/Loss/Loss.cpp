@@ -58,7 +58,7 @@ static void reduceLoss(TransferContext &ctx, Number loss, StringRef reduction,
 
 /// d -> f(d) for a magnitude: f grows.
 static Number growing(const Number &x, llvm::function_ref<double(double)> f) {
-  Number result = x;
+  Number result = Number::boundedLike(x);
   if (!x.bound().isEmpty()) {
     // The formula may be NaN at Inf, where it is Inf.
     double least = f(x.bound().lo), most = f(x.bound().hi);
@@ -69,8 +69,6 @@ static Number growing(const Number &x, llvm::function_ref<double(double)> f) {
                          4);
   }
   result.range.finite.lo = std::max(result.range.finite.lo, 0.0);
-  result.range.minNonZero = 0;
-  result.range.integral = false;
   result.range.posInf |= result.range.finite.hi >= x.format->overflowFrom;
   result.expected = likely::apply(f, x.expected);
   return result;
