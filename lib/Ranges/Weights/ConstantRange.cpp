@@ -143,3 +143,21 @@ AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit) {
     return summarizeWhole(weights);
   return summarizeAlong(weights, axis);
 }
+
+bool mpopt::constantRowsReach(const WeightView &weights, double threshold) {
+  if (weights.shape.empty() || weights.size() == 0)
+    return false;
+  int64_t columns = weights.shape.back();
+  constexpr int64_t kMost = 1 << 24;
+  if (columns <= 0 || weights.size() > kMost)
+    return false;
+  std::vector<double> row(columns);
+  for (int64_t first = 0; first < weights.size(); first += columns) {
+    weights.read(first, row);
+    if (llvm::none_of(row, [&](double value) { return value >= threshold; }))
+      return false;
+    if (weights.splat)
+      break;
+  }
+  return true;
+}

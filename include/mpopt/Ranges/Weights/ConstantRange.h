@@ -23,6 +23,10 @@ AbstractValue summarizeWeights(const WeightView &weights, size_t limit);
 /// The same with slices along `axis`, whatever their number.
 AbstractValue summarizeAlong(const WeightView &weights, int64_t axis);
 
+/// Whether every row (along the last axis) of a constant has an element of at
+/// least `threshold`; false where that takes too long.
+bool constantRowsReach(const WeightView &weights, double threshold);
+
 } // namespace mpopt
 
 #endif // MPOPT_RANGES_WEIGHTS_CONSTANTRANGE_H

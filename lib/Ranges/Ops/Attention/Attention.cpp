@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Ranges/Ops/Activation/Softmax.h"
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
+#include "mpopt/Ranges/Weights/ConstantRange.h"
 
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Numerics/Infinity.h"

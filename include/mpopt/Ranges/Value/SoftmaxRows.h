@@ -1,0 +1,31 @@
+//===- SoftmaxRows.h - Softmax of rows of an abstract value -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The mathematics that softmax ops share, without an op. Shapes are those of
+// the tensor; the result has the groups of the operand.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_VALUE_SOFTMAXROWS_H
+#define MPOPT_RANGES_VALUE_SOFTMAXROWS_H
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Value/AbstractValue.h"
+
+namespace mpopt::rows {
+
+/// softmax of rows along `axes`, or its logarithm. `rowsHaveFinite`: no row is
+/// -Inf throughout (which gives NaN). Without a shape the rows' length is
+/// unknown. Exponentials are computed in `functions`, added up in `sums`.
+AbstractValue softmaxOf(const MaybeShape &shape, const AbstractValue &x,
+                        llvm::ArrayRef<int64_t> axes, bool logarithm,
+                        bool rowsHaveFinite, const FloatFormat &functions,
+                        const FloatFormat &sums);
+
+} // namespace mpopt::rows
+
+#endif // MPOPT_RANGES_VALUE_SOFTMAXROWS_H
