@@ -166,3 +166,48 @@ TEST(AbstractValue, StoresPastTheEdge) {
   EXPECT_TRUE(narrow.nan);
   EXPECT_FALSE(narrow.posInf);
 }
+
+static AbstractValue claiming() {
+  AbstractValue value = numbered({2, 3});
+  value.posInf = true;
+  value.claimIntegral();
+  value.claimMinNonZero(1);
+  value.claimNorm(1, 5, 3);
+  value.claimRowSum(0, 1, 2, 2);
+  return value;
+}
+
+TEST(AbstractValue, LikeKeepsTheGroupsAlone) {
+  AbstractValue like = AbstractValue::like(claiming());
+  EXPECT_EQ(Dims(like.dims()), (Dims{2, 3}));
+  EXPECT_EQ(like.cell(5).lo, -INFINITY);
+  EXPECT_TRUE(like.nan && like.posInf && like.negInf);
+  EXPECT_FALSE(like.hasLikely());
+  EXPECT_FALSE(like.integral || like.norm || like.rowSum);
+  EXPECT_EQ(like.minNonZero, 0);
+}
+
+TEST(AbstractValue, BoundedLikeClaimsNothing) {
+  AbstractValue bounded = AbstractValue::boundedLike(claiming());
+  EXPECT_EQ(bounded.cell(5).lo, 5);
+  EXPECT_TRUE(bounded.posInf && !bounded.nan && bounded.hasLikely());
+  EXPECT_FALSE(bounded.integral || bounded.norm || bounded.rowSum);
+  EXPECT_EQ(bounded.minNonZero, 0);
+}
+
+TEST(AbstractValue, PickedElementsAreNoRows) {
+  AbstractValue value = claiming();
+  AbstractValue picked = AbstractValue::pickedFrom(value);
+  EXPECT_TRUE(picked.integral);
+  EXPECT_EQ(picked.minNonZero, 1);
+  EXPECT_FALSE(picked.norm || picked.rowSum);
+  picked.keepsRowsAlong(0, value);
+  EXPECT_FALSE(picked.norm.has_value());
+  EXPECT_TRUE(picked.rowSum.has_value());
+}
+
+TEST(AbstractValue, ReshapesOfNothingClaimNothing) {
+  AbstractValue value = numbered({1, 1, 1});
+  value.claimNorm(2, 5, 8);
+  EXPECT_FALSE(value.reshaped({0, 4, 8}, {0, 2}, 64).norm.has_value());
+}
