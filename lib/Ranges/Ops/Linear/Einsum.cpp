@@ -152,7 +152,7 @@ static void transferEinsum(mp::EinsumOp op, TransferContext &ctx) {
     if (!shape)
       return ctx.unknown();
     Labelled operand;
-    operand.value = ctx.of(input);
+    operand.value = AbstractValue::sameAs(ctx.of(input));
     operand.shape = *shape;
     operand.labels = axisLabels(labels, shape->size());
     takeDiagonals(operand);

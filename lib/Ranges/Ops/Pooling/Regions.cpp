@@ -41,9 +41,7 @@ static AbstractValue withZero(const AbstractValue &input, Value result,
 static void transferMaxUnpool(mp::MaxUnpoolOp op, TransferContext &ctx) {
   // Indices are positions in the whole tensor: nothing keeps a maximum in its
   // channel.
-  AbstractValue input = ctx.operand(0).merged();
-  AbstractValue value = withZero(input, op.getResult(), 0);
-  ctx.result(0, std::move(value));
+  ctx.result(0, withZero(ctx.operand(0).merged(), op.getResult(), 0));
 }
 
 /// Regions may reach past the map, and be empty: 0.

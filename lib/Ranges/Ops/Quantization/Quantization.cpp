@@ -105,7 +105,7 @@ static void transferQuantize(mp::QuantizeOp op, TransferContext &ctx) {
   if (!codes)
     return ctx.unknown();
   auto [lo, hi] = *codes;
-  AbstractValue x = ctx.operand(0);
+  const AbstractValue &x = ctx.operand(0);
   size_t rank = x.rank();
   bool blocks = op.getBlockSize() > 0;
   AbstractValue scale =
@@ -134,7 +134,7 @@ static void transferQuantize(mp::QuantizeOp op, TransferContext &ctx) {
 }
 
 static void transferDequantize(mp::DequantizeOp op, TransferContext &ctx) {
-  AbstractValue x = ctx.operand(0);
+  const AbstractValue &x = ctx.operand(0);
   size_t rank = x.rank();
   bool blocks = op.getBlockSize() > 0;
   AbstractValue scale =
@@ -163,7 +163,7 @@ static void transferDequantize(mp::DequantizeOp op, TransferContext &ctx) {
 }
 
 static void transferFakeQuantize(mp::FakeQuantizeOp op, TransferContext &ctx) {
-  AbstractValue x = ctx.operand(0);
+  const AbstractValue &x = ctx.operand(0);
   size_t rank = x.rank();
   int64_t axis = op.getAxis().value_or(0);
   bool whole = !op.getAxis();

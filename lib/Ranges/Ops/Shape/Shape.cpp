@@ -247,7 +247,7 @@ static void transferPad(mp::PadOp op, TransferContext &ctx) {
 }
 
 static void transferReverse(mp::ReverseOp op, TransferContext &ctx) {
-  AbstractValue value = ctx.operand(0);
+  AbstractValue value = AbstractValue::sameAs(ctx.operand(0));
   if (!getShape(op.getInput()))
     return transferSmeared(ctx);
   for (int64_t each : op.getAxes()) {
@@ -261,7 +261,7 @@ static void transferReverse(mp::ReverseOp op, TransferContext &ctx) {
 }
 
 static void transferRoll(mp::RollOp op, TransferContext &ctx) {
-  AbstractValue value = ctx.operand(0);
+  AbstractValue value = AbstractValue::sameAs(ctx.operand(0));
   // Along one axis rows stay rows, of other elements of the same set.
   if (!op.getAxes() || !getShape(op.getInput()))
     return transferSmeared(ctx);

@@ -133,7 +133,7 @@ static void transferSTFT(mp::STFTOp op, TransferContext &ctx) {
     if (length && length->size() == 1)
       count = double(length->front());
   }
-  AbstractValue frame = signal;
+  AbstractValue frame = AbstractValue::boundedLike(signal);
   Cell x = signal.hull();
   if (op.getWindow()) {
     const AbstractValue &window = ctx.of(op.getWindow());
