@@ -1,18 +1,9 @@
-//===- RowScale.cpp - Values divided by a norm of their own rows
+//===- RowScale.cpp - Divisors that are a norm of rows
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-//   u / sqrt(mean(u^2) [+ eps])   |y| <= sqrt(n), ‖y‖ <= sqrt(n)
-//   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1
-//   e / sum(e), e >= 0            0 <= y <= 1, the row sums to 1
-//   u / sum(|u|), u / max(|u|)    |y| <= 1
-//
-// with a root, a power, a reciprocal or a fused norm, with epsilons and guards
-// that only make the divisor larger. A centred u would allow sqrt(n - 1); the
-// rounding of its mean is not followed, so it gets sqrt(n).
 //
 // In floating point the root's operand v satisfies
 // v >= q sum(u^2) (1 - relative) - absolute, so u_i^2 / v is at most
@@ -21,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Ranges/Relations/RelationSupport.h"
+#include "RowScale.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
@@ -34,25 +25,7 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::relations;
 
-namespace {
-/// What a divisor is known to be.
-struct RowScale {
-  /// Its rows' elements, as they are read where they are squared or summed.
-  Value of;
-  Axes axes;
-  /// |of_i| <= bound * (the divisor), for each element and, of sums of
-  /// squares, for the row's norm.
-  double bound = 0;
-  bool squares = false;
-  /// A plain sum of values that are not negative.
-  bool sum = false;
-  /// What the variance op's deviations lack to be `of`: an error of the mean.
-  bool deviations = false;
-};
-} // namespace
-
-/// The least magnitude of a value that is not 0.
-static double least(Value value, TransferContext &ctx) {
+double relations::least(Value value, TransferContext &ctx) {
   const AbstractValue &known = ctx.of(value);
   double low = kInfinity;
   for (const Cell &cell : known.cells())
@@ -61,7 +34,7 @@ static double least(Value value, TransferContext &ctx) {
   return std::max({low, known.minNonZero, format ? format->minSubnormal : 0.0});
 }
 
-static bool isNotNegative(Value value, TransferContext &ctx) {
+bool relations::isNotNegative(Value value, TransferContext &ctx) {
   return llvm::all_of(ctx.of(value).cells(), [](const Cell &cell) {
     return cell.empty() || cell.lo >= 0;
   });
@@ -268,9 +241,8 @@ static std::optional<RowScale> matchPlainSum(Value value,
   return result;
 }
 
-/// What `op` divides, and by what.
-static std::optional<std::pair<Value, RowScale>>
-matchQuotient(Operation *op, TransferContext &ctx) {
+std::optional<std::pair<Value, RowScale>>
+relations::matchQuotient(Operation *op, TransferContext &ctx) {
   if (isa<mp::DivOp>(op)) {
     std::optional<RowScale> scale = matchRoot(op->getOperand(1), false, ctx);
     if (!scale)
@@ -303,113 +275,4 @@ matchQuotient(Operation *op, TransferContext &ctx) {
     return std::make_pair(other, *scale);
   }
   return std::nullopt;
-}
-
-/// By how much a computed x - mean(x) may differ from the deviation that a
-/// fused variance takes; nothing if it is none.
-static std::optional<double> deviationError(Value value, const RowScale &scale,
-                                            TransferContext &ctx) {
-  auto sub = peel(value, Peel::Rounded).getDefiningOp<mp::SubOp>();
-  Rounding error;
-  Operation *mean = sub ? getReduction(sub.getRhs(), &error) : nullptr;
-  if (!isa_and_present<mp::ReduceMeanOp>(mean) ||
-      !isSameExpression(sub.getLhs(), scale.of) ||
-      !isSameExpression(mean->getOperand(0), scale.of) ||
-      getReducedAxes(mean, ctx.shapes()) != scale.axes)
-    return std::nullopt;
-  std::optional<double> n = rowLength(scale.of, scale.axes);
-  if (!n)
-    return std::nullopt;
-  error.add(storeError(mean->getResult(0)));
-  error.add(storeError(sub.getResult()));
-  error.add({(*n + 8) * rows::roundoff(ctx.sumFormat(scale.of)), 0});
-  return 2 * error.relative * ctx.of(scale.of).hull().absMax() +
-         2 * error.absolute;
-}
-
-void relations::refineQuotient(Value result, AbstractValue &value,
-                               TransferContext &ctx) {
-  Operation *op = result.getDefiningOp();
-  auto found = matchQuotient(op, ctx);
-  if (!found)
-    return;
-  const auto &[dividend, scale] = *found;
-  double extra = 0, bound = scale.bound;
-  bool ofMagnitudes = false;
-  if (scale.deviations) {
-    std::optional<double> error = deviationError(dividend, scale, ctx);
-    if (!error)
-      return;
-    extra = *error;
-  } else {
-    // Both are made of one value, each with its own rounding.
-    Rounding rounding;
-    peel(dividend, &rounding);
-    peel(scale.of, &rounding);
-    if (!isSameExpression(dividend, scale.of)) {
-      auto abs = peel(scale.of, Peel::Rounded).getDefiningOp<mp::AbsOp>();
-      if (!abs || !isSameExpression(dividend, abs.getInput()))
-        return;
-      peel(abs.getInput(), &rounding);
-      ofMagnitudes = true;
-    }
-    bound *= 1 + 2 * rounding.relative;
-    extra = rounding.absolute;
-  }
-  Rounding own = functionError(result, ctx);
-  Value divisor = isa<mp::DivOp>(op) ? op->getOperand(1) : Value();
-  if (divisor) {
-    extra /= least(divisor, ctx);
-  } else if (extra > 0) {
-    double largest = 0;
-    for (Value operand : op->getOperands())
-      if (operand != dividend)
-        largest = ctx.of(operand).hull().absMax();
-    extra *= largest;
-  }
-  if (std::isnan(extra))
-    return;
-  // An inverse r that underflows is off by half a subnormal, and by no more
-  // than r itself: less would be 0.
-  if (!divisor) {
-    double tiny = ctx.functionFormat(result).minSubnormal;
-    for (Value operand : op->getOperands())
-      tiny = std::max(tiny, storeError(operand).absolute);
-    double most = ctx.of(dividend).hull().absMax() * 4 * tiny;
-    extra += most < 3 * bound ? most : 3 * bound;
-  }
-  bound = bound * (1 + own.relative) + extra + own.absolute;
-  if (!(bound < kInfinity))
-    return;
-  bool positive = isNotNegative(dividend, ctx);
-  clamp(value, positive ? 0 : -bound, bound);
-  std::optional<int64_t> last =
-      TransferContext::dimOf(result, scale.axes.back());
-  if (!last)
-    return;
-  if (scale.squares) {
-    std::optional<double> n = rowLength(result, scale.axes);
-    if (n)
-      setNorm(value, scale.axes.back(), bound + extra * std::sqrt(*n), *last);
-    return;
-  }
-  if (!scale.sum || ofMagnitudes || scale.axes.size() != 1 || value.rowSum ||
-      extra > 0)
-    return;
-  // sum(e) / s, s being the computed sum.
-  double n = double(*last);
-  double lost = (n + 8) * rows::roundoff(ctx.sumFormat(scale.of)) +
-                4 * own.relative + (bound - 1);
-  if (!(lost < 0.5))
-    return;
-  bool saturates = false;
-  if (divisor) {
-    const AbstractValue &sum = ctx.of(divisor);
-    saturates = sum.mayBeInf();
-  }
-  value.rowSum = RowSumFact{
-      scale.axes.front(),
-      saturates || !divisor ? 0
-                            : std::max(0.0, 1 - 2 * lost - n * own.absolute),
-      1 + 2 * lost, *last};
 }

@@ -1,0 +1,133 @@
+//===- RowQuotient.cpp - Values divided by a norm of their own rows
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   u / sqrt(mean(u^2) [+ eps])   |y| <= sqrt(n), ‖y‖ <= sqrt(n)
+//   u / sqrt(sum(u^2) [+ eps])    |y| <= 1, ‖y‖ <= 1
+//   e / sum(e), e >= 0            0 <= y <= 1, the row sums to 1
+//   u / sum(|u|), u / max(|u|)    |y| <= 1
+//
+// with a root, a power, a reciprocal or a fused norm, with epsilons and guards
+// that only make the divisor larger. A centred u would allow sqrt(n - 1); the
+// rounding of its mean is not followed, so it gets sqrt(n).
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowScale.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
+
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Numerics/Infinity.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+/// By how much a computed x - mean(x) may differ from the deviation that a
+/// fused variance takes; nothing if it is none.
+static std::optional<double> deviationError(Value value, const RowScale &scale,
+                                            TransferContext &ctx) {
+  auto sub = peel(value, Peel::Rounded).getDefiningOp<mp::SubOp>();
+  Rounding error;
+  Operation *mean = sub ? getReduction(sub.getRhs(), &error) : nullptr;
+  if (!isa_and_present<mp::ReduceMeanOp>(mean) ||
+      !isSameExpression(sub.getLhs(), scale.of) ||
+      !isSameExpression(mean->getOperand(0), scale.of) ||
+      getReducedAxes(mean, ctx.shapes()) != scale.axes)
+    return std::nullopt;
+  std::optional<double> n = rowLength(scale.of, scale.axes);
+  if (!n)
+    return std::nullopt;
+  error.add(storeError(mean->getResult(0)));
+  error.add(storeError(sub.getResult()));
+  error.add({(*n + 8) * rows::roundoff(ctx.sumFormat(scale.of)), 0});
+  return 2 * error.relative * ctx.of(scale.of).hull().absMax() +
+         2 * error.absolute;
+}
+
+void relations::refineQuotient(Value result, AbstractValue &value,
+                               TransferContext &ctx) {
+  Operation *op = result.getDefiningOp();
+  auto found = matchQuotient(op, ctx);
+  if (!found)
+    return;
+  const auto &[dividend, scale] = *found;
+  double extra = 0, bound = scale.bound;
+  bool ofMagnitudes = false;
+  if (scale.deviations) {
+    std::optional<double> error = deviationError(dividend, scale, ctx);
+    if (!error)
+      return;
+    extra = *error;
+  } else {
+    // Both are made of one value, each with its own rounding.
+    Rounding rounding;
+    peel(dividend, &rounding);
+    peel(scale.of, &rounding);
+    if (!isSameExpression(dividend, scale.of)) {
+      auto abs = peel(scale.of, Peel::Rounded).getDefiningOp<mp::AbsOp>();
+      if (!abs || !isSameExpression(dividend, abs.getInput()))
+        return;
+      peel(abs.getInput(), &rounding);
+      ofMagnitudes = true;
+    }
+    bound *= 1 + 2 * rounding.relative;
+    extra = rounding.absolute;
+  }
+  Rounding own = functionError(result, ctx);
+  Value divisor = isa<mp::DivOp>(op) ? op->getOperand(1) : Value();
+  if (divisor) {
+    extra /= least(divisor, ctx);
+  } else if (extra > 0) {
+    double largest = 0;
+    for (Value operand : op->getOperands())
+      if (operand != dividend)
+        largest = ctx.of(operand).hull().absMax();
+    extra *= largest;
+  }
+  if (std::isnan(extra))
+    return;
+  // An inverse r that underflows is off by half a subnormal, and by no more
+  // than r itself: less would be 0.
+  if (!divisor) {
+    double tiny = ctx.functionFormat(result).minSubnormal;
+    for (Value operand : op->getOperands())
+      tiny = std::max(tiny, storeError(operand).absolute);
+    double most = ctx.of(dividend).hull().absMax() * 4 * tiny;
+    extra += most < 3 * bound ? most : 3 * bound;
+  }
+  bound = bound * (1 + own.relative) + extra + own.absolute;
+  if (!(bound < kInfinity))
+    return;
+  bool positive = isNotNegative(dividend, ctx);
+  clamp(value, positive ? 0 : -bound, bound);
+  std::optional<int64_t> last =
+      TransferContext::dimOf(result, scale.axes.back());
+  if (!last)
+    return;
+  if (scale.squares) {
+    std::optional<double> n = rowLength(result, scale.axes);
+    if (n)
+      setNorm(value, scale.axes.back(), bound + extra * std::sqrt(*n), *last);
+    return;
+  }
+  if (!scale.sum || ofMagnitudes || scale.axes.size() != 1 || value.rowSum ||
+      extra > 0)
+    return;
+  // sum(e) / s, s being the computed sum.
+  double n = double(*last);
+  double lost = (n + 8) * rows::roundoff(ctx.sumFormat(scale.of)) +
+                4 * own.relative + (bound - 1);
+  if (!(lost < 0.5))
+    return;
+  bool saturates = !divisor || ctx.of(divisor).mayBeInf();
+  value.claimRowSum(
+      scale.axes.front(),
+      saturates ? 0 : std::max(0.0, 1 - 2 * lost - n * own.absolute),
+      1 + 2 * lost, *last);
+}
