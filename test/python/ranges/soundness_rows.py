@@ -210,6 +210,22 @@ def gru(draw):
 
 
 @case
+def mixed_rows(draw):
+    """Rows put together from elements of several have other sums and norms."""
+    rows = draw.node("Softmax", draw.box((4, 6), scale=draw.choice([1, 10])), axis=1)
+    largest = draw.node("TopK", rows, _axis(draw, draw.choice([1, 4])), axis=0, outputs=2)[0]
+    draw.node("ReduceSum", largest, _axis(draw, 1))
+    lengths = draw.constant(draw.random.integers(1, 5, 6).astype(numpy.int64))
+    turned = draw.node("ReverseSequence", rows, lengths, time_axis=0, batch_axis=1)
+    draw.node("ReduceSum", turned, _axis(draw, 1))
+    unit = draw.node("LpNormalization", draw.box((4, 6), 0.5, 3.0), axis=1)
+    largest = draw.node("TopK", unit, _axis(draw, 4), axis=0, outputs=2)[0]
+    draw.node("ReduceSumSquare", largest, _axis(draw, 1))
+    draw.node("LayerNormalization", draw.node("Softmax", draw.box((2, 4, 3)), axis=1),
+              draw.weights((3,)), epsilon=1e-2, outputs=3)
+
+
+@case
 def gained_products(draw):
     """A product behind a norm's gain and bias. All-equal rows are samples, so the
     column 1 / gain meets its bound."""
