@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The parts of the importer, one file each: GraphImporter.cpp (function,
-// inputs, outputs), NodeImport.cpp (one node), If.cpp, Loop.cpp and
-// ControlFlow.cpp (what both do with bodies), Prims.cpp (prim:: nodes),
-// Scalars.cpp (Python's arithmetic), Constants.cpp (literals and parameters),
-// Autocast.cpp (autocast regions).
+// inputs, outputs), NodeImport.cpp (one node), If.cpp, Loop.cpp,
+// LoopOp.cpp and ControlFlow.cpp (what both do with bodies), Evaluation.cpp
+// (nodes that are no tensor ops; their handlers are listed in Evaluation.h),
+// Constants.cpp (literals and parameters), Autocast.cpp (autocast regions).
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,6 +65,7 @@ public:
   const WrittenState &written() const { return state.written; }
 
 private:
+  friend class Evaluation;
   friend class NodeLowering;
 
   // GraphImporter.cpp
@@ -135,11 +136,9 @@ private:
   bool isSharedSlot(llvm::StringRef path) const;
   bool isSharedMemory(int64_t memory) const;
 
-  // Prims.cpp, Scalars.cpp: whether the node was one of theirs
-  bool importPrim(const Node &node);
-  bool importScalar(const Node &node);
-  bool importContainer(const Node &node);
-  bool importTensorFact(const Node &node);
+  // Evaluation.cpp
+  /// Runs a node that is no tensor op; whether it was one.
+  bool evaluate(const Node &node);
 
   // ControlFlow.cpp
   struct Body;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A node is tried in turn as one of prim::, as Python's arithmetic on what is
-// known, as a tensor op with a lowering. What is left is opaque.
+// A node is tried in turn as one that the interpreter runs (Evaluation.h) and
+// as a tensor op with a lowering. All others become opaque ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -184,8 +184,7 @@ void GraphImporter::importNode(const Node &node) {
     importIf(node);
   else if (node.op == "prim::Loop")
     importLoop(node);
-  else if (!importPrim(node) && !importContainer(node) &&
-           !importTensorFact(node) && !importScalar(node))
+  else if (!evaluate(node))
     lower(node);
   currentNode = std::move(outer);
 }

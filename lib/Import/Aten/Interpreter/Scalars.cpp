@@ -1,4 +1,4 @@
-//===- Scalars.cpp - Python's arithmetic
+//===- Scalars.cpp - Python's arithmetic ----------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphImporter.h"
+#include "Evaluation.h"
 #include "ScalarFold.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -23,225 +23,242 @@ using namespace mpopt::aten;
 
 using Kind = Item::Kind;
 
-/// The op on rank-0 tensors; null if there is none.
-static Value makeDynamic(StringRef op, Value lhs, Value rhs, OpBuilder &builder,
-                         Location location,
-                         llvm::function_ref<void(Operation *)> finish) {
-  mlir::Type unknown = getUnknownTensor(builder.getContext());
-  auto make = [&](auto tag) -> Value {
-    using OpT = decltype(tag);
-    auto made = OpT::create(builder, location, unknown, lhs, rhs);
-    finish(made);
-    return made->getResult(0);
-  };
-  if (op == "add")
-    return make(mp::AddOp());
-  if (op == "sub")
-    return make(mp::SubOp());
-  if (op == "mul")
-    return make(mp::MulOp());
-  if (op == "eq")
-    return make(mp::EqualOp());
-  if (op == "lt")
-    return make(mp::LessOp());
-  if (op == "le")
-    return make(mp::LessEqualOp());
-  if (op == "gt")
-    return make(mp::GreaterOp());
-  if (op == "ge")
-    return make(mp::GreaterEqualOp());
-  if (op == "ne")
-    return make(mp::NotEqualOp());
-  if (op == "floordiv")
-    return make(mp::FloorDivOp());
-  return {};
+/// The second input; unknown if there is one only.
+static Item getSecond(Evaluation &evaluation) {
+  return evaluation.numInputs() > 1 ? evaluation.input(1) : Item();
 }
 
-bool GraphImporter::importScalar(const Node &node) {
-  StringRef op = node.op;
-  if (!op.consume_front("aten::") && !op.consume_front("prim::"))
-    return false;
-  if (node.outputs.size() != 1)
-    return false;
-  if (op == "is_grad_enabled" || op == "is_autocast_enabled" ||
-      op == "is_autocast_cpu_enabled") {
-    // Gradients are on unless a program says otherwise.
-    bool inRegion =
-        !autocast.empty() && autocast.back().isSet && autocast.back().enabled;
-    set(node, 0, Item::boolean(op == "is_grad_enabled" || inRegion));
-    return true;
+//===----------------------------------------------------------------------===//
+// Modes of the interpreter
+//===----------------------------------------------------------------------===//
+
+/// Gradients are on unless a program says otherwise.
+static LogicalResult isGradEnabled(Evaluation &evaluation) {
+  return evaluation.give(Item::boolean(true));
+}
+
+static LogicalResult isAutocastEnabled(Evaluation &evaluation) {
+  return evaluation.give(Item::boolean(evaluation.isAutocastEnabled()));
+}
+
+void aten::registerModeHandlers(HandlerTable &modes) {
+  modes.add("is_grad_enabled", isGradEnabled);
+  modes.add({"is_autocast_enabled", "is_autocast_cpu_enabled"},
+            isAutocastEnabled);
+}
+
+//===----------------------------------------------------------------------===//
+// Identity, logic and lists of numbers
+//===----------------------------------------------------------------------===//
+
+/// `is`, and `is not`.
+template <bool kIs>
+static LogicalResult compareIdentity(Evaluation &evaluation) {
+  const Item &lhs = evaluation.input(0), rhs = getSecond(evaluation);
+  if (lhs.kind == Kind::Unknown || rhs.kind == Kind::Unknown)
+    return evaluation.giveUnknown();
+  bool same =
+      lhs.isNone() == rhs.isNone() && (lhs.isNone() || isSame(lhs, rhs));
+  return evaluation.give(Item::boolean(same == kIs));
+}
+
+/// `any` and `all`: one member that is `kDecides` decides; else all must be
+/// known.
+template <bool kDecides> static LogicalResult reduce(Evaluation &evaluation) {
+  const Item &list = evaluation.input(0);
+  if (evaluation.numInputs() != 1 || !list.collection)
+    return failure();
+  bool decided = list.collection->known;
+  for (const Item &member : list.collection->items) {
+    if (member.isStatic() && (member.number() != 0) == kDecides)
+      return evaluation.give(Item::boolean(kDecides));
+    decided &= member.isStatic();
   }
-  if (node.inputs.empty())
-    return false;
-  // Whatever holds a tensor is for the lowerings.
-  for (ValueId input : node.inputs)
-    if (items[input].isTensor() && op != "__is__" && op != "__isnot__" &&
-        op != "isinstance")
-      return false;
-  const StaticType &resultType = graph.values[node.outputs[0]].type;
-  if (resultType.kind == StaticType::Kind::Tensor ||
-      (resultType.kind == StaticType::Kind::List &&
-       resultType.elements.front().kind == StaticType::Kind::Tensor))
-    return false;
-  Item lhs = items[node.inputs[0]];
-  Item rhs = node.inputs.size() > 1 ? items[node.inputs[1]] : Item();
-  auto give = [&](std::optional<Item> item) {
-    set(node, 0, item ? *item : unknownItem(resultType, locationOf(node)));
-    return true;
+  if (!decided)
+    return evaluation.giveUnknown();
+  return evaluation.give(Item::boolean(!kDecides));
+}
+
+/// `==` and `!=` of lists.
+template <bool kEqual>
+static LogicalResult compareLists(Evaluation &evaluation) {
+  const Item &lhs = evaluation.input(0), rhs = getSecond(evaluation);
+  if (!lhs.collection || !rhs.collection)
+    return failure();
+  std::optional<bool> equal = fold::equalLists(lhs, rhs);
+  if (!equal)
+    return evaluation.giveUnknown();
+  return evaluation.give(Item::boolean(*equal == kEqual));
+}
+
+/// `min` and `max` of a list of known numbers.
+static LogicalResult foldList(Evaluation &evaluation) {
+  const Item &list = evaluation.input(0);
+  auto isStatic = [](const Item &member) { return member.isStatic(); };
+  if (!list.collection || !list.collection->known ||
+      !llvm::all_of(list.collection->items, isStatic))
+    return failure();
+  std::optional<Item> best;
+  for (const Item &member : list.collection->items)
+    best = best ? fold::binary(evaluation.name(), *best, member) : member;
+  return evaluation.giveIfKnown(best);
+}
+
+/// `and` and `or` where one operand is known: `kDecides` is the result
+/// whatever the other one is, else the result is the other one.
+template <bool kDecides> static LogicalResult decide(Evaluation &evaluation) {
+  Item lhs = evaluation.input(0), rhs = getSecond(evaluation);
+  if (!lhs.isNumber() || (lhs.isStatic() && rhs.isStatic()) ||
+      evaluation.resultType().kind != StaticType::Kind::Bool)
+    return failure();
+  auto isKnown = [](const Item &item) {
+    return item.isStatic() && item.kind == Kind::Bool;
   };
-  if (op == "__is__" || op == "__isnot__") {
-    if (lhs.kind == Kind::Unknown || rhs.kind == Kind::Unknown)
-      return give(std::nullopt);
-    bool same =
-        lhs.isNone() == rhs.isNone() && (lhs.isNone() || isSame(lhs, rhs));
-    return give(Item::boolean(same == (op == "__is__")));
-  }
-  if (op == "format" || op == "str") {
-    // What it says matters to whoever reads it; here, whether it says anything.
-    std::string text = op == "str" ? "{}" : lhs.text;
-    size_t from = 0;
-    for (ValueId id : ArrayRef(node.inputs).drop_front(op == "format")) {
-      size_t at = text.find("{}", from);
-      if (at == std::string::npos)
-        break;
-      const Item &part = items[id];
-      std::string written = part.kind == Kind::String ? part.text
-                            : part.isStatic() && part.kind != Kind::Float
-                                ? std::to_string(part.integer)
-                                : "?";
-      text.replace(at, 2, written);
-      from = at + written.size();
-    }
-    return give(Item::string(text));
-  }
-  if (op == "len" && lhs.kind == Kind::String)
-    return give(Item::integerOf(lhs.text.size()));
-  if ((op == "any" || op == "all") && node.inputs.size() == 1 &&
-      lhs.collection) {
-    // One member may decide; else all must be known.
-    bool decides = op == "any", decided = lhs.collection->known;
-    for (const Item &member : lhs.collection->items) {
-      if (member.isStatic() && (member.number() != 0) == decides)
-        return give(Item::boolean(decides));
-      decided &= member.isStatic();
-    }
-    return give(decided ? std::optional(Item::boolean(!decides))
-                        : std::nullopt);
-  }
-  if (op == "device" && lhs.kind == Kind::String) {
-    Item device = lhs;
-    device.kind = Kind::Device;
-    device.text = StringRef(lhs.text).split(':').first.str();
-    return give(device);
-  }
-  if (op == "type" && lhs.kind == Kind::Device)
-    return give(Item::string(lhs.text));
-  // Of `range(start, end, step)`.
-  auto isKnown = [&](unsigned index) {
-    return items[node.inputs[index]].isStatic();
+  if (!isKnown(lhs) && !isKnown(rhs))
+    return failure();
+  const Item &known = isKnown(lhs) ? lhs : rhs;
+  const Item &other = isKnown(lhs) ? rhs : lhs;
+  return evaluation.give(
+      bool(known.integer) == kDecides ? Item::boolean(kDecides) : other);
+}
+
+void aten::registerScalarHandlers(HandlerTable &scalars) {
+  scalars.add("__is__", compareIdentity<true>);
+  scalars.add("__isnot__", compareIdentity<false>);
+  scalars.add("any", reduce<true>);
+  scalars.add("all", reduce<false>);
+  scalars.add("eq", compareLists<true>);
+  scalars.add("ne", compareLists<false>);
+  scalars.add({"min", "max"}, foldList);
+  scalars.add("__and__", decide<false>);
+  scalars.add("__or__", decide<true>);
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers that are computed at run time
+//===----------------------------------------------------------------------===//
+
+/// Makes the op on rank-0 tensors; null if an operand is no number.
+using Computation = Value (*)(Evaluation &);
+
+template <typename OpT> static Value computeBinary(Evaluation &evaluation) {
+  Item rhs = getSecond(evaluation);
+  if (!rhs.isNumber())
+    return {};
+  Value left = evaluation.valueOf(evaluation.input(0));
+  Value right = evaluation.valueOf(rhs);
+  return evaluation.make<OpT>(left, right);
+}
+
+template <typename OpT> static Value computeUnary(Evaluation &evaluation) {
+  return evaluation.make<OpT>(evaluation.valueOf(evaluation.input(0)));
+}
+
+static Value castTo(Evaluation &evaluation, mlir::Type element) {
+  Value number = evaluation.valueOf(evaluation.input(0));
+  return evaluation
+      .makeTyped<mp::CastOp>({RankedTensorType::get({}, element)}, number,
+                             mp::CastOrigin::Model, false, StringAttr())
+      .getResult();
+}
+
+static Value castToInt(Evaluation &evaluation) {
+  return castTo(evaluation, evaluation.builder().getI64Type());
+}
+
+static Value castToFloat(Evaluation &evaluation) {
+  return castTo(evaluation, evaluation.builder().getF64Type());
+}
+
+static Value castToBool(Evaluation &evaluation) {
+  return castTo(evaluation, evaluation.builder().getI1Type());
+}
+
+/// The number in its own dtype.
+static Value castToScalar(Evaluation &evaluation) {
+  Value number = evaluation.valueOf(evaluation.input(0));
+  return castTo(evaluation, getElementType(number));
+}
+
+/// Null if no op of mp computes it.
+static Computation findComputation(StringRef name) {
+  static const llvm::StringMap<Computation> computations = {
+      {"Int", castToInt},
+      {"Float", castToFloat},
+      {"Bool", castToBool},
+      {"ScalarImplicit", castToScalar},
+      {"neg", computeUnary<mp::NegOp>},
+      {"__not__", computeUnary<mp::LogicalNotOp>},
+      {"add", computeBinary<mp::AddOp>},
+      {"sub", computeBinary<mp::SubOp>},
+      {"mul", computeBinary<mp::MulOp>},
+      {"floordiv", computeBinary<mp::FloorDivOp>},
+      {"eq", computeBinary<mp::EqualOp>},
+      {"ne", computeBinary<mp::NotEqualOp>},
+      {"lt", computeBinary<mp::LessOp>},
+      {"le", computeBinary<mp::LessEqualOp>},
+      {"gt", computeBinary<mp::GreaterOp>},
+      {"ge", computeBinary<mp::GreaterEqualOp>},
   };
-  auto known = [&](unsigned index) {
-    return items[node.inputs[index]].integer;
-  };
-  if (op == "__range_length" && node.inputs.size() == 3 && isKnown(0) &&
-      isKnown(1) && isKnown(2)) {
-    int64_t start = known(0), end = known(1), step = known(2);
-    if (step == 0)
-      return give(std::nullopt);
-    bool isEmpty = step > 0 ? start >= end : start <= end;
-    uint64_t span = step > 0 ? uint64_t(end) - uint64_t(start)
-                             : uint64_t(start) - uint64_t(end);
-    uint64_t stride = step > 0 ? uint64_t(step) : -uint64_t(step);
-    return give(Item::integerOf(
-        isEmpty ? 0 : int64_t(span / stride + (span % stride != 0))));
-  }
-  if (op == "__derive_index" && node.inputs.size() == 3 && isKnown(1) &&
-      isKnown(2)) {
-    if (isKnown(0))
-      return give(Item::integerOf(int64_t(
-          uint64_t(known(1)) + uint64_t(known(0)) * uint64_t(known(2)))));
-    if (!lhs.isNumber())
-      return give(std::nullopt);
-    auto keep = [&](Operation *made) { finish(made); };
-    Location location = locationOf(node);
-    Value scaled =
-        makeDynamic("mul", valueOf(lhs), valueOf(items[node.inputs[2]]),
-                    builder, location, keep);
-    return give(Item::computed(
-        Kind::Int, makeDynamic("add", scaled, valueOf(items[node.inputs[1]]),
-                               builder, location, keep)));
-  }
-  if (lhs.isStatic() && node.inputs.size() == 1)
-    return give(fold::unary(op, lhs));
-  if (lhs.isStatic() && rhs.isStatic() && node.inputs.size() == 2)
-    return give(fold::binary(op, lhs, rhs));
-  if ((lhs.kind == Kind::String || lhs.kind == Kind::Device) &&
-      lhs.kind == rhs.kind)
-    return give(fold::strings(op, lhs, rhs));
-  if ((op == "eq" || op == "ne") && lhs.collection && rhs.collection) {
-    std::optional<bool> equal = fold::equalLists(lhs, rhs);
-    return give(equal ? std::optional(Item::boolean(*equal == (op == "eq")))
-                      : std::nullopt);
-  }
-  if ((op == "min" || op == "max") && lhs.collection && lhs.collection->known &&
-      llvm::all_of(lhs.collection->items,
-                   [](const Item &member) { return member.isStatic(); })) {
-    std::optional<Item> best;
-    for (const Item &member : lhs.collection->items)
-      best = best ? fold::binary(op, *best, member) : member;
-    return give(best);
-  }
-  if (!lhs.isNumber())
-    return give(std::nullopt);
-  // `__and__` and `__or__` of what is half known.
-  for (const Item *known : {&lhs, &rhs})
-    if (known->isStatic() && known->kind == Kind::Bool &&
-        resultType.kind == StaticType::Kind::Bool) {
-      const Item &other = known == &lhs ? rhs : lhs;
-      if (op == "__and__")
-        return give(known->integer ? other : Item::boolean(false));
-      if (op == "__or__")
-        return give(known->integer ? Item::boolean(true) : other);
-    }
-  Location location = locationOf(node);
-  auto finished = [&](Operation *made) { finish(made); };
-  Value result;
-  if (op == "Int" || op == "Float" || op == "Bool" || op == "ScalarImplicit") {
-    mlir::Type element = op == "Int"     ? mlir::Type(builder.getI64Type())
-                         : op == "Float" ? mlir::Type(builder.getF64Type())
-                         : op == "Bool"  ? mlir::Type(builder.getI1Type())
-                                         : getElementType(lhs.dynamic);
-    auto made = mp::CastOp::create(
-        builder, location, RankedTensorType::get({}, element), lhs.dynamic,
-        mp::CastOrigin::Model, false, StringAttr());
-    finish(made);
-    result = made.getResult();
-  } else if (op == "neg" || op == "__not__") {
-    Operation *made =
-        op == "neg"
-            ? mp::NegOp::create(builder, location, getUnknownTensor(context),
-                                lhs.dynamic)
-                  .getOperation()
-            : mp::LogicalNotOp::create(builder, location,
-                                       getUnknownTensor(context), lhs.dynamic);
-    finish(made);
-    result = made->getResult(0);
-  } else if (rhs.isNumber()) {
-    result = makeDynamic(op, valueOf(lhs), valueOf(rhs), builder, location,
-                         finished);
-  }
+  return computations.lookup(name);
+}
+
+static LogicalResult compute(Evaluation &evaluation) {
+  Computation computation = findComputation(evaluation.name());
+  Value result = computation ? computation(evaluation) : Value();
   if (!result)
-    return give(std::nullopt);
-  Item item =
-      Item::computed(resultType.kind == StaticType::Kind::Bool    ? Kind::Bool
-                     : resultType.kind == StaticType::Kind::Float ? Kind::Float
-                                                                  : Kind::Int,
-                     result);
+    return evaluation.giveUnknown();
+  StaticType::Kind type = evaluation.resultType().kind;
+  Item item = Item::computed(type == StaticType::Kind::Bool    ? Kind::Bool
+                             : type == StaticType::Kind::Float ? Kind::Float
+                                                               : Kind::Int,
+                             result);
   // Known after all: a product with 0, or an element that inference followed.
   if (item.kind != Kind::Float)
-    if (auto known = facts.constants(result); known && known->size() == 1) {
+    if (auto known = evaluation.facts().constants(result);
+        known && known->size() == 1) {
       item.dynamic = {};
       item.integer = known->front();
     }
-  return give(item);
+  return evaluation.give(item);
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+/// Whether an operand or the result holds a tensor: then a lowering is asked,
+/// except for the ops that only look at the item.
+static bool concernsTensors(Evaluation &evaluation) {
+  static const llvm::StringSet<> questions = {"__is__", "__isnot__",
+                                              "isinstance"};
+  if (!questions.contains(evaluation.name()))
+    for (unsigned index = 0; index < evaluation.numInputs(); ++index)
+      if (evaluation.input(index).isTensor())
+        return true;
+  const StaticType &type = evaluation.resultType();
+  return type.kind == StaticType::Kind::Tensor ||
+         (type.kind == StaticType::Kind::List &&
+          type.elements.front().kind == StaticType::Kind::Tensor);
+}
+
+static bool isText(const Item &item) {
+  return item.kind == Kind::String || item.kind == Kind::Device;
+}
+
+LogicalResult aten::evaluateScalar(Evaluation &evaluation,
+                                   const HandlerTable &handlers) {
+  if (evaluation.numInputs() == 0 || concernsTensors(evaluation))
+    return failure();
+  if (succeeded(handlers.run(evaluation)))
+    return success();
+  StringRef name = evaluation.name();
+  const Item &lhs = evaluation.input(0), rhs = getSecond(evaluation);
+  if (lhs.isStatic() && evaluation.numInputs() == 1)
+    return evaluation.giveIfKnown(fold::unary(name, lhs));
+  if (lhs.isStatic() && rhs.isStatic() && evaluation.numInputs() == 2)
+    return evaluation.giveIfKnown(fold::binary(name, lhs, rhs));
+  if (isText(lhs) && lhs.kind == rhs.kind)
+    return evaluation.giveIfKnown(fold::strings(name, lhs, rhs));
+  return lhs.isNumber() ? compute(evaluation) : evaluation.giveUnknown();
 }

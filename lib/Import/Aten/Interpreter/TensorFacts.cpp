@@ -1,16 +1,16 @@
-//===- TensorFacts.cpp - What a program asks of a tensor ------------------===//
+//===- TensorFacts.cpp - Questions of a program about a tensor ------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Its rank, sizes, dtype, device. An answer that is not known becomes an op
-// where there is one (a dim), else an unknown number.
+// A program asks for rank, sizes, dtype and device. An answer that is not known
+// becomes an op where there is one (a dim), else an unknown number.
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphImporter.h"
+#include "Evaluation.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
@@ -30,144 +30,175 @@ static std::optional<int64_t> scalarTypeOf(mlir::Type element) {
   return std::nullopt;
 }
 
-bool GraphImporter::importTensorFact(const Node &node) {
-  if (node.inputs.empty() || node.outputs.size() != 1 ||
-      !items[node.inputs[0]].isTensor())
-    return false;
-  StringRef op = node.op;
-  if (!op.consume_front("aten::") && !op.consume_front("prim::"))
-    return false;
-  Location location = locationOf(node);
-  auto give = [&](Item item) {
-    set(node, 0, std::move(item));
-    return true;
-  };
-  auto giveKnown = [&](std::optional<int64_t> number, Kind kind = Kind::Int) {
-    if (!number)
-      return give(unknownItem(graph.values[node.outputs[0]].type, location));
-    Item item = Item::integerOf(*number);
-    item.kind = kind;
-    return give(item);
-  };
-  auto tensor = [&] { return valueOf(items[node.inputs[0]]); };
+static Value getTensor(Evaluation &evaluation) {
+  return evaluation.valueOf(evaluation.input(0));
+}
 
-  // One dim: static, or picked from the shape.
-  auto dimOf = [&](Value value, int64_t dim) -> Item {
-    MaybeShape shape = getShape(value);
-    if (shape) {
-      std::optional<int64_t> axis = normalizeAxis(dim, shape->size());
-      if (!axis)
-        return unknownItem({StaticType::Kind::Int, {}}, location);
-      if ((*shape)[*axis] != kDynamic)
-        return Item::integerOf((*shape)[*axis]);
-      dim = *axis;
-    }
-    auto sizes = mp::ShapeOp::create(
-        builder, location, getUnknownTensor(context), value, 0, IntegerAttr());
-    finish(sizes);
-    Value index = valueOf(Item::integerOf(dim));
-    auto picked =
-        mp::GatherOp::create(builder, location, getUnknownTensor(context),
-                             sizes.getResult(), index, 0);
-    finish(picked);
-    return Item::computed(Kind::Int, picked.getResult());
-  };
+static Item makeNumber(Kind kind, int64_t integer) {
+  Item item = Item::integerOf(integer);
+  item.kind = kind;
+  return item;
+}
 
-  if (op == "size" || op == "sym_size") {
-    Value value = tensor();
-    if (node.inputs.size() == 2) {
-      const Item &dim = items[node.inputs[1]];
-      if (!dim.isStatic())
-        return giveKnown(std::nullopt);
-      return give(dimOf(value, dim.integer));
-    }
-    MaybeShape shape = getShape(value);
-    if (!shape)
-      return give(unknownItem(graph.values[node.outputs[0]].type, location));
-    std::vector<Item> sizes;
-    for (int64_t dim = 0; dim < int64_t(shape->size()); ++dim)
-      sizes.push_back(dimOf(value, dim));
-    return give(Item::list(std::move(sizes)));
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+/// One dim: static, or picked from the shape.
+static Item dimOf(Evaluation &evaluation, Value value, int64_t dim) {
+  if (MaybeShape shape = getShape(value)) {
+    std::optional<int64_t> axis = normalizeAxis(dim, shape->size());
+    if (!axis)
+      return evaluation.unknownItem({StaticType::Kind::Int, {}});
+    if ((*shape)[*axis] != kDynamic)
+      return Item::integerOf((*shape)[*axis]);
+    dim = *axis;
   }
-  if (op == "dim" || op == "ndim" || op == "ndimension") {
-    MaybeShape shape = getShape(tensor());
-    return giveKnown(shape ? std::optional<int64_t>(shape->size())
-                           : std::nullopt);
+  Value sizes = evaluation.make<mp::ShapeOp>(value, 0, IntegerAttr());
+  Value index = evaluation.valueOf(Item::integerOf(dim));
+  return Item::computed(Kind::Int,
+                        evaluation.make<mp::GatherOp>(sizes, index, 0));
+}
+
+static LogicalResult getSize(Evaluation &evaluation) {
+  Value value = getTensor(evaluation);
+  if (evaluation.numInputs() == 2) {
+    const Item &dim = evaluation.input(1);
+    if (!dim.isStatic())
+      return evaluation.giveUnknown();
+    return evaluation.give(dimOf(evaluation, value, dim.integer));
   }
-  if (op == "len")
-    return give(dimOf(tensor(), 0));
-  if (op == "numel") {
-    Value value = tensor();
-    if (std::optional<int64_t> count = getNumElements(getShape(value)))
-      return giveKnown(count);
-    auto size =
-        mp::SizeOp::create(builder, location, getUnknownTensor(context), value);
-    finish(size);
-    return give(Item::computed(Kind::Int, size.getResult()));
-  }
-  if (op == "dtype" || op == "scalar_type") {
-    mlir::Type element = getElementType(tensor());
-    return giveKnown(isUnknown(element) ? std::nullopt : scalarTypeOf(element));
-  }
-  if (op == "is_floating_point" || op == "is_complex") {
-    mlir::Type element = getElementType(tensor());
-    if (isUnknown(element))
-      return giveKnown(std::nullopt);
-    return giveKnown(op == "is_complex" ? isa<ComplexType>(element)
-                                        : isa<FloatType>(element),
-                     Kind::Bool);
-  }
-  if (op == "device") {
-    // Where it will run is not in the file; programs ask to make a tensor
-    // beside another one.
-    Item device = Item::string("cpu");
-    device.kind = Kind::Device;
-    return give(device);
-  }
-  if (op == "is_cuda" || op == "is_quantized" || op == "is_sparse" ||
-      op == "is_mkldnn" || op == "is_mps" || op == "is_xpu" ||
-      op == "is_nested" || op == "is_meta")
-    return giveKnown(0, Kind::Bool);
-  if (op == "requires_grad" || op == "is_leaf")
-    return giveKnown(0, Kind::Bool);
-  if (op == "is_contiguous" || op == "is_non_overlapping_and_dense")
-    return giveKnown(1, Kind::Bool);
-  if (op == "layout")
-    return giveKnown(0);
-  if (op == "get_device")
-    return giveKnown(-1);
-  if (op == "item" || op == "Int" || op == "Float" || op == "Bool" ||
-      op == "IntImplicit" || op == "FloatImplicit" || op == "ScalarImplicit" ||
-      op == "is_nonzero") {
-    Value value = tensor();
-    mlir::Type element = getElementType(value);
-    Kind kind = op == "Bool" || op == "is_nonzero"       ? Kind::Bool
-                : op == "Int" || op == "IntImplicit"     ? Kind::Int
-                : op == "Float" || op == "FloatImplicit" ? Kind::Float
-                : isa<FloatType>(element)                ? Kind::Float
-                : element.isSignlessInteger(1)           ? Kind::Bool
-                                                         : Kind::Int;
-    if (auto known = facts.constants(value);
-        known && known->size() == 1 && kind != Kind::Float)
-      return giveKnown(
-          kind == Kind::Bool ? known->front() != 0 : known->front(), kind);
-    mlir::Type wanted = kind == Kind::Float  ? mlir::Type(builder.getF64Type())
-                        : kind == Kind::Bool ? mlir::Type(builder.getI1Type())
-                                             : mlir::Type(builder.getI64Type());
-    // Of shape [1] or []: a rank-0 tensor either way.
-    auto none = RankedTensorType::get({0}, builder.getI64Type());
-    auto shape = mp::ConstantOp::create(
-        builder, location, none,
-        DenseIntElementsAttr::get(none, ArrayRef<int64_t>()));
-    auto reshaped =
-        mp::ReshapeOp::create(builder, location, getUnknownTensor(context),
-                              value, shape.getResult(), false);
-    finish(reshaped);
-    auto number = mp::CastOp::create(
-        builder, location, RankedTensorType::get({}, wanted),
-        reshaped.getResult(), mp::CastOrigin::Model, false, StringAttr());
-    finish(number);
-    return give(Item::computed(kind, number.getResult()));
-  }
-  return false;
+  MaybeShape shape = getShape(value);
+  if (!shape)
+    return evaluation.giveUnknown();
+  std::vector<Item> sizes;
+  for (int64_t dim = 0; dim < int64_t(shape->size()); ++dim)
+    sizes.push_back(dimOf(evaluation, value, dim));
+  return evaluation.give(Item::list(std::move(sizes)));
+}
+
+static LogicalResult getRank(Evaluation &evaluation) {
+  MaybeShape shape = getShape(getTensor(evaluation));
+  if (!shape)
+    return evaluation.giveUnknown();
+  return evaluation.give(Item::integerOf(shape->size()));
+}
+
+static LogicalResult getLength(Evaluation &evaluation) {
+  return evaluation.give(dimOf(evaluation, getTensor(evaluation), 0));
+}
+
+static LogicalResult countElements(Evaluation &evaluation) {
+  Value value = getTensor(evaluation);
+  if (std::optional<int64_t> count = getNumElements(getShape(value)))
+    return evaluation.give(Item::integerOf(*count));
+  return evaluation.give(
+      Item::computed(Kind::Int, evaluation.make<mp::SizeOp>(value)));
+}
+
+//===----------------------------------------------------------------------===//
+// Dtype
+//===----------------------------------------------------------------------===//
+
+static LogicalResult getDtype(Evaluation &evaluation) {
+  mlir::Type element = getElementType(getTensor(evaluation));
+  std::optional<int64_t> number =
+      isUnknown(element) ? std::nullopt : scalarTypeOf(element);
+  if (!number)
+    return evaluation.giveUnknown();
+  return evaluation.give(Item::integerOf(*number));
+}
+
+template <typename TypeT>
+static LogicalResult isOfType(Evaluation &evaluation) {
+  mlir::Type element = getElementType(getTensor(evaluation));
+  if (isUnknown(element))
+    return evaluation.giveUnknown();
+  return evaluation.give(Item::boolean(isa<TypeT>(element)));
+}
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+/// The device that the model will run on is not in the file; programs ask for
+/// it to make a tensor beside another one.
+static LogicalResult getDevice(Evaluation &evaluation) {
+  Item device = Item::string("cpu");
+  device.kind = Kind::Device;
+  return evaluation.give(device);
+}
+
+template <Kind kKind, int64_t kAnswer>
+static LogicalResult answer(Evaluation &evaluation) {
+  return evaluation.give(makeNumber(kKind, kAnswer));
+}
+
+//===----------------------------------------------------------------------===//
+// The only element
+//===----------------------------------------------------------------------===//
+
+/// A tensor of shape [1] or [] as a rank-0 tensor of another dtype.
+static Value makeScalar(Evaluation &evaluation, Value value,
+                        mlir::Type element) {
+  OpBuilder &builder = evaluation.builder();
+  auto none = RankedTensorType::get({0}, builder.getI64Type());
+  auto shape = mp::ConstantOp::create(
+      builder, evaluation.loc(), none,
+      DenseIntElementsAttr::get(none, ArrayRef<int64_t>()));
+  Value reshaped =
+      evaluation.make<mp::ReshapeOp>(value, shape.getResult(), false);
+  return evaluation
+      .makeTyped<mp::CastOp>({RankedTensorType::get({}, element)}, reshaped,
+                             mp::CastOrigin::Model, false, StringAttr())
+      .getResult();
+}
+
+static LogicalResult giveElement(Evaluation &evaluation, Kind kind) {
+  Value value = getTensor(evaluation);
+  if (auto known = evaluation.facts().constants(value);
+      known && known->size() == 1 && kind != Kind::Float)
+    return evaluation.give(makeNumber(
+        kind, kind == Kind::Bool ? known->front() != 0 : known->front()));
+  OpBuilder &builder = evaluation.builder();
+  mlir::Type element = kind == Kind::Float  ? mlir::Type(builder.getF64Type())
+                       : kind == Kind::Bool ? mlir::Type(builder.getI1Type())
+                                            : mlir::Type(builder.getI64Type());
+  return evaluation.give(
+      Item::computed(kind, makeScalar(evaluation, value, element)));
+}
+
+template <Kind kKind>
+static LogicalResult convertElement(Evaluation &evaluation) {
+  return giveElement(evaluation, kKind);
+}
+
+/// The element as a number of the kind that the dtype has.
+static LogicalResult getElement(Evaluation &evaluation) {
+  mlir::Type element = getElementType(getTensor(evaluation));
+  return giveElement(evaluation, isa<FloatType>(element)        ? Kind::Float
+                                 : element.isSignlessInteger(1) ? Kind::Bool
+                                                                : Kind::Int);
+}
+
+void aten::registerTensorHandlers(HandlerTable &tensors) {
+  tensors.add({"size", "sym_size"}, getSize);
+  tensors.add({"dim", "ndim", "ndimension"}, getRank);
+  tensors.add("len", getLength);
+  tensors.add("numel", countElements);
+  tensors.add({"dtype", "scalar_type"}, getDtype);
+  tensors.add("is_floating_point", isOfType<FloatType>);
+  tensors.add("is_complex", isOfType<ComplexType>);
+  tensors.add("device", getDevice);
+  tensors.add({"is_cuda", "is_quantized", "is_sparse", "is_mkldnn", "is_mps",
+               "is_xpu", "is_nested", "is_meta", "requires_grad", "is_leaf"},
+              answer<Kind::Bool, 0>);
+  tensors.add({"is_contiguous", "is_non_overlapping_and_dense"},
+              answer<Kind::Bool, 1>);
+  tensors.add("layout", answer<Kind::Int, 0>);
+  tensors.add("get_device", answer<Kind::Int, -1>);
+  tensors.add({"item", "ScalarImplicit"}, getElement);
+  tensors.add({"Int", "IntImplicit"}, convertElement<Kind::Int>);
+  tensors.add({"Float", "FloatImplicit"}, convertElement<Kind::Float>);
+  tensors.add({"Bool", "is_nonzero"}, convertElement<Kind::Bool>);
 }
