@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// TorchScript mixes tensors with Python's scalars, lists and objects, and
+// A graph mixes tensors with Python's scalars, lists and objects, and
 // changes tensors, lists and attributes in place. mp has values only. So the
 // importer runs everything that is no tensor as far as it is known, and follows
 // each piece of mutable state by hand:
@@ -50,16 +50,17 @@ struct ViewFunctions {
   std::function<mlir::Value(mlir::Value base, mlir::Value updated)> writeBack;
 };
 
+/// A tensor that a program may change in place.
 struct TensorVariable {
   mlir::Value value;
   uint64_t version = 0, number = 0; ///< numbered as they are made
   TensorVariable *base = nullptr;
   uint64_t baseVersion = 0;
   ViewFunctions view;
-  /// Of a tensor that the archive holds: Tensor::memory.
+  /// Tensor::memory if the file holds the tensor, else -1.
   int64_t memory = -1;
-  /// Variables without a base that may have this one's storage, and their
-  /// versions that it knows of. Only of one without a base.
+  /// The variables without a base that may share this one's storage, each with
+  /// the version that was seen last. Empty if this one has a base.
   std::vector<std::pair<TensorVariable *, uint64_t>> shares;
 };
 
@@ -68,12 +69,12 @@ using Roots = llvm::SetVector<TensorVariable *>;
 
 struct Item;
 
-/// What a method changes of what its module keeps: it holds at the start of a
-/// call what the last one left.
+/// The state of a module that a method changes: a call starts with what the
+/// last one left there.
 struct WrittenState {
   std::set<int64_t> memory; ///< of tensors that are written in place
-  /// Attributes that are set (Graph::slots), by the types of the tensors that
-  /// they may hold; null where they hold something else.
+  /// From attributes that are set (Graph::slots) to the type of the tensors
+  /// that they may hold; null where they hold something else.
   std::map<int64_t, mlir::Type> slots;
 
   bool operator==(const WrittenState &other) const {
@@ -81,19 +82,21 @@ struct WrittenState {
   }
 };
 
+/// The members of a list, tuple, dictionary or object.
 struct Collection {
   std::vector<Item> items;
-  /// Whether the number of items is known; if not there are none, and those
-  /// that are there at run time may share these tensors' storage.
+  /// Whether the number of items is known. If not, `items` is empty, and the
+  /// tensors among the items at run time may share the storage of `sources`.
   bool known = true;
   Roots sources;
   /// Collections are numbered as they are made.
   uint64_t number = ++count;
-  /// Of one that an attribute holds: Graph::slots.
+  /// The number in Graph::slots of the attribute that holds it, else -1.
   int64_t slot = -1;
   static inline uint64_t count = 0;
 };
 
+/// Everything that a value of the graph stands for, as far as it is known.
 struct Item {
   enum class Kind : uint8_t {
     Unknown, ///< nothing is known, not even its type
@@ -112,7 +115,7 @@ struct Item {
   };
   Kind kind = Kind::Unknown;
   TensorVariable *variable = nullptr; ///< of a tensor
-  /// Of a Bool, Int or Float that is computed at run time: a rank-0 tensor.
+  /// The rank-0 tensor of a Bool, Int or Float that is computed at run time.
   /// Null if `integer` or `real` is its value.
   mlir::Value dynamic;
   int64_t integer = 0;
@@ -161,7 +164,8 @@ private:
 
 bool isSame(const Item &lhs, const Item &rhs);
 
-/// What changed since a mark, and how to take it back.
+/// The variables, collections and attributes, with a journal of their changes
+/// that can be rolled back to a mark.
 class State {
 public:
   struct Mark {
@@ -181,12 +185,13 @@ public:
   /// The variable that is no view.
   static TensorVariable *rootOf(TensorVariable *variable);
 
-  /// What `variable`, which has no base, may share its storage with.
+  /// Records that `variable`, which has no base, may share its storage with
+  /// `roots`.
   void share(TensorVariable *variable, const Roots &roots);
-  /// All variables up to number `most` that tensors of the item may share their
-  /// storage with, their own roots included.
+  /// Adds the variables up to number `most` that tensors of the item may share
+  /// their storage with, their own roots included.
   static void findRoots(const Item &item, Roots &roots, size_t most = SIZE_MAX);
-  /// A collection of which nothing is known any more.
+  /// Makes the content of a collection unknown.
   void forget(const std::shared_ptr<Collection> &collection);
 
   /// Makes a value of which no more is known than the type of this one.
@@ -216,11 +221,13 @@ public:
       return tensors.empty() && collections.empty() && attributes.empty();
     }
   };
-  /// What differs from `mark`, as it is now; the state is as it was then. What
-  /// was made since is nobody else's matter and left out.
+  /// Rolls the state back to `mark`, and returns what had changed since then,
+  /// with the values that it had before the roll-back. Variables and
+  /// collections made since are left out: nothing from before the mark refers
+  /// to them.
   Changes takeBack(Mark mark);
 
-  /// All that was ever changed, taken back or not.
+  /// All that was ever changed, rolled back or not.
   WrittenState written;
 
 private:
