@@ -151,7 +151,8 @@ private:
   /// The same of those that the body changed, which may hold what it put there.
   void forgetCollections(const Body &body);
 
-  // If.cpp, Loop.cpp
+  // If.cpp, Loop.cpp, LoopOp.cpp
+  class LoopOp;
   void importIf(const Node &node);
   bool raises(const GraphBlock &block) const;
   void importLoop(const Node &node);

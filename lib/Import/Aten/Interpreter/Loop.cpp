@@ -5,18 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a loop changes is not known before its body was imported: the body is
-// imported on trial until the types that it carries and the variables that it
-// changes are stable, then once more for good. A loop that changes more than
-// tensors (it appends to a list) is unrolled if its trip count is known.
+// A loop becomes mp.loop (LoopOp.h) if it changes tensors and attributes only.
+// One that changes more (it appends to a list) is unrolled if its trip count is
+// known; else nothing is known of its results and of what it changes.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ControlFlow.h"
-
-#include "mpopt/Dialect/MPDialect.h"
-#include "mpopt/Dialect/Ops/ControlFlowOps.h"
-#include "mpopt/Dialect/TypeJoin.h"
+#include "LoopOp.h"
 
 #include <climits>
 
@@ -26,8 +21,6 @@ using namespace mpopt::aten;
 
 /// Longer loops are not unrolled.
 static constexpr int64_t kMaxUnroll = 256;
-/// Trials until the types that a loop carries lose their shapes.
-static constexpr unsigned kMaxTrials = 4;
 
 /// Whether a member of a list is asked for by its place: the body then has no
 /// meaning for a place that is not known.
@@ -171,199 +164,21 @@ void GraphImporter::forgetLoop(const Node &node) {
 }
 
 void GraphImporter::importLoop(const Node &node) {
-  const GraphBlock &block = node.blocks.front();
-  Location location = locationOf(node);
   const Item trips = items[node.inputs[0]], start = items[node.inputs[1]];
-  bool counted = !(trips.isStatic() && trips.integer == INT64_MAX);
   int64_t limit = trips.isStatic() ? trips.integer : -1;
   if (limit == 0 || (start.isStatic() && !start.integer)) {
     for (size_t index = 0; index < node.outputs.size(); ++index)
       set(node, index, Item(items[node.inputs[index + 2]]));
     return;
   }
-  if (limit > 0 && readsList(block, graph) && unrollLoop(node, limit))
+  if (limit > 0 && readsList(node.blocks.front(), graph) &&
+      unrollLoop(node, limit))
     return;
-  std::vector<Item> initial;
-  for (ValueId id : ArrayRef(node.inputs).drop_front(2))
-    initial.push_back(items[id]);
-  auto valueNow = [&](const Item &item) { return valueOf(item); };
-  SmallVector<Value> values;
-  for (const Item &item : initial)
-    Leaves::collect(item, valueNow, values);
-  unsigned numCarried = values.size();
-
-  // What the body changes beside that: tensors from before it, attributes.
-  llvm::SetVector<TensorVariable *> roots;
-  llvm::MapVector<StringRef, Item> held;
-  SmallVector<mlir::Type> types, rootTypes, heldTypes;
-  SmallVector<Value> heldValues;
-  auto int64 = RankedTensorType::get({}, builder.getI64Type());
-  auto boolean = RankedTensorType::get({}, builder.getI1Type());
-  auto argumentTypes = [&] {
-    SmallVector<mlir::Type> all = {int64, boolean};
-    llvm::append_range(all, types);
-    llvm::append_range(all, rootTypes);
-    llvm::append_range(all, heldTypes);
-    return all;
-  };
-  llvm::append_range(types, TypeRange(ValueRange(values)));
-
-  // What a carried tensor may be: the one that the loop began with, or one that
-  // a round made of tensors outside.
-  std::vector<Roots> shared(initial.size());
-  for (auto [item, roots] : llvm::zip(initial, shared))
-    State::findRoots(item, roots);
-
-  // One import of the body from block arguments.
-  SmallVector<Value> yielded, heldYielded;
-  Item next;
-  bool regular = true;
-  auto importOnce = [&] {
-    yielded.clear();
-    std::vector<Item> arguments(block.arguments.size());
-    Body body = importBody(
-        block, arguments, argumentTypes(), location, [&](Block &inner, Body &) {
-          unsigned from = 2;
-          ValueRange all = inner.getArguments();
-          arguments[0] = Item::computed(Item::Kind::Int, all[0]);
-          for (auto [index, item] : llvm::enumerate(initial))
-            arguments[index + 1] =
-                Leaves::rebuild(item, state, all, from, shared[index]);
-          for (TensorVariable *root : roots)
-            state.write(root, all[from++]);
-          for (auto &[path, item] : held)
-            state.setAttribute(path,
-                               Leaves::rebuild(item, state, all, from, {}));
-        });
-    next = body.frozen.front();
-    regular = body.changes.collections.empty();
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&body.block());
-    for (auto [index, item] : llvm::enumerate(initial)) {
-      const Item &after = body.frozen[index + 1];
-      if (!Leaves::match(item, after)) {
-        regular = false;
-        continue;
-      }
-      Leaves::collect(after, valueNow, yielded);
-    }
-    heldYielded.clear();
-    for (auto &[path, item] : body.changes.attributes)
-      if (!Leaves::match(*state.findAttribute(path), item))
-        regular = false;
-    if (!regular)
-      return body;
-    for (auto &[path, item] : held) {
-      auto after = body.changes.attributes.find(path);
-      Leaves::collect(after == body.changes.attributes.end() ? item
-                                                             : after->second,
-                      valueNow, heldYielded);
-    }
-    return body;
-  };
-  std::optional<Body> body;
-  ++trial;
-  ErrorSink::Mark said = sink.mark();
-  for (unsigned round = 0;; ++round) {
-    body = importOnce();
-    if (!regular)
-      break;
-    bool stable = true;
-    for (size_t index = 0; index < initial.size(); ++index) {
-      size_t known = shared[index].size();
-      State::findRoots(body->results[index + 1], shared[index], body->before);
-      stable &= shared[index].size() == known;
-    }
-    auto widen = [&](mlir::Type &type, mlir::Type after) {
-      mlir::Type joined = joinTypes(type, after);
-      if (round >= kMaxTrials && joined != type)
-        joined = forgetShape(joined);
-      stable &= joined == type;
-      type = joined;
-    };
-    for (unsigned index = 0; index < numCarried; ++index)
-      widen(types[index], yielded[index].getType());
-    for (auto [type, value] : llvm::zip_equal(heldTypes, heldYielded))
-      widen(type, value.getType());
-    for (auto &[root, value] : body->changes.tensors)
-      if (roots.insert(root)) {
-        stable = false;
-        rootTypes.push_back(root->value.getType());
-      }
-    for (auto [root, type] : llvm::zip_equal(roots, rootTypes))
-      if (auto after = body->changes.tensors.find(root);
-          after != body->changes.tensors.end())
-        widen(type, after->second.getType());
-    for (auto &[path, item] : body->changes.attributes)
-      if (held.insert({path, *state.findAttribute(path)}).second) {
-        stable = false;
-        SmallVector<Value> leaves;
-        Leaves::collect(held[path], valueNow, leaves);
-        llvm::append_range(heldValues, leaves);
-        llvm::append_range(heldTypes, TypeRange(ValueRange(leaves)));
-      }
-    if (stable)
-      break;
-    sink.rollBack(said);
+  LoopOp loop(*this, node);
+  if (loop.settle()) {
+    loop.make();
+    return;
   }
-  --trial;
-  sink.rollBack(said);
-  if (!regular) {
-    body.reset();
-    if (unrollLoop(node, limit >= 0 ? limit : INT64_MAX))
-      return;
+  if (!unrollLoop(node, limit >= 0 ? limit : INT64_MAX))
     forgetLoop(node);
-    return;
-  }
-  result.coverage.ops += trial == 0;
-  result.coverage.modelled += trial == 0;
-  body = importOnce();
-  for (TensorVariable *root : roots) {
-    auto after = body->changes.tensors.find(root);
-    yielded.push_back(after == body->changes.tensors.end() ? root->value
-                                                           : after->second);
-  }
-  llvm::append_range(yielded, heldYielded);
-  for (TensorVariable *root : roots)
-    values.push_back(root->value);
-  llvm::append_range(values, heldValues);
-  bool endless = start.isStatic() && next.isStatic() && next.integer;
-  OperationState made(location, mp::LoopOp::getOperationName());
-  SmallVector<int32_t> segments = {0, 0, int32_t(values.size())};
-  if (counted) {
-    made.addOperands(valueOf(trips));
-    segments[0] = 1;
-  }
-  if (!endless) {
-    made.addOperands(valueOf(start));
-    segments[1] = 1;
-  }
-  made.addOperands(values);
-  made.addAttribute("operandSegmentSizes",
-                    builder.getDenseI32ArrayAttr(segments));
-  made.addTypes(
-      SmallVector<mlir::Type>(values.size(), getUnknownTensor(context)));
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&body->block());
-    SmallVector<Value> results = {valueOf(next)};
-    llvm::append_range(results, yielded);
-    mp::YieldOp::create(builder, location, results);
-  }
-  made.addRegion(std::move(body->region));
-  Operation *op = builder.create(made);
-  finish(op);
-  unsigned from = 0;
-  for (auto [index, item] : llvm::enumerate(initial)) {
-    set(node, index,
-        Leaves::rebuild(item, state, op->getResults(), from, shared[index]));
-    const Item &after = items[node.outputs[index]];
-    if (after.isTensor())
-      nameResult(after.variable->value, node.outputs[index]);
-  }
-  for (TensorVariable *root : roots)
-    state.write(root, op->getResult(from++));
-  for (auto &[path, item] : held)
-    state.setAttribute(
-        path, Leaves::rebuild(item, state, op->getResults(), from, {}));
 }
