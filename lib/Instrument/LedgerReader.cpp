@@ -85,7 +85,7 @@ llvm::Expected<Ledger> mpopt::readLedger(StringRef text) {
   if (!object)
     return llvm::createStringError("it is JSON of another kind");
   Ledger ledger;
-  std::string error, schema, precision;
+  std::string error, schema;
   JsonReader json(*object, "", error);
   json.text("schema", schema, /*need=*/true);
   if (!json.failed() && schema != "mpopt-probes/1")

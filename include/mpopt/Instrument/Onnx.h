@@ -29,7 +29,7 @@ namespace mpopt {
 
 namespace onnx_instrument {
 struct GraphMap;
-}
+} // namespace onnx_instrument
 
 /// `Op`: nodes `mpopt::Probe`, which record what they see where the op library
 /// is registered and do nothing elsewhere. `Outputs`: statistics by standard

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For test/python/instrument/test_torch_ops.py: preloaded, it answers for LibTorch what
-// the op library asks for its version.
+// For test/python/instrument/test_torch_ops.py: preloaded, it answers for
+// LibTorch what the op library asks for its version.
 //
 //===----------------------------------------------------------------------===//
 

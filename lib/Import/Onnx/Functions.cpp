@@ -71,12 +71,11 @@ FunctionTable::find(const onnx::NodeProto &node) const {
       makeKey(node.domain(), node.op_type(), node.overload()));
 }
 
-namespace {
-
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-void forEachNode(const Nodes &nodes,
-                 llvm::function_ref<void(const onnx::NodeProto &)> visit) {
+static void
+forEachNode(const Nodes &nodes,
+            llvm::function_ref<void(const onnx::NodeProto &)> visit) {
   for (const onnx::NodeProto &node : nodes) {
     visit(node);
     for (const onnx::AttributeProto &attribute : node.attribute()) {
@@ -87,6 +86,7 @@ void forEachNode(const Nodes &nodes,
   }
 }
 
+namespace {
 /// Nodes after expansion, by depth-first search over calls.
 class ExpansionCounter {
 public:

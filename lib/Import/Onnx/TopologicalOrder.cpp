@@ -20,16 +20,16 @@
 using namespace llvm;
 using namespace mpopt::onnx_import;
 
-namespace {
-
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using Adjacency = SmallVector<SmallVector<unsigned, 2>, 0>;
 
 /// Names that a graph reads from outside.
-void collectFreeNames(const onnx::GraphProto &graph, DenseSet<StringRef> &free);
+static void collectFreeNames(const onnx::GraphProto &graph,
+                             DenseSet<StringRef> &free);
 
 /// Names that a node reads, in its bodies too.
-void collectReads(const onnx::NodeProto &node, DenseSet<StringRef> &reads) {
+static void collectReads(const onnx::NodeProto &node,
+                         DenseSet<StringRef> &reads) {
   for (const std::string &input : node.input())
     reads.insert(input);
   for (const onnx::AttributeProto &attribute : node.attribute()) {
@@ -40,8 +40,8 @@ void collectReads(const onnx::NodeProto &node, DenseSet<StringRef> &reads) {
   }
 }
 
-void collectFreeNames(const onnx::GraphProto &graph,
-                      DenseSet<StringRef> &free) {
+static void collectFreeNames(const onnx::GraphProto &graph,
+                             DenseSet<StringRef> &free) {
   DenseSet<StringRef> reads;
   for (const onnx::NodeProto &node : graph.node())
     collectReads(node, reads);
@@ -60,7 +60,7 @@ void collectFreeNames(const onnx::GraphProto &graph,
 }
 
 /// Nodes that each node feeds.
-Adjacency findUsers(const Nodes &nodes) {
+static Adjacency findUsers(const Nodes &nodes) {
   DenseMap<StringRef, unsigned> producers;
   for (auto [index, node] : enumerate(nodes))
     for (const std::string &output : node.output())
@@ -79,8 +79,8 @@ Adjacency findUsers(const Nodes &nodes) {
 
 /// Each node that Kahn's algorithm cannot remove has a predecessor that it
 /// cannot remove either, so walking back must meet a node again.
-SmallVector<unsigned> findCycle(const Adjacency &users,
-                                ArrayRef<unsigned> pending) {
+static SmallVector<unsigned> findCycle(const Adjacency &users,
+                                       ArrayRef<unsigned> pending) {
   SmallVector<unsigned> predecessor(users.size(), 0);
   for (auto [index, list] : enumerate(users))
     for (unsigned user : list)
@@ -98,8 +98,6 @@ SmallVector<unsigned> findCycle(const Adjacency &users,
   std::reverse(path.begin(), path.end());
   return path;
 }
-
-} // namespace
 
 NodeOrder mpopt::onnx_import::sortNodes(const Nodes &nodes) {
   Adjacency users = findUsers(nodes);

@@ -160,7 +160,7 @@ void LinearPass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
     uint64_t matrix = row / request.n;
     rows = std::min({uint64_t(kRowTileRows), task.lastRow - row,
                      (matrix + 1) * request.n - row});
-    std::fill(lanes.begin(), lanes.end(), 0);
+    llvm::fill(lanes, 0);
     const T *inputs = coefficients.of(matrix);
     auto add = [&](const SumLoops<T> &loops, const void *data, size_t step,
                    size_t columns, uint64_t first) {

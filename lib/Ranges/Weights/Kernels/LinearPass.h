@@ -56,7 +56,8 @@ template <typename T> struct Coefficients {
   /// that straddles two lines costs two reads.
   const T *base() const {
     auto address = reinterpret_cast<uintptr_t>(values.data());
-    return values.data() + (-address % kLine) / sizeof(T);
+    size_t skipped = (-address % kLine) / sizeof(T);
+    return values.data() + skipped;
   }
 
   static constexpr uintptr_t kLine = 64;
