@@ -15,6 +15,7 @@ MPOPT = BIN / "mpopt"
 # Models of other projects, where they are, and zoos that ../shared/zoo/make_zoo.py made.
 SHARED = ROOT.parent / "shared" / "models"
 ZOOS = [Path(folder) for folder in os.environ.get("MPOPT_ZOO", "").split(":") if folder]
+LLVM = Path(os.environ.get("LLVM_ROOT", "/usr/lib/llvm-22"))
 
 # The Python package finds its libraries there.
 os.environ["MPOPT_BUILD"] = str(BUILD)
@@ -38,3 +39,18 @@ def read_ranges(model: str | os.PathLike, *options: str | os.PathLike,
                          "--dump-ranges", file, *options, timeout=timeout)
         assert done.returncode == 0, done.stderr
         return json.loads(file.read_text())
+
+
+def list_ops() -> set[str]:
+    """The ops of the dialect, by their records: `mp.add` and so on."""
+    ops = set()
+    for family in (ROOT / "include/mpopt/Dialect/Ops").glob("*Ops.td"):
+        done = subprocess.run(
+            [LLVM / "bin" / "llvm-tblgen", "--dump-json", f"-I{LLVM / 'include'}",
+             f"-I{ROOT / 'include'}", f"-I{ROOT}", family],
+            capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        records = json.loads(done.stdout)
+        ops |= {f"mp.{records[name]['opName']}" for name in records["!instanceof"]["Op"]
+                if records[name]["opDialect"]["def"] == "MP_Dialect"}
+    return ops
