@@ -10,6 +10,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt::aten;
 
@@ -42,7 +44,7 @@ bool mpopt::aten::isSame(const Item &lhs, const Item &rhs) {
   if (lhs.kind != rhs.kind || lhs.variable != rhs.variable ||
       lhs.dynamic != rhs.dynamic || lhs.integer != rhs.integer ||
       lhs.text != rhs.text || lhs.imaginary != rhs.imaginary ||
-      (lhs.real != rhs.real && !(lhs.real != lhs.real && rhs.real != rhs.real)))
+      (lhs.real != rhs.real && !(std::isnan(lhs.real) && std::isnan(rhs.real))))
     return false;
   if (lhs.collection == rhs.collection)
     return true;
