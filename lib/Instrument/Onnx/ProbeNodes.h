@@ -17,7 +17,7 @@
 
 namespace onnx {
 class GraphProto;
-}
+} // namespace onnx
 
 namespace mpopt::onnx_instrument {
 

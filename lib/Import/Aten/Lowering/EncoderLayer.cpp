@@ -29,7 +29,7 @@ using namespace mpopt::aten;
 
 namespace {
 enum class Mask { None, Unsupported, Given };
-}
+} // namespace
 
 /// The mask as mp.attention has it (true: is seen), broadcast to [N, H, L, L].
 static Mask readMask(NodeContext &context, Value &seen) {
