@@ -7,8 +7,10 @@ pieces are where the build looks for them.
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -143,3 +145,15 @@ def test_new_op(tree: Path, family: str):
 def test_new_op_refuses(tree: Path):
     assert "mp.cast is there already" in run(tree, "new-op", "cast", "Core", "Cast", status=1)
     assert "no family 'Nosuch'" in run(tree, "new-op", "quite_new", "Nosuch", "QuiteNew", status=1)
+
+
+def test_picture_has_the_layers_that_are_checked():
+    layers = runpy.run_path(str(ROOT / "scripts/check-structure"), run_name="structure")["LAYERS"]
+    picture = ElementTree.parse(ROOT / "docs/layers.svg")
+    height = {}
+    for box, text in zip(picture.iter("{http://www.w3.org/2000/svg}rect"),
+                         picture.iter("{http://www.w3.org/2000/svg}text")):
+        height[text.text] = -float(box.get("y"))
+    assert set(height) == set(layers)
+    for layer, below in layers.items():
+        assert all(height[other] < height[layer] for other in below - {layer}), layer
