@@ -24,6 +24,8 @@ check-format:
 docs: build
 	@scripts/generate-docs
 	@scripts/generate-output-page build/bin/mpopt ../shared/models/onnx
+	@eval "$$(scripts/setup --docs)" && "$$MPOPT_DOCS_VENV/bin/python" scripts/build-site
+	@echo "docs: build/site/index.html"
 
 clean:
 	rm -rf build build-asan build-fuzz
