@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -264,10 +266,11 @@ def test_wheel(tmp_path):
             if not key.startswith(("MPOPT", "PYTHON", "LD_"))}
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, env=bare,
                           cwd=tmp_path, check=False)
-    assert done.stdout.split() == ["0.1.0", "True", "True"], done.stderr
+    version = re.search(r"project\(mpopt VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    assert done.stdout.split() == [version, "True", "True"], done.stderr
     tool = subprocess.run([tmp_path / "venv" / "bin" / "mpopt", "--version"],
                           capture_output=True, text=True, env=bare, check=False)
-    assert tool.stdout == "mpopt 0.1.0\n"
+    assert tool.stdout == f"mpopt {version}\n"
     links = subprocess.run(["ldd", next((tmp_path / "venv").rglob("bin/mpopt")).parent.parent
                             / "lib" / "python3.11" / "site-packages" / "mpopt" / "bin" / "mpopt"],
                            capture_output=True, text=True, check=False).stdout
