@@ -6,6 +6,7 @@ pieces are where the build looks for them.
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import shutil
@@ -49,11 +50,42 @@ def test_docs_are_fresh():
 
 def test_stale_docs_are_found(tree: Path):
     (tree / "docs/rules.md").write_text("old")
+    (tree / "docs/rules/MP000.md").write_text("a rule that is no more")
     (tree / "docs/ops/gone.md").write_text("a family that is no more")
+    (tree / "docs/confirm.md").write_text("<!-- generated: tests -->\nold\n<!-- end -->\n")
+    (tree / "docs/probes.md").write_text("<!-- measured: probe-statistics.off_us -->old<!-- --> us\n")
     said = run(tree, "generate-docs", "--check", status=1)
-    assert "docs/rules.md is stale" in said and "docs/ops/gone.md is stale" in said
+    stale = re.findall(r"(\S+) is stale", said)
+    assert sorted(stale) == ["docs/confirm.md", "docs/ops/gone.md", "docs/probes.md", "docs/rules.md", "docs/rules/MP000.md"]
     run(tree, "generate-docs")
     run(tree, "generate-docs", "--check")
+    assert re.search(r"-->[\d.]+<!-- --> us", (tree / "docs/probes.md").read_text())
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("<!-- measured: start-up.never -->1<!-- -->", "no figure 'start-up.never' in docs/measured.json"),
+    ("<!-- generated: measured never -->\n<!-- end -->", "no table 'never' in docs/measured.json"),
+    ("<!-- generated: never -->\n<!-- end -->", "nobody makes the block 'never'")])
+def test_what_nobody_makes_is_refused(tree: Path, text: str, reason: str):
+    (tree / "docs/new.md").write_text(text)
+    assert reason in run(tree, "generate-docs", "--check", status=1)
+
+
+def test_every_figure_is_in_a_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    for group, measured in json.loads((ROOT / "docs/measured.json").read_text(encoding="utf-8")).items():
+        assert measured["command"]
+        for name in measured.get("figures", {}):
+            assert f"<!-- measured: {group}.{name} -->" in pages
+        if "table" in measured:
+            assert f"<!-- generated: measured {group} -->" in pages
+
+
+def test_links_of_pages_lead_somewhere():
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")):
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+        for link in re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", text):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
 def test_new_rule(tree: Path):
