@@ -189,3 +189,27 @@ def test_picture_has_the_layers_that_are_checked():
     assert set(height) == set(layers)
     for layer, below in layers.items():
         assert all(height[other] < height[layer] for other in below - {layer}), layer
+
+
+SITE = runpy.run_path(str(ROOT / "scripts/build-site"), run_name="site")
+
+
+@pytest.mark.parametrize("page, staged", [
+    ("Text:\n- a\n  more\n- b\n", "Text:\n\n- a\n    more\n- b\n"),
+    ("1. a\n\n   ```cpp\n   f();\n     g();\n   ```\n\n   more\n2. b\n",
+     "1. a\n\n    ```cpp\n    f();\n      g();\n    ```\n\n    more\n\n2. b\n"),
+    ("- a\n  - b\n    c\n- d\n", "- a\n    - b\n        c\n- d\n"),
+    ("```\n- not a list\n  - of code\n```\n", "```\n- not a list\n  - of code\n```\n"),
+    ("- a\n\n      code\n", "- a\n\n        code\n"),
+])
+def test_lists_of_the_site_are_indented_by_four(page: str, staged: str):
+    assert SITE["with_wide_lists"](page) == staged
+
+
+def test_links_follow_pages_into_the_site():
+    pages = SITE["list_pages"]()
+    moved = SITE["with_moved_links"]
+    assert moved("[a](docs/rules.md#b) [c](CHANGELOG.md) [d](https://e)", "README.md", pages) == \
+        "[a](rules/index.md#b) [c](changelog.md) [d](https://e)"
+    assert moved("[a](../rules.md) [b](MP101.md) [c](#d)", "docs/rules/MP201.md", pages) == \
+        "[a](index.md) [b](MP101.md) [c](#d)"
