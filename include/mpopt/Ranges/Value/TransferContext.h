@@ -8,10 +8,12 @@
 // A transfer function, in full:
 //
 //   static void transferNeg(mp::NegOp op, TransferContext &ctx) {
-//     AbstractValue value = ctx.operand(0); // cheap: cells are shared
+//     const AbstractValue &x = ctx.operand(0);
+//     AbstractValue value = AbstractValue::boundedLike(x); // claims nothing
 //     for (Cell &cell : value.mutableCells())
 //       cell = negate(cell);
 //     std::swap(value.posInf, value.negInf);
+//     value.keepsNorm(x);
 //     ctx.result(0, std::move(value));
 //   }
 //
