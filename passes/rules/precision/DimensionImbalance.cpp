@@ -138,7 +138,7 @@ void DimensionImbalance::judge(Operation *op, Value value,
   for (Value operand : op->getOperands())
     if (find(operand, ranges))
       before = operand;
-  bool argument = before && isa<BlockArgument>(before);
+  bool argument = isa_and_nonnull<BlockArgument>(before);
   // Of an input it is said once, at the first op that reads it.
   if (before && passesOn(op) && !argument)
     return;

@@ -15,6 +15,7 @@
 
 #include "GraphReader.h"
 
+#include <ranges>
 #include <sstream>
 
 using namespace mpopt::torchscript;
@@ -92,8 +93,8 @@ void mpopt::torchscript::findSource(const torch::jit::Node &node,
     frames.push_back(convert(node.sourceRange()));
     if (auto stack = node.callstack()) {
       auto entries = (*stack)->vec();
-      for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
-        frames.push_back(convert(std::get<1>(*entry)));
+      for (const auto &entry : std::views::reverse(entries))
+        frames.push_back(convert(std::get<1>(entry)));
     }
   }
   innermost = user = frames.front();
