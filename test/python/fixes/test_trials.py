@@ -81,6 +81,17 @@ def test_stack(tmp_path, precision, seed):
         assert {"keep-fp32", "scale", "change-constant"} <= {fix["kind"] for fix in fixes}
 
 
+def test_an_input_that_overflows(tmp_path):
+    """Whatever its first reader does, the input itself stays out of range."""
+    model = tmp_path / "m.onnx"
+    write(model, [helper.make_node("Mul", ["x", "c"], ["a"], name="/Mul"),
+                  helper.make_node("Tanh", ["a"], ["y"], name="/Tanh")],
+          {"c": np.array(1e-6, np.float32)})
+    findings = check(model, "--precision", "fp16", "--input", "x=-1e6:1e6", "--input", "x~0,300000")
+    overflow, = [finding for finding in findings if finding["rule"] == "MP201" and finding["tensor"] == "x"]
+    assert [fix["safe"] for fix in overflow["fixes"] if fix["kind"] == "keep-fp32"] == [False]
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "test" / "Tools" / "mpopt").glob("fixes*.mlir")),
                          ids=lambda file: file.stem)
 def test_fixes_of_the_lit_tests(tmp_path, file):
