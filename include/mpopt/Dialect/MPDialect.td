@@ -188,12 +188,29 @@ class MP_FrameworkNames<string framework, list<string> names> {
 //   strides, dilations, kernel_shape, pads (DenseI64ArrayAttr; pads as all begins
 //   then all ends), auto_pad ("NOTSET" ...) resolved at import where dims are
 //   known, mode (StrAttr). Axes may be negative.
-// Discardable attributes left by passes:
-//   mp.category   the op's category under the policy ("fp32", "lower", ...)
-//   mp.idiom      #mp.idiom of a recognised composite the op is a member of
-//   mp.arg_names  names of the block arguments of the op's regions, as a list
-// and on the module: mp.precision, mp.policy (strings), mp.low_type (a type),
-// mp.format ("onnx"), mp.nodes and mp.parameters (integers).
+// Discardable attributes. On ops, from importers:
+//   mp.arg_names      names of the block arguments of the op's regions, a list
+//   mp.autocast       the dtype of the autocast region the op is in; false where
+//                     autocast is switched off
+//   mp.kernel         unit: one of the framework's kernels, which no list of a
+//                     policy names
+//   mp.listed_as      the name by which lists are asked instead of the op's own
+//   mp.keeps          number of the operand whose dtype the result keeps
+//   mp.omitted_inputs numbers of inputs that an opaque op's node leaves out
+// on arguments and results of functions:
+//   mp.name           the model's name
+//   mp.dim_params     names of an input's symbolic dimensions, a list
+//   mp.assume         what is taken for granted of an input (RangeAnalysis.h)
+// and on the module: mp.format ("onnx"), mp.nodes and mp.parameters (integers),
+// mp.autocast_device ("cpu"), and mp.coverage, mp.warnings and mp.places, which
+// the TorchScript helper leaves for its caller (HelperProtocol.h).
+// From passes, on ops:
+//   mp.category       the op's category under the policy ("fp32", "lower", ...)
+//   mp.idiom          #mp.idiom of a composite the op is a member of
+//   mp.kept           unit: a fix keeps the op in f32
+// and on the module: mp.precision, mp.policy (strings), mp.low_type (a type).
+// From a request, on the module: mp.thresholds, mp.target, mp.jobs; and mp.trial
+// on copies (Settings.h).
 
 // Every op of the dialect. `torch`, `tensorflow` and `onnx` are its names in the
 // policy tables (see PrecisionOpInterface); an op whose name depends on its
