@@ -67,6 +67,17 @@ Location mpopt::withValueScope(Location location, StringRef scope) {
                        context);
 }
 
+Location mpopt::withSource(Location location, Location source) {
+  mp::OriginAttr origin = getOrigin(location);
+  if (!origin)
+    return source;
+  SmallVector<Location> parts = {source};
+  llvm::copy_if(cast<FusedLoc>(location).getLocations(),
+                std::back_inserter(parts),
+                [](Location part) { return bool(::getValueScope(part)); });
+  return FusedLoc::get(parts, origin, location->getContext());
+}
+
 // A NameLoc around the file's line. TorchScript's and ONNX's names alone never
 // make one.
 Location mpopt::withModule(Location source, StringRef module) {

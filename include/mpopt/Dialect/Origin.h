@@ -39,6 +39,9 @@ mlir::Location withValues(mlir::Location location,
 /// returns.
 mlir::Location withValueScope(mlir::Location location, llvm::StringRef scope);
 
+/// The same location, but for where the op is in a source: at `source`.
+mlir::Location withSource(mlir::Location location, mlir::Location source);
+
 /// The path of the Python module that an exporter says the node comes from
 /// (`encoder.layer.3.attention`), as a source location to be kept beside the
 /// file location: names of values do not have it.
