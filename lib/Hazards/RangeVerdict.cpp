@@ -206,7 +206,7 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   if (!isSafe(kind, members, ranges))
     return {};
   double units = getUnits(kind, members, ranges);
-  double error = units * std::ldexp(1.0, -int(format->digits));
+  double error = units * format->unitRoundoff();
   if (!(error <= tolerance))
     return {};
   Value input = members.front()->getOperand(0);

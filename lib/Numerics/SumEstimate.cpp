@@ -31,6 +31,5 @@ static double getGrowth(double n, double m, double v, bool pairwise) {
 
 double mpopt::estimateSumError(const FloatFormat &format, double n, double mean,
                                double variance, bool pairwise) {
-  return getGrowth(n, mean, variance, pairwise) *
-         std::ldexp(1.0, -int(format.digits));
+  return getGrowth(n, mean, variance, pairwise) * format.unitRoundoff();
 }

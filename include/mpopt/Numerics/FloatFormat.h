@@ -19,6 +19,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <cmath>
+
 namespace mpopt {
 
 struct FloatFormat {
@@ -53,6 +55,15 @@ struct FloatFormat {
   /// `value` as stored in the format, to nearest even. Inf stands for "past the
   /// edge" also where the format would store NaN or its largest value.
   double round(double value) const;
+
+  /// u, half of `epsilon`: the relative error of one rounding to nearest.
+  double unitRoundoff() const { return std::ldexp(1.0, -int(digits)); }
+  /// One unit in the last place of 1.
+  double epsilon() const { return std::ldexp(1.0, 1 - int(digits)); }
+  /// One unit in the last place of a normal number.
+  double ulp(double value) const {
+    return std::ldexp(1.0, std::ilogb(value) + 1 - int(digits));
+  }
 
   bool overflows(double value) const;
   /// Finite and non-zero, but zero in the format.

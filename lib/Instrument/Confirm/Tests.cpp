@@ -199,7 +199,7 @@ static std::optional<TestResult> missSums(const ProbeSight &seen,
 
 /// Half an ulp of what is typical for a tensor, as a share of it.
 static double getHalfUlp(const FloatFormat &format) {
-  return std::ldexp(1.0, -int(format.digits));
+  return format.unitRoundoff();
 }
 
 TestResult Test::cancellation() const {
@@ -262,8 +262,7 @@ TestResult Test::largeAngle() const {
     return {Verdict::Unseen, "no value was finite"};
   if (record.absmax == 0)
     return {Verdict::No};
-  double ulp =
-      std::ldexp(1.0, std::ilogb(record.absmax) + 1 - int(judged->digits));
+  double ulp = judged->ulp(record.absmax);
   return yesIf(ulp > watch.threshold, getStep(record.absmax_step));
 }
 

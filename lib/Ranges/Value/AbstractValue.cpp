@@ -351,7 +351,7 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
 
   // Each element moves by half a unit in its last place, or by half the
   // smallest subnormal; the factor covers this arithmetic, too.
-  double unit = std::ldexp(1.0, -int(format->digits)) + 1e-15;
+  double unit = format->unitRoundoff() + 1e-15;
   double tiny = format->minSubnormal / 2;
   if (norm)
     result.norm->bound = norm->bound * (1 + unit) * (1 + 1e-15) +

@@ -58,7 +58,7 @@ void LowPrecisionAccumulation::judge(Operation *op, const AddedTerms &terms,
       std::ldexp(threshold("accumulation-length"), int(format.digits) - 11);
   if (double(terms.count) <= limit || isExact(op, format, ranges))
     return;
-  double error = double(terms.count) * std::ldexp(0.5, -int(format.digits));
+  double error = double(terms.count) * 0.5 * format.unitRoundoff();
   FindingBuilder finding = report(op, op->getResult(0));
   finding.message("adds " + formatNumber(double(terms.count)) + " terms in " +
                   format.name.str() + " on " + ranges.target().name() +

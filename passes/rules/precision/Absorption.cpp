@@ -60,7 +60,7 @@ void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
     double most = likelyMagnitude(lost).value_or(0);
     double typical = getTypical(large);
     // Below half an ulp of a typical value, whose ulp is 2^(1 - digits) of it.
-    if (most == 0 || most >= std::ldexp(typical, -int(format.digits)) ||
+    if (most == 0 || most >= typical * format.unitRoundoff() ||
         typical >= format.overflowFrom)
       continue;
     if (findMaskUse(op->getOpOperand(0)) != MaskUse::None)
@@ -74,9 +74,7 @@ void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
         .message("an addend of magnitudes up to " + formatNumber(most) +
                  " changes nothing beside values of " + formatNumber(typical) +
                  ", whose neighbours in " + format.name + " are " +
-                 formatNumber(std::ldexp(1.0, std::ilogb(typical) + 1 -
-                                                  int(format.digits))) +
-                 " apart")
+                 formatNumber(format.ulp(typical)) + " apart")
         .cause(other, "typical magnitude " + formatNumber(typical))
         .cause(addend, "magnitudes up to " + formatNumber(most));
     fixByKeeping(finding, getElementType(op->getResult(0)), "the sum");

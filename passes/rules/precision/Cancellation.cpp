@@ -108,24 +108,22 @@ void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
     if (!format || !large.hasLikely() || !small.hasLikely())
       continue;
     double size = getSize(small), whole = getSize(large);
-    double error = std::ldexp(whole, -int(format->digits)) / size;
+    double error = whole * format->unitRoundoff() / size;
     if (!(error >= threshold("cancellation-error")) ||
         whole >= format->overflowFrom)
       continue;
     FindingBuilder finding = report(op, op->getResult(0));
     finding.likely()
         .watch(Decision::Cancellation, op->getResult(0), stored)
-        .message(
-            "adding and taking off " + formatNumber(getSize(ranges.of(taken))) +
-            " cancels: values of " + formatNumber(size) +
-            (error >= 1
-                 ? std::string(" are lost altogether")
-                 : " come back with an error of up to " +
-                       formatNumber(std::round(error * 100)) + " % of them") +
-            ", since the sum's neighbours in " + format->name.str() + " are " +
-            formatNumber(
-                std::ldexp(1.0, std::ilogb(whole) + 1 - int(format->digits))) +
-            " apart")
+        .message("adding and taking off " +
+                 formatNumber(getSize(ranges.of(taken))) +
+                 " cancels: values of " + formatNumber(size) +
+                 (error >= 1 ? std::string(" are lost altogether")
+                             : " come back with an error of up to " +
+                                   formatNumber(std::round(error * 100)) +
+                                   " % of them") +
+                 ", since the sum's neighbours in " + format->name.str() +
+                 " are " + formatNumber(format->ulp(whole)) + " apart")
         .cause(left, "typical magnitude " + formatNumber(size))
         .cause(stored, "rounded at magnitude " + formatNumber(whole));
     fixByKeeping(finding, getElementType(stored), "the sum and the difference");
@@ -155,8 +153,7 @@ void Cancellation::judge(Operation *op, const RangeAnalysis &ranges) {
   double spread = std::sqrt(hull.variance);
   double ratio = std::fabs(hull.mean) / spread;
   // Half an ulp of the mean, or of its square, against the result.
-  double error = std::ldexp(1.0, -int(format.digits)) *
-                 (centred ? ratio : 1 + ratio * ratio);
+  double error = format.unitRoundoff() * (centred ? ratio : 1 + ratio * ratio);
   if (!(error >= threshold("cancellation-error")))
     return;
   FindingBuilder finding = report(op, op->getResult(0));

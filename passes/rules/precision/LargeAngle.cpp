@@ -30,7 +30,7 @@ struct LargeAngle : RangeRule<LargeAngle, mpopt::impl::LargeAngleBase> {
 static double getUlp(const FloatFormat &format, double magnitude) {
   if (!std::isfinite(magnitude))
     return magnitude;
-  return std::ldexp(1.0, std::ilogb(magnitude) + 1 - int(format.digits));
+  return format.ulp(magnitude);
 }
 
 void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {

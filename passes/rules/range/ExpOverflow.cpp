@@ -51,7 +51,7 @@ static std::optional<double> getEdge(Operation *op, const FloatFormat &format) {
 
 /// A hundredth below, so that rounding does not bring it back.
 static double roundDown(double edge, const FloatFormat &format) {
-  double step = std::ldexp(1.0, std::ilogb(edge) + 1 - int(format.digits));
+  double step = format.ulp(edge);
   return std::floor(edge * 0.99 / step) * step;
 }
 

@@ -156,7 +156,7 @@ static std::string describeDomain(const Domain &domain) {
 /// flushed.
 static FixAction clampToDomain(Operation *op, const Domain &domain,
                                const FloatFormat &format) {
-  double step = std::ldexp(1.0, -int(format.digits));
+  double step = format.unitRoundoff();
   auto inside = [&](double end, double direction) {
     if (!domain.open || std::isinf(end))
       return end;

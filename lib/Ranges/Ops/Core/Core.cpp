@@ -64,7 +64,7 @@ static AbstractValue toBool(const AbstractValue &input) {
 static AbstractValue toUnknown(const AbstractValue &input) {
   AbstractValue value = AbstractValue::boundedLike(input);
   const FloatFormat &narrow = FloatFormat::f16();
-  double unit = std::ldexp(1.0, -int(FloatFormat::bf16().digits));
+  double unit = FloatFormat::bf16().unitRoundoff();
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty())
       continue;

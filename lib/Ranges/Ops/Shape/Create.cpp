@@ -92,7 +92,7 @@ static void transferRange(mp::RangeOp op, TransferContext &ctx) {
   if (const FloatFormat *format =
           getFloatFormat(getElementType(op.getResult()))) {
     // Two roundings of a number no larger than these.
-    double unit = std::ldexp(4.0, -int(format->digits));
+    double unit = 4.0 * format->unitRoundoff();
     double reach = unit * std::max(std::fabs(lo), std::fabs(hi)) +
                    4 * format->minSubnormal;
     if (!integral || reach > 0.5) {
