@@ -1,4 +1,4 @@
-//===- Accumulation.cpp - What a sum loses
+//===- Accumulation.cpp - The error of a sum
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,38 +12,51 @@
 
 using namespace mpopt;
 
-/// The factor of `roundings` roundings, rounded up.
-static double relativeError(const Accumulator &accumulator,
-                            std::uint64_t roundings) {
-  int digits = accumulator.format->digits;
-  double count = nextUp(double(roundings));
+/// The factor of so many roundings, rounded up.
+static double relativeError(const Accumulator &accumulator, double roundings) {
+  const FloatFormat &format = *accumulator.format;
   if (!accumulator.truncates)
-    return mulUp(count, std::ldexp(1.0, -digits));
-  double lost = mulUp(count, std::ldexp(1.0, 1 - digits));
+    return mulUp(roundings, format.unitRoundoff());
+  double lost = mulUp(roundings, format.epsilon());
   if (lost >= 1)
     return kInfinity;
   return divUp(lost, subDown(1, lost));
 }
 
-double mpopt::sumError(const Accumulator &accumulator, std::uint64_t terms,
-                       double magnitude) {
-  // Additions never underflow: every sum is a multiple of the smallest value.
-  return terms < 2 ? 0
-                   : mulUp(relativeError(accumulator, terms - 1), magnitude);
+static double knownCount(double terms) {
+  return std::isinf(terms) ? kUnknownCount : terms;
 }
 
-double mpopt::dotError(const Accumulator &accumulator, std::uint64_t terms,
+double mpopt::sumError(const Accumulator &accumulator, double terms,
                        double magnitude) {
-  if (terms == 0)
+  if (terms < 2 || magnitude == 0)
     return 0;
+  if (!std::isfinite(magnitude))
+    return kInfinity;
+  // Additions never underflow: every sum is a multiple of the smallest value.
+  // The number of additions may have been rounded to a double.
+  double additions = nextUp(knownCount(terms) - 1);
+  return mulUp(relativeError(accumulator, additions), magnitude);
+}
+
+double mpopt::dotError(const Accumulator &accumulator, double terms,
+                       double magnitude) {
+  if (terms == 0 || magnitude == 0)
+    return 0;
+  if (!std::isfinite(magnitude))
+    return kInfinity;
+  terms = knownCount(terms);
   double factor = relativeError(accumulator, terms);
-  // Half the smallest value is lost by each product that underflows (all of it
-  // when truncating), and the sum's roundings act on that too.
-  double lost = mulUp(nextUp(double(terms)), accumulator.format->minSubnormal);
-  return addUp(mulUp(factor, magnitude), mulUp(addUp(1, factor), lost));
+  // A product that underflows loses half of the smallest value (all of it when
+  // truncating), and the sum's roundings act on that too.
+  double smallest = accumulator.format->minSubnormal;
+  double lost = mulUp(terms, accumulator.truncates ? smallest : smallest / 2);
+  if (lost == 0) // Half of the smallest double is none.
+    lost = smallest;
+  return addUp(mulUp(factor, magnitude), mulUp(lost, addUp(1, factor)));
 }
 
 Interval mpopt::widenSum(const Interval &exact, const Accumulator &accumulator,
-                         std::uint64_t terms, double magnitude) {
+                         double terms, double magnitude) {
   return exact.widened(0, sumError(accumulator, terms, magnitude));
 }

@@ -18,11 +18,11 @@ Interval ComputeError::widen(const Interval &real, const KernelError &kernel,
                              double inputMagnitude) const {
   if (real.isEmpty())
     return real;
-  double relative = kernel.ulps * scale * unit();
+  double relative = kernel.ulps * scale * format->epsilon();
   double fixed =
       (kernel.unitUlps +
        kernel.inputUlps * std::min(inputMagnitude, kernel.inputCap)) *
-          scale * unit() +
+          scale * format->epsilon() +
       (kernel.normals +
        kernel.inputNormals * std::min(inputMagnitude, kExponentialCap)) *
           scale * format->minNormal +

@@ -208,7 +208,7 @@ FloatRange range::lerp(const FloatRange &a, const FloatRange &b,
   FloatRange far = sub(b, roundIntermediate(mul(span, rest), error));
   FloatRange result = join(near, far);
   // Between two points, in real numbers, if the weight lies in [0, 1].
-  double margin = 4 * error.unit() * error.scale *
+  double margin = 4 * error.format->epsilon() * error.scale *
                   std::max(a.finite.maxAbs(), b.finite.maxAbs());
   if (!weight.finite.isEmpty() && Interval{0, 1}.contains(weight.finite) &&
       weight.isFinite() && a.isFinite() && b.isFinite())

@@ -179,7 +179,7 @@ static Interval getComputedRange(const Unary &unary, const UnaryShape &shape,
   double beyond = error.absolute;
   // x / (1 + |x|) by way of 1 / (1 + |x|): two roundings.
   if (unary.function == F::Softsign)
-    beyond = 2 * error.scale * error.unit();
+    beyond = 2 * error.scale * error.format->epsilon();
   Interval range = shape.range;
   if (std::isfinite(range.lo) && range.lo < 0)
     range.lo = addDown(range.lo, mulDown(range.lo, beyond));

@@ -1,4 +1,4 @@
-//===- Accumulation.h - What a sum loses ------------------------*- C++ -*-===//
+//===- Accumulation.h - The error of a sum ----------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +20,6 @@
 #include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Numerics/Interval.h"
 
-#include <cstdint>
-
 namespace mpopt {
 
 /// How an accumulator rounds.
@@ -32,20 +30,32 @@ struct Accumulator {
   bool truncates = false;
 };
 
+/// A number of terms that is not known counts as this many: more than any
+/// tensor in use has along the axes of one sum.
+inline constexpr double kUnknownCount = 1 << 24;
+
+/// (terms + extra) u, where each term of a sum passes at most `extra` roundings
+/// besides the additions: products, a quotient, a root, a stored result. A
+/// product of k factors 1 + d, |d| <= u, is off by k u and less than (k u)^2,
+/// which callers cover by an `extra` larger than what they count.
+inline double relativeSumError(const FloatFormat &format, double terms,
+                               double extra) {
+  return (terms + extra) * format.unitRoundoff();
+}
+
 /// At most |computed - exact| of a sum of `terms` numbers whose magnitudes add
-/// up to `magnitude` at most. Infinite if no bound is known.
-double sumError(const Accumulator &accumulator, std::uint64_t terms,
-                double magnitude);
+/// up to `magnitude` at most. Infinite if no bound is known; infinitely many
+/// terms are taken as `kUnknownCount`.
+double sumError(const Accumulator &accumulator, double terms, double magnitude);
 
 /// The same for a dot product, `magnitude` bounding the sum of |x_i y_i|: each
 /// product is rounded too, and may underflow. An exact product (a fused
 /// multiply-add, or operands half as wide as the accumulator) loses less.
-double dotError(const Accumulator &accumulator, std::uint64_t terms,
-                double magnitude);
+double dotError(const Accumulator &accumulator, double terms, double magnitude);
 
 /// `exact` holds the real sum; the result holds the computed one.
 Interval widenSum(const Interval &exact, const Accumulator &accumulator,
-                  std::uint64_t terms, double magnitude);
+                  double terms, double magnitude);
 
 } // namespace mpopt
 

@@ -64,9 +64,6 @@ struct ComputeError {
     return error;
   }
 
-  /// One unit in the last place of 1.
-  double unit() const { return std::ldexp(1.0, 1 - int(format->digits)); }
-
   /// `real` is the exact image of inputs up to `inputMagnitude`.
   Interval widen(const Interval &real, const KernelError &kernel,
                  double inputMagnitude) const;

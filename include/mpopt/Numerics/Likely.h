@@ -44,8 +44,12 @@ struct Likely {
 };
 
 /// k with which the largest of `count` elements, each drawn `draws` times, is
-/// expected at mean + k sigma: sqrt(2 ln(count draws)), at least for two.
-double expectedExtreme(double count, double draws);
+/// not expected past mean + k sigma: sqrt(2 ln(count draws)), at least for two.
+/// It is above the expectation itself, which is `expectedMaximum`.
+double expectedExtreme(double count, double draws = 1);
+/// The expectation of the largest of `count` normal draws, in deviations: 0 for
+/// one.
+double expectedMaximum(double count);
 
 namespace likely {
 

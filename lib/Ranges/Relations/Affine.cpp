@@ -108,7 +108,7 @@ bool LinearForm::round() {
     double most =
         std::min(ctx.preRounding(stored).hull().absMax(), format->overflowFrom);
     double lost =
-        most * rows::roundoff(*format) * (1 + 0x1p-8) + format->minSubnormal;
+        most * format->unitRoundoff() * (1 + 0x1p-8) + format->minSubnormal;
     roundings += std::fabs(factor) * lost * (1 + 0x1p-40);
   }
   return std::isfinite(roundings);
@@ -164,8 +164,8 @@ bool LinearForm::add(Value value, double factor, unsigned depth) {
 }
 
 /// The form in one group.
-static Cell evaluate(const LinearForm &form, ArrayRef<AbstractValue> values,
-                     ArrayRef<size_t> groups) {
+static Cell evaluateForm(const LinearForm &form, ArrayRef<AbstractValue> values,
+                         ArrayRef<size_t> groups) {
   Interval bound = form.shift;
   Cell result{};
   result.mean = form.shift.midpoint();
@@ -174,7 +174,7 @@ static Cell evaluate(const LinearForm &form, ArrayRef<AbstractValue> values,
     const Cell &cell = value.cell(group);
     if (cell.empty())
       return Cell{kInfinity, -kInfinity};
-    bound = bound + rows::bound(cell) * term.factor;
+    bound = bound + cells::bound(cell) * term.factor;
     double mean = term.factor * cell.mean;
     double lo = term.factor * cell.likelyLo, hi = term.factor * cell.likelyHi;
     result.mean += mean;
@@ -245,9 +245,10 @@ static Value getSquaredRows(Value value, Errors &errors, TransferContext &ctx) {
       axes->front() != int64_t(shape->size()) - 1)
     return {};
   errors.computed.add(storeError(op->getResult(0)));
-  errors.computed.add({(double(std::max<int64_t>(shape->back(), 0)) + 8) *
-                           rows::roundoff(ctx.sumFormat(input)),
-                       0});
+  errors.computed.add(
+      {relativeSumError(ctx.sumFormat(input),
+                        double(std::max<int64_t>(shape->back(), 0)), 8),
+       0});
   if (isa<mp::ReduceSumSquareOp>(op))
     return peel(input, &errors.casts);
   Operation *square = peel(input, &errors.casts).getDefiningOp();
@@ -327,7 +328,7 @@ static void refineDistance(const LinearForm &form, AbstractValue &value,
   double count = double(shape->back());
   const FloatFormat &sums = ctx.productFormat(product.getLhs());
   errors.computed.add(
-      {(count + 8) * rows::roundoff(sums), (count + 8) * sums.minSubnormal});
+      {relativeSumError(sums, count, 8), (count + 8) * sums.minSubnormal});
   double most = std::max(ctx.of(x).hull().absMax(), ctx.of(z).hull().absMax());
   double relative = 2 * errors.casts.relative + errors.computed.relative;
   double absolute = errors.casts.absolute + errors.computed.absolute;
@@ -386,10 +387,10 @@ void relations::refineAffine(Operation *op, AbstractValue &value,
   MutableArrayRef<Cell> cells = value.mutableCells();
   for (size_t group = 0; group < cells.size(); ++group) {
     SmallVector<size_t, 8> groups(values.size(), group);
-    Cell cell = evaluate(form, values, groups);
+    Cell cell = evaluateForm(form, values, groups);
     cells[group].lo = std::max(cells[group].lo, cell.lo);
     cells[group].hi = std::min(cells[group].hi, cell.hi);
     if (likely && !cell.empty())
-      rows::setLikely(cells[group], cell);
+      cells::setLikely(cells[group], cell);
   }
 }

@@ -60,10 +60,10 @@ static double normOf(OpTy op, uint64_t count, TransferContext &ctx) {
     return kInfinity; // also where epsilon vanishes
   const FloatFormat *stash =
       op.getStashType() ? getFloatFormat(*op.getStashType()) : nullptr;
-  double unit = rows::roundoff(ctx.sumFormat(op.getInput()));
+  double error =
+      relativeSumError(ctx.sumFormat(op.getInput()), double(count), 16);
   if (stash)
-    unit = std::max(unit, rows::roundoff(*stash));
-  double error = (double(count) + 16) * unit;
+    error = std::max(error, relativeSumError(*stash, double(count), 16));
   return error < 0.25 ? std::sqrt(double(count)) * (1 + 2 * error) : kInfinity;
 }
 
@@ -129,7 +129,7 @@ std::optional<GainedRows> GainedRows::match(Value value, uint64_t count,
   result.relative = 2 * error.relative;
   for (uint64_t k = 0; k < count; ++k) {
     result.gains.push_back((*gains)[k].absMax());
-    Interval bias = biases ? rows::bound((*biases)[k]) : Interval::point(0);
+    Interval bias = biases ? cells::bound((*biases)[k]) : Interval::point(0);
     result.centre.push_back(bias.midpoint());
     result.radius.push_back(
         addUp(bias.radius(), result.relative * bias.maxAbs() * (1 + 1e-9) +

@@ -22,13 +22,13 @@ Rounding relations::storeError(Value value) {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   if (!format)
     return {};
-  return {2 * rows::roundoff(*format), format->minSubnormal};
+  return {2 * format->unitRoundoff(), format->minSubnormal};
 }
 
 Rounding relations::functionError(Value value, TransferContext &ctx) {
   const FloatFormat &format = ctx.functionFormat(value);
   Rounding error = storeError(value);
-  error.add({16 * rows::roundoff(format), format.minSubnormal});
+  error.add({16 * format.unitRoundoff(), format.minSubnormal});
   return error;
 }
 
@@ -97,7 +97,7 @@ std::optional<double> relations::rowLength(Value value,
                                            ArrayRef<int64_t> axes) {
   MaybeShape shape = getShape(value);
   std::optional<int64_t> count =
-      shape ? rows::countAlong(*shape, axes) : std::nullopt;
+      shape ? cells::countAlong(*shape, axes) : std::nullopt;
   if (!count || *count <= 0)
     return std::nullopt;
   return double(*count);

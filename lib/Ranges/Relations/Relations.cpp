@@ -76,7 +76,7 @@ static void refineDeviation(mp::SubOp op, Operation *mean, AbstractValue &value,
   getReduction(op.getRhs(), &error);
   error.add(storeError(op.getResult()));
   error.add(functionError(op.getResult(), ctx));
-  error.add({(n + 8) * rows::roundoff(ctx.sumFormat(mean->getOperand(0))), 0});
+  error.add({relativeSumError(ctx.sumFormat(mean->getOperand(0)), n, 8), 0});
   double most = x.hull().absMax();
   double bound = x.norm->bound * (1 + 2 * error.relative) +
                  std::sqrt(n) * 2 * (error.relative * most + error.absolute);
@@ -148,9 +148,8 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
     error.add(functionError(stored, ctx));
   for (Operation *reduction : {mean, other}) {
     error.add(storeError(reduction->getResult(0)));
-    error.add(
-        {(*n + 8) * rows::roundoff(ctx.sumFormat(reduction->getOperand(0))),
-         ctx.sumFormat(reduction->getOperand(0)).minSubnormal});
+    error.add({relativeSumError(ctx.sumFormat(reduction->getOperand(0)), *n, 8),
+               ctx.sumFormat(reduction->getOperand(0)).minSubnormal});
   }
   double most = ctx.of(x).hull().absMax();
   double off =
@@ -191,14 +190,14 @@ static void expectVariance(mp::SubOp op, AbstractValue &value,
   for (auto [own, wanted] : llvm::zip(rows.dims(), value.dims()))
     if (own != wanted)
       rows = x.merged();
-  double unit = rows::roundoff(*getFloatFormat(getElementType(op.getLhs())));
+  double unit = getFloatFormat(getElementType(op.getLhs()))->unitRoundoff();
   double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
   auto cells = value.mutableCells();
   for (auto [group, cell] : llvm::enumerate(cells)) {
     const Cell &row = rows.cell(rows.groups() == 1 ? 0 : group);
     double lost = unit * (row.variance + row.mean * row.mean);
     double spread = row.variance * std::sqrt(2 / *count);
-    double reach = rows::extremeOf(draws) * spread + lost;
+    double reach = expectedExtreme(draws) * spread + lost;
     cell.mean = row.variance;
     cell.variance = spread * spread + lost * lost / 3;
     cell.likelyLo = std::max(row.variance - reach, -lost);
@@ -276,7 +275,7 @@ static void refineSquares(Operation *op, AbstractValue &value,
       axes->front() != row.norm->axis)
     return;
   double n = double(row.norm->count);
-  error.add({(n + 8) * rows::roundoff(ctx.sumFormat(squared)),
+  error.add({relativeSumError(ctx.sumFormat(squared), n, 8),
              ctx.sumFormat(squared).minSubnormal});
   error.add(functionError(op->getResult(0), ctx));
   double sum = row.norm->bound * row.norm->bound * (1 + 2 * error.relative) +
@@ -311,8 +310,8 @@ static void refineActivation(Operation *op, AbstractValue &value,
     most = std::max(most, ctx.of(operand).hull().absMax());
   if (!own)
     return;
-  double unit = std::max(rows::roundoff(*own),
-                         rows::roundoff(ctx.functionFormat(op->getResult(0))));
+  double unit = std::max(own->unitRoundoff(),
+                         ctx.functionFormat(op->getResult(0)).unitRoundoff());
   double off = 32 * unit * (1 + most);
   if (std::isfinite(off))
     clamp(value, least - off, kInfinity);

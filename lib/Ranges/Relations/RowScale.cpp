@@ -132,7 +132,7 @@ static std::optional<SquareSum> matchSquareSum(Value value,
   }
   const FloatFormat &sums = ctx.sumFormat(result.of);
   result.error.add(storeError(op->getResult(0)));
-  result.error.add({(*n + 8) * rows::roundoff(sums), sums.minSubnormal});
+  result.error.add({relativeSumError(sums, *n, 8), sums.minSubnormal});
   if (!isa<mp::ReduceMeanOp, mp::ReduceSumOp>(op)) {
     // Squares are rounded where they are summed.
     result.error.add({0, *n * result.q * sums.minSubnormal});
@@ -172,7 +172,7 @@ static std::optional<RowScale> matchRoot(Value value, bool inverse,
     result.of = op->getOperand(0);
     result.axes = *axes;
     const FloatFormat &sums = ctx.sumFormat(result.of);
-    double relative = (*n + 8) * rows::roundoff(sums);
+    double relative = relativeSumError(sums, *n, 8);
     double low =
         std::max(least(op->getResult(0), ctx), 0.99 * least(divisor, ctx));
     if (!(relative < 0.9))

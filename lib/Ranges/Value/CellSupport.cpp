@@ -7,8 +7,6 @@
 
 #include "mpopt/Ranges/Value/CellSupport.h"
 
-#include "mpopt/Numerics/Accumulation.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -27,22 +25,6 @@ Cell cells::uniform(double lo, double hi) {
   return {lo, hi, lo + width / 2, width * width / 12, lo, hi};
 }
 
-double cells::drawFactor(double count) {
-  return std::sqrt(2 * std::log(std::max(2.0, count)));
-}
-
-double cells::expectedMaximum(double count) {
-  if (count <= 1)
-    return 0;
-  if (count <= 2)
-    return 0.5642; // 1 / sqrt(pi), of two normal draws
-  // Cramer's expansion; within 3 % from 3 draws on with Euler's constant.
-  double root = std::sqrt(2 * std::log(count));
-  return std::max(0.5642, root - (std::log(std::log(count)) +
-                                  std::log(4 * M_PI) - 2 * 0.5772) /
-                                     (2 * root));
-}
-
 //===----------------------------------------------------------------------===//
 // Mixtures
 //===----------------------------------------------------------------------===//
@@ -53,9 +35,10 @@ Cell cells::blend(const Cell &cell, const Cell &other, double share) {
   double distance = cell.mean - other.mean;
   double variance = cell.variance * (1 - share) + other.variance * share +
                     share * (1 - share) * distance * distance;
-  Interval expected = share <= 0   ? likely(cell)
-                      : share >= 1 ? likely(other)
-                                   : hull(likely(cell), likely(other));
+  Interval expected = share <= 0 ? likelyInterval(cell)
+                      : share >= 1
+                          ? likelyInterval(other)
+                          : hull(likelyInterval(cell), likelyInterval(other));
   return make(both, mean, variance, expected);
 }
 
@@ -125,22 +108,9 @@ std::optional<double> cells::constantOf(TransferContext &ctx, Value value) {
 // Sums and products
 //===----------------------------------------------------------------------===//
 
-double cells::sumError(const FloatFormat &accumulator, double count,
-                       double magnitude, bool products) {
-  if ((count <= 1 && !products) || magnitude == 0)
-    return 0;
-  if (!std::isfinite(magnitude))
-    return kInfinity;
-  std::uint64_t terms = std::uint64_t(std::min(count, kUnknownCount));
-  Accumulator in{&accumulator};
-  return products ? dotError(in, terms, magnitude)
-                  : mpopt::sumError(in, terms, magnitude);
-}
-
 Interval cells::roundedIn(const FloatFormat &format, const Interval &x,
                           double units) {
-  Interval result = x.widened(units * std::ldexp(1.0, 1 - int(format.digits)),
-                              format.minSubnormal);
+  Interval result = x.widened(units * format.epsilon(), format.minSubnormal);
   // No rounding changes a sign.
   if (x.lo >= 0)
     result.lo = std::max(result.lo, 0.0);

@@ -16,17 +16,6 @@
 using namespace mpopt;
 using namespace mlir;
 
-Likely mpopt::getLikely(const Cell &cell) {
-  return {cell.mean, cell.variance, cell.likelyLo, cell.likelyHi};
-}
-
-void mpopt::setLikely(Cell &cell, const Likely &likely) {
-  cell.mean = likely.mean;
-  cell.variance = likely.variance;
-  cell.likelyLo = likely.lo;
-  cell.likelyHi = likely.hi;
-}
-
 bool mpopt::isReal(Value value) {
   return isa<FloatType, IntegerType>(getElementType(value));
 }
@@ -88,7 +77,7 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
     for (size_t i = 0; i < values.size(); ++i) {
       ranges[i] = values[i].range(at[i]);
       if (likely)
-        estimates[i] = getLikely(values[i].cell(at[i]));
+        estimates[i] = cells::getLikely(values[i].cell(at[i]));
     }
     FloatRange result = range(ranges);
     flags.add(result);
@@ -96,7 +85,7 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
     cell.lo = result.finite.lo;
     cell.hi = result.finite.hi;
     if (likely)
-      setLikely(cell, estimate(estimates));
+      cells::setLikely(cell, estimate(estimates));
   });
   AbstractValue result(std::move(dims), std::move(cells));
   flags.set(result);

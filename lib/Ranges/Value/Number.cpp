@@ -164,8 +164,7 @@ Number mpopt::sumOf(const Number &x, double count, double expected) {
   Interval terms = x.bound().isEmpty() ? Interval::point(0) : x.bound();
   Interval sum = cells::repeat(terms, {1, count});
   double magnitude = sum.maxAbs();
-  sum = cells::computedSum(sum, terms,
-                           cells::sumError(*x.format, count, magnitude));
+  sum = cells::computedSum(sum, terms, sumError({x.format}, count, magnitude));
   FloatRange range = FloatRange::of(sum);
   range.posInf = x.range.posInf || sum.hi >= x.format->overflowFrom;
   range.negInf = x.range.negInf || sum.lo <= -x.format->overflowFrom;
@@ -180,12 +179,12 @@ Number mpopt::sumOf(const Number &x, double count, double expected) {
 }
 
 Number mpopt::meanOf(const Number &x, double count, double expected) {
-  Number sum = sumOf(x, std::min(count, cells::kUnknownCount), expected);
+  Number sum = sumOf(x, std::min(count, kUnknownCount), expected);
   Interval terms = x.bound().isEmpty() ? Interval::point(0) : x.bound();
   // Between the extremes, but for what the sum is off by.
-  double most = std::min(count, cells::kUnknownCount);
-  double error = cells::sumError(*x.format, most, most * terms.maxAbs()) /
-                 std::max(most, 1.0);
+  double most = std::min(count, kUnknownCount);
+  double error =
+      sumError({x.format}, most, most * terms.maxAbs()) / std::max(most, 1.0);
   Number mean = sum;
   mean.range.finite =
       cells::roundedIn(*x.format, cells::computedSum(terms, terms, error), 1);
@@ -219,17 +218,16 @@ Number mpopt::normOf(const Number &x, double p, double count, double expected) {
   }
   Number norm = size;
   double root = count == kInfinity ? kInfinity : std::pow(count, 1 / p);
-  double error = std::ldexp(std::min(count, cells::kUnknownCount) + 16,
-                            1 - int(x.format->digits));
+  double error =
+      2 * relativeSumError(*x.format, std::min(count, kUnknownCount), 16);
   double hi = size.bound().hi;
   double tiny = std::pow(x.format->minSubnormal, 1 / p);
   norm.range.finite = {
       0, hi == 0 ? tiny : hi * root * (1 + error) + tiny * std::min(root, 1e9)};
   norm.range.minNonZero = 0;
   norm.range.integral = false;
-  norm.range.posInf |=
-      std::pow(hi, p) * std::min(count, cells::kUnknownCount) >=
-      x.format->overflowFrom;
+  norm.range.posInf |= std::pow(hi, p) * std::min(count, kUnknownCount) >=
+                       x.format->overflowFrom;
   double scale = std::pow(expected, 1 / p);
   norm.expected = {size.expected.mean * scale, size.expected.variance,
                    size.expected.mean * scale, size.expected.hi * scale};

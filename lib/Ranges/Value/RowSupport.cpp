@@ -9,10 +9,10 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
-std::optional<int64_t> rows::countAlong(ArrayRef<int64_t> shape,
-                                        ArrayRef<int64_t> axes) {
+std::optional<int64_t> cells::countAlong(ArrayRef<int64_t> shape,
+                                         ArrayRef<int64_t> axes) {
   int64_t count = 1;
   for (int64_t axis : axes)
     if (shape[axis] < 0 || llvm::MulOverflow(count, shape[axis], count))
@@ -20,8 +20,8 @@ std::optional<int64_t> rows::countAlong(ArrayRef<int64_t> shape,
   return count;
 }
 
-AbstractValue rows::alongAxis(const AbstractValue &vector, int64_t axis,
-                              size_t rank) {
+AbstractValue cells::alongAxis(const AbstractValue &vector, int64_t axis,
+                               size_t rank) {
   if (vector.rank() != 1 || size_t(axis) >= rank) {
     AbstractValue merged(AbstractValue::Dims(rank, 1), vector.hull());
     merged.copyFlags(vector);
@@ -35,8 +35,8 @@ AbstractValue rows::alongAxis(const AbstractValue &vector, int64_t axis,
   return result;
 }
 
-double rows::normByCells(const AbstractValue &value, int64_t axis,
-                         int64_t count) {
+double cells::normByCells(const AbstractValue &value, int64_t axis,
+                          int64_t count) {
   AbstractValue row = value.keeping({axis});
   double squares = 0;
   for (const Cell &cell : row.cells())
@@ -46,7 +46,7 @@ double rows::normByCells(const AbstractValue &value, int64_t axis,
   return std::sqrt(squares) * (1 + 1e-12) + 1e-300;
 }
 
-Cell rows::likelyProduct(const Cell &lhs, const Cell &rhs, double count) {
+Cell cells::likelyProduct(const Cell &lhs, const Cell &rhs, double count) {
   Cell cell;
   cell.mean = lhs.mean * rhs.mean;
   cell.variance = lhs.variance * rhs.variance +
@@ -59,20 +59,15 @@ Cell rows::likelyProduct(const Cell &lhs, const Cell &rhs, double count) {
   // Both at their extremes at once is not to be expected, and a product of two
   // random numbers has a heavier tail than either.
   if (lhs.variance > 0 && rhs.variance > 0) {
-    double reach = 1.3 * extremeOf(count) * std::sqrt(cell.variance);
+    double reach = 1.3 * expectedExtreme(count) * std::sqrt(cell.variance);
     cell.likelyLo = std::max(cell.likelyLo, cell.mean - reach);
     cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
   }
   return cell;
 }
 
-Cell rows::likelySum(const Cell &lhs, const Cell &rhs) {
+Cell cells::likelySum(const Cell &lhs, const Cell &rhs) {
   Cell cell;
-  cell.mean = lhs.mean + rhs.mean;
-  cell.variance = lhs.variance + rhs.variance;
-  cell.likelyLo =
-      cell.mean - std::hypot(lhs.mean - lhs.likelyLo, rhs.mean - rhs.likelyLo);
-  cell.likelyHi =
-      cell.mean + std::hypot(lhs.likelyHi - lhs.mean, rhs.likelyHi - rhs.mean);
+  setLikely(cell, likely::add(getLikely(lhs), getLikely(rhs)));
   return cell;
 }

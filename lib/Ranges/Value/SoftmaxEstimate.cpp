@@ -24,7 +24,7 @@ double mpopt::expectedLogSumExp(double mean, double variance, double count) {
   if (count <= 1)
     return mean;
   double deviation = std::sqrt(variance);
-  double largest = cells::expectedMaximum(count);
+  double largest = expectedMaximum(count);
   // From where its slope is that of the largest element on, the tangent.
   double extra =
       deviation <= largest ? variance / 2 : largest * (deviation - largest / 2);

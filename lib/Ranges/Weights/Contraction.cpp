@@ -52,7 +52,7 @@ struct Row {
   }
   void add(const Cell &cell) {
     // What is never finite contributes to no finite sum.
-    Interval bound = getBound(cell);
+    Interval bound = cells::bound(cell);
     range.push_back(bound.isEmpty() ? Interval::point(0) : bound);
     mean.push_back(cell.mean);
     variance.push_back(cell.variance);

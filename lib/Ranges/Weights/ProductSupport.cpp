@@ -90,7 +90,7 @@ std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
 }
 
 void InputLists::add(const Cell &cell) {
-  Interval bound = getBound(cell);
+  Interval bound = cells::bound(cell);
   bool bounded = bound.isBounded();
   centre.push_back(!bounded || bound.isEmpty() ? 0 : bound.midpoint());
   radius.push_back(!bounded ? kInfinity : bound.isEmpty() ? 0 : bound.radius());
@@ -196,7 +196,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
       sum.nonNegative && alpha >= 0 && (!bias || (bias->lo >= 0 && beta >= 0));
   double spread = sum.tail;
   if (bias && beta != 0) {
-    Interval added = getBound(*bias) * beta;
+    Interval added = cells::bound(*bias) * beta;
     if (!added.isEmpty()) {
       sum.bound = sum.bound + added;
       sum.terms = addUp(sum.terms, added.maxAbs());
@@ -210,7 +210,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
     integral &= beta == std::trunc(beta);
   }
   if (accumulator) {
-    double error = accumulationError(sum.count, sum.terms, *accumulator);
+    double error = dotError({accumulator}, sum.count, sum.terms);
     if (std::isnan(error))
       error = kInfinity;
     largestError = std::max(largestError, error);
@@ -235,7 +235,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
   likely.lo = std::max(likely.lo, likely.mean - mostReach);
   likely.hi = std::min(likely.hi, likely.mean + mostReach);
   Cell cell{sum.bound.lo, sum.bound.hi};
-  setLikely(cell, likely);
+  cells::setLikely(cell, likely);
   return cell;
 }
 
@@ -264,7 +264,7 @@ AbstractValue ProductResult::take(AbstractValue::Dims dims,
 AbstractValue mpopt::unboundedProducts(TransferContext &,
                                        const AbstractValue &lhs,
                                        const AbstractValue &rhs, size_t rank) {
-  Interval term = getBound(lhs.hull()) * getBound(rhs.hull());
+  Interval term = cells::bound(lhs.hull()) * cells::bound(rhs.hull());
   bool zero = term.isEmpty() || (term.lo == 0 && term.hi == 0);
   bool nonFinite = lhs.mayBeNonFinite() || rhs.mayBeNonFinite();
   AbstractValue result =

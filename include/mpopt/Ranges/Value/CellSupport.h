@@ -14,20 +14,35 @@
 #ifndef MPOPT_RANGES_VALUE_CELLSUPPORT_H
 #define MPOPT_RANGES_VALUE_CELLSUPPORT_H
 
+#include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 namespace mpopt::cells {
 
-/// Elements along dims of unknown size, at most, in error terms: more of them
-/// than any tensor in use has along the axes of one sum.
-inline constexpr double kUnknownCount = 1 << 24;
-
 inline Interval bound(const Cell &cell) {
   return cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
 }
-inline Interval likely(const Cell &cell) {
+inline void setBound(Cell &cell, const Interval &bound) {
+  cell.lo = bound.lo;
+  cell.hi = bound.hi;
+}
+inline Interval likelyInterval(const Cell &cell) {
   return {cell.likelyLo, cell.likelyHi};
+}
+inline Likely getLikely(const Cell &cell) {
+  return {cell.mean, cell.variance, cell.likelyLo, cell.likelyHi};
+}
+inline void setLikely(Cell &cell, const Likely &likely) {
+  cell.mean = likely.mean;
+  cell.variance = likely.variance;
+  cell.likelyLo = likely.lo;
+  cell.likelyHi = likely.hi;
+}
+/// The bound of `cell` stays.
+inline void setLikely(Cell &cell, const Cell &likely) {
+  setLikely(cell, getLikely(likely));
 }
 Cell make(const Interval &bound, double mean, double variance,
           const Interval &likely);
@@ -36,11 +51,6 @@ inline Cell point(double value) {
 }
 /// Equally probable numbers.
 Cell uniform(double lo, double hi);
-
-/// Of so many draws the largest is so many deviations from the mean.
-double drawFactor(double count);
-/// The same as an expectation: 0 for one draw.
-double expectedMaximum(double count);
 
 /// A share of the elements are of `other`, the rest of `cell`.
 Cell blend(const Cell &cell, const Cell &other, double share);
@@ -62,11 +72,6 @@ AbstractValue numbers(const Interval &bound, mlir::Value like);
 /// A constant of one element, or a value whose bound is one number.
 std::optional<double> constantOf(TransferContext &ctx, mlir::Value value);
 
-/// An upper bound of |computed - exact| for a sum in any order of `count`
-/// numbers whose magnitudes add up to `magnitude`; `products` are rounded
-/// before they are added. See Support/Accumulation.h.
-double sumError(const FloatFormat &accumulator, double count, double magnitude,
-                bool products = false);
 /// `x` moved outward by `units` in the last place of the format.
 Interval roundedIn(const FloatFormat &format, const Interval &x, double units);
 

@@ -17,7 +17,7 @@
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Unary.h"
-#include "mpopt/Ranges/Value/TransferContext.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 namespace mpopt {
 
@@ -26,9 +26,6 @@ using RangeFunction =
     llvm::function_ref<FloatRange(llvm::ArrayRef<FloatRange>)>;
 /// The same of the likely part.
 using LikelyFunction = llvm::function_ref<Likely(llvm::ArrayRef<Likely>)>;
-
-Likely getLikely(const Cell &cell);
-void setLikely(Cell &cell, const Likely &likely);
 
 /// Whether the elements are floats or integers: not complex, no strings.
 bool isReal(mlir::Value value);

@@ -12,31 +12,13 @@
 #ifndef MPOPT_RANGES_VALUE_ROWSUPPORT_H
 #define MPOPT_RANGES_VALUE_ROWSUPPORT_H
 
+#include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Infinity.h"
-#include "mpopt/Numerics/Interval.h"
-#include "mpopt/Ranges/Value/TransferContext.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include <cmath>
 
-namespace mpopt::rows {
-
-inline Interval bound(const Cell &cell) {
-  return cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
-}
-inline void setBound(Cell &cell, const Interval &bound) {
-  cell.lo = bound.lo;
-  cell.hi = bound.hi;
-}
-
-/// Half a unit in the last place of 1: the relative error of one rounding.
-inline double roundoff(const FloatFormat &format) {
-  return std::ldexp(1.0, -int(format.digits));
-}
-
-/// The extremes of so many normal draws, in standard deviations.
-inline double extremeOf(double count) {
-  return std::sqrt(2 * std::log(std::max(count, 2.0)));
-}
+namespace mpopt::cells {
 
 /// The number of elements of a slice along `axes`; nothing if one is unknown.
 std::optional<int64_t> countAlong(llvm::ArrayRef<int64_t> shape,
@@ -54,13 +36,7 @@ double normByCells(const AbstractValue &value, int64_t axis, int64_t count);
 /// `count` is the number of draws that the product's extremes are of.
 Cell likelyProduct(const Cell &lhs, const Cell &rhs, double count);
 Cell likelySum(const Cell &lhs, const Cell &rhs);
-inline void setLikely(Cell &cell, const Cell &likely) {
-  cell.mean = likely.mean;
-  cell.variance = likely.variance;
-  cell.likelyLo = likely.likelyLo;
-  cell.likelyHi = likely.likelyHi;
-}
 
-} // namespace mpopt::rows
+} // namespace mpopt::cells
 
 #endif // MPOPT_RANGES_VALUE_ROWSUPPORT_H

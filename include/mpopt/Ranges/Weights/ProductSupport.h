@@ -15,7 +15,7 @@
 #define MPOPT_RANGES_WEIGHTS_PRODUCTSUPPORT_H
 
 #include "mpopt/Numerics/Infinity.h"
-#include "mpopt/Ranges/Value/TransferContext.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Weights/Kernels/Dot.h"
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
 
@@ -111,10 +111,6 @@ AbstractValue unboundedProducts(TransferContext &ctx, const AbstractValue &lhs,
 
 /// x - zero, of integers; zero points of several channels are merged.
 AbstractValue minusZero(const AbstractValue &value, const AbstractValue &zero);
-
-inline Interval getBound(const Cell &cell) {
-  return cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
-}
 
 //===----------------------------------------------------------------------===//
 // Products of two unknown tensors (Contraction.cpp)

@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 //===----------------------------------------------------------------------===//
 // Masks

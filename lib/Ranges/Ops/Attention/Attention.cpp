@@ -23,7 +23,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// Keys that a row of unknown length may have, where rounding errors count.
 static constexpr double kMostKeys = 1 << 20;
@@ -157,22 +157,24 @@ void Attention::getScores() {
   if (query.size > 0)
     dot = intersect(dot, bound(query.hull) * bound(key.hull) * size);
   // Any order of the additions: D u sum |q_d k_d|, which the norms bound too.
-  double error =
-      (size + 8) * roundoff(products) * longest + size * products.minSubnormal;
+  double error = relativeSumError(products, size, 8) * longest +
+                 size * products.minSubnormal;
   dot = dot.widened(0, error);
   // The scale may come before or after the product.
   overflow = !(std::max(dot.maxAbs(), dot.maxAbs() * std::fabs(scale)) <
                products.overflowFrom);
-  scaled = (dot * scale).widened(8 * roundoff(products), products.minSubnormal);
+  scaled =
+      (dot * scale).widened(8 * products.unitRoundoff(), products.minSubnormal);
   // Stored in the operands' dtype by kernels that are not fused.
   if (const FloatFormat *own = getFloatFormat(getElementType(op.getQuery())))
-    scaled = scaled.widened(2 * roundoff(*own), own->minSubnormal);
+    scaled = scaled.widened(2 * own->unitRoundoff(), own->minSubnormal);
   capped = scaled;
   // cap tanh(x / cap), which grows with x and is smaller than it.
   if (double cap = op.getSoftcap().convertToDouble(); cap > 0)
-    capped = Interval{cap * std::tanh(scaled.lo / cap),
-                      cap * std::tanh(scaled.hi / cap)}
-                 .widened(16 * roundoff(functions), functions.minSubnormal);
+    capped =
+        Interval{cap * std::tanh(scaled.lo / cap),
+                 cap * std::tanh(scaled.hi / cap)}
+            .widened(16 * functions.unitRoundoff(), functions.minSubnormal);
 
   knowsLikely = query.likely && key.likely && query.size > 0;
   if (knowsLikely) {
@@ -181,7 +183,8 @@ void Attention::getScores() {
     double variance = size * scale * scale *
                       (q.variance * k.variance + q.variance * k.mean * k.mean +
                        k.variance * q.mean * q.mean);
-    likely = Likely::normal(mean, variance, extremeOf(1e4)).within(scaled);
+    likely =
+        Likely::normal(mean, variance, expectedExtreme(1e4)).within(scaled);
   }
 }
 
@@ -206,8 +209,8 @@ void Attention::addMask(Value mask) {
   Cell all = known.hull();
   const FloatFormat *own = getFloatFormat(getElementType(op.getQuery()));
   if (!all.empty())
-    masked =
-        (masked + bound(all)).widened(2 * roundoff(own ? *own : functions));
+    masked = (masked + bound(all))
+                 .widened(2 * (own ? *own : functions).unitRoundoff());
   rowMayVanish |= known.nan || known.posInf;
   // ONNX Runtime takes a row of its lowest number for one without keys.
   if (!(all.lo > -functions.maxFinite / 2))
@@ -239,11 +242,12 @@ AbstractValue Attention::getResult() {
   // Weights that sum to 1 within `off`: the softmax' sum and division, their
   // store in the operands' dtype, and the sum of the products.
   const FloatFormat *own = getFloatFormat(getElementType(op.getQuery()));
-  double off = (n + 4) * roundoff(ctx.sumFormat(op.getQuery())) +
-               300 * roundoff(functions) + (n + 4) * roundoff(products);
+  double off = relativeSumError(ctx.sumFormat(op.getQuery()), n, 4) +
+               300 * functions.unitRoundoff() +
+               relativeSumError(products, n, 4);
   off += n * std::max(functions.minSubnormal, products.minSubnormal);
   if (own)
-    off += 2 * roundoff(*own) + n * own->minSubnormal;
+    off += 2 * own->unitRoundoff() + n * own->minSubnormal;
   off *= 2;
   // Masked keys and an extra term of the denominator leave less than 1; without
   // any key the result is NaN, or 0 (ONNX Runtime's).
@@ -308,7 +312,7 @@ AbstractValue Attention::getScoresResult(Value result) {
   Interval range = mode == 0   ? scaled
                    : mode == 1 ? capped
                    : mode == 2 ? masked
-                               : Interval{0, 1 + 16 * roundoff(functions)};
+                               : Interval{0, 1 + 16 * functions.unitRoundoff()};
   // ONNX Runtime has its lowest number where the definition says -Inf.
   if (mode == 2 && negInf)
     range = hull(range, -functions.maxFinite);

@@ -61,7 +61,7 @@ static std::optional<NormFact> normIn(Operation *op, unsigned index,
 /// The kernel rounds each element to half a unit of its own format; what it
 /// loses below the smallest normal number is covered by the other half.
 static double roundingFactor(Operation *op, TransferContext &ctx) {
-  return 1 + 2 * functionError(ctx, op->getOperand(0)).unit();
+  return 1 + 2 * functionError(ctx, op->getOperand(0)).format->epsilon();
 }
 
 /// |a + b| <= |a| + |b|, row by row.

@@ -189,14 +189,14 @@ static void transferChoice(Value condition, Value lhs, Value rhs,
   if (!result.hasLikely() && values[1].hasLikely() && values[2].hasLikely()) {
     values[0].source = LikelySource::Propagated;
     for (Cell &cell : values[0].mutableCells())
-      setLikely(cell, chance(0.5));
+      cells::setLikely(cell, chance(0.5));
     AbstractValue mixed = mapGroups(
         ctx, ArrayRef(values).take_front(3),
         [](ArrayRef<FloatRange> x) { return x[1]; },
         [](ArrayRef<Likely> x) { return likely::mix(x[1], x[2], 0.5); });
     if (mixed.dims() == result.dims())
       for (auto [cell, with] : llvm::zip(result.mutableCells(), mixed.cells()))
-        setLikely(cell, getLikely(with));
+        cells::setLikely(cell, cells::getLikely(with));
     if (mixed.dims() == result.dims())
       result.source = LikelySource::Propagated;
   }

@@ -162,15 +162,15 @@ static AbstractValue addUpdates(const AbstractValue &value,
     if (x.isEmpty())
       x = Interval::point(0);
     double magnitude = x.maxAbs() + added.maxAbs();
-    double error = cells::sumError(format, most + 1, magnitude);
+    double error = sumError({&format}, most + 1, magnitude);
     Interval sum = cells::computedSum(x + added, hull(x, added), error);
     posInf |= own && sum.hi >= format.overflowFrom;
     negInf |= own && sum.lo <= -format.overflowFrom;
-    cell =
-        cells::make(sum, cell.mean + expected * update.mean,
-                    cell.variance + expected * (update.variance +
-                                                update.mean * update.mean),
-                    hull(cells::likely(cell), cells::likely(cell) + likelySum));
+    cell = cells::make(sum, cell.mean + expected * update.mean,
+                       cell.variance + expected * (update.variance +
+                                                   update.mean * update.mean),
+                       hull(cells::likelyInterval(cell),
+                            cells::likelyInterval(cell) + likelySum));
   }
   bool known = value.hasLikely() && updates.hasLikely();
   result.source = known ? LikelySource::Propagated : LikelySource::Unknown;

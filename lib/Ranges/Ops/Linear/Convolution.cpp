@@ -244,15 +244,16 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
                 : unboundedProducts(ctx, value, weights, rank);
   // Padding, and in a transposed convolution a position between.
   Cell in = value.hull();
-  Interval range = getBound(in);
+  Interval range = cells::bound(in);
   range = range.isEmpty() ? Interval::point(0) : hull(range, 0);
   AbstractValue taps = transposed ? weights.merged() : weights.keeping({0});
-  Interval off = filterZero ? getBound(filterZero->hull()) : Interval::point(0);
+  Interval off =
+      filterZero ? cells::bound(filterZero->hull()) : Interval::point(0);
   AbstractValue::Dims dims(rank, 1);
   dims[1] = taps.groups();
   std::vector<Cell> cells;
   for (const Cell &cell : taps.cells()) {
-    Interval bound = getBound(cell);
+    Interval bound = cells::bound(cell);
     bound = bound.isEmpty() ? Interval::point(0) : hull(bound - off, 0);
     DotOperand a, b;
     double half = (in.likelyHi - in.likelyLo) / 2;
@@ -272,7 +273,7 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
   if (taps.groups() == 1 && biasCells && biasCells->groups() > 1) {
     Cell merged = biasCells->hull();
     DotOperand a, b;
-    Interval bound = hull(getBound(taps.cell(0)) - off, 0);
+    Interval bound = hull(cells::bound(taps.cell(0)) - off, 0);
     a.range = range;
     b.range = bound;
     cells.front() = rules.finish(
@@ -359,13 +360,12 @@ static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
     return ctx.unknown();
   AbstractValue value = AbstractValue::boundedLike(input.keeping({1}));
   // Weights of the interpolation are rounded, too: by a few units.
-  double unit =
-      std::ldexp(1.0, 4 - int(ctx.functionFormat(op.getInput()).digits));
+  double unit = 16 * ctx.functionFormat(op.getInput()).unitRoundoff();
   bool masked = bool(op.getMask());
   Cell mask = masked ? ctx.of(op.getMask()).hull() : Cell{1, 1, 1, 0, 1, 1};
   for (Cell &cell : value.mutableCells()) {
-    Interval bound = hull(getBound(cell), 0).widened(unit, 1e-40);
-    bound = bound * hull(getBound(mask), masked ? 0.0 : 1.0);
+    Interval bound = hull(cells::bound(cell), 0).widened(unit, 1e-40);
+    bound = bound * hull(cells::bound(mask), masked ? 0.0 : 1.0);
     cell.lo = bound.lo;
     cell.hi = bound.hi;
     double lo = std::min(cell.likelyLo, 0.0), hi = std::max(cell.likelyHi, 0.0);

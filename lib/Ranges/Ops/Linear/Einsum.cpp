@@ -96,7 +96,7 @@ static AbstractValue multiplyAll(ArrayRef<Labelled> operands,
   double mean = 1, power = 1, largest = 1;
   for (const Labelled &operand : operands) {
     Cell hull = operand.value.hull();
-    Interval bound = getBound(hull);
+    Interval bound = cells::bound(hull);
     term = term * (bound.isEmpty() ? Interval::point(0) : bound);
     // A factor below 1 may be the last one.
     largest = mulUp(largest, std::max(1.0, hull.absMax()));
@@ -113,7 +113,7 @@ static AbstractValue multiplyAll(ArrayRef<Labelled> operands,
       rules.addFlags(uint8_t(WeightPosInf));
     // Each of the few roundings is relative to a partial product; relative to
     // `largest` they are, whatever the factors that follow.
-    double unit = std::ldexp(1.0, -int(std::min(stored->digits, sums.digits)));
+    double unit = std::max(stored->unitRoundoff(), sums.unitRoundoff());
     double error = 4 * double(operands.size()) * (*count + 1) * unit *
                    mulUp(largest, *count);
     Interval widened =

@@ -220,7 +220,7 @@ static void transferBilinear(mp::BilinearOp op, TransferContext &ctx) {
   for (const AbstractValue *value : {&lhs, &rhs, &filter})
     rules.addOperand(*value);
   Cell x = lhs.hull(), y = rhs.hull(), w = filter.hull();
-  Interval term = getBound(x) * getBound(y) * getBound(w);
+  Interval term = cells::bound(x) * cells::bound(y) * cells::bound(w);
   if (term.isEmpty())
     term = Interval::point(0);
   ProductSum sum;

@@ -39,20 +39,18 @@ static Number logProbability(Value input, TransferContext &ctx) {
   Number result = Number::boundedLike(x);
   double spread = x.bound().isEmpty() ? 0 : x.bound().width();
   double most = spread + std::log(std::min(classes, 0x1p63));
-  double error =
-      std::ldexp(8 * (most + x.bound().maxAbs() + 1), -int(format.digits)) +
-      4 * cells::sumError(format, classes, 1, true);
+  double error = 8 * (most + x.bound().maxAbs() + 1) * format.unitRoundoff() +
+                 4 * dotError({&format}, classes, 1);
   result.range.finite = {-most - error, classes == 1 ? error : 0};
   // A row may be -Inf everywhere.
   result.range.nan = x.range.nan || x.range.mayBeInf();
   result.range.posInf = false;
-  result.range.negInf =
-      x.range.mayBeInf() ||
-      std::min(classes, cells::kUnknownCount) >= format.overflowFrom;
+  result.range.negInf = x.range.mayBeInf() ||
+                        std::min(classes, kUnknownCount) >= format.overflowFrom;
   double count = std::isfinite(classes) ? classes : 1000;
   const Likely &e = x.expected;
   double deviation = std::sqrt(e.variance);
-  double limit = cells::drawFactor(count);
+  double limit = expectedExtreme(count);
   double total =
       deviation > limit ? deviation * limit : std::log(count) + e.variance / 2;
   double center = e.mean + total;
@@ -147,9 +145,9 @@ static void transferCrossEntropy(mp::CrossEntropyOp op, TransferContext &ctx) {
   // A smoothed target's loss is a convex combination of its classes' losses.
   double smoothing = op.getLabelSmoothing().convertToDouble();
   if (smoothing > 0)
-    loss.range.finite = cells::roundedIn(
-        *loss.format, hull(loss.range.finite, 0.0),
-        8 + std::min(classesOf(op.getInput()), cells::kUnknownCount));
+    loss.range.finite =
+        cells::roundedIn(*loss.format, hull(loss.range.finite, 0.0),
+                         8 + std::min(classesOf(op.getInput()), kUnknownCount));
   classLoss(op, loss, op.getInput(), op.getTarget(), op.getWeight(),
             op.getReduction(),
             mayIgnore(op.getTarget(), op.getIgnoreIndex(), ctx), ctx,
@@ -256,7 +254,7 @@ static void transferCtc(mp::CtcLossOp op, TransferContext &ctx) {
   if (!loss.range.finite.isBounded())
     loss.range.finite = Interval::whole();
   double error =
-      std::ldexp(8 * steps * (loss.bound().maxAbs() + 1), -int(format.digits));
+      8 * steps * (loss.bound().maxAbs() + 1) * format.unitRoundoff();
   loss.range.finite =
       loss.range.finite +
       Interval::symmetric(std::isnan(error) ? kInfinity : error);

@@ -40,17 +40,16 @@ Number mpopt::cosineOf(Value first, Value second, int64_t axis, double epsilon,
     std::tie(count, expected) = rowLength(second, axis);
   const FloatFormat &format = *a.format;
   Number squares = sumOf(max(square(a), square(b)),
-                         std::min(count, cells::kUnknownCount), expected);
-  double error = cells::sumError(format, count, 4, true) +
-                 std::ldexp(16.0, -int(format.digits));
+                         std::min(count, kUnknownCount), expected);
+  double error = dotError({&format}, count, 4) + 16.0 * format.unitRoundoff();
   // Norms and quotients are tensors of the operands' dtype, which an epsilon of
   // 1e-8 is not in FP16.
   double held = format.round(epsilon), smallest = 0;
   for (Value operand : {first, second})
     if (const FloatFormat *own = getFloatFormat(getElementType(operand));
         own && own->digits < format.digits) {
-      error += std::ldexp(8.0, -int(own->digits)) +
-               8 * std::min(count, cells::kUnknownCount) * own->minSubnormal;
+      error += 8.0 * own->unitRoundoff() +
+               8 * std::min(count, kUnknownCount) * own->minSubnormal;
       held = own->round(epsilon);
       smallest = own->minSubnormal;
     }
@@ -61,7 +60,7 @@ Number mpopt::cosineOf(Value first, Value second, int64_t axis, double epsilon,
   least = std::max(least, smallest);
   if (!(least * least > format.minNormal)) {
     double shortest =
-        std::sqrt(std::min(count, cells::kUnknownCount) * format.minNormal);
+        std::sqrt(std::min(count, kUnknownCount) * format.minNormal);
     double longest = 2 * std::sqrt(squares.bound().maxAbs());
     error += held > 0 ? shortest * longest / held : kInfinity;
   }
@@ -147,8 +146,8 @@ static void transferRenorm(mp::RenormOp op, TransferContext &ctx) {
   Number norm = normOf(x, op.getP().convertToDouble(), count, 1);
   AbstractValue value = AbstractValue::boundedLike(ctx.operand(0));
   double most = op.getMaxNorm().convertToDouble();
-  double error = std::ldexp(std::min(count, cells::kUnknownCount) + 16,
-                            1 - int(format.digits));
+  double error =
+      2 * relativeSumError(format, std::min(count, kUnknownCount), 16);
   most *= 1 + error;
   bool limits = op.getP().convertToDouble() >= 1 && std::isfinite(most);
   for (Cell &cell : value.mutableCells()) {

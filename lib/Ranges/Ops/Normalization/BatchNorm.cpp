@@ -24,7 +24,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 static AbstractValue number(double value, size_t rank) {
   return AbstractValue(AbstractValue::Dims(rank, 1),
@@ -45,7 +45,7 @@ static AbstractValue parameter(Value value, double none, size_t rank,
 /// The result's likely tier by the running statistics alone: a standard normal
 /// behind gain and bias.
 static Cell byEvidence(const Cell &scale, const Cell &bias, double draws) {
-  double reach = extremeOf(draws) * std::fabs(scale.mean);
+  double reach = expectedExtreme(draws) * std::fabs(scale.mean);
   return Cell{0,
               0,
               bias.mean,
@@ -112,7 +112,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
   AbstractValue::Dims dims = broadcastGroups(values, ctx.maxGroups());
   std::vector<Cell> cells(countGroups(dims));
   double draws = ctx.elementsPerGroup(op.getResult(), cells.size());
-  double unit = roundoff(format);
+  double unit = format.unitRoundoff();
   bool negative = false, zero = false, overflow = false;
   bool fixed = values[2].source == LikelySource::Weight &&
                values[3].source == LikelySource::Weight;
@@ -165,7 +165,7 @@ static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
     if (!convex)
       cell = Cell{-kInfinity, kInfinity};
     else if (!cell.empty()) {
-      double off = 4 * roundoff(format) * bound(cell).maxAbs();
+      double off = 4 * format.unitRoundoff() * bound(cell).maxAbs();
       cell.lo = cell.lo >= 0 ? std::max(0.0, cell.lo - off) : cell.lo - off;
       cell.hi += off;
     }
@@ -222,7 +222,7 @@ static void transferTraining(mp::BatchNormOp op, TransferContext &ctx) {
   if (MaybeShape shape = getShape(input))
     if (std::optional<int64_t> count = countAlong(*shape, how.axes))
       n = most = double(*count);
-  double error = (n + 8) * roundoff(format);
+  double error = relativeSumError(format, n, 8);
   AbstractValue batchMean = asVector(rows.mean);
   AbstractValue batchVariance =
       asVector(varianceOf(channels, most, error, format));

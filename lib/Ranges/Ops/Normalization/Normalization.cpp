@@ -19,7 +19,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// Where statistics are computed: what the model says, else what the target
 /// does.
@@ -58,7 +58,7 @@ static void setNorm(AbstractValue &result, double norm,
     AbstractValue row = bias->withRank(result.rank());
     bound += normByCells(row, axis, *count);
   }
-  bound *= 1 + (scale || bias ? 4 * roundoff(format) : 0) + 1e-12;
+  bound *= 1 + (scale || bias ? 4 * format.unitRoundoff() : 0) + 1e-12;
   if (std::isfinite(bound))
     result.norm = NormFact{axis, bound, *count};
 }

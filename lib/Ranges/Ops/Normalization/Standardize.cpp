@@ -12,7 +12,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// A row of unknown length is taken to have no more elements: beyond that not
 /// even the order of magnitude of an FP32 sum is certain.
@@ -31,8 +31,8 @@ struct RowError {
 static RowError getError(const FloatFormat &format, double count,
                          double epsilon) {
   RowError error;
-  error.unit = roundoff(format);
-  error.relative = (count + 4) * error.unit;
+  error.unit = format.unitRoundoff();
+  error.relative = relativeSumError(format, count, 4);
   error.tiny = 2 * format.minSubnormal;
   error.epsilon =
       std::max(0.0, format.round(epsilon)) * (1 - 4 * error.unit) - error.tiny;
@@ -84,7 +84,7 @@ static Cell standardizeCell(const Cell &x, const Cell &row,
   setBound(cell, intersect(y, Interval::symmetric(closed)));
   if (!likely) {
     // Whatever comes in, this is what a normalisation makes of it.
-    double reach = std::min(closed, extremeOf(draws));
+    double reach = std::min(closed, expectedExtreme(draws));
     setLikely(cell, Cell{0, 0, 0, 1, -reach, reach});
     return cell;
   }
@@ -128,8 +128,8 @@ static std::pair<Cell, Cell> getStatistics(const Cell &row,
   return {mean, inverse};
 }
 
-Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
-                               const Standardization &how) {
+Standardized cells::standardize(const MaybeShape &shape, const AbstractValue &x,
+                                const Standardization &how) {
   std::optional<int64_t> count;
   SmallVector<int64_t> others;
   if (shape) {
@@ -194,11 +194,11 @@ Standardized rows::standardize(const MaybeShape &shape, const AbstractValue &x,
   return result;
 }
 
-AbstractValue rows::scaleAndShift(const AbstractValue &y,
-                                  const AbstractValue *scale,
-                                  const AbstractValue *bias,
-                                  const FloatFormat &format,
-                                  TransferContext &ctx) {
+AbstractValue cells::scaleAndShift(const AbstractValue &y,
+                                   const AbstractValue *scale,
+                                   const AbstractValue *bias,
+                                   const FloatFormat &format,
+                                   TransferContext &ctx) {
   if (!scale && !bias)
     return y;
   AbstractValue one = AbstractValue::within(1, 1);
@@ -208,7 +208,7 @@ AbstractValue rows::scaleAndShift(const AbstractValue &y,
                                           bias ? *bias : zero};
   AbstractValue::Dims dims = broadcastGroups(values, ctx.maxGroups());
   std::vector<Cell> cells(countGroups(dims));
-  double unit = roundoff(format);
+  double unit = format.unitRoundoff();
   double draws = ctx.elementsPerGroup(ctx.op()->getResult(0), cells.size());
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &a = values[0].cell(at[0]), &b = values[1].cell(at[1]),

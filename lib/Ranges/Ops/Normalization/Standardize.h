@@ -23,7 +23,7 @@
 
 #include "mpopt/Ranges/Value/TransferContext.h"
 
-namespace mpopt::rows {
+namespace mpopt::cells {
 
 struct Standardization {
   /// Axes whose elements make a row, sorted.
@@ -53,6 +53,6 @@ AbstractValue scaleAndShift(const AbstractValue &y, const AbstractValue *scale,
                             const AbstractValue *bias,
                             const FloatFormat &format, TransferContext &ctx);
 
-} // namespace mpopt::rows
+} // namespace mpopt::cells
 
 #endif // MPOPT_LIB_RANGES_OPS_NORMALIZATION_STANDARDIZE_H

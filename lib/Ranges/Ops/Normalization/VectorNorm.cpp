@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 //===----------------------------------------------------------------------===//
 // x / max(|x|_p, eps)
@@ -39,14 +39,14 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
       axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
   if (!(p >= 1) || !count)
     return ctx.unknown();
-  double n = double(*count), unit = roundoff(format);
+  double n = double(*count);
   double epsilon = format.round(op.getEpsilon().convertToDouble());
   // A sum of powers loses half a subnormal per term; what is left of it is at
   // least its own smallest value.
   double smallest = std::pow(std::max(x.minNonZero, format.minSubnormal), p);
   double least =
       std::max({std::pow(epsilon, p), smallest * 0.999, format.minSubnormal});
-  double relative = (n + 8) * unit * 8;
+  double relative = 8 * relativeSumError(format, n, 8);
   double closed =
       std::pow(1 + n * format.minSubnormal / least, 1 / p) * (1 + relative);
   double most = 0;
@@ -73,7 +73,7 @@ static void transferLpNormalize(mp::LpNormalizeOp op, TransferContext &ctx) {
                     : p == 2
                         ? std::sqrt(square * n)
                         : std::max(std::fabs(whole.likelyLo), whole.likelyHi);
-    double reach = std::min(1.0, extremeOf(draws) / std::sqrt(n));
+    double reach = std::min(1.0, expectedExtreme(draws) / std::sqrt(n));
     if (!x.hasLikely())
       setLikely(cell, {0, 0, 0, 1 / n, -reach, reach});
     else if (length > 0)
@@ -107,13 +107,13 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
   double beta = op.getBeta().convertToDouble();
   double size = double(op.getSize());
   Cell all = result.hull();
-  double unit = roundoff(format) * (size + 16);
+  double unit = relativeSumError(format, size, 16);
   Interval others = square(Interval::symmetric(all.absMax())) * (size - 1);
   // Kernels slide a window over the channels, adding and taking away squares:
   // what is lost is relative to the largest, and Inf - Inf is NaN.
   double channels = double(TransferContext::dimOf(input, 1).value_or(1 << 16));
   double slid = std::fabs(alpha) / size * (channels + size) * 4 *
-                roundoff(format) * all.absMax() * all.absMax();
+                format.unitRoundoff() * all.absMax() * all.absMax();
   bool nan = size * all.absMax() * all.absMax() >= format.overflowFrom * 0.999;
   bool inf = false;
   // What the other channels near it are expected to add.
@@ -173,7 +173,7 @@ static void transferMeanVarianceNorm(mp::MeanVarianceNormOp op,
       shape ? countAlong(*shape, axes) : std::nullopt;
   Cell all = x.hull();
   double n = count ? double(*count) : kInfinity, most = all.absMax();
-  double relative = (n + 8) * roundoff(format);
+  double relative = relativeSumError(format, n, 8);
   double least = format.round(1e-9);
   double lost = 4 * relative * most * most + 4 * format.minSubnormal;
   double closed = kInfinity;

@@ -131,7 +131,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
   double count = double(*pool.count);
   const FloatFormat &format = ctx.sumFormat(source);
   double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
-  double unit = std::ldexp(1.0, -int(format.digits));
+  double unit = format.unitRoundoff();
   bool mixedInf = value.posInf && value.negInf;
   // Of whole windows alone the mean is more than one of the elements.
   std::optional<AbstractValue> means, magnitudes;
@@ -142,7 +142,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
       means.reset();
   }
   for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
-    Interval bound = getBound(cell);
+    Interval bound = cells::bound(cell);
     if (!bound.isEmpty()) {
       if (zeros && !means)
         bound = hull(bound, 0);
@@ -150,7 +150,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
       Interval elements = bound;
       if (means) {
         size = std::min(size, magnitudes->cell(group).hi);
-        bound = intersect(bound, getBound(means->cell(group)));
+        bound = intersect(bound, cells::bound(means->cell(group)));
       }
       double error = sumError({&format}, *pool.count, mulUp(size, count));
       flagSum(value, addUp(mulUp(std::max(elements.hi, 0.0), count), error),
@@ -214,11 +214,11 @@ static void transferLp(Value source, const Pool &pool, double p,
   }
   const FloatFormat &format = ctx.sumFormat(source);
   double count = std::max<double>(double(*pool.count), 1);
-  double unit = std::ldexp(1.0, -int(format.digits));
+  double unit = format.unitRoundoff();
   double root = std::pow(count, 1 / p) * (1 + 1e-12);
   bool infinite = value.mayBeInf();
   for (Cell &cell : value.mutableCells()) {
-    Interval bound = getBound(cell);
+    Interval bound = cells::bound(cell);
     double least = pool.padded ? 0 : bound.minAbs(), most = bound.maxAbs();
     // Powers by exp and log are off by |p log x| units or so, and the sum by
     // n; a p-th root divides that by p.

@@ -29,7 +29,7 @@ static AbstractValue withZero(const AbstractValue &input, Value result,
                               size_t spatial) {
   AbstractValue value = leadingGroups(input, result, spatial);
   for (Cell &cell : value.mutableCells()) {
-    Interval bound = hull(getBound(cell), 0);
+    Interval bound = hull(cells::bound(cell), 0);
     cell.lo = bound.lo;
     cell.hi = bound.hi;
     cell.likelyLo = std::min(cell.likelyLo, 0.0);
@@ -71,7 +71,7 @@ static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
       AbstractValue::boundedLike(withZero(input, op.getResult(), 2));
   const AbstractValue &rois = ctx.operand(1);
   const FloatFormat &format = ctx.sumFormat(op.getInput());
-  double unit = std::ldexp(1.0, -int(format.digits));
+  double unit = format.unitRoundoff();
   // With an adaptive grid the number of samples is that of the map's elements
   // in a bin: the region's size bounds it.
   double samples = double(op.getSamplingRatio());
@@ -92,8 +92,8 @@ static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
     double total = mulUp(size, samples);
     double error = sumError({&format}, uint64_t(samples) * 4 + 4, total);
     flagSum(value, total + error, total + error, format);
-    Interval bound = getBound(cell).widened(16 * unit, size * 64 * unit +
-                                                           format.minSubnormal);
+    Interval bound = cells::bound(cell).widened(
+        16 * unit, size * 64 * unit + format.minSubnormal);
     bound = bound + Interval::symmetric(divUp(error, std::max(samples, 1.0)));
     cell.lo = bound.lo;
     cell.hi = bound.hi;

@@ -275,15 +275,14 @@ static void transferMatMulNBits(mp::MatMulNBitsOp op, TransferContext &ctx) {
       count * second *
       (weight.expected.variance + weight.expected.mean * weight.expected.mean);
   double draws = ctx.elementsPerGroup(op.getResult(), 1);
-  sum.expected = Likely::normal(0, variance, cells::drawFactor(draws));
+  sum.expected = Likely::normal(0, variance, expectedExtreme(draws));
   sum.source = std::max(x.source, scales.source);
   const AbstractValue &input = ctx.of(op.getInput());
   if (input.norm && input.norm->axis + 1 == int64_t(input.rank())) {
     // Cauchy-Schwarz.
     double most = input.norm->bound * std::sqrt(count) *
                   weight.bound().maxAbs() * (1 + 1e-9);
-    sum = sum.cut(
-        Interval::symmetric(most + cells::sumError(format, count, most, true)));
+    sum = sum.cut(Interval::symmetric(most + dotError({&format}, count, most)));
   }
   if (op.getBias())
     sum = sum + Number::of(ctx.of(op.getBias()), format);

@@ -25,7 +25,8 @@ static constexpr double kNormalReach = 14;
 static void transferNormal(mp::RandomNormalOp op, TransferContext &ctx) {
   double mean = op.getMean().convertToDouble();
   double scale = std::fabs(op.getScale().convertToDouble());
-  double reach = scale * drawFactor(ctx.elementsPerGroup(op.getResult(), 1));
+  double reach =
+      scale * expectedExtreme(ctx.elementsPerGroup(op.getResult(), 1));
   AbstractValue value(
       AbstractValue::Dims(ctx.rankOf(op.getResult()), 1),
       make(Interval::point(mean) + Interval::symmetric(scale) * kNormalReach,
@@ -109,9 +110,9 @@ static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
       Interval all =
           bound(cell).isEmpty() ? Interval::point(0) : bound(cell) * scale;
       double second = (cell.variance + cell.mean * cell.mean) * factor;
-      Interval dropped = hull(likely(cell) * factor, 0.0);
+      Interval dropped = hull(likelyInterval(cell) * factor, 0.0);
       if (keeps)
-        dropped = hull(dropped, likely(cell));
+        dropped = hull(dropped, likelyInterval(cell));
       cell = make(all, cell.mean, std::max(0.0, second - cell.mean * cell.mean),
                   dropped);
     }

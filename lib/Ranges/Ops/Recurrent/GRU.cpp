@@ -18,7 +18,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 static void runGRU(const Recurrence &op, ArrayRef<Activation> f,
                    TransferContext &ctx, States &states) {
@@ -50,7 +50,7 @@ static void runGRU(const Recurrence &op, ArrayRef<Activation> f,
     double keep = squareOf(z);
     double take = z.variance + (1 - z.mean) * (1 - z.mean);
     square = std::min(take * squareOf(n) + keep * square, 1e30);
-    h = Likely::normal((1 - z.mean) * n.mean, square, extremeOf(1e4))
+    h = Likely::normal((1 - z.mean) * n.mean, square, expectedExtreme(1e4))
             .within(state);
   }
   states.addHidden(h);

@@ -24,7 +24,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// f, g, h: of the gates, the candidate and the output. With `peepholes` the
 /// cell enters the gates, too.
@@ -76,8 +76,8 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
     double gateSquare = squareOf(i);
     double fresh = gateSquare * squareOf(g);
     cSquare = std::min(gateSquare * cSquare + fresh, 1e30);
-    ofCell = Likely::normal(0, cSquare, extremeOf(1e4)).within(c);
-    out = likely::mul(i, f[2].likelyOf(ofCell), extremeOf(1e4)).within(h);
+    ofCell = Likely::normal(0, cSquare, expectedExtreme(1e4)).within(c);
+    out = likely::mul(i, f[2].likelyOf(ofCell), expectedExtreme(1e4)).within(h);
     hSquare = squareOf(out);
   }
   states.addCell(ofCell);

@@ -20,7 +20,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// As many steps are followed one by one.
 static constexpr int64_t kUnrolled = 64;

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 static std::optional<UnaryFunction> functionNamed(StringRef name) {
   return llvm::StringSwitch<std::optional<UnaryFunction>>(name)

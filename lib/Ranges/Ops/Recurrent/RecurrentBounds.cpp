@@ -17,7 +17,7 @@
 #include "mpopt/Numerics/Rounding.h"
 
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 using llvm::ArrayRef;
 
 /// Products of all steps, at most.
@@ -38,9 +38,9 @@ struct Sum {
 } // namespace
 
 std::optional<PlainBounds>
-rows::boundPlainUnits(const RecurrentUnits &units, ArrayRef<Interval> inputs,
-                      const Interval &initial, int64_t steps, double error,
-                      llvm::function_ref<Interval(const Interval &)> image) {
+cells::boundPlainUnits(const RecurrentUnits &units, ArrayRef<Interval> inputs,
+                       const Interval &initial, int64_t steps, double error,
+                       llvm::function_ref<Interval(const Interval &)> image) {
   size_t count = units.units;
   if (double(count) * (units.inputs + double(steps) * count) > kMostProducts)
     return std::nullopt;

@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// Weights that are followed one by one, and units times steps.
 static constexpr int64_t kMostWeights = 1 << 22;
@@ -45,9 +45,9 @@ static bool readDirection(TransferContext &ctx, Value value, unsigned direction,
 }
 
 std::optional<RecurrentUnits>
-rows::readRecurrentUnits(TransferContext &ctx, Value input, Value weights,
-                         Value recurrence, Value bias, int64_t gates,
-                         int64_t steps, unsigned direction) {
+cells::readRecurrentUnits(TransferContext &ctx, Value input, Value weights,
+                          Value recurrence, Value bias, int64_t gates,
+                          int64_t steps, unsigned direction) {
   MaybeShape w = getShape(weights), r = getShape(recurrence);
   if (!w || !r || w->size() != 3 || r->size() != 3 || (*w)[2] <= 0 ||
       (*r)[2] <= 0 || (*r)[1] != gates * (*r)[2] || (*w)[1] != (*r)[1])
@@ -150,8 +150,8 @@ static bool update(Moments &state, size_t unit, double mean, double variance) {
 // Cells
 //===----------------------------------------------------------------------===//
 
-RecurrentStates rows::estimateRNN(const RecurrentUnits &units,
-                                  ActivationEstimate activation) {
+RecurrentStates cells::estimateRNN(const RecurrentUnits &units,
+                                   ActivationEstimate activation) {
   Moments x = units.fromInput(), h = zeros(units.units);
   for (int64_t step = 0; step < units.steps; ++step) {
     Moments r = units.fromState(h, 0, 1);
@@ -167,9 +167,9 @@ RecurrentStates rows::estimateRNN(const RecurrentUnits &units,
   return {h, {}};
 }
 
-RecurrentStates rows::estimateLSTM(const RecurrentUnits &units,
-                                   ActivationEstimate activation,
-                                   bool coupled) {
+RecurrentStates cells::estimateLSTM(const RecurrentUnits &units,
+                                    ActivationEstimate activation,
+                                    bool coupled) {
   size_t n = units.units;
   Moments x = units.fromInput(), h = zeros(n), c = zeros(n);
   for (int64_t step = 0; step < units.steps; ++step) {
@@ -198,9 +198,9 @@ RecurrentStates rows::estimateLSTM(const RecurrentUnits &units,
   return {h, c};
 }
 
-RecurrentStates rows::estimateGRU(const RecurrentUnits &units,
-                                  ActivationEstimate activation,
-                                  bool linearBeforeReset) {
+RecurrentStates cells::estimateGRU(const RecurrentUnits &units,
+                                   ActivationEstimate activation,
+                                   bool linearBeforeReset) {
   size_t n = units.units;
   Moments x = units.fromInput(), h = zeros(n);
   for (int64_t step = 0; step < units.steps; ++step) {
@@ -246,9 +246,9 @@ RecurrentStates rows::estimateGRU(const RecurrentUnits &units,
 // Results
 //===----------------------------------------------------------------------===//
 
-AbstractValue rows::withUnits(const AbstractValue &value,
-                              ArrayRef<Moments> directions,
-                              size_t directionAxis, double draws) {
+AbstractValue cells::withUnits(const AbstractValue &value,
+                               ArrayRef<Moments> directions,
+                               size_t directionAxis, double draws) {
   if (directionAxis + 1 >= value.rank() || value.groups() != 1)
     return value;
   AbstractValue::Dims dims(value.rank(), 1);
@@ -258,7 +258,7 @@ AbstractValue rows::withUnits(const AbstractValue &value,
   for (const Moments &units : directions)
     for (auto [mean, variance] : llvm::zip(units.mean, units.variance)) {
       Cell cell = value.cell(0);
-      Likely likely = Likely::normal(mean, variance, extremeOf(draws));
+      Likely likely = Likely::normal(mean, variance, expectedExtreme(draws));
       if (!cell.empty())
         likely = likely.within(bound(cell));
       setLikely(cell,

@@ -18,7 +18,7 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
-namespace mpopt::rows {
+namespace mpopt::cells {
 
 /// Mean and variance by unit.
 struct Moments {
@@ -88,6 +88,6 @@ AbstractValue withUnits(const AbstractValue &value,
                         llvm::ArrayRef<Moments> directions,
                         size_t directionAxis, double draws);
 
-} // namespace mpopt::rows
+} // namespace mpopt::cells
 
 #endif // MPOPT_LIB_RANGES_OPS_RECURRENT_RECURRENTESTIMATE_H

@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// The largest sum of magnitudes of a row, rows being along the last axis;
 /// infinite if the weights are not known.
@@ -45,7 +45,7 @@ static double largestRow(Value value, TransferContext &ctx) {
   return most * (1 + 1e-12);
 }
 
-ComputeError rows::cellError(TransferContext &ctx, const Recurrence &op) {
+ComputeError cells::cellError(TransferContext &ctx, const Recurrence &op) {
   ComputeError error = functionError(ctx, op.weights);
   // ONNX Runtime's cells compute tanh as 2 sigmoid(2 x) - 1: of a small x it is
   // off by what the two are off by near 1/2 and 1.
@@ -85,9 +85,9 @@ GateInput::GateInput(const Recurrence &op, TransferContext &ctx)
   if (op.nonFinite)
     fixed = kInfinity;
   // The sums' rounding, and stores in the operands' dtype.
-  error = (inputs + states + 16) * roundoff(format);
+  error = relativeSumError(format, inputs + states, 16);
   if (const FloatFormat *own = getFloatFormat(getElementType(op.weights)))
-    error += 8 * roundoff(*own);
+    error += 8 * own->unitRoundoff();
 }
 
 Interval GateInput::bound(double state) const {
@@ -101,7 +101,7 @@ Interval GateInput::bound(double state) const {
 
 Likely GateInput::likely(double stateSquare) const {
   Likely x = Likely::normal(mean, fixedVariance + stateVariance * stateSquare,
-                            extremeOf(1e4));
+                            expectedExtreme(1e4));
   return x.within(bound(kInfinity));
 }
 
@@ -210,7 +210,7 @@ void rows::transferSequence(
         units.cell);
 }
 
-void rows::setStepResults(const States &states, TransferContext &ctx) {
+void cells::setStepResults(const States &states, TransferContext &ctx) {
   Operation *op = ctx.op();
   ctx.result(0, makeState(op->getResult(0), states.hidden, states.likelyHidden,
                           states.nan));
@@ -225,7 +225,7 @@ void rows::setStepResults(const States &states, TransferContext &ctx) {
 
 double Recurrence::storeUnit() const {
   const FloatFormat *own = getFloatFormat(getElementType(weights));
-  return own ? 2 * roundoff(*own) : 0;
+  return own ? 2 * own->unitRoundoff() : 0;
 }
 
 double Recurrence::mostSteps() const {

@@ -21,7 +21,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 
-namespace mpopt::rows {
+namespace mpopt::cells {
 
 //===----------------------------------------------------------------------===//
 // Activations
@@ -227,6 +227,6 @@ inline double squareOf(const Likely &likely) {
   return likely.variance + likely.mean * likely.mean;
 }
 
-} // namespace mpopt::rows
+} // namespace mpopt::cells
 
 #endif // MPOPT_LIB_RANGES_OPS_RECURRENT_RECURRENTSUPPORT_H

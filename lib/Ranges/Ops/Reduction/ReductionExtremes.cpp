@@ -34,13 +34,13 @@ Cell reduction::maximumOf(const Row &row, const AbstractValue &input) {
   Cell x = row.mixture();
   double count = std::max(row.expected, 1.0);
   if (count <= 1)
-    return make(all, x.mean, x.variance, cells::likely(x));
+    return make(all, x.mean, x.variance, cells::likelyInterval(x));
   double deviation = std::sqrt(x.variance);
   double mean =
       std::clamp(x.mean + deviation * expectedMaximum(count), middle, hi);
-  double spread =
-      deviation * M_PI / std::sqrt(6.0) / std::max(1.28, drawFactor(count));
-  double reach = drawFactor(row.draws) * spread;
+  double spread = deviation * M_PI / std::sqrt(6.0) /
+                  std::max(1.28, expectedExtreme(count));
+  double reach = expectedExtreme(row.draws) * spread;
   return make(all, mean, spread * spread,
               {std::max(mean - reach, count > 4 ? middle : x.likelyLo), hi});
 }
@@ -89,7 +89,7 @@ Cell reduction::countRow(const Row &row, Reducing &state) {
   }
   count.lo = std::max(count.lo, 0.0);
   double spread = std::sqrt(std::max(mean * (1 - mean / row.expected), 0.0));
-  double reach = drawFactor(row.draws) * spread;
+  double reach = expectedExtreme(row.draws) * spread;
   return make(count, mean, spread * spread, {mean - reach, mean + reach});
 }
 

@@ -22,14 +22,14 @@ using namespace mpopt::reduction;
 
 /// Of x squared: the moments of a normal x.
 static Cell squareCell(const Cell &x) {
-  Interval square = mpopt::square(cells::likely(x));
+  Interval square = mpopt::square(cells::likelyInterval(x));
   double m2 = x.mean * x.mean;
   return make(mpopt::square(bound(x)), m2 + x.variance,
               2 * x.variance * x.variance + 4 * m2 * x.variance, square);
 }
 
 static Cell absCell(const Cell &x) {
-  Interval magnitude = abs(cells::likely(x));
+  Interval magnitude = abs(cells::likelyInterval(x));
   double deviation = std::sqrt(x.variance);
   // The folded normal distribution.
   double z = deviation > 0 ? x.mean / deviation : 0;
@@ -51,10 +51,9 @@ static Cell addMapped(const Row &row, Reducing &state,
   Cell cell = addTerms(terms, row.expected, row.draws, inner);
   // Products may underflow, and are rounded once more than a plain sum's terms.
   double magnitude = std::min(cell.hi, most);
-  double error =
-      std::isfinite(magnitude)
-          ? sumError(state.accumulator, row.count.hi, magnitude, true)
-          : kInfinity;
+  double error = std::isfinite(magnitude)
+                     ? dotError({&state.accumulator}, row.count.hi, magnitude)
+                     : kInfinity;
   Interval exact = intersect(bound(cell), Interval{0, most * (1 + 1e-12)});
   if (exact.isEmpty())
     exact = {0, most};
@@ -130,12 +129,12 @@ Cell reduction::normRow(const Row &row, Reducing &state) {
                        overflows ? kInfinity : all.hi * (1 + 1e-6)};
     if (p != -kInfinity && std::isfinite(row.count.hi) && all.lo > 0)
       result.lo = all.lo * std::pow(row.count.hi, 1 / p) * (1 - 1e-6);
-    return make(result, x.mean, x.variance, cells::likely(x));
+    return make(result, x.mean, x.variance, cells::likelyInterval(x));
   }
   double count = std::min(row.count.hi, 0x1p63);
   double root = row.count.hi == kInfinity ? kInfinity : std::pow(count, 1 / p);
-  double error = std::ldexp(std::min(count, kUnknownCount) + 8,
-                            1 - int(state.accumulator.digits));
+  double error = 2 * relativeSumError(state.accumulator,
+                                      std::min(count, kUnknownCount), 8);
   Interval result = {all.lo, all.hi == 0 ? 0 : all.hi * root};
   result = result.widened(std::max(error, 1e-12) * (1 + 1 / p),
                           state.accumulator.minSubnormal);
@@ -173,7 +172,7 @@ Cell reduction::varianceRow(const Row &row, Reducing &state) {
     // Popoviciu: at most a quarter of the squared width, more by what the mean
     // is off.
     double off =
-        sumError(state.accumulator, row.count.hi,
+        sumError({&state.accumulator}, row.count.hi,
                  std::min(row.count.hi, kUnknownCount) * all.maxAbs()) /
         std::max(1.0, std::min(row.count.hi, kUnknownCount));
     double half = all.width() / 2 + off;
@@ -183,7 +182,7 @@ Cell reduction::varianceRow(const Row &row, Reducing &state) {
           std::min(mean, row.euclid * row.euclid / row.count.lo * (1 + 1e-12) +
                              off * off);
     double count = std::min(row.count.hi, kUnknownCount);
-    double error = sumError(state.accumulator, count + 3, mean, true);
+    double error = dotError({&state.accumulator}, count + 3, mean);
     double hi = (mean + error) * factor * (1 + 1e-12);
     result = {0, std::isnan(hi) ? kInfinity : hi};
     if (row.count.hi <= 1)
@@ -196,7 +195,7 @@ Cell reduction::varianceRow(const Row &row, Reducing &state) {
   double mean = count > correction ? x.variance * count / (count - correction)
                                    : x.variance;
   double spread = mean * std::sqrt(2 / count);
-  double reach = drawFactor(row.draws) * spread;
+  double reach = expectedExtreme(row.draws) * spread;
   return make(result, mean, spread * spread,
               {std::max(0.0, mean - reach), mean + reach});
 }

@@ -21,7 +21,7 @@ static double likelyProductOf(const Row &row) {
   constexpr double kFew = 4;
   if (row.expected > kFew || row.terms.empty())
     return 0;
-  double k = drawFactor(row.draws);
+  double k = expectedExtreme(row.draws);
   Likely product = Likely::point(1);
   int64_t each = std::max(1.0, row.expected / double(row.terms.size()));
   for (const Term &term : row.terms)
@@ -50,7 +50,7 @@ Cell reduction::productRow(const Row &row, Reducing &state) {
     double second = m2 + term.cell.variance;
     signs |= term.cell.likelyLo < 0;
     mean *= std::pow(std::fabs(term.cell.mean), each);
-    most *= std::pow(cells::likely(term.cell).maxAbs(), each);
+    most *= std::pow(cells::likelyInterval(term.cell).maxAbs(), each);
     if (second <= 0) {
       vanishes = true;
       continue;
@@ -63,7 +63,7 @@ Cell reduction::productRow(const Row &row, Reducing &state) {
   }
   double count = std::min(row.count.hi, kUnknownCount);
   Interval partial = {0, std::max(1.0, largest.hi)};
-  double unit = std::ldexp(1.0, -int(state.accumulator.digits));
+  double unit = state.accumulator.unitRoundoff();
   // Every factor is rounded; what underflows is multiplied by the rest.
   double relative = std::expm1(count * unit * 1.01);
   double absolute = count * state.accumulator.minSubnormal * partial.hi;
@@ -84,7 +84,7 @@ Cell reduction::productRow(const Row &row, Reducing &state) {
   state.nan |= state.input.nan || (inf && (zero || underflows));
   if (vanishes)
     return make(product, 0, 0, {0, 0});
-  double reach = drawFactor(row.draws) * std::sqrt(logVariance);
+  double reach = expectedExtreme(row.draws) * std::sqrt(logVariance);
   double hi = std::min(most, std::exp(logMean + reach));
   double lo = signs ? -hi : std::exp(logMean - reach);
   // Few factors: their own tails, which need not be normal, decide.

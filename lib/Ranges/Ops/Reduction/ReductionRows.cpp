@@ -158,7 +158,7 @@ static double leastOfPositive(double mean, double variance, double draws) {
   double shape = mean * mean / variance;
   double count = std::max(draws, 2.0);
   double root =
-      1 - 1 / (9 * shape) - cells::drawFactor(count) / (3 * std::sqrt(shape));
+      1 - 1 / (9 * shape) - expectedExtreme(count) / (3 * std::sqrt(shape));
   if (root > 0.5)
     return mean * root * root * root;
   double least = mean / shape *
@@ -196,7 +196,7 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
     sixthDown += each * std::pow(down, 6);
   }
   state.passes(reach);
-  double gauss = cells::drawFactor(draws) * std::sqrt(variance);
+  double gauss = expectedExtreme(draws) * std::sqrt(variance);
   auto tail = [&](double squares, double sixth) {
     return std::min(std::sqrt(squares),
                     std::max(gauss, std::pow(sixth, 1.0 / 6)));
@@ -206,7 +206,7 @@ Cell mpopt::addTerms(ArrayRef<Term> terms, double expected, double draws,
   if (positive && mean > 0 && variance > 0)
     likely.lo = std::min(
         likely.lo, std::max(leastSum, leastOfPositive(mean, variance, draws)));
-  double error = cells::sumError(state.accumulator, count, magnitude);
+  double error = sumError({&state.accumulator}, count, magnitude);
   if (std::isnan(error))
     error = kInfinity;
   if (all.isEmpty())

@@ -36,11 +36,11 @@ Cell reduction::sumRow(const Row &row, Reducing &state) {
   if (std::isfinite(row.euclid)) {
     // Cauchy-Schwarz: the sum of n numbers is at most sqrt(n) of their norm.
     double most = row.euclid * std::sqrt(row.count.hi) * (1 + 1e-12);
-    error = sumError(state.accumulator, row.count.hi, most);
+    error = sumError({&state.accumulator}, row.count.hi, most);
     sum = intersect(sum, Interval::symmetric(most + error));
   }
   if (row.sum) {
-    error = sumError(state.accumulator, row.count.hi, row.sum->hi);
+    error = sumError({&state.accumulator}, row.count.hi, row.sum->hi);
     sum = intersect(sum, *row.sum + Interval::symmetric(error));
   }
   if (!sum.isEmpty()) {
@@ -70,7 +70,7 @@ Cell reduction::meanRow(const Row &row, Reducing &state) {
     addedNonFinite(state);
   }
   double error =
-      sumError(state.accumulator, row.count.hi,
+      sumError({&state.accumulator}, row.count.hi,
                std::min(row.count.hi, kUnknownCount) * all.maxAbs()) /
       std::max(1.0, std::min(row.count.hi, kUnknownCount));
   Interval between =
@@ -131,12 +131,12 @@ Cell reduction::logSumExpRow(const Row &row, Reducing &state) {
     // At least the largest, whose e^0 is 1 and which no rounding makes smaller;
     // at most that of equal ones.
     double count = std::min(row.count.hi, 0x1p31);
-    double error = sumError(state.accumulator, row.count.hi, 1, true);
+    double error = dotError({&state.accumulator}, row.count.hi, 1);
     result = {state.input.mayBeNonFinite() ? all.lo : std::max(lower, all.lo),
               all.hi + std::log(count) * (1 + 1e-9) + std::log1p(4 * error)};
     result = roundedIn(state.accumulator, result, 4) +
-             Interval::symmetric(std::ldexp(8.0 + 4 * std::log(count),
-                                            -int(state.accumulator.digits)));
+             Interval::symmetric((8.0 + 4 * std::log(count)) *
+                                 state.accumulator.unitRoundoff());
     // The sum of at most as many ones as there are elements.
     state.posInf |=
         std::min(row.count.hi, kUnknownCount) >= state.accumulator.overflowFrom;
@@ -147,11 +147,11 @@ Cell reduction::logSumExpRow(const Row &row, Reducing &state) {
   double mean = std::min(expectedLogSumExp(x.mean, x.variance, count), top);
   // Where the largest decides, its spread is that of a maximum; else the sum's
   // relative one.
-  double deviation = std::sqrt(x.variance), limit = drawFactor(count);
+  double deviation = std::sqrt(x.variance), limit = expectedExtreme(count);
   double spread = deviation > limit ? deviation / limit * M_PI / std::sqrt(6.0)
                                     : std::sqrt(std::expm1(x.variance) / count);
   spread = std::min(spread, deviation);
-  double reach = drawFactor(row.draws) * spread;
+  double reach = expectedExtreme(row.draws) * spread;
   return make(result, mean, spread * spread,
               {mean - reach, std::min(top, mean + reach)});
 }

@@ -63,7 +63,7 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
     Interval x = bound(cell);
     Interval sum = repeat(x, count);
     double magnitude = sum.maxAbs();
-    double error = sumError(format, count.hi, magnitude);
+    double error = sumError({&format}, count.hi, magnitude);
     sum = computedSum(sum, hull(x, 0.0), error);
     value.posInf |= sum.hi >= format.overflowFrom;
     value.negInf |= sum.lo <= -format.overflowFrom;
@@ -72,16 +72,16 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
     double variance =
         cell.variance * (n + 1) / 2 + cell.mean * cell.mean * (n * n - 1) / 12;
     double reach = std::max(
-        drawFactor(draws) * std::sqrt(n * cell.variance),
+        expectedExtreme(draws) * std::sqrt(n * cell.variance),
         std::max(cell.likelyHi - cell.mean, cell.mean - cell.likelyLo));
     if (n == 1)
       reach = 0;
-    Interval expected = hull(likely(cell), n * cell.mean);
+    Interval expected = hull(likelyInterval(cell), n * cell.mean);
     if (op.getExclusive())
       expected = hull(expected, 0.0);
     expected = hull(expected, {n * cell.mean - reach, n * cell.mean + reach});
     if (n == 1)
-      expected = likely(cell);
+      expected = likelyInterval(cell);
     cell = make(sum, mean, variance, expected);
   }
   value.nan |= value.posInf && value.negInf;
@@ -102,7 +102,7 @@ static void transferCumProd(mp::CumProdOp op, TransferContext &ctx) {
     Interval product = power(x, {1, std::max(1.0, count.hi)});
     if (op.getExclusive())
       product = hull(product, 1.0);
-    double relative = std::expm1(terms * std::ldexp(1.01, -int(format.digits)));
+    double relative = std::expm1(terms * 1.01 * format.unitRoundoff());
     product = std::isfinite(relative)
                   ? product.widened(relative, terms * format.minSubnormal *
                                                   std::max(1.0, product.hi))
@@ -113,14 +113,14 @@ static void transferCumProd(mp::CumProdOp op, TransferContext &ctx) {
     inf |= product.maxAbs() >= format.overflowFrom;
     negative |= x.lo < 0;
     double size = std::sqrt(cell.mean * cell.mean + cell.variance);
-    double most = likely(cell).maxAbs();
+    double most = likelyInterval(cell).maxAbs();
     // Half a deviation of log|x| short of the largest product.
     double last = size > 0 ? std::pow(size, n) : 0;
     double hi = std::max(most, std::min(std::pow(most, n), last * 4));
     double lo = cell.likelyLo < 0 ? -hi : std::min(cell.likelyLo, last / 4);
     double mean = cell.likelyLo < 0 ? 0 : (std::min(last, hi) + cell.mean) / 2;
     if (n == 1)
-      cell = make(product, cell.mean, cell.variance, likely(cell));
+      cell = make(product, cell.mean, cell.variance, likelyInterval(cell));
     else
       cell = make(product, mean, hi * hi / 12, {lo, hi});
   }

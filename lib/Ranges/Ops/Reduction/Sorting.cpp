@@ -113,9 +113,9 @@ static void transferMedian(mp::MedianOp op, TransferContext &ctx) {
   if (count > 2) // pi / 2 of the mean's variance, for many normal draws
     for (Cell &cell : value.mutableCells()) {
       cell.variance *= std::min(1.0, M_PI / 2 / count);
-      double reach =
-          drawFactor(ctx.elementsPerGroup(op.getValues(), value.groups())) *
-          std::sqrt(cell.variance);
+      double reach = expectedExtreme(
+                         ctx.elementsPerGroup(op.getValues(), value.groups())) *
+                     std::sqrt(cell.variance);
       cell.likelyLo = std::max(cell.likelyLo, cell.mean - reach);
       cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
     }

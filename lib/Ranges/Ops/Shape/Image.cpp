@@ -110,7 +110,7 @@ static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
     Interval sum = bound(cell) * Interval{0, most};
     if (bound(cell).isEmpty())
       sum = Interval::point(0);
-    sum = sum + Interval::symmetric(sumError(format, most, sum.maxAbs()));
+    sum = sum + Interval::symmetric(sumError({&format}, most, sum.maxAbs()));
     inf |= sum.maxAbs() >= format.overflowFrom;
     double reach = std::sqrt(expected);
     double mean = cell.mean * expected;
@@ -149,7 +149,7 @@ static AbstractValue weighted(const AbstractValue &operand, double weight,
       cell.likelyHi += deviation;
     }
     // Some ten roundings of weights and sums.
-    double error = std::ldexp(16 * weight, -int(format.digits)) * x.maxAbs() +
+    double error = 16 * weight * format.unitRoundoff() * x.maxAbs() +
                    16 * format.minSubnormal;
     result = result + Interval::symmetric(error);
     cell.lo = result.lo;
@@ -293,13 +293,13 @@ static void transferAffineGrid(mp::AffineGridOp op, TransferContext &ctx) {
   if (x.empty())
     sum = Interval::point(0);
   double magnitude = bound(x).maxAbs() * (axes + 1);
-  sum = sum + Interval::symmetric(sumError(format, axes + 2, magnitude, true));
+  sum = sum + Interval::symmetric(dotError({&format}, axes + 2, magnitude));
   double deviation = std::sqrt(x.variance + x.mean * x.mean);
   double reach = 1.5 * std::sqrt(axes) * deviation;
-  AbstractValue value(AbstractValue::Dims(ctx.rankOf(op.getResult()), 1),
-                      make(sum, x.mean,
-                           x.variance + axes / 3 * deviation * deviation,
-                           hull(likely(x), {x.mean - reach, x.mean + reach})));
+  AbstractValue value(
+      AbstractValue::Dims(ctx.rankOf(op.getResult()), 1),
+      make(sum, x.mean, x.variance + axes / 3 * deviation * deviation,
+           hull(likelyInterval(x), {x.mean - reach, x.mean + reach})));
   value.nan = theta.mayBeNonFinite();
   value.posInf = value.negInf =
       theta.mayBeInf() || magnitude >= format.overflowFrom;
@@ -329,19 +329,18 @@ static void transferDet(mp::DetOp op, TransferContext &ctx) {
   // (Wilkinson), each of the n steps rounds.
   const FloatFormat &format = ctx.productFormat(op.getInput());
   double growth = std::pow(2, n - 1);
-  double error =
-      std::expm1(4 * n * n * n * std::ldexp(growth, -int(format.digits))) *
-          std::pow(std::max(bound(x).maxAbs(), 1e-300), n) *
-          std::tgamma(std::min(n, 170.0) + 1) +
-      n * format.minSubnormal;
+  double error = std::expm1(4 * n * n * n * growth * format.unitRoundoff()) *
+                     std::pow(std::max(bound(x).maxAbs(), 1e-300), n) *
+                     std::tgamma(std::min(n, 170.0) + 1) +
+                 n * format.minSubnormal;
   Interval result = std::isfinite(most + error)
                         ? Interval::symmetric(most + error)
                         : Interval::whole();
   // n! products of random signs.
   double deviation = std::sqrt(std::tgamma(std::min(n, 170.0) + 1)) *
                      std::pow(std::sqrt(x.variance + x.mean * x.mean), n);
-  double reach =
-      deviation * (1 + drawFactor(ctx.elementsPerGroup(op.getResult(), 1)));
+  double reach = deviation *
+                 (1 + expectedExtreme(ctx.elementsPerGroup(op.getResult(), 1)));
   AbstractValue value(AbstractValue::Dims(ctx.rankOf(op.getResult()), 1),
                       make(result, 0, deviation * deviation, {-reach, reach}));
   value.nan = input.mayBeNonFinite();

@@ -44,14 +44,14 @@ static AbstractValue transform(const AbstractValue &input, const Cell &x,
   // Twiddle factors are off by a few units, and each of the sum's products is
   // rounded: a bound for the plain sum covers every fast algorithm with up to
   // as many roundings on a path.
-  double error = sumError(format, 4 * count * parts + 8, most, true);
+  double error = dotError({&format}, 4 * count * parts + 8, most);
   double reach =
       std::isfinite(most) ? (most + error) / divisor * (1 + 1e-6) : kInfinity;
   if (count == kInfinity && sum == 0)
     reach = 0;
   double n = std::isfinite(count) ? std::max(count, 1.0) : 1;
   double variance = n * parts * (x.variance + x.mean * x.mean) / 2;
-  double tail = drawFactor(4 * n) * std::sqrt(n * parts * x.variance / 2);
+  double tail = expectedExtreme(4 * n) * std::sqrt(n * parts * x.variance / 2);
   Interval likely =
       hull(Interval::symmetric(tail), {n * x.mean - tail, n * x.mean + tail});
   AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(result), 1),
@@ -111,11 +111,11 @@ static void transferDFT(mp::DFTOp op, TransferContext &ctx) {
   if (op.getInverse() && std::isinf(count) && !op.getLength()) {
     // A mean of unknown length: no larger than the samples, but for rounding.
     Cell x = input.hull();
-    double unit = std::ldexp(kUnknownCount, -int(FloatFormat::f32().digits));
+    double unit = kUnknownCount * FloatFormat::f32().unitRoundoff();
     double reach = bound(x).maxAbs() * (complex ? 2 : 1) * (1 + 4 * unit);
     AbstractValue value(
         AbstractValue::Dims(ctx.rankOf(op.getResult()), 1),
-        make(Interval::symmetric(reach), 0, x.variance, likely(x)));
+        make(Interval::symmetric(reach), 0, x.variance, likelyInterval(x)));
     value.nan = input.mayBeNonFinite();
     value.posInf = value.negInf = input.mayBeInf();
     value.source = input.source;
@@ -144,7 +144,7 @@ static void transferSTFT(mp::STFTOp op, TransferContext &ctx) {
     double second =
         (x.variance + x.mean * x.mean) * (w.variance + w.mean * w.mean);
     x = make(bound(x) * bound(w), mean, std::max(0.0, second - mean * mean),
-             likely(x) * likely(w));
+             likelyInterval(x) * likelyInterval(w));
     frame.nan |= window.mayBeNonFinite() || signal.mayBeInf();
     frame.posInf |= window.mayBeInf();
     if (!window.hasLikely())
@@ -173,7 +173,7 @@ static void transferWindow(mp::WindowOp op, TransferContext &ctx) {
     all.lo = 0.08 - 1e-3; // coefficients 25/46 or 0.54
   if (const FloatFormat *format =
           getFloatFormat(getElementType(op.getResult())))
-    all = all.widened(0, std::ldexp(4.0, -int(format->digits)));
+    all = all.widened(0, 4.0 * format->unitRoundoff());
   AbstractValue value = numbers(all, op.getResult());
   // Of one sample, size - 1 is 0: 0 / 0 in ONNX Runtime, 1 in PyTorch.
   value.nan =

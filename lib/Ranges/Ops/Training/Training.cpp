@@ -118,10 +118,10 @@ static void transferSoftmaxGrad(mp::SoftmaxGradOp op, TransferContext &ctx) {
   // With probabilities it is a mean of dY.
   if (y.isWithin(0, 1 + 1e-2)) {
     double most = grad.bound().maxAbs();
-    double error = cells::sumError(*grad.format, count, 2 * most, true);
+    double error = dotError({grad.format}, count, 2 * most);
     // A row's sum is 1 up to the rounding of its elements.
-    double sum = 1 + std::ldexp(16.0, -8) +
-                 std::min(count, cells::kUnknownCount) * 0x1p-24;
+    double sum =
+        1 + std::ldexp(16.0, -8) + std::min(count, kUnknownCount) * 0x1p-24;
     if (std::isfinite(most))
       dot = dot.cut(Interval::symmetric(most * sum + error));
   }

@@ -46,18 +46,6 @@ Interval LinearSums::bound(size_t channel) const {
           addUp(centre[channel], radius[channel])};
 }
 
-double mpopt::accumulationError(uint64_t count, double terms,
-                                const FloatFormat &accumulator) {
-  if (count == 0)
-    return 0;
-  double n = double(count), u = std::ldexp(1.0, -int(accumulator.digits));
-  double spread = mulUp(mulUp(n, u), terms);
-  double underflow = mulUp(n, accumulator.minSubnormal / 2);
-  if (underflow == 0)
-    underflow = accumulator.minSubnormal;
-  return addUp(spread, mulUp(underflow, addUp(1, mulUp(n, u))));
-}
-
 //===----------------------------------------------------------------------===//
 // From sums to bounds
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
+#include "mpopt/Numerics/Accumulation.h"
 
 #include "Samples.h"
 
@@ -329,7 +330,7 @@ TEST(ConvolutionSums, HoldsSamples) {
         for (size_t at = 0; at < result.size(); ++at) {
           size_t output = at / shape.positions();
           double error =
-              accumulationError(wanted.terms(), sums.terms[output], format) +
+              dotError({&format}, wanted.terms(), sums.terms[output]) +
               sums.terms[output] * 0x1p-24;
           EXPECT_LE(result[at], sums.bound(output).hi + error);
           EXPECT_GE(result[at], sums.bound(output).lo - error);

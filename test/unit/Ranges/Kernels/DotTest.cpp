@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Dot.h"
+#include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
 
 #include "Samples.h"
@@ -49,7 +50,7 @@ TEST(DotOfBoxes, HoldsSamples) {
     a.range = left;
     b.range = right;
     DotRange range = dotOfBoxes(a, b, count);
-    double error = accumulationError(count, range.terms, format);
+    double error = dotError({&format}, count, range.terms);
     for (int sample = 0; sample < 20; ++sample) {
       std::vector<double> x = sampleOf(random, left, count);
       std::vector<double> y = sampleOf(random, right, count);

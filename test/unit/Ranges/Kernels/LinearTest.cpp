@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
+#include "mpopt/Numerics/Accumulation.h"
 
 #include "Samples.h"
 
@@ -216,7 +217,7 @@ TEST(LinearSums, HoldsEmulatedSums) {
           products.push_back({x, weights.values[shape.index(0, k, n)]});
         }
         double sum = emulate(random, *format, products);
-        double error = accumulationError(shape.k, sums.terms[n], *format);
+        double error = dotError({format}, shape.k, sums.terms[n]);
         EXPECT_LE(sum, sums.bound(n).hi + error);
         EXPECT_GE(sum, sums.bound(n).lo - error);
       }
@@ -225,17 +226,17 @@ TEST(LinearSums, HoldsEmulatedSums) {
 
 // Without a box around it a sum's error still obeys the bound, and is not far
 // from it where every addition rounds the same way.
-TEST(AccumulationError, IsReached) {
+TEST(DotError, IsReached) {
   const FloatFormat &format = FloatFormat::f16();
   // 2048 + 1 ties to even and stays.
   double sum = 2048;
   for (int i = 0; i < 1000; ++i)
     sum = format.round(sum + 1);
   EXPECT_EQ(sum, 2048);
-  double error = accumulationError(1001, 3048, format);
+  double error = dotError({&format}, 1001, 3048);
   EXPECT_GE(error, 1000);
   EXPECT_LE(error, 1500);
-  EXPECT_EQ(accumulationError(0, 5, format), 0);
+  EXPECT_EQ(dotError({&format}, 0, 5), 0);
 }
 
 TEST(LinearSums, UnboundedInputs) {

@@ -38,7 +38,7 @@ struct DotRange {
   /// In real arithmetic: intersection of the interval sum, of
   /// |a b| <= ‖a‖‖b‖, and of the hull of convex combinations.
   Interval bound;
-  /// At least sum |a_k||b_k|, for `accumulationError`.
+  /// At least sum |a_k||b_k|, for `dotError`.
   double terms = 0;
   /// For independent elements; `tail` as in `LinearSums`.
   double mean = 0, variance = 0, tail = 0;

@@ -69,14 +69,6 @@ struct LinearSums {
 /// `jobs` threads at most; 0 for as many as there are cores.
 LinearSums linearSums(const LinearRequest &request, unsigned jobs = 0);
 
-/// At least |fl(sum of `count` products) - sum|, whatever the order of the
-/// additions, fused or not, if `terms` >= the sum of the products' magnitudes
-/// and nothing overflows: n u terms (Jeannerod and Rump, Improved Error Bounds
-/// for Inner Products in Floating-Point Arithmetic, SIMAX 34(2), 2013; no limit
-/// on n), and n half subnormals for products that underflow.
-double accumulationError(uint64_t count, double terms,
-                         const FloatFormat &accumulator);
-
 } // namespace mpopt
 
 #endif // MPOPT_RANGES_WEIGHTS_KERNELS_LINEAR_H
