@@ -11,121 +11,41 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "UnaryShape.h"
-
+#include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Rounding.h"
-
-#include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
 
 using namespace mpopt;
-using F = UnaryFunction;
-
-static constexpr llvm::StringLiteral kMnemonics[] = {
-#define MPOPT_UNARY(name, mnemonic) mnemonic,
-#include "mpopt/Numerics/UnaryFunctions.def"
-};
-
-static constexpr F kFunctions[] = {
-#define MPOPT_UNARY(name, mnemonic) F::name,
-#include "mpopt/Numerics/Infinity.h"
-#include "mpopt/Numerics/UnaryFunctions.def"
-};
-
-llvm::StringRef mpopt::toString(UnaryFunction function) {
-  return kMnemonics[unsigned(function)];
-}
-
-llvm::ArrayRef<UnaryFunction> mpopt::getUnaryFunctions() { return kFunctions; }
-
-std::optional<UnaryFunction>
-mpopt::parseUnaryFunction(llvm::StringRef mnemonic) {
-  const auto *it = llvm::find(kMnemonics, mnemonic);
-  if (it == std::end(kMnemonics))
-    return std::nullopt;
-  return kFunctions[it - kMnemonics];
-}
 
 //===----------------------------------------------------------------------===//
 // Real images
 //===----------------------------------------------------------------------===//
 
-static Interval clampTo(const Interval &x, double low, double high) {
-  return min(max(x, Interval::point(low)), Interval::point(high));
-}
-
-static Interval hardSwishAt(double x) {
-  Interval point = Interval::point(x);
-  return point * clampTo(point / Interval::point(6) + 0.5, 0, 1);
-}
-
-/// Of functions that interval arithmetic gives exactly; nothing for the others.
-static std::optional<Interval> algebraicImage(const Unary &unary,
-                                              const Interval &x) {
-  double alpha = unary.alpha, beta = unary.beta;
-  switch (unary.function) {
-  case F::Abs:
-    return abs(x);
-  case F::Neg:
-    return -x;
-  case F::Square:
-    return square(x);
-  case F::Sqrt:
-    return sqrt(x);
-  case F::Rsqrt:
-    return reciprocal(sqrt(x));
-  case F::Reciprocal:
-    return reciprocal(x);
-  case F::Sign:
-  case F::Floor:
-  case F::Ceil:
-  case F::Round:
-  case F::Trunc:
-    return Interval{evaluate(unary, x.lo) + 0.0, evaluate(unary, x.hi) + 0.0};
-  case F::Relu:
-    return max(x, Interval::point(0));
-  case F::Relu6:
-    return clampTo(x, 0, 6);
-  case F::HardTanh:
-    return clampTo(x, alpha, beta);
-  case F::LeakyRelu:
-    return hull(intersect(x, {0, kInfinity}),
-                intersect(x, {-kInfinity, 0}) * alpha);
-  case F::ThresholdedRelu: {
-    Interval kept = intersect(x, {nextUp(alpha), kInfinity});
-    return x.lo <= alpha ? hull(kept, 0.0) : kept;
-  }
-  case F::HardSigmoid:
-    return clampTo(x * alpha + beta, 0, 1);
-  case F::HardSwish: {
-    Interval ends = hull(hardSwishAt(x.lo), hardSwishAt(x.hi));
-    return x.contains(-1.5) ? hull(ends, -0.375) : ends;
-  }
-  case F::Shrink: {
-    Interval rest = intersect(x, {-alpha, kInfinity});
-    Interval moved = hull(intersect(x, {-kInfinity, nextDown(-alpha)}) + beta,
-                          intersect(rest, {nextUp(alpha), kInfinity}) + -beta);
-    bool inside = !intersect(rest, {-kInfinity, alpha}).isEmpty();
-    return inside ? hull(moved, 0.0) : moved;
-  }
-  default:
-    return std::nullopt;
-  }
+/// Values inside `x` that the ends do not show.
+static void addInterior(const Unary &unary, const Interval &x,
+                        llvm::SmallVectorImpl<double> &values) {
+  if (auto *interior = unary.function.row().interior)
+    return interior(unary, x, values);
+  // A function is flat where it is least: 1e-15 beside the point is far closer
+  // in value than the margin.
+  for (double at : getBreaks(unary))
+    if (x.contains(at))
+      values.push_back(evaluate(unary, at));
 }
 
 /// `x` lies in the domain and is not empty.
-static Interval imageInDomain(const Unary &unary, const UnaryShape &shape,
+static Interval imageInDomain(const Unary &unary, const FunctionFacts &facts,
                               const Interval &x) {
-  if (std::optional<Interval> exact = algebraicImage(unary, x))
-    return *exact;
+  if (auto *exactImage = unary.function.row().exactImage)
+    return exactImage(unary, x);
   llvm::SmallVector<double, 4> values = {evaluate(unary, x.lo),
                                          evaluate(unary, x.hi)};
-  getInteriorValues(unary, x, values);
+  addInterior(unary, x, values);
   Interval result = Interval::empty();
   for (double value : values) {
     if (std::isnan(value))
-      return shape.range;
+      return facts.range;
     result = hull(result, value);
   }
   // The end of overflowing values is the largest double, not Inf.
@@ -137,22 +57,22 @@ static Interval imageInDomain(const Unary &unary, const UnaryShape &shape,
   auto absolute = [](double end) {
     return end != 0 && std::fabs(end) > 0x1p-1000 ? 0 : 0x1p-1070;
   };
-  Interval wide = {result.widened(shape.margin, absolute(result.lo)).lo,
-                   result.widened(shape.margin, absolute(result.hi)).hi};
+  Interval wide = {result.widened(facts.margin, absolute(result.lo)).lo,
+                   result.widened(facts.margin, absolute(result.hi)).hi};
   // Each function here is 0 at 0 exactly or has one sign on each side.
-  if (shape.kernel.keepsSign || shape.growsFromZero) {
+  if (facts.kernel.keepsSign || facts.growsFromZero) {
     if (result.lo >= 0)
       wide.lo = std::max(wide.lo, 0.0);
     if (result.hi <= 0)
       wide.hi = std::min(wide.hi, 0.0);
   }
-  return intersect(wide, shape.range);
+  return intersect(wide, facts.range);
 }
 
 Interval mpopt::image(const Unary &unary, const Interval &x) {
-  UnaryShape shape = getShape(unary);
-  Interval inside = intersect(x, shape.domain);
-  return inside.isEmpty() ? inside : imageInDomain(unary, shape, inside);
+  FunctionFacts facts = getFacts(unary);
+  Interval inside = intersect(x, facts.domain);
+  return inside.isEmpty() ? inside : imageInDomain(unary, facts, inside);
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,13 +94,12 @@ static Unary roundConstants(const Unary &unary, const FloatFormat &format) {
 
 /// The function's range as a kernel keeps it. An approximation may pass the
 /// ends by its error; zero is not passed, whatever the sign of the error.
-static Interval getComputedRange(const Unary &unary, const UnaryShape &shape,
+static Interval getComputedRange(const FunctionFacts &facts,
                                  const ComputeError &error) {
   double beyond = error.absolute;
-  // x / (1 + |x|) by way of 1 / (1 + |x|): two roundings.
-  if (unary.function == F::Softsign)
-    beyond = 2 * error.scale * error.format->epsilon();
-  Interval range = shape.range;
+  if (facts.rangeUlps != 0)
+    beyond = facts.rangeUlps * error.scale * error.format->epsilon();
+  Interval range = facts.range;
   if (std::isfinite(range.lo) && range.lo < 0)
     range.lo = addDown(range.lo, mulDown(range.lo, beyond));
   if (std::isfinite(range.hi) && range.hi > 0)
@@ -189,33 +108,32 @@ static Interval getComputedRange(const Unary &unary, const UnaryShape &shape,
 }
 
 /// Of the finite operands, what a kernel makes of those in the domain.
-static Interval computeFinite(const Unary &unary, const UnaryShape &shape,
+static Interval computeFinite(const Unary &unary, const FunctionFacts &facts,
                               const FloatRange &x, const ComputeError &error) {
   // Around a pole at zero, the smallest magnitude bounds the result.
   llvm::SmallVector<Interval, 2> parts = {x.finite};
-  if (!shape.poles.empty() && shape.poles.front().at == 0)
+  if (!facts.poles.empty() && facts.poles.front().at == 0)
     parts = {x.negativePart(), x.positivePart()};
   Unary rounded = roundConstants(unary, *error.format);
-  KernelError kernel = shape.kernel;
-  if (unary.function == F::Reciprocal || unary.function == F::Sqrt)
+  KernelError kernel = facts.kernel;
+  if (facts.divides)
     kernel.ulps += error.divisionUlps;
   // Piecewise linear kernels have nothing to approximate.
   ComputeError applied = error;
-  if (shape.margin == 0)
+  if (facts.margin == 0)
     applied.absolute = 0;
   Interval result = Interval::empty();
   for (const Interval &part : parts) {
-    Interval inside = intersect(part, shape.domain);
+    Interval inside = intersect(part, facts.domain);
     if (inside.isEmpty())
       continue;
-    // x times an approximated sigmoid.
-    if (unary.function == F::Silu || unary.function == F::QuickGelu)
+    if (facts.timesApproximated)
       applied.absolute =
           error.absolute == 0 ? 0 : mulUp(error.absolute, inside.maxAbs());
-    Interval range = getComputedRange(unary, shape, applied);
-    Interval real = imageInDomain(unary, shape, inside);
+    Interval range = getComputedRange(facts, applied);
+    Interval real = imageInDomain(unary, facts, inside);
     if (error.scale != 0)
-      real = hull(real, imageInDomain(rounded, shape, inside));
+      real = hull(real, imageInDomain(rounded, facts, inside));
     result = hull(
         result, intersect(applied.widen(real, kernel, inside.maxAbs()), range));
   }
@@ -223,9 +141,9 @@ static Interval computeFinite(const Unary &unary, const UnaryShape &shape,
 }
 
 /// The smallest non-zero magnitude of the result, 0 if it is not known.
-static double getSmallest(const Unary &unary, const UnaryShape &shape,
+static double getSmallest(const Unary &unary, const FunctionFacts &facts,
                           const FloatRange &x, const ComputeError &error) {
-  if (!shape.growsFromZero || x.minNonZero == 0 || error.absolute != 0 ||
+  if (!facts.growsFromZero || x.minNonZero == 0 || error.absolute != 0 ||
       !x.finite.contains(0.0))
     return 0;
   double smallest = kInfinity;
@@ -233,23 +151,30 @@ static double getSmallest(const Unary &unary, const UnaryShape &shape,
     Interval value = image(unary, Interval::point(end));
     if (value.isEmpty() || value == Interval::point(0))
       continue; // Outside the domain, or on the flat side of a ramp.
-    value = error.widen(value, shape.kernel, x.minNonZero);
+    value = error.widen(value, facts.kernel, x.minNonZero);
     smallest = std::min(smallest, value.minAbs());
   }
   return std::isfinite(smallest) ? smallest : 0;
 }
 
+/// What a kernel gives for an infinity.
+static FloatRange atInfinity(const Unary &unary, double infinity, bool nan) {
+  FloatRange result = FloatRange::point(evaluate(unary, infinity));
+  result.nan |= nan;
+  return result;
+}
+
 FloatRange mpopt::apply(const Unary &unary, const FloatRange &x,
                         const ComputeError &error) {
-  UnaryShape shape = getShape(unary);
+  FunctionFacts facts = getFacts(unary);
   FloatRange result;
   result.nan = x.nan;
-  result.finite = computeFinite(unary, shape, x, error);
-  result.integral = shape.integral || (shape.keepsIntegers && x.integral);
-  result.minNonZero = getSmallest(unary, shape, x, error);
+  result.finite = computeFinite(unary, facts, x, error);
+  result.integral = facts.integral || (facts.keepsIntegers && x.integral);
+  result.minNonZero = getSmallest(unary, facts, x, error);
 
-  Interval closed = shape.domain;
-  for (const UnaryShape::Pole &pole : shape.poles) {
+  Interval closed = facts.domain;
+  for (const Pole &pole : facts.poles) {
     closed = hull(closed, pole.at);
     if (!x.finite.contains(pole.at))
       continue;
@@ -260,15 +185,15 @@ FloatRange mpopt::apply(const Unary &unary, const FloatRange &x,
 
   FloatRange special;
   if (x.nan)
-    special.finite = getValuesOfNaN(unary);
+    special.finite = facts.ofNaN;
   if (x.posInf)
-    special = join(special, applyToInfinity(unary, /*negative=*/false));
+    special = join(special, atInfinity(unary, kInfinity, facts.nanAtPosInf));
   if (x.negInf)
-    special = join(special, applyToInfinity(unary, /*negative=*/true));
+    special = join(special, atInfinity(unary, -kInfinity, facts.nanAtNegInf));
   if (!special.finite.isEmpty()) {
     // Limits such as pi/2 are rounded by the kernel as well.
     special.finite =
-        intersect(error.widen(special.finite, shape.kernel.ulps), shape.range);
+        intersect(error.widen(special.finite, facts.kernel.ulps), facts.range);
     special.integral = special.finite.isPoint() &&
                        std::floor(special.finite.lo) == special.finite.lo;
     special.minNonZero = 0;

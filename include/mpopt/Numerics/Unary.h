@@ -11,18 +11,32 @@
 #include "mpopt/Numerics/ComputeError.h"
 #include "mpopt/Numerics/FloatRange.h"
 
-#include <cstdint>
 #include <optional>
+#include <string>
 
 namespace mpopt {
 
-enum class UnaryFunction : std::uint8_t {
-#define MPOPT_UNARY(name, mnemonic) name,
-#include "mpopt/Numerics/Infinity.h"
-#include "mpopt/Numerics/UnaryFunctions.def"
+struct FunctionRow;
+
+/// A function of one number: a row of the table in FunctionTable.h.
+class UnaryFunction {
+public:
+  explicit constexpr UnaryFunction(const FunctionRow &row) : its(&row) {}
+  const FunctionRow &row() const { return *its; }
+  bool operator==(const UnaryFunction &other) const = default;
+
+  // Those that formulas use; an op finds its own by name.
+  static const UnaryFunction Abs, Elu, Exp, HardSigmoid, LeakyRelu, Log, Log1p,
+      Relu, Round, Rsqrt, Sigmoid, Silu, Softplus, Softsign, Sqrt, Square, Tanh,
+      ThresholdedRelu;
+
+private:
+  const FunctionRow *its;
 };
 
-llvm::StringRef toString(UnaryFunction function);
+/// The mnemonic of the function's op; `gelu_tanh` is mp.gelu with approximate =
+/// "tanh".
+std::string toString(UnaryFunction function);
 std::optional<UnaryFunction> parseUnaryFunction(llvm::StringRef mnemonic);
 llvm::ArrayRef<UnaryFunction> getUnaryFunctions();
 
@@ -41,6 +55,11 @@ struct Unary {
 /// The function's value in double, NaN outside the domain. At an infinity the
 /// limit, which a kernel may miss (x sigmoid(x) at -Inf is NaN in practice).
 double evaluate(const Unary &unary, double x);
+
+/// The slope at x, NaN outside the domain, infinite where the tangent is
+/// vertical, the limit at an infinity. Where the function has a kink or a jump
+/// it is the number that PyTorch's backward functions take there.
+double derivative(const Unary &unary, double x);
 
 /// The real image of an interval; the rest of the domain's complement is
 /// ignored. Holds libm's own error, not a kernel's.

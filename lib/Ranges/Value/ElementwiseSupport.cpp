@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
+#include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
@@ -93,52 +94,20 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
   return result;
 }
 
-/// |f(x)| <= |x|.
-static bool contracts(const Unary &unary) {
-  switch (unary.function) {
-  case UnaryFunction::Abs:
-  case UnaryFunction::Neg:
-  case UnaryFunction::Relu:
-  case UnaryFunction::Relu6:
-  case UnaryFunction::Tanh:
-  case UnaryFunction::Softsign:
-  case UnaryFunction::Sin:
-  case UnaryFunction::Atan:
-  case UnaryFunction::Trunc:
-  case UnaryFunction::Silu:
-  case UnaryFunction::QuickGelu:
-  case UnaryFunction::Gelu:
-  case UnaryFunction::GeluTanh:
-  case UnaryFunction::HardSwish:
-    return true;
-  case UnaryFunction::LeakyRelu:
-  case UnaryFunction::Elu:
-    return std::fabs(unary.alpha) <= 1;
-  default:
-    return false;
-  }
-}
-
-static bool isApproximated(UnaryFunction function) {
-  return function == UnaryFunction::Sigmoid ||
-         function == UnaryFunction::Tanh || function == UnaryFunction::Erf ||
-         function == UnaryFunction::Silu ||
-         function == UnaryFunction::QuickGelu;
-}
-
 AbstractValue mpopt::mapUnary(TransferContext &ctx,
                               const AbstractValue &operand, const Unary &unary,
                               const ComputeError &given) {
+  FunctionFacts facts = getFacts(unary);
   ComputeError error = given;
-  if (isApproximated(unary.function) && error.scale != 0)
+  if (facts.approximated && error.scale != 0)
     error.absolute = std::max(error.absolute, ctx.target().approximation());
   AbstractValue result = mapGroups(
       ctx, operand,
       [&](ArrayRef<FloatRange> x) { return apply(unary, x[0], error); },
       [&](ArrayRef<Likely> x) { return likely::apply(unary, x[0]); });
-  if (operand.norm && contracts(unary)) {
+  if (operand.norm && facts.contracts) {
     // The kernel's error, of each element.
-    double units = 16 * error.scale * error.unit();
+    double units = 16 * error.scale * error.format->epsilon();
     result.claimNorm(operand.norm->axis,
                      operand.norm->bound * (1 + units) +
                          std::sqrt(double(operand.norm->count)) *

@@ -94,13 +94,14 @@ TEST(Likely, MatchesSamples) {
     expectNear(likely::affine(a, -3, 7),
                observe([&] { return 7 - 3 * normals.of(a); }), "affine" + at);
     for (UnaryFunction function :
-         {UnaryFunction::Tanh, UnaryFunction::Sigmoid, UnaryFunction::Gelu,
-          UnaryFunction::Silu, UnaryFunction::Sin, UnaryFunction::Softplus,
-          UnaryFunction::Erf}) {
+         {UnaryFunction::Tanh, UnaryFunction::Sigmoid,
+          *parseUnaryFunction("gelu"), UnaryFunction::Silu,
+          *parseUnaryFunction("sin"), UnaryFunction::Softplus,
+          *parseUnaryFunction("erf")}) {
       Unary unary = {function};
       expectNear(likely::apply(unary, a),
                  observe([&] { return evaluate(unary, normals.of(a)); }),
-                 toString(function).str() + at, 0.1, 1.7);
+                 toString(function) + at, 0.1, 1.7);
     }
   }
   // A heavy tail times a normal value: less than both extremes together.

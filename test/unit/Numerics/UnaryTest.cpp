@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Numerics/Unary.h"
+#include "Variants.h"
 
 #include "test/unit/Transfer/Samples.h"
 
@@ -38,6 +38,9 @@ Soft call(Soft x, float (*narrow)(float), double (*wide)(double)) {
       x, [](float v) { return std::function(v); },                             \
       [](double v) { return std::function(v); })
 
+/// A function that no formula of the library names.
+F find(llvm::StringRef mnemonic) { return *parseUnaryFunction(mnemonic); }
+
 /// The formula step by step; without one, the rounded value.
 Soft kernel(const Unary &unary, Soft x) {
   auto number = [&](double value) { return x.with(value); };
@@ -53,124 +56,93 @@ Soft kernel(const Unary &unary, Soft x) {
            CALL(log1p, CALL(exp, away));
   };
   auto sigmoid = [&](Soft v) { return one / (one + CALL(exp, -v)); };
-  switch (unary.function) {
-  case F::Rsqrt:
+  llvm::StringRef name = unary.function.row().name;
+  if (name == "Rsqrt")
     return one / number(std::sqrt(x.value));
-  case F::Exp:
+  if (name == "Exp")
     return CALL(exp, x);
-  case F::Exp2:
+  if (name == "Exp2")
     return CALL(exp2, x);
-  case F::Expm1:
+  if (name == "Expm1")
     return CALL(expm1, x);
-  case F::Log:
+  if (name == "Log")
     return CALL(log, x);
-  case F::Log2:
+  if (name == "Log2")
     return CALL(log2, x);
-  case F::Log10:
+  if (name == "Log10")
     return CALL(log10, x);
-  case F::Log1p:
+  if (name == "Log1p")
     return CALL(log1p, x);
-  case F::Sin:
+  if (name == "Sin")
     return CALL(sin, x);
-  case F::Cos:
+  if (name == "Cos")
     return CALL(cos, x);
-  case F::Tan:
+  if (name == "Tan")
     return CALL(tan, x);
-  case F::Asin:
+  if (name == "Asin")
     return CALL(asin, x);
-  case F::Acos:
+  if (name == "Acos")
     return CALL(acos, x);
-  case F::Atan:
+  if (name == "Atan")
     return CALL(atan, x);
-  case F::Sinh:
+  if (name == "Sinh")
     return CALL(sinh, x);
-  case F::Cosh:
+  if (name == "Cosh")
     return CALL(cosh, x);
-  case F::Tanh:
+  if (name == "Tanh")
     return CALL(tanh, x);
-  case F::Asinh:
+  if (name == "Asinh")
     return CALL(asinh, x);
-  case F::Acosh:
+  if (name == "Acosh")
     return CALL(acosh, x);
-  case F::Atanh:
+  if (name == "Atanh")
     return CALL(atanh, x);
-  case F::Erf:
+  if (name == "Erf")
     return CALL(erf, x);
-  case F::Erfc:
+  if (name == "Erfc")
     return CALL(erfc, x);
-  case F::LeakyRelu:
+  if (name == "LeakyRelu")
     return x.value < 0 ? alpha * x : x;
-  case F::HardSigmoid:
+  if (name == "HardSigmoid")
     return clamp(alpha * x + beta, 0, 1);
-  case F::HardSwish:
+  if (name == "HardSwish")
     return x * clamp(x / number(6) + number(0.5), 0, 1);
-  case F::Elu:
+  if (name == "Elu")
     return x.value < 0 ? alpha * (CALL(exp, x) - one) : x;
-  case F::Celu: {
+  if (name == "Celu") {
     Soft part = alpha * (CALL(exp, x / alpha) - one);
     return number(x.value > 0 ? x.value : 0) +
            number(part.value < 0 || std::isnan(x.value) ? part.value : 0);
   }
-  case F::Selu:
+  if (name == "Selu")
     return x.value > 0 ? beta * x : beta * (alpha * (CALL(exp, x) - one));
-  case F::Sigmoid:
+  if (name == "Sigmoid")
     return sigmoid(x);
-  case F::LogSigmoid:
+  if (name == "LogSigmoid")
     return -softplus(-x);
-  case F::Softplus:
+  if (name == "Softplus") {
     if ((alpha * x).value > unary.threshold)
       return x;
     return softplus(alpha * x) / alpha;
-  case F::Softsign:
+  }
+  if (name == "Softsign")
     return x / (one + number(std::fabs(x.value)));
-  case F::TanhShrink:
+  if (name == "TanhShrink")
     return x - CALL(tanh, x);
-  case F::Mish:
+  if (name == "Mish")
     return x * CALL(tanh, softplus(x));
-  case F::Silu:
+  if (name == "Silu")
     return x * sigmoid(alpha * x);
-  case F::QuickGelu:
+  if (name == "QuickGelu")
     return x / (one + CALL(exp, -(alpha * x)));
-  case F::Gelu:
+  if (name == "Gelu")
     return number(0.5) * x * (one + CALL(erf, x / number(std::numbers::sqrt2)));
-  case F::GeluTanh: {
+  if (name == "GeluTanh") {
     Soft inner = number(std::sqrt(2 / std::numbers::pi)) *
                  (x + number(0.044715) * (x * x * x));
     return number(0.5) * x * (one + CALL(tanh, inner));
   }
-  default:
-    return number(evaluate(unary, x.value));
-  }
-}
-
-/// Each function with its usual numbers and with awkward ones.
-std::vector<Unary> getVariants(F function) {
-  constexpr double none = kInfinity;
-  switch (function) {
-  case F::LeakyRelu:
-    return {{function, 0.01}, {function, -0.3}, {function, 2}};
-  case F::ThresholdedRelu:
-    return {{function, 1}, {function, -2.1}};
-  case F::HardSigmoid:
-    return {{function, 0.2, 0.5}, {function, -1.7, 0.1}};
-  case F::HardTanh:
-    return {{function, -1, 1}, {function, 0.3, 5}, {function, -0.1, 6}};
-  case F::Shrink:
-    return {{function, 0.5, 0}, {function, 0.7, 0.7}, {function, 1, -2}};
-  case F::Elu:
-  case F::Celu:
-    return {{function, 1}, {function, 0.4}, {function, -1.5}};
-  case F::Selu:
-    return {{function, 1.6732632423543772, 1.0507009873554805}};
-  case F::Softplus:
-    return {{function, 1, 0, none}, {function, 1, 0, 20}, {function, 3, 0, 2}};
-  case F::Silu:
-    return {{function, 1}, {function, -2}, {function, 0.3}};
-  case F::QuickGelu:
-    return {{function, 1.702}};
-  default:
-    return {{function}};
-  }
+  return number(evaluate(unary, x.value));
 }
 
 struct Case {
@@ -200,14 +172,14 @@ TEST_P(UnaryTest, HoldsEveryValue) {
         double value = samples.in(x);
         double result = stored->round(kernel(unary, {computed, value}).value);
         ASSERT_TRUE(image.contains(result))
-            << toString(GetParam()).str() << "(" << value << ") = " << result
+            << toString(GetParam()) << "(" << value << ") = " << result
             << " for " << x << " is not in " << image << ", "
             << stored->name.str() << " by " << computed->name.str()
             << ", alpha " << unary.alpha;
         double exact = evaluate(unary, value);
         if (std::isfinite(value) && std::isfinite(exact))
           ASSERT_TRUE(real.finite.contains(exact))
-              << toString(GetParam()).str() << "(" << value << ") = " << exact
+              << toString(GetParam()) << "(" << value << ") = " << exact
               << " for " << x << " is not in " << real;
       }
     }
@@ -215,7 +187,7 @@ TEST_P(UnaryTest, HoldsEveryValue) {
 }
 
 std::string getName(const testing::TestParamInfo<F> &info) {
-  return toString(info.param).str();
+  return toString(info.param);
 }
 INSTANTIATE_TEST_SUITE_P(All, UnaryTest,
                          testing::ValuesIn(getUnaryFunctions().begin(),
@@ -228,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(All, UnaryTest,
 
 TEST(Unary, ImageIsTheHullOfItsValues) {
   for (F function : getUnaryFunctions()) {
-    if (function == F::Tan)
+    if (function == find("tan"))
       continue; // Unbounded between its poles.
     for (const Unary &unary : getVariants(function))
       for (Interval x : {Interval{-3, 2},
@@ -251,8 +223,8 @@ TEST(Unary, ImageIsTheHullOfItsValues) {
         // Extremes between samples are missed by the second order only; the
         // logarithmic ends by more.
         double slack = 2e-3 * std::max(1.0, sampled.maxAbs());
-        EXPECT_GE(bound.lo, sampled.lo - slack) << toString(function).str();
-        EXPECT_LE(bound.hi, sampled.hi + slack) << toString(function).str();
+        EXPECT_GE(bound.lo, sampled.lo - slack) << toString(function);
+        EXPECT_LE(bound.hi, sampled.hi + slack) << toString(function);
       }
   }
 }
@@ -264,11 +236,21 @@ TEST(Unary, MonotoneImagesAreTightInUnits) {
     Interval x;
   };
   const Row rows[] = {
-      {F::Exp, {-2, 3}},       {F::Log, {0.1, 7}},  {F::Tanh, {-2, 1}},
-      {F::Sigmoid, {-5, 4}},   {F::Sqrt, {0, 9}},   {F::Rsqrt, {0.5, 4}},
-      {F::Reciprocal, {2, 3}}, {F::Erf, {-1, 2}},   {F::Asinh, {-3, 3}},
-      {F::Log1p, {-0.5, 5}},   {F::Expm1, {-3, 1}}, {F::Atan, {-1, 50}},
-      {F::Exp2, {-3, 3}},      {F::Sinh, {-2, 2}},  {F::Softsign, {-2, 2}},
+      {F::Exp, {-2, 3}},
+      {F::Log, {0.1, 7}},
+      {F::Tanh, {-2, 1}},
+      {F::Sigmoid, {-5, 4}},
+      {F::Sqrt, {0, 9}},
+      {F::Rsqrt, {0.5, 4}},
+      {find("reciprocal"), {2, 3}},
+      {find("erf"), {-1, 2}},
+      {find("asinh"), {-3, 3}},
+      {F::Log1p, {-0.5, 5}},
+      {find("expm1"), {-3, 1}},
+      {find("atan"), {-1, 50}},
+      {find("exp2"), {-3, 3}},
+      {find("sinh"), {-2, 2}},
+      {F::Softsign, {-2, 2}},
   };
   for (const Row &row : rows) {
     Unary unary = {row.function};
@@ -277,9 +259,9 @@ TEST(Unary, MonotoneImagesAreTightInUnits) {
     double a = evaluate(unary, row.x.lo), b = evaluate(unary, row.x.hi);
     double low = std::min(a, b), high = std::max(a, b);
     EXPECT_LE(low - range.finite.lo, 0x1p-20 * std::fabs(low))
-        << toString(row.function).str();
+        << toString(row.function);
     EXPECT_LE(range.finite.hi - high, 0x1p-20 * std::fabs(high))
-        << toString(row.function).str();
+        << toString(row.function);
     EXPECT_TRUE(range.isFinite());
   }
 }
@@ -292,14 +274,14 @@ TEST(Unary, SpecialValues) {
     return apply({function}, x, error);
   };
   // 1 / Inf = 0, e^-Inf = 0, tanh(Inf) = 1.
-  EXPECT_EQ(of(F::Reciprocal, infinity).finite, Interval::point(0));
-  EXPECT_FALSE(of(F::Reciprocal, infinity).mayBeInf());
+  EXPECT_EQ(of(find("reciprocal"), infinity).finite, Interval::point(0));
+  EXPECT_FALSE(of(find("reciprocal"), infinity).mayBeInf());
   EXPECT_EQ(of(F::Exp, infinity).finite, Interval::point(0));
   EXPECT_TRUE(of(F::Exp, infinity).posInf);
   EXPECT_FALSE(of(F::Exp, infinity).nan);
   EXPECT_TRUE(of(F::Tanh, infinity).finite.contains(Interval{-1, 1}));
-  EXPECT_TRUE(of(F::Sin, infinity).nan);
-  EXPECT_TRUE(of(F::Gelu, infinity).nan);
+  EXPECT_TRUE(of(find("sin"), infinity).nan);
+  EXPECT_TRUE(of(find("gelu"), infinity).nan);
 
   FloatRange f16 = FloatRange::of({0, 1}).store(FloatFormat::f16());
   // Zero is a pole; the smallest FP16 value bounds the rest.
@@ -307,20 +289,22 @@ TEST(Unary, SpecialValues) {
   EXPECT_TRUE(log.negInf);
   EXPECT_FALSE(log.nan);
   EXPECT_NEAR(log.finite.lo, std::log(0x1p-24), 1e-4);
-  FloatRange inverse = of(F::Reciprocal, f16);
+  FloatRange inverse = of(find("reciprocal"), f16);
   EXPECT_TRUE(inverse.posInf);
   EXPECT_EQ(inverse.finite, (Interval{1, 0x1p24}));
   EXPECT_TRUE(of(F::Log, FloatRange::of({-1, 1})).nan);
   EXPECT_TRUE(of(F::Sqrt, FloatRange::of({-1e-9, 1})).nan);
   EXPECT_TRUE(of(F::Sqrt, FloatRange::of({0, 1})).isFinite());
-  EXPECT_TRUE(of(F::Acos, FloatRange::of({-5, 5})).nan);
+  EXPECT_TRUE(of(find("acos"), FloatRange::of({-5, 5})).nan);
   EXPECT_TRUE(of(F::Log1p, FloatRange::of({-2, 0})).nan);
   EXPECT_FALSE(of(F::Square, FloatRange::of({-50, 50})).mayBeNegative());
   // Minima inside.
-  EXPECT_NEAR(of(F::Gelu, FloatRange::of({-10, 1})).finite.lo, -0.16997, 1e-4);
+  EXPECT_NEAR(of(find("gelu"), FloatRange::of({-10, 1})).finite.lo, -0.16997,
+              1e-4);
   EXPECT_NEAR(of(F::Silu, FloatRange::of({-10, 1})).finite.lo, -0.27846, 1e-4);
-  EXPECT_NEAR(of(F::Mish, FloatRange::of({-10, 1})).finite.lo, -0.30884, 1e-4);
-  EXPECT_EQ(of(F::HardSwish, FloatRange::of({-9, 0})).finite.hi, 0);
+  EXPECT_NEAR(of(find("mish"), FloatRange::of({-10, 1})).finite.lo, -0.30884,
+              1e-4);
+  EXPECT_EQ(of(find("hard_swish"), FloatRange::of({-9, 0})).finite.hi, 0);
   // FP16: e^x reaches Inf just above 11.09, not before.
   auto exp16 = [&](double high) {
     return of(F::Exp, FloatRange::of({0, high})).store(FloatFormat::f16());

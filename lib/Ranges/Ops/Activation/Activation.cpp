@@ -5,88 +5,64 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The unary ops of the elementwise and the activation families: their images
-// are in Math/Unary.h, under the op's mnemonic. Softmax and its kin, which look
-// along an axis, are elsewhere.
+// The unary ops of all families: the facts of their functions are rows of
+// Numerics/FunctionTable.h, found by the op's mnemonic. Softmax and its kin,
+// which look along an axis, are elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
 
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
-
-#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mpopt;
 
-static void transferUnary(Operation *op, const Unary &unary,
-                          TransferContext &ctx) {
-  if (!isReal(op->getOperand(0)))
-    return ctx.unknown();
-  ctx.result(0, mapUnary(ctx, ctx.operand(0), unary,
-                         functionError(ctx, op->getOperand(0))));
-}
-
-/// Ops without numbers in their formula.
-static void transferPlain(Operation *op, TransferContext &ctx) {
+/// The op's function and the numbers in its formula, which have defaults.
+static Unary functionOf(Operation *op) {
   std::optional<UnaryFunction> function =
       parseUnaryFunction(op->getName().stripDialect());
-  assert(function && "attached to ops of Math/UnaryFunctions.def only");
-  transferUnary(op, Unary{*function}, ctx);
+  if (auto gelu = dyn_cast<mp::GeluOp>(op))
+    if (gelu.getApproximate() != "none")
+      function = parseUnaryFunction(("gelu_" + gelu.getApproximate()).str());
+  assert(function && "attached to ops that have a row in the table only");
+  const NumberNames &names = function->row().numbers;
+  Unary unary{*function};
+  auto read = [&](StringRef name, double &number) {
+    if (name.empty())
+      return;
+    if (auto attribute = op->getAttrOfType<FloatAttr>(name))
+      number = attribute.getValueAsDouble();
+  };
+  read(names.alpha, unary.alpha);
+  read(names.beta, unary.beta);
+  read(names.threshold, unary.threshold);
+  return unary;
 }
 
-/// Ops whose formula has `alpha` and nothing else.
-template <UnaryFunction function, typename OpTy>
-static void transferAlpha(OpTy op, TransferContext &ctx) {
-  transferUnary(op, Unary{function, op.getAlpha().convertToDouble()}, ctx);
-}
+namespace {
+/// The model of every op that is a function of one number.
+struct FunctionModel : RangeOpInterface::FallbackModel<FunctionModel> {
+  void transfer(Operation *op, TransferContext &ctx) const {
+    if (!isReal(op->getOperand(0)))
+      return ctx.unknown();
+    ctx.result(0, mapUnary(ctx, ctx.operand(0), functionOf(op),
+                           functionError(ctx, op->getOperand(0))));
+  }
+};
+} // namespace
 
-static void transferHardSigmoid(mp::HardSigmoidOp op, TransferContext &ctx) {
-  transferUnary(op,
-                Unary{UnaryFunction::HardSigmoid,
-                      op.getAlpha().convertToDouble(),
-                      op.getBeta().convertToDouble()},
-                ctx);
-}
-
-static void transferHardTanh(mp::HardTanhOp op, TransferContext &ctx) {
-  transferUnary(op,
-                Unary{UnaryFunction::HardTanh, op.getLow().convertToDouble(),
-                      op.getHigh().convertToDouble()},
-                ctx);
-}
-
-static void transferShrink(mp::ShrinkOp op, TransferContext &ctx) {
-  transferUnary(op,
-                Unary{UnaryFunction::Shrink, op.getLambd().convertToDouble(),
-                      op.getBias().convertToDouble()},
-                ctx);
-}
-
-static void transferSelu(mp::SeluOp op, TransferContext &ctx) {
-  transferUnary(op,
-                Unary{UnaryFunction::Selu, op.getAlpha().convertToDouble(),
-                      op.getGamma().convertToDouble()},
-                ctx);
-}
-
-static void transferSoftplus(mp::SoftplusOp op, TransferContext &ctx) {
-  Unary unary{UnaryFunction::Softplus, op.getBeta().convertToDouble()};
-  if (op.getThreshold())
-    unary.threshold = op.getThreshold()->convertToDouble();
-  transferUnary(op, unary, ctx);
-}
-
-static void transferGelu(mp::GeluOp op, TransferContext &ctx) {
-  transferUnary(op,
-                Unary{op.getApproximate() == "tanh" ? UnaryFunction::GeluTanh
-                                                    : UnaryFunction::Gelu},
-                ctx);
+/// An op is a function of one number if the table has a row of its name.
+static void attachFunctions(MLIRContext *context) {
+  for (RegisteredOperationName name : context->getRegisteredOperationsByDialect(
+           mp::MPDialect::getDialectNamespace()))
+    if (parseUnaryFunction(name.stripDialect()))
+      name.attachInterface<FunctionModel>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,34 +104,7 @@ static void transferSwiglu(mp::SwigluOp op, TransferContext &ctx) {
 }
 
 void mpopt::attachActivationTransfers(MLIRContext *context) {
-  attachTransfer<
-      transferPlain, mp::AbsOp, mp::NegOp, mp::SignOp, mp::FloorOp, mp::CeilOp,
-      mp::RoundOp, mp::TruncOp, mp::SqrtOp, mp::RsqrtOp, mp::ReciprocalOp,
-      mp::SquareOp, mp::ExpOp, mp::Exp2Op, mp::Expm1Op, mp::LogOp, mp::Log2Op,
-      mp::Log10Op, mp::Log1pOp, mp::SinOp, mp::CosOp, mp::TanOp, mp::AsinOp,
-      mp::AcosOp, mp::AtanOp, mp::SinhOp, mp::CoshOp, mp::TanhOp, mp::AsinhOp,
-      mp::AcoshOp, mp::AtanhOp, mp::ErfOp, mp::ErfcOp, mp::ErfinvOp, mp::ReluOp,
-      mp::Relu6Op, mp::HardSwishOp, mp::SigmoidOp, mp::LogSigmoidOp,
-      mp::SoftsignOp, mp::TanhShrinkOp, mp::MishOp>(context);
-  attachTransfer<transferAlpha<UnaryFunction::LeakyRelu, mp::LeakyReluOp>,
-                 mp::LeakyReluOp>(context);
-  attachTransfer<
-      transferAlpha<UnaryFunction::ThresholdedRelu, mp::ThresholdedReluOp>,
-      mp::ThresholdedReluOp>(context);
-  attachTransfer<transferAlpha<UnaryFunction::Elu, mp::EluOp>, mp::EluOp>(
-      context);
-  attachTransfer<transferAlpha<UnaryFunction::Celu, mp::CeluOp>, mp::CeluOp>(
-      context);
-  attachTransfer<transferAlpha<UnaryFunction::Silu, mp::SiluOp>, mp::SiluOp>(
-      context);
-  attachTransfer<transferAlpha<UnaryFunction::QuickGelu, mp::QuickGeluOp>,
-                 mp::QuickGeluOp>(context);
-  attachTransfer<transferHardSigmoid, mp::HardSigmoidOp>(context);
-  attachTransfer<transferHardTanh, mp::HardTanhOp>(context);
-  attachTransfer<transferShrink, mp::ShrinkOp>(context);
-  attachTransfer<transferSelu, mp::SeluOp>(context);
-  attachTransfer<transferSoftplus, mp::SoftplusOp>(context);
-  attachTransfer<transferGelu, mp::GeluOp>(context);
+  attachFunctions(context);
   attachTransfer<transferPRelu, mp::PReluOp>(context);
   attachTransfer<transferSwiglu, mp::SwigluOp>(context);
 }

@@ -1,0 +1,99 @@
+//===- FunctionTable.h - Facts of functions of one number -------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One row a function, in lib/Numerics/Functions, by idea. Everything else about
+// a function follows from its row: the interval image, the range that a kernel
+// computes, the transfer function of its op. A row is plain data and free
+// functions, so that it can be handed to kernels that evaluate arrays.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_NUMERICS_FUNCTIONTABLE_H
+#define MPOPT_NUMERICS_FUNCTIONTABLE_H
+
+#include "mpopt/Numerics/Unary.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+namespace mpopt {
+
+/// Where a function gives an infinity and of which sign. At zero, whose sign is
+/// not known, rsqrt and reciprocal may give either.
+struct Pole {
+  double at;
+  bool posInf, negInf;
+};
+
+enum class Monotone : std::uint8_t { Increasing, Decreasing, InPieces };
+
+struct FunctionFacts {
+  /// Where the function has a real value; open at a pole.
+  Interval domain = Interval::whole();
+  llvm::ArrayRef<Pole> poles;
+  /// No value lies outside, not even a kernel's.
+  Interval range = Interval::whole();
+  /// Relative error of `value`; 0 where `exactImage` gives the image.
+  double margin = 0;
+  KernelError kernel;
+  /// Over the domain, constant pieces included. InPieces: between the row's
+  /// `breaks`, and between phase + k spacing if `spacing` is not 0.
+  Monotone monotone = Monotone::InPieces;
+  double phase = 0, spacing = 0;
+  /// f(0) = 0, no other zero nearby, and |f| grows away from it on both sides,
+  /// so that the smallest non-zero value comes from the smallest operand.
+  bool growsFromZero = false;
+  /// Every result is an integer; for an integral operand.
+  bool integral = false, keepsIntegers = false;
+  /// |f(x)| <= |x|.
+  bool contracts = false;
+  /// A kernel's Inf times a factor that is exactly 0 there, or Inf / Inf.
+  bool nanAtPosInf = false, nanAtNegInf = false;
+  /// Finite values that some kernels give for NaN, because a comparison with
+  /// NaN is false: max(0, x) written x > 0 ? x : 0.
+  Interval ofNaN = Interval::empty();
+  /// Units of the computing format by which a kernel may pass the ends of
+  /// `range`.
+  double rangeUlps = 0;
+  /// A division or a square root, which GPUs approximate.
+  bool divides = false;
+  /// Kernels clamp the argument of an exponential, so that the error is
+  /// absolute (ComputeError::absolute); x times such a function.
+  bool approximated = false, timesApproximated = false;
+};
+
+/// The op's attributes that hold the numbers; empty where there are none.
+struct NumberNames {
+  llvm::StringLiteral alpha = "", beta = "", threshold = "";
+};
+
+struct FunctionRow {
+  /// As the class of the op has it, without Op: LeakyRelu is mp.leaky_relu.
+  llvm::StringLiteral name;
+  double (*value)(const Unary &unary, double x);
+  double (*derivative)(const Unary &unary, double x);
+  FunctionFacts facts;
+  NumberNames numbers;
+  /// Sets what depends on the numbers in the formula.
+  void (*adapt)(const Unary &unary, FunctionFacts &facts) = nullptr;
+  /// By interval arithmetic, which keeps exact results exact, of an interval
+  /// within the domain. Null: from the values at the ends and inside.
+  Interval (*exactImage)(const Unary &unary, const Interval &x) = nullptr;
+  /// Where the function turns or jumps.
+  void (*breaks)(const Unary &unary,
+                 llvm::SmallVectorImpl<double> &points) = nullptr;
+  /// Values inside an interval that its ends do not show: both limits at a
+  /// jump, the extremes of a period. Null: the values at the breaks.
+  void (*interior)(const Unary &unary, const Interval &x,
+                   llvm::SmallVectorImpl<double> &values) = nullptr;
+};
+
+FunctionFacts getFacts(const Unary &unary);
+llvm::SmallVector<double, 2> getBreaks(const Unary &unary);
+
+} // namespace mpopt
+
+#endif // MPOPT_NUMERICS_FUNCTIONTABLE_H

@@ -1,0 +1,71 @@
+//===- FunctionTable.cpp - Rows by name
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Numerics/FunctionTable.h"
+
+#include "Functions/Functions.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mpopt;
+using namespace mpopt::functions;
+
+std::string mpopt::toString(UnaryFunction function) {
+  return llvm::convertToSnakeFromCamelCase(function.row().name);
+}
+
+llvm::ArrayRef<UnaryFunction> mpopt::getUnaryFunctions() {
+  static const auto functions = [] {
+    llvm::SmallVector<UnaryFunction, 64> all;
+    for (llvm::ArrayRef<FunctionRow> part :
+         {kAlgebraic, kExponential, kTrigonometric, kErrorFunctions, kPiecewise,
+          kActivations})
+      for (const FunctionRow &row : part)
+        all.push_back(UnaryFunction(row));
+    return all;
+  }();
+  return functions;
+}
+
+std::optional<UnaryFunction>
+mpopt::parseUnaryFunction(llvm::StringRef mnemonic) {
+  static const auto byMnemonic = [] {
+    llvm::StringMap<UnaryFunction> map;
+    for (UnaryFunction function : getUnaryFunctions())
+      map.try_emplace(toString(function), function);
+    return map;
+  }();
+  auto it = byMnemonic.find(mnemonic);
+  if (it == byMnemonic.end())
+    return std::nullopt;
+  return it->second;
+}
+
+double mpopt::evaluate(const Unary &unary, double x) {
+  return unary.function.row().value(unary, x);
+}
+
+double mpopt::derivative(const Unary &unary, double x) {
+  return unary.function.row().derivative(unary, x);
+}
+
+FunctionFacts mpopt::getFacts(const Unary &unary) {
+  const FunctionRow &row = unary.function.row();
+  FunctionFacts facts = row.facts;
+  if (row.adapt)
+    row.adapt(unary, facts);
+  return facts;
+}
+
+llvm::SmallVector<double, 2> mpopt::getBreaks(const Unary &unary) {
+  llvm::SmallVector<double, 2> points;
+  if (unary.function.row().breaks)
+    unary.function.row().breaks(unary, points);
+  return points;
+}
