@@ -45,7 +45,7 @@ static std::optional<double> deviationError(Value value, const RowScale &scale,
     return std::nullopt;
   error.add(storeError(mean->getResult(0)));
   error.add(storeError(sub.getResult()));
-  error.add({(*n + 8) * rows::roundoff(ctx.sumFormat(scale.of)), 0});
+  error.add({relativeSumError(ctx.sumFormat(scale.of), *n, 8), 0});
   return 2 * error.relative * ctx.of(scale.of).hull().absMax() +
          2 * error.absolute;
 }
@@ -121,7 +121,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     return;
   // sum(e) / s, s being the computed sum.
   double n = double(*last);
-  double lost = (n + 8) * rows::roundoff(ctx.sumFormat(scale.of)) +
+  double lost = relativeSumError(ctx.sumFormat(scale.of), n, 8) +
                 4 * own.relative + (bound - 1);
   if (!(lost < 0.5))
     return;

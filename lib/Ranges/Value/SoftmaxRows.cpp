@@ -23,7 +23,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// Covers libm and the sums of this file.
 static constexpr double kSlack = 1e-10;
@@ -93,8 +93,8 @@ SoftmaxRows::SoftmaxRows(const MaybeShape &shape, const AbstractValue &x,
   // The argument of the exponential is rounded (beyond 110 it is 0 in every
   // format of 8 exponent bits), the exponential off by some units, the sum by
   // n u, the quotient by a unit.
-  error = (n + 4) * roundoff(sumFormat) +
-          (2 * std::min(width, 110.0) + 16) * roundoff(functions) + kSlack;
+  error = relativeSumError(sumFormat, n, 4) +
+          (2 * std::min(width, 110.0) + 16) * functions.unitRoundoff() + kSlack;
 }
 
 Interval SoftmaxRows::logarithm(const Cell &cell, size_t rowGroup,
@@ -200,7 +200,7 @@ static void fitMeans(AbstractValue &p, const AbstractValue &rows,
 // Both tiers
 //===----------------------------------------------------------------------===//
 
-AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
+AbstractValue cells::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
                               ArrayRef<int64_t> axes, bool logarithm,
                               bool rowsHaveFinite, const FloatFormat &functions,
                               const FloatFormat &sums) {
@@ -227,7 +227,7 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
                 : unknownSoftmax(rows.count(), logarithm);
         if (logarithm) {
           // x - max and the logarithm are rounded; their difference again.
-          double unit = roundoff(functions);
+          double unit = functions.unitRoundoff();
           double off = 4 * unit * (std::fabs(log.lo) + 64) +
                        (relative < 0.5 ? 2 * relative : kInfinity);
           // The largest element is above the others: never positive but by
@@ -240,9 +240,9 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
           if (relative < 0.5)
             setBound(cell, {std::max(0.0, p.lo * (1 - 2 * relative) - flushed),
                             std::min(p.hi * (1 + 2 * relative),
-                                     1 + 4 * roundoff(functions))});
+                                     1 + 4 * functions.unitRoundoff())});
           else // A sum of positive terms is no smaller than the largest, 1.
-            setBound(cell, {0, 1 + 4 * roundoff(functions)});
+            setBound(cell, {0, 1 + 4 * functions.unitRoundoff()});
         }
         cells[group] = cell;
       });
@@ -256,7 +256,7 @@ AbstractValue rows::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
     bool sound = relative < 0.5 && n < sums.maxFinite / 2;
     result.claimRowSum(
         axes.front(), sound ? std::max(0.0, 1 - 2 * relative - n * flushed) : 0,
-        sound ? 1 + 2 * relative : n * (1 + 4 * roundoff(functions)),
+        sound ? 1 + 2 * relative : n * (1 + 4 * functions.unitRoundoff()),
         int64_t(n));
   }
   return result;

@@ -283,7 +283,7 @@ AbstractValue mpopt::minusZero(const AbstractValue &value,
   AbstractValue result = AbstractValue::boundedLike(value);
   result.keepsIntegral(value); // Zero points are integers.
   for (Cell &cell : result.mutableCells()) {
-    Interval bound = getBound(cell) - getBound(off);
+    Interval bound = cells::bound(cell) - cells::bound(off);
     cell.lo = bound.lo;
     cell.hi = bound.hi;
     cell.mean -= off.mean;

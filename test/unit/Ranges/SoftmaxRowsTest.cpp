@@ -16,7 +16,7 @@ using namespace mpopt;
 static AbstractValue softmax(const AbstractValue &x, Shape shape,
                              bool rowsHaveFinite = true) {
   const FloatFormat &f32 = FloatFormat::f32();
-  return rows::softmaxOf(shape, x, {1}, /*logarithm=*/false, rowsHaveFinite,
+  return cells::softmaxOf(shape, x, {1}, /*logarithm=*/false, rowsHaveFinite,
                          f32, f32);
 }
 

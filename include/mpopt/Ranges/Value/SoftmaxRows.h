@@ -16,7 +16,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
-namespace mpopt::rows {
+namespace mpopt::cells {
 
 /// softmax of rows along `axes`, or its logarithm. `rowsHaveFinite`: no row is
 /// -Inf throughout (which gives NaN). Without a shape the rows' length is
@@ -26,6 +26,6 @@ AbstractValue softmaxOf(const MaybeShape &shape, const AbstractValue &x,
                         bool rowsHaveFinite, const FloatFormat &functions,
                         const FloatFormat &sums);
 
-} // namespace mpopt::rows
+} // namespace mpopt::cells
 
 #endif // MPOPT_RANGES_VALUE_SOFTMAXROWS_H

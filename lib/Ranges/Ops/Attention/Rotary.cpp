@@ -18,7 +18,7 @@
 
 using namespace mlir;
 using namespace mpopt;
-using namespace mpopt::rows;
+using namespace mpopt::cells;
 
 /// The largest sqrt(cos^2 + sin^2), which is 1 but for tables that scale.
 static double radius(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
@@ -52,7 +52,7 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   double turn = radius(op, ctx) *
                 std::max(1.0, std::fabs(op.getScale().convertToDouble()));
   const FloatFormat *own = getFloatFormat(getElementType(input));
-  double unit = roundoff(own && own->digits < format.digits ? *own : format);
+  double unit = (own && own->digits < format.digits ? *own : format).unitRoundoff();
   // Features that are not turned stay.
   double stretch = std::max(1.0, turn) * (1 + 8 * unit);
   // What products that underflow lose.

@@ -86,7 +86,7 @@ static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
   // Whole numbers stay so in formats that have a zero (E8M0 has none).
   if (format.hasZero)
     value.keepsIntegral(input);
-  double unit = std::ldexp(1.0, 1 - int(format.digits));
+  double unit = format.epsilon();
   for (Cell &cell : value.mutableCells()) {
     if (cell.empty())
       continue;

@@ -113,8 +113,8 @@ static void transferCdist(mp::CdistOp op, TransferContext &ctx) {
     auto [count, expected] = rowLength(op.getFirst());
     Number a = numberOf(op.getFirst(), ctx), b = numberOf(op.getSecond(), ctx);
     Number squares = sumOf(square(a) + square(b), count, expected);
-    double lost = std::ldexp(8 * squares.bound().hi, -int(a.format->digits)) *
-                  std::min(count, cells::kUnknownCount);
+    double lost = 8 * squares.bound().hi * a.format->unitRoundoff() *
+                  std::min(count, kUnknownCount);
     distance = Number::boundedLike(distance);
     distance.range.finite.hi += std::sqrt(lost);
     distance.range.finite.lo = 0;

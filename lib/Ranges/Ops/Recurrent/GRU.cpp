@@ -28,7 +28,7 @@ static void runGRU(const Recurrence &op, ArrayRef<Activation> f,
   Interval fresh = f[1].imageOf(Interval::whole(), error);
   // (1 - z) n + z h, off by some units a step.
   // A store rounds to the next value once, and then to the same.
-  double unit = error.unit();
+  double unit = error.format->epsilon();
   Interval update = f[0].imageOf(Interval::whole(), error);
   double off = 24 * unit * op.mostSteps() + 2 * op.storeUnit();
   off += (1 + off) * (op.growthBy(update, unit) - 1);

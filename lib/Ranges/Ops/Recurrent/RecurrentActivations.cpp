@@ -27,9 +27,9 @@ static std::optional<UnaryFunction> functionNamed(StringRef name) {
 
 Interval Activation::imageOf(const Interval &x,
                              const ComputeError &error) const {
-  Interval inside = x.widened(4 * error.unit(), error.format->minSubnormal);
+  Interval inside = x.widened(4 * error.format->epsilon(), error.format->minSubnormal);
   FloatRange y = apply(unary, FloatRange::of(inside), error);
-  return y.finite.widened(2 * error.unit());
+  return y.finite.widened(2 * error.format->epsilon());
 }
 
 Likely Activation::likelyOf(const Likely &x) const {
@@ -37,7 +37,7 @@ Likely Activation::likelyOf(const Likely &x) const {
 }
 
 std::optional<SmallVector<Activation, 3>>
-rows::readActivations(ArrayAttr names, ArrayRef<double> alphas,
+cells::readActivations(ArrayAttr names, ArrayRef<double> alphas,
                       ArrayRef<double> betas) {
   SmallVector<Activation, 3> result;
   size_t hard = 0;

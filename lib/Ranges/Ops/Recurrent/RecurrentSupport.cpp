@@ -171,7 +171,7 @@ static AbstractValue tellUnits(const Sequence &sequence, unsigned index,
                    ctx.elementsPerGroup(ctx.op()->getResult(index), groups));
 }
 
-void rows::transferSequence(
+void cells::transferSequence(
     const Sequence &sequence,
     llvm::function_ref<void(unsigned direction, ArrayRef<Activation>, States &)>
         run,
