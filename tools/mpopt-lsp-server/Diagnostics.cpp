@@ -71,13 +71,13 @@ json::Object Part::rangeOf(TextPlace place) const {
                         {"end", makePosition(firstLine, 0)}};
   StringRef line = lines[place.line - 1];
   size_t begin = std::min<size_t>(std::max(place.column, 1u) - 1, line.size());
-  StringRef word = line.substr(begin).take_while(
-      [](char c) { return llvm::isAlnum(c) || StringRef("._%$-").contains(c); });
+  StringRef word = line.substr(begin).take_while([](char c) {
+    return llvm::isAlnum(c) || StringRef("._%$-").contains(c);
+  });
   int64_t number = firstLine + place.line - 1;
   int64_t start = countUnits(line.take_front(begin));
-  return json::Object{
-      {"start", makePosition(number, start)},
-      {"end", makePosition(number, start + countUnits(word))}};
+  return json::Object{{"start", makePosition(number, start)},
+                      {"end", makePosition(number, start + countUnits(word))}};
 }
 
 static json::Object makeDiagnostic(json::Object range, int severity,
@@ -160,8 +160,8 @@ json::Array mpopt::diagnose(const Options &options, StringRef text,
 }
 
 json::Array mpopt::refuse() {
-  return json::Array{makeDiagnostic(
-      Part("", 0).rangeOf({}), kError,
-      "brackets are nested more than " + std::to_string(kMostNesting) +
-          " deep")};
+  return json::Array{makeDiagnostic(Part("", 0).rangeOf({}), kError,
+                                    "brackets are nested more than " +
+                                        std::to_string(kMostNesting) +
+                                        " deep")};
 }

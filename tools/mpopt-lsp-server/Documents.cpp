@@ -77,8 +77,8 @@ std::optional<std::string> Documents::fromEditor(std::string message) {
     std::lock_guard lock(mutex);
     open.erase(path);
   }
-  std::optional<StringRef> text = holder ? holder->getString("text")
-                                         : std::nullopt;
+  std::optional<StringRef> text =
+      holder ? holder->getString("text") : std::nullopt;
   if (!text || path.empty())
     return message;
   std::string seen = text->str();

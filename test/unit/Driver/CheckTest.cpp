@@ -147,7 +147,8 @@ TEST(CheckTextTest, FindingsAreInTheText) {
 }
 
 TEST(CheckTextTest, WhatCannotBeReadIsAnError) {
-  for (llvm::StringRef text : {"func.func @f(", "", "\"unknown.op\"() : () -> ()"}) {
+  for (llvm::StringRef text :
+       {"func.func @f(", "", "\"unknown.op\"() : () -> ()"}) {
     auto findings = checkText(makeOptions(), text, "file.mlir");
     EXPECT_FALSE(bool(findings)) << text.str();
     llvm::consumeError(findings.takeError());
