@@ -1,6 +1,8 @@
 """lit configuration: every .mlir, .test, .textproto and .onnxtext below test/."""
 
+import glob
 import os
+import platform
 import sys
 
 import lit.formats
@@ -18,6 +20,12 @@ config.substitutions.append(("%shared", config.mpopt_shared))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(
     ("%record-library", os.path.join(config.mpopt_build, "lib", "libmpopt_record.so")))
+# A program without sanitizers, as Python is, loads a library with them only beside
+# their runtime.
+if config.sanitizers:
+    folder = os.path.join(config.llvm_tools, "..", "lib", "clang")
+    [runtime] = glob.glob(f"{folder}/*/lib/*/libclang_rt.asan*{platform.machine()}*.so")
+    config.environment["MPOPT_SANITIZER_RUNTIME"] = os.path.realpath(runtime)
 # In CI a test that needs the large inputs must fail without them, not be skipped.
 if os.path.isdir(config.mpopt_shared) or os.environ.get("CI"):
     config.available_features.add("shared")

@@ -17,6 +17,11 @@ class Tensor(ctypes.Structure):
                 ("channel_axis", ctypes.c_int32), ("reserved", ctypes.c_uint32)]
 
 
+runtime = os.environ.get("MPOPT_SANITIZER_RUNTIME")
+if runtime and os.environ.get("LD_PRELOAD") != runtime:
+    os.execve(sys.executable, [sys.executable, *sys.argv], {
+        **os.environ, "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"})
+
 FORMATS = {"f32": (1, "f", float), "i64": (7, "q", int), "f64": (11, "d", float)}
 
 library, ledger, out, *words = sys.argv[1:]
