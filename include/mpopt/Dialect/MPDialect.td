@@ -13,6 +13,7 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mpopt/Dialect/Interfaces/Interfaces.td"
+include "mpopt/Dialect/Roles.td"
 
 def MP_Dialect : Dialect {
   let name = "mp";
@@ -212,13 +213,25 @@ class MP_FrameworkNames<string framework, list<string> names> {
 // From a request, on the module: mp.thresholds, mp.target, mp.jobs; and mp.trial
 // on copies (Settings.h).
 
-// Every op of the dialect. `torch`, `tensorflow` and `onnx` are its names in the
+// Every op of the dialect. `roles` and the fields behind it say what the op means
+// (see Roles.td): `divisor` is the index of the operand that it divides by,
+// `gradientOf` the mnemonic of the op whose gradients it computes. Where scaling
+// operand 0 by c > 0 scales the results by c^d, `degree` is d ("1", "-0.5"); where
+// `epsilon` has to be scaled by c^e for that, `epsilonDegree` is e.
+//
+// `torch`, `tensorflow` and `onnx` are its names in the
 // policy tables (see PrecisionOpInterface); an op whose name depends on its
 // attributes sets `staticNames = 0` and defines getFrameworkNames itself.
 class MP_Op<string mnemonic, list<Trait> traits = []>
     : Op<MP_Dialect, mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<TypeInferenceOpInterface>,
-        DeclareOpInterfaceMethods<PrecisionOpInterface>])> {
+        DeclareOpInterfaceMethods<PrecisionOpInterface>,
+        DeclareOpInterfaceMethods<OpMeaningInterface>])> {
+  list<MP_Role> roles = [];
+  int divisor = -1;
+  string gradientOf = "";
+  string degree = "";
+  int epsilonDegree = 0;
   list<string> torch = [];
   list<string> tensorflow = [];
   list<string> onnx = [];
@@ -230,7 +243,11 @@ class MP_Op<string mnemonic, list<Trait> traits = []>
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = moreDeclarations;
-  let extraClassDefinition = !if(staticNames, [{
+  let extraClassDefinition = [{
+    const ::mpopt::OpMeaning &$cppClass::getMeaning() {
+  }] # MP_Meaning<roles, divisor, gradientOf, degree, epsilonDegree>.body # [{
+    }
+  }] # !if(staticNames, [{
     ::llvm::ArrayRef<::llvm::StringRef>
     $cppClass::getFrameworkNames(::mpopt::Framework framework) {
   }] # MP_FrameworkNames<"PyTorch", torch>.body

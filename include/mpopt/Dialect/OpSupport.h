@@ -10,6 +10,7 @@
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

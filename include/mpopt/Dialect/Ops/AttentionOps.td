@@ -11,6 +11,7 @@
 include "mpopt/Dialect/MPDialect.td"
 
 def MP_AttentionOp : MP_Op<"attention", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleAttention];
   let summary = "softmax(scale q k^T + mask + bias) v, by head";
   let description = [{
     **Layout.** `query` is [B, H, S, D] or [B, S, H D]; `key` [B, G, T, D] or
@@ -74,6 +75,7 @@ def MP_AttentionOp : MP_Op<"attention", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_RotaryEmbeddingOp : MP_Op<"rotary_embedding", [Pure]> {
+  let degree = "1";
   let summary = "rotates pairs of features by an angle of their position";
   let description = [{
     `input` [B, H, S, D], or [B, S, H D] with `num_heads` H. Of the first

@@ -11,6 +11,7 @@
 include "mpopt/Dialect/MPDialect.td"
 
 def MP_ConstantOp : MP_Op<"constant", [Pure, ConstantLike]> {
+  let roles = [RolePicks];
   let summary = "a weight or constant of the model";
   let description = [{
     Either a small dense attribute or a reference to bytes that stay in their
@@ -31,6 +32,7 @@ def MP_ConstantOp : MP_Op<"constant", [Pure, ConstantLike]> {
 
 def MP_CastOp : MP_Op<"cast", [Pure,
     DeclareOpInterfaceMethods<ElementInferenceOpInterface>]> {
+  let roles = [RoleKeepsMagnitude, RoleKeepsZeros];
   let summary = "conversion to another element type";
   let description = [{
     Round to nearest even between floats, toward zero from float to integer.
@@ -51,6 +53,8 @@ def MP_CastOp : MP_Op<"cast", [Pure,
 
 def MP_IdentityOp : MP_Op<"identity", [Pure,
     DeclareOpInterfaceMethods<ElementInferenceOpInterface>]> {
+  let roles = [RoleRearranges, RoleKeepsMagnitude];
+  let degree = "1";
   let summary = "its operand";
   let arguments = (ins MP_Value:$input);
   let results = (outs MP_Value:$result);

@@ -8,146 +8,7 @@
 #ifndef MPOPT_DIALECT_OPS_ELEMENTWISEOPS_TD
 #define MPOPT_DIALECT_OPS_ELEMENTWISEOPS_TD
 
-include "mpopt/Dialect/MPDialect.td"
-
-defvar MP_ElementInference = DeclareOpInterfaceMethods<ElementInferenceOpInterface>;
-
-//===----------------------------------------------------------------------===//
-// One operand
-//===----------------------------------------------------------------------===//
-
-// The result has the operand's type.
-class MP_UnaryOp<string mnemonic, string formula, list<string> torchNames,
-                 list<string> tensorflowNames, list<string> onnxNames,
-                 Type operand = MP_FloatTensor, list<Trait> traits = []>
-    : MP_Op<mnemonic, !listconcat([Pure], traits)> {
-  let summary = formula;
-  let description = "Elementwise; the result has the operand's shape and dtype.";
-  let torch = torchNames;
-  let tensorflow = tensorflowNames;
-  let onnx = onnxNames;
-  let arguments = (ins operand:$input);
-  let results = (outs operand:$result);
-  let moreDefinitions = [{
-    ::llvm::LogicalResult $cppClass::inferResultTypes(
-        const ::mpopt::ShapeFacts &, ::llvm::SmallVectorImpl<::mlir::Type> &types) {
-      types.push_back(getInput().getType());
-      return ::mlir::success();
-    }
-  }];
-}
-
-// Sign and rounding.
-def MP_AbsOp : MP_UnaryOp<"abs", "|x|", ["abs"], ["Abs"], ["Abs"],
-  MP_NumericTensor, [MP_ElementInference]>;
-def MP_NegOp : MP_UnaryOp<"neg", "-x", ["neg"], ["Neg"], ["Neg"],
-  MP_NumericTensor, [MP_ElementInference]>;
-def MP_SignOp : MP_UnaryOp<"sign", "-1, 0 or 1", ["sign"], ["Sign"], ["Sign"],
-  MP_NumericTensor, [MP_ElementInference]>;
-def MP_FloorOp : MP_UnaryOp<"floor", "the next integer below", ["floor"],
-  ["Floor"], ["Floor"], MP_NumericTensor, [MP_ElementInference]>;
-def MP_CeilOp : MP_UnaryOp<"ceil", "the next integer above", ["ceil"], ["Ceil"],
-  ["Ceil"], MP_NumericTensor, [MP_ElementInference]>;
-def MP_RoundOp : MP_UnaryOp<"round", "the nearest integer, ties to even",
-  ["round"], ["Round"], ["Round"], MP_NumericTensor, [MP_ElementInference]>;
-def MP_TruncOp : MP_UnaryOp<"trunc", "the next integer toward zero", ["trunc"],
-  [], [], MP_NumericTensor, [MP_ElementInference]>;
-
-// Powers and roots.
-def MP_SqrtOp : MP_UnaryOp<"sqrt", "square root", ["sqrt"], ["Sqrt"], ["Sqrt"]>;
-def MP_RsqrtOp : MP_UnaryOp<"rsqrt", "1 / sqrt(x)", ["rsqrt"], ["Rsqrt"], []>;
-def MP_ReciprocalOp : MP_UnaryOp<"reciprocal", "1 / x", ["reciprocal"],
-  ["Reciprocal", "Inv"], ["Reciprocal"]>;
-def MP_SquareOp : MP_UnaryOp<"square", "x^2", ["square"], ["Square"], [],
-  MP_NumericTensor>;
-
-// Exponentials and logarithms.
-def MP_ExpOp : MP_UnaryOp<"exp", "e^x", ["exp"], ["Exp"], ["Exp"]>;
-def MP_Exp2Op : MP_UnaryOp<"exp2", "2^x", ["exp2"], [], []>;
-def MP_Expm1Op : MP_UnaryOp<"expm1", "e^x - 1", ["expm1"], ["Expm1"], []>;
-def MP_LogOp : MP_UnaryOp<"log", "natural logarithm", ["log"], ["Log"], ["Log"]>;
-def MP_Log2Op : MP_UnaryOp<"log2", "binary logarithm", ["log2"], [], []>;
-def MP_Log10Op : MP_UnaryOp<"log10", "decimal logarithm", ["log10"], [], []>;
-def MP_Log1pOp : MP_UnaryOp<"log1p", "log(1 + x)", ["log1p"], ["Log1p"], []>;
-
-// Trigonometry.
-def MP_SinOp : MP_UnaryOp<"sin", "sine", ["sin"], ["Sin"], ["Sin"]>;
-def MP_CosOp : MP_UnaryOp<"cos", "cosine", ["cos"], ["Cos"], ["Cos"]>;
-def MP_TanOp : MP_UnaryOp<"tan", "tangent", ["tan"], ["Tan"], ["Tan"]>;
-def MP_AsinOp : MP_UnaryOp<"asin", "arc sine", ["asin"], ["Asin"], ["Asin"]>;
-def MP_AcosOp : MP_UnaryOp<"acos", "arc cosine", ["acos"], ["Acos"], ["Acos"]>;
-def MP_AtanOp : MP_UnaryOp<"atan", "arc tangent", ["atan"], ["Atan"], ["Atan"]>;
-def MP_SinhOp : MP_UnaryOp<"sinh", "hyperbolic sine", ["sinh"], ["Sinh"], ["Sinh"]>;
-def MP_CoshOp : MP_UnaryOp<"cosh", "hyperbolic cosine", ["cosh"], ["Cosh"], ["Cosh"]>;
-def MP_TanhOp : MP_UnaryOp<"tanh", "hyperbolic tangent", ["tanh"], ["Tanh"], ["Tanh"]>;
-def MP_AsinhOp : MP_UnaryOp<"asinh", "inverse of sinh", ["asinh"], ["Asinh"], ["Asinh"]>;
-def MP_AcoshOp : MP_UnaryOp<"acosh", "inverse of cosh", ["acosh"], ["Acosh"], ["Acosh"]>;
-def MP_AtanhOp : MP_UnaryOp<"atanh", "inverse of tanh", ["atanh"], ["Atanh"], ["Atanh"]>;
-
-// The error function; ONNX has it for integers too.
-def MP_ErfOp : MP_UnaryOp<"erf", "2/sqrt(pi) * integral of e^(-t^2) from 0 to x",
-  ["erf"], ["Erf"], ["Erf"], MP_NumericTensor>;
-def MP_ErfcOp : MP_UnaryOp<"erfc", "1 - erf(x)", ["erfc"], ["Erfc"], []>;
-def MP_ErfinvOp : MP_UnaryOp<"erfinv", "inverse of erf", ["erfinv"], ["Erfinv"], []>;
-
-// Bits.
-def MP_LogicalNotOp : MP_UnaryOp<"logical_not", "not x", ["logical_not"],
-  ["LogicalNot"], ["Not"], MP_BoolTensor, [MP_ElementInference]>;
-def MP_BitwiseNotOp : MP_UnaryOp<"bitwise_not", "every bit inverted",
-  ["bitwise_not"], ["Invert"], ["BitwiseNot"], MP_IntegerTensor,
-  [MP_ElementInference]>;
-
-// A property of the operand, as a boolean of its shape.
-class MP_PredicateOp<string mnemonic, string text, list<string> torchNames,
-                     list<string> tensorflowNames, list<string> onnxNames>
-    : MP_Op<mnemonic, [Pure]> {
-  let summary = text;
-  let description = "Elementwise; the result is `i1` of the operand's shape.";
-  let torch = torchNames;
-  let tensorflow = tensorflowNames;
-  let onnx = onnxNames;
-  let arguments = (ins MP_NumericTensor:$input);
-  let results = (outs MP_BoolTensor:$result);
-  let moreDefinitions = [{
-    ::llvm::LogicalResult $cppClass::inferResultTypes(
-        const ::mpopt::ShapeFacts &facts,
-        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
-      return ::mpopt::inferBroadcast(*this, getInput(), types,
-          ::mlir::IntegerType::get(getContext(), 1));
-    }
-  }];
-}
-
-def MP_IsNanOp : MP_PredicateOp<"is_nan", "whether x is NaN", ["isnan"],
-  ["IsNan"], ["IsNaN"]>;
-def MP_IsFiniteOp : MP_PredicateOp<"is_finite", "whether x is neither Inf nor NaN",
-  ["isfinite"], ["IsFinite"], []>;
-def MP_IsInfOp : MP_PredicateOp<"is_inf", "whether x is infinite", ["isinf"],
-  ["IsInf"], ["IsInf"]> {
-  let description = [{
-    Elementwise; the result is `i1` of the operand's shape. Infinities of a sign
-    whose attribute is false do not count.
-  }];
-  let arguments = (ins MP_NumericTensor:$input,
-    DefaultValuedAttr<BoolAttr, "true">:$detect_negative,
-    DefaultValuedAttr<BoolAttr, "true">:$detect_positive);
-}
-
-def MP_BitCastOp : MP_Op<"bit_cast", [Pure]> {
-  let summary = "the same bits read as another element type";
-  let description = [{
-    Both element types are equally wide, so that the shape stays (ONNX BitCast).
-  }];
-  let arguments = (ins MP_NumericTensor:$input);
-  let results = (outs MP_NumericTensor:$result);
-  let torch = ["view.dtype"];
-  let tensorflow = ["Bitcast"];
-  let onnx = ["BitCast"];
-  let hasVerifier = 1;
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned) { return false; }
-  }];
-}
+include "mpopt/Dialect/Ops/UnaryOps.td"
 
 //===----------------------------------------------------------------------===//
 // Two operands
@@ -179,14 +40,19 @@ class MP_BinaryOp<string mnemonic, string formula, list<string> torchNames,
   }];
 }
 
+let roles = [RoleAddition, RoleJointlyHomogeneous] in
 def MP_AddOp : MP_BinaryOp<"add", "a + b", ["add"], ["AddV2", "Add"], ["Add"],
   MP_NumericTensor, [MP_ElementInference]>;
+let roles = [RoleSubtraction, RoleJointlyHomogeneous] in
 def MP_SubOp : MP_BinaryOp<"sub", "a - b", ["sub"], ["Sub"], ["Sub"],
   MP_NumericTensor, [MP_ElementInference]>;
+let roles = [RoleMultiplication, RoleBilinear] in
 def MP_MulOp : MP_BinaryOp<"mul", "a * b", ["mul"], ["Mul"], ["Mul"],
   MP_NumericTensor, [MP_ElementInference]>;
+let roles = [RoleDivision], divisor = 1 in
 def MP_DivOp : MP_BinaryOp<"div", "a / b, toward zero for integers", ["div"],
   ["RealDiv", "Div"], ["Div"], MP_NumericTensor, [MP_ElementInference]>;
+let divisor = 1 in
 def MP_FloorDivOp : MP_BinaryOp<"floor_div", "floor(a / b)", ["floor_divide"],
   ["FloorDiv"], [], MP_NumericTensor, [MP_ElementInference]>;
 def MP_Atan2Op : MP_BinaryOp<"atan2", "angle of the point (b, a)", ["atan2"],
@@ -194,6 +60,7 @@ def MP_Atan2Op : MP_BinaryOp<"atan2", "angle of the point (b, a)", ["atan2"],
 
 def MP_ModOp : MP_BinaryOp<"mod", "remainder of a / b", ["remainder", "fmod"],
   ["FloorMod"], ["Mod"], MP_NumericTensor, [MP_ElementInference]> {
+  let divisor = 1;
   let description = [{
     Elementwise with NumPy broadcasting: a - b * floor(a / b), which has the
     sign of b (Python's `%`), or with `fmod` C's function, which has the sign of
@@ -207,6 +74,7 @@ def MP_PowOp : MP_BinaryOp<"pow", "a ^ b",
   ["pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar"], ["Pow"], ["Pow"],
   MP_NumericTensor, [MP_ElementInference], MP_NumericTensor,
   "::mpopt::getElementType(getLhs())"> {
+  let roles = [RolePower];
   let description = [{
     Elementwise with NumPy broadcasting. The result has the base's dtype, as in
     ONNX; where a framework promotes instead, a cast of the base says so.
@@ -289,11 +157,15 @@ class MP_VariadicOp<string mnemonic, string formula, list<string> torchNames,
   }];
 }
 
+let roles = [RoleLimit, RoleLimitsBelow, RolePicks, RoleJointlyHomogeneous] in
 def MP_MaxOp : MP_VariadicOp<"max", "the largest, NaN if one is",
   ["maximum", "max.other"], ["Maximum"], ["Max"], [MP_ElementInference]>;
+let roles = [RoleLimit, RoleLimitsAbove, RolePicks, RoleJointlyHomogeneous] in
 def MP_MinOp : MP_VariadicOp<"min", "the smallest, NaN if one is",
   ["minimum", "min.other"], ["Minimum"], ["Min"], [MP_ElementInference]>;
+let roles = [RoleAddition, RoleJointlyHomogeneous] in
 def MP_AddNOp : MP_VariadicOp<"add_n", "the sum", ["add"], ["AddN"], ["Sum"]>;
+let roles = [RoleSum, RoleJointlyHomogeneous] in
 def MP_MeanNOp : MP_VariadicOp<"mean_n", "the sum over the number of operands",
   ["mean"], [], ["Mean"]>;
 
@@ -302,6 +174,7 @@ def MP_MeanNOp : MP_VariadicOp<"mean_n", "the sum over the number of operands",
 //===----------------------------------------------------------------------===//
 
 def MP_WhereOp : MP_Op<"where", [Pure, MP_ElementInference]> {
+  let roles = [RoleSelect, RolePicks, RoleJointlyHomogeneous];
   let summary = "condition ? a : b";
   let description = [{
     Elementwise with NumPy broadcasting of all three. The result has the dtype to
@@ -319,6 +192,8 @@ def MP_WhereOp : MP_Op<"where", [Pure, MP_ElementInference]> {
 
 def MP_ClipOp : MP_Op<"clip", [Pure, AttrSizedOperandSegments,
                                MP_ElementInference]> {
+  let roles = [RoleLimit, RoleLimitsBelow, RoleLimitsAbove, RolePicks,
+    RoleJointlyHomogeneous];
   let summary = "min(max(x, lower), upper)";
   let description = [{
     Elementwise; an omitted bound does not limit. Bounds are scalars in ONNX and
@@ -362,6 +237,7 @@ class MP_FusedOp<string mnemonic, string formula, list<string> torchNames>
 }
 
 def MP_AddcmulOp : MP_FusedOp<"addcmul", "x + value * a * b", ["addcmul"]>;
+let divisor = 2 in
 def MP_AddcdivOp : MP_FusedOp<"addcdiv", "x + value * a / b", ["addcdiv"]>;
 def MP_LerpOp : MP_FusedOp<"lerp", "a + weight * (b - a)", ["lerp.Tensor", "lerp"]> {
   let arguments = (ins MP_NumericTensor:$lhs, MP_NumericTensor:$rhs,

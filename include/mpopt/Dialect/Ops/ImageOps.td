@@ -19,6 +19,8 @@ include "mpopt/Dialect/Ops/CheckedOp.td"
 //===----------------------------------------------------------------------===//
 
 def MP_DepthToSpaceOp : MP_CheckedOp<"depth_to_space", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "channels moved into blocks of pixels";
   let description = [{
     (N, C, H, W) to (N, C / b², H·b, W·b). `mode` "DCR" takes the block index
@@ -33,6 +35,8 @@ def MP_DepthToSpaceOp : MP_CheckedOp<"depth_to_space", [Pure]> {
 }
 
 def MP_SpaceToDepthOp : MP_CheckedOp<"space_to_depth", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "blocks of pixels moved into channels";
   let description = [{
     (N, C, H, W) to (N, C·b², H / b, W / b), the inverse of `mp.depth_to_space`
@@ -47,6 +51,8 @@ def MP_SpaceToDepthOp : MP_CheckedOp<"space_to_depth", [Pure]> {
 }
 
 def MP_Im2ColOp : MP_CheckedOp<"im2col", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "sliding windows as columns";
   let description = [{
     (N, C, d1 ...) to (N, C·∏kernel, L) with L windows (torch unfold).
@@ -61,6 +67,8 @@ def MP_Im2ColOp : MP_CheckedOp<"im2col", [Pure]> {
 }
 
 def MP_Col2ImOp : MP_CheckedOp<"col2im", [Pure]> {
+  let roles = [RoleSum];
+  let degree = "1";
   let summary = "columns added up where their windows were";
   let description = [{
     (N, C·∏block, L) to (N, C, image...): overlapping windows are summed (ONNX
@@ -81,6 +89,7 @@ def MP_Col2ImOp : MP_CheckedOp<"col2im", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_ResizeOp : MP_CheckedOp<"resize", [Pure, AttrSizedOperandSegments]> {
+  let degree = "1";
   let summary = "resampled to another size";
   let description = [{
     Each result dim is floor(dim · scale), or `sizes`. `mode` is "nearest",
@@ -110,6 +119,7 @@ def MP_ResizeOp : MP_CheckedOp<"resize", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_GridSampleOp : MP_CheckedOp<"grid_sample", [Pure]> {
+  let degree = "1";
   let summary = "sampled at the positions of a grid";
   let description = [{
     (N, C, D1 ... Dr) at `grid` (N, o1 ... or, r) gives (N, C, o1 ... or).

@@ -15,6 +15,8 @@ include "mpopt/Dialect/Ops/CheckedOp.td"
 //===----------------------------------------------------------------------===//
 
 def MP_GatherOp : MP_FollowedOp<"gather", [Pure]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "slices of `axis` by index";
   let description = [{
     The indices' shape takes the place of the dim at `axis`. Negative indices
@@ -29,6 +31,8 @@ def MP_GatherOp : MP_FollowedOp<"gather", [Pure]> {
 }
 
 def MP_EmbeddingOp : MP_CheckedOp<"embedding", [Pure]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "rows of a table by index";
   let description = [{
     `mp.gather` of axis 0 where the model says that it is an embedding. Rows of
@@ -43,6 +47,8 @@ def MP_EmbeddingOp : MP_CheckedOp<"embedding", [Pure]> {
 }
 
 def MP_GatherElementsOp : MP_CheckedOp<"gather_elements", [Pure]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "elements along `axis` by index";
   let description = [{
     Index tensor and result have one shape: out[i][j] = input[index[i][j]][j]
@@ -57,6 +63,8 @@ def MP_GatherElementsOp : MP_CheckedOp<"gather_elements", [Pure]> {
 }
 
 def MP_GatherNDOp : MP_CheckedOp<"gather_nd", [Pure]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "slices by index tuples";
   let description = [{
     The last dim of `indices` holds tuples that index the dims after the first
@@ -75,6 +83,7 @@ def MP_GatherNDOp : MP_CheckedOp<"gather_nd", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_ScatterElementsOp : MP_CheckedOp<"scatter_elements", [Pure]> {
+  let roles = [RolePicks];
   let summary = "with elements along `axis` replaced or combined by index";
   let description = [{
     `reduction` is "none", "add", "mul", "max" or "min": how an update meets
@@ -88,6 +97,7 @@ def MP_ScatterElementsOp : MP_CheckedOp<"scatter_elements", [Pure]> {
 }
 
 def MP_ScatterNDOp : MP_CheckedOp<"scatter_nd", [Pure]> {
+  let roles = [RolePicks];
   let summary = "with slices replaced or combined by index tuples";
   let description = [{ `reduction` as in `mp.scatter_elements`. }];
   let arguments = (ins MP_Tensor:$input, MP_Tensor:$indices, MP_Tensor:$updates,
@@ -99,6 +109,7 @@ def MP_ScatterNDOp : MP_CheckedOp<"scatter_nd", [Pure]> {
 }
 
 def MP_MaskedFillOp : MP_CheckedOp<"masked_fill", [Pure]> {
+  let roles = [RoleSelect, RolePicks, RoleJointlyHomogeneous];
   let summary = "`value` where the mask is set, the input elsewhere";
   let description = [{
     Broadcasts. `value` is converted to the input's element type, so -1e9 in an
@@ -116,6 +127,8 @@ def MP_MaskedFillOp : MP_CheckedOp<"masked_fill", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_CompressOp : MP_CheckedOp<"compress", [Pure]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "slices of `axis` where the condition holds";
   let description = [{ Of the flattened input without `axis`. }];
   let arguments = (ins MP_Tensor:$input, MP_Tensor:$condition,
@@ -126,6 +139,7 @@ def MP_CompressOp : MP_CheckedOp<"compress", [Pure]> {
 }
 
 def MP_NonZeroOp : MP_CheckedOp<"non_zero", [Pure]> {
+  let roles = [RoleCounting];
   let summary = "indices of what is not zero, as i64";
   let description = [{ (rank, count), one index tuple a column. }];
   let arguments = (ins MP_Tensor:$input);
@@ -136,6 +150,7 @@ def MP_NonZeroOp : MP_CheckedOp<"non_zero", [Pure]> {
 }
 
 def MP_UniqueOp : MP_CheckedOp<"unique", [Pure]> {
+  let roles = [RolePicks];
   let summary = "distinct elements, or slices of `axis`";
   let description = [{
     Beside the values the index of their first occurrence, the index of each

@@ -21,6 +21,7 @@ class MP_Number<string value> : DefaultValuedAttr<F64Attr, value>;
 //===----------------------------------------------------------------------===//
 
 def MP_MatMulOp : MP_Op<"matmul", [Pure]> {
+  let roles = [RoleContraction, RoleBilinear, RoleLayer];
   let summary = "alpha a b, over the last two dims";
   let description = [{
     NumPy's `matmul`: batch dims broadcast, a rank-1 operand is a row (left) or a
@@ -40,6 +41,7 @@ def MP_MatMulOp : MP_Op<"matmul", [Pure]> {
 }
 
 def MP_GemmOp : MP_Op<"gemm", [Pure]> {
+  let roles = [RoleContraction, RoleBilinear, RoleWeighted, RoleLayer];
   let summary = "alpha a b + beta c";
   let description = [{
     Matrices `a` [M, K] and `b` [K, N] (`trans_a`, `trans_b`: stored as [K, M],
@@ -60,6 +62,7 @@ def MP_GemmOp : MP_Op<"gemm", [Pure]> {
 }
 
 def MP_LinearOp : MP_Op<"linear", [Pure]> {
+  let roles = [RoleContraction, RoleBilinear, RoleWeighted, RoleLayer];
   let summary = "x w^T + b";
   let description = [{
     `input` [..., I], `weight` [O, I] (or [I]: the last dim is dropped), `bias`
@@ -78,6 +81,7 @@ def MP_LinearOp : MP_Op<"linear", [Pure]> {
 }
 
 def MP_BilinearOp : MP_Op<"bilinear", [Pure]> {
+  let roles = [RoleContraction, RoleLayer];
   let summary = "x1^T W_o x2 + b_o";
   let description = [{
     `lhs` [..., I1], `rhs` [..., I2], `weight` [O, I1, I2], `bias` [O]; result
@@ -94,6 +98,7 @@ def MP_BilinearOp : MP_Op<"bilinear", [Pure]> {
 }
 
 def MP_EinsumOp : MP_Op<"einsum", [Pure]> {
+  let roles = [RoleContraction, RoleLayer];
   let summary = "sum of products by index labels";
   let description = [{
     `equation` as NumPy writes it: labels of each operand separated by commas,
@@ -112,6 +117,7 @@ def MP_EinsumOp : MP_Op<"einsum", [Pure]> {
 
 def MP_MatMulIntegerOp : MP_Op<"matmul_integer",
     [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleContraction, RoleLayer];
   let summary = "(a - a0)(b - b0) of 8-bit integers, in i32";
   let description = [{
     Shapes as in `mp.matmul`; zero points are scalars or one per row of `lhs` /
@@ -132,6 +138,7 @@ def MP_MatMulIntegerOp : MP_Op<"matmul_integer",
 //===----------------------------------------------------------------------===//
 
 def MP_ConvOp : MP_Op<"conv", [Pure]> {
+  let roles = [RoleContraction, RoleBilinear, RoleWeighted, RoleLayer];
   let summary = "convolution (cross-correlation) of any spatial rank";
   let description = [{
     `input` [N, C, D1...], `filter` [M, C / group, K1...], `bias` [M]; result
@@ -159,6 +166,7 @@ def MP_ConvOp : MP_Op<"conv", [Pure]> {
 }
 
 def MP_ConvTransposeOp : MP_Op<"conv_transpose", [Pure]> {
+  let roles = [RoleContraction, RoleBilinear, RoleWeighted, RoleLayer];
   let summary = "transposed convolution of any spatial rank";
   let description = [{
     `input` [N, C, D1...], `filter` [C, M / group, K1...], `bias` [M]; result
@@ -183,6 +191,7 @@ def MP_ConvTransposeOp : MP_Op<"conv_transpose", [Pure]> {
 }
 
 def MP_DeformConvOp : MP_Op<"deform_conv", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleContraction, RoleWeighted, RoleLayer];
   let summary = "convolution that samples at learned offsets";
   let description = [{
     2-d: `input` [N, C, H, W], `filter` [M, C / group, kH, kW], `offset`
@@ -205,6 +214,7 @@ def MP_DeformConvOp : MP_Op<"deform_conv", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_ConvIntegerOp : MP_Op<"conv_integer", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleContraction, RoleLayer];
   let summary = "convolution of 8-bit integers, in i32";
   let description = [{
     `mp.conv` of `input - input_zero_point` and `filter - filter_zero_point`

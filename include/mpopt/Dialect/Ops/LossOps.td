@@ -38,6 +38,7 @@ class MP_ClassLossOp<string mnemonic, list<Trait> traits = []>
 
 def MP_SoftmaxCrossEntropyOp : MP_ClassLossOp<"softmax_cross_entropy",
     [AttrSizedOperandSegments]> {
+  let roles = [RoleLoss];
   let summary = "cross entropy of scores, and their log-softmax";
   let description = [{
     log_prob = log_softmax(input, axis = 1), of the input's shape;
@@ -66,6 +67,7 @@ def MP_SoftmaxCrossEntropyOp : MP_ClassLossOp<"softmax_cross_entropy",
 }
 
 def MP_CrossEntropyOp : MP_ClassLossOp<"cross_entropy"> {
+  let roles = [RoleLoss];
   let summary = "cross entropy of scores";
   let description = [{
     As mp.softmax_cross_entropy, with PyTorch's options: a target of floats is a
@@ -85,6 +87,7 @@ def MP_CrossEntropyOp : MP_ClassLossOp<"cross_entropy"> {
 }
 
 def MP_NllLossOp : MP_ClassLossOp<"nll_loss"> {
+  let roles = [RoleLoss];
   let summary = "negative log likelihood of log-probabilities";
   let description = [{
     loss = -weight[t] * input[t]. Without a batch, input [C] and a scalar target.
@@ -99,6 +102,7 @@ def MP_NllLossOp : MP_ClassLossOp<"nll_loss"> {
 }
 
 def MP_MultiMarginLossOp : MP_ClassLossOp<"multi_margin_loss"> {
+  let roles = [RoleLoss];
   let summary = "hinge loss over classes";
   let description = [{
     sum over i != t of max(0, weight[t] * (margin - x[t] + x[i]))^p / C.
@@ -145,26 +149,31 @@ class MP_WeightedLossOp<string mnemonic, dag weights, dag options, list<Trait> t
 }
 
 def MP_MseLossOp : MP_TorchLossOp<"mse_loss"> {
+  let roles = [RoleLoss];
   let summary = "(x - t)^2";
   let torch = ["mse_loss"];
   let tensorflow = ["SquaredDifference"];
 }
 def MP_L1LossOp : MP_TorchLossOp<"l1_loss"> {
+  let roles = [RoleLoss];
   let summary = "|x - t|";
   let torch = ["l1_loss"];
 }
 def MP_SmoothL1LossOp : MP_TorchLossOp<"smooth_l1_loss",
     (ins DefaultValuedAttr<F64Attr, "1.0">:$beta)> {
+  let roles = [RoleLoss];
   let summary = "d^2 / (2 beta) where d = |x - t| < beta, else d - beta / 2";
   let torch = ["smooth_l1_loss"];
 }
 def MP_HuberLossOp : MP_TorchLossOp<"huber_loss",
     (ins DefaultValuedAttr<F64Attr, "1.0">:$delta)> {
+  let roles = [RoleLoss];
   let summary = "d^2 / 2 where d = |x - t| <= delta, else delta (d - delta / 2)";
   let torch = ["huber_loss"];
 }
 def MP_KlDivOp : MP_TorchLossOp<"kl_div",
     (ins DefaultValuedAttr<BoolAttr, "false">:$log_target)> {
+  let roles = [RoleLoss];
   let summary = "t (log t - x), of log-probabilities x";
   let description = [{
     With `log_target`, exp(t) (t - x). `batchmean` is the sum over the batch size.
@@ -176,6 +185,7 @@ def MP_PoissonNllLossOp : MP_TorchLossOp<"poisson_nll_loss",
     (ins DefaultValuedAttr<BoolAttr, "true">:$log_input,
      DefaultValuedAttr<BoolAttr, "false">:$full,
      DefaultValuedAttr<F64Attr, "1e-8">:$epsilon)> {
+  let roles = [RoleLoss];
   let summary = "e^x - t x, or x - t log(x + epsilon) without log_input";
   let description = [{
     `full` adds Stirling's term for t > 1. Source: PyTorch poisson_nll_loss.
@@ -183,16 +193,19 @@ def MP_PoissonNllLossOp : MP_TorchLossOp<"poisson_nll_loss",
   let torch = ["poisson_nll_loss"];
 }
 def MP_SoftMarginLossOp : MP_TorchLossOp<"soft_margin_loss"> {
+  let roles = [RoleLoss];
   let summary = "log(1 + e^(-t x))";
   let torch = ["soft_margin_loss"];
 }
 def MP_HingeEmbeddingLossOp : MP_TorchLossOp<"hinge_embedding_loss",
     (ins DefaultValuedAttr<F64Attr, "1.0">:$margin)> {
+  let roles = [RoleLoss];
   let summary = "x where t = 1, max(0, margin - x) where t = -1";
   let torch = ["hinge_embedding_loss"];
 }
 def MP_BinaryCrossEntropyOp : MP_WeightedLossOp<"binary_cross_entropy",
     (ins Optional<MP_Tensor>:$weight), (ins)> {
+  let roles = [RoleLoss];
   let summary = "-w (t log x + (1 - t) log(1 - x)), of probabilities x";
   let description = [{
     Logarithms are clamped to -100 from below. Source: PyTorch
@@ -208,6 +221,7 @@ def MP_BinaryCrossEntropyWithLogitsOp
     : MP_WeightedLossOp<"binary_cross_entropy_with_logits",
     (ins Optional<MP_Tensor>:$weight, Optional<MP_Tensor>:$pos_weight), (ins),
     [AttrSizedOperandSegments]> {
+  let roles = [RoleLoss];
   let summary = "binary cross entropy of sigmoid(x)";
   let description = [{
     w ((1 - t) x + (1 + (p - 1) t) log(1 + e^-x)), p the weight of positives.
@@ -223,6 +237,7 @@ def MP_GaussianNllLossOp : MP_WeightedLossOp<"gaussian_nll_loss",
     (ins MP_Tensor:$variance),
     (ins DefaultValuedAttr<BoolAttr, "false">:$full,
      DefaultValuedAttr<F64Attr, "1e-6">:$epsilon)> {
+  let roles = [RoleLoss];
   let summary = "(log v + (x - t)^2 / v) / 2, v = max(variance, epsilon)";
   let torch = ["gaussian_nll_loss"];
 }
@@ -232,6 +247,7 @@ def MP_GaussianNllLossOp : MP_WeightedLossOp<"gaussian_nll_loss",
 //===----------------------------------------------------------------------===//
 
 def MP_MultilabelMarginLossOp : MP_Op<"multilabel_margin_loss", [Pure]> {
+  let roles = [RoleLoss];
   let summary = "hinge loss over classes with several targets";
   let description = [{
     sum over targets j and other classes i of max(0, 1 - x[j] + x[i]) / C, of
@@ -245,6 +261,7 @@ def MP_MultilabelMarginLossOp : MP_Op<"multilabel_margin_loss", [Pure]> {
 }
 
 def MP_MarginRankingLossOp : MP_Op<"margin_ranking_loss", [Pure]> {
+  let roles = [RoleLoss];
   let summary = "max(0, -t (a - b) + margin)";
   let arguments = (ins MP_Tensor:$first, MP_Tensor:$second, MP_Tensor:$target,
     MP_MeanReduction:$reduction, DefaultValuedAttr<F64Attr, "0.0">:$margin);
@@ -253,6 +270,7 @@ def MP_MarginRankingLossOp : MP_Op<"margin_ranking_loss", [Pure]> {
 }
 
 def MP_CosineEmbeddingLossOp : MP_Op<"cosine_embedding_loss", [Pure]> {
+  let roles = [RoleLoss];
   let summary = "1 - cos(a, b) where t = 1, max(0, cos(a, b) - margin) else";
   let description = [{
     Over the last axis of [N, D] or [D]. Source: PyTorch cosine_embedding_loss.
@@ -264,6 +282,7 @@ def MP_CosineEmbeddingLossOp : MP_Op<"cosine_embedding_loss", [Pure]> {
 }
 
 def MP_TripletMarginLossOp : MP_Op<"triplet_margin_loss", [Pure]> {
+  let roles = [RoleLoss];
   let summary = "max(0, |a - p| - |a - n| + margin), p-norms over the last axis";
   let description = [{ Source: PyTorch triplet_margin_loss. }];
   let arguments = (ins MP_Tensor:$anchor, MP_Tensor:$positive,
@@ -277,6 +296,7 @@ def MP_TripletMarginLossOp : MP_Op<"triplet_margin_loss", [Pure]> {
 }
 
 def MP_CtcLossOp : MP_Op<"ctc_loss", [Pure]> {
+  let roles = [RoleLoss];
   let summary = "connectionist temporal classification";
   let description = [{
     Log-probabilities [T, N, C] or [T, C], targets, and the lengths of both;
@@ -299,6 +319,7 @@ def MP_CtcLossOp : MP_Op<"ctc_loss", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_CosineSimilarityOp : MP_Op<"cosine_similarity", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "a . b / (|a| |b|) along an axis, norms of at least epsilon";
   let arguments = (ins MP_Tensor:$first, MP_Tensor:$second,
     DefaultValuedAttr<I64Attr, "1">:$axis,
@@ -308,6 +329,7 @@ def MP_CosineSimilarityOp : MP_Op<"cosine_similarity", [Pure]> {
 }
 
 def MP_PdistOp : MP_Op<"pdist", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "p-norm distances of all pairs of rows, [N, M] to [N (N - 1) / 2]";
   let arguments = (ins MP_Tensor:$input, DefaultValuedAttr<F64Attr, "2.0">:$p);
   let results = (outs MP_Tensor:$result);
@@ -316,6 +338,7 @@ def MP_PdistOp : MP_Op<"pdist", [Pure]> {
 }
 
 def MP_CdistOp : MP_Op<"cdist", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "p-norm distances of rows of two tensors";
   let description = [{
     [..., P, M] and [..., R, M] to [..., P, R], leading dims broadcast. For p = 2
@@ -332,6 +355,7 @@ def MP_CdistOp : MP_Op<"cdist", [Pure]> {
 }
 
 def MP_DistOp : MP_Op<"dist", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "p-norm of a - b as a scalar";
   let arguments = (ins MP_Tensor:$first, MP_Tensor:$second,
     DefaultValuedAttr<F64Attr, "2.0">:$p);
@@ -340,6 +364,7 @@ def MP_DistOp : MP_Op<"dist", [Pure]> {
 }
 
 def MP_RenormOp : MP_Op<"renorm", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "slices along an axis scaled down to a p-norm of at most max_norm";
   let arguments = (ins MP_Tensor:$input, F64Attr:$p, I64Attr:$axis,
     F64Attr:$max_norm);

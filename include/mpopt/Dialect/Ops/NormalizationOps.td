@@ -21,6 +21,7 @@ class MP_Default<Attr attr, string value> : DefaultValuedAttr<attr, value>;
 //===----------------------------------------------------------------------===//
 
 def MP_BatchNormOp : MP_Op<"batch_norm", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleBatchNorm, RoleStatistic, RoleLayer];
   let summary = "(x - mean) / sqrt(variance + epsilon) * scale + bias by channel";
   let description = [{
     `input` [N, C, ...], the rest [C] ([C, ...] where `spatial` is false, ONNX
@@ -54,6 +55,9 @@ def MP_BatchNormOp : MP_Op<"batch_norm", [Pure, AttrSizedOperandSegments]> {
 
 def MP_InstanceNormOp : MP_Op<"instance_norm",
     [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRowNorm, RoleCentring, RoleInnerSquares, RoleLayer];
+  let degree = "0";
+  let epsilonDegree = 2;
   let summary = "normalisation over the spatial dims of each sample's channel";
   let description = [{
     `input` [N, C, D1...], `scale` and `bias` [C] (absent: 1 and 0), biased
@@ -77,6 +81,9 @@ def MP_InstanceNormOp : MP_Op<"instance_norm",
 //===----------------------------------------------------------------------===//
 
 def MP_LayerNormOp : MP_Op<"layer_norm", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRowNorm, RoleCentring, RoleInnerSquares, RoleLayer];
+  let degree = "0";
+  let epsilonDegree = 2;
   let summary = "(x - mean) / sqrt(variance + epsilon) * scale + bias by row";
   let description = [{
     Mean and biased variance over dims `axis` to the last; `scale` and `bias`
@@ -98,6 +105,9 @@ def MP_LayerNormOp : MP_Op<"layer_norm", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_RMSNormOp : MP_Op<"rms_norm", [Pure]> {
+  let roles = [RoleRowNorm, RoleInnerSquares, RoleLayer];
+  let degree = "0";
+  let epsilonDegree = 2;
   let summary = "x / sqrt(mean(x^2) + epsilon) * scale by row";
   let description = [{
     The mean is over dims `axis` to the last; `scale` broadcasts to those dims.
@@ -118,6 +128,9 @@ def MP_RMSNormOp : MP_Op<"rms_norm", [Pure]> {
 }
 
 def MP_GroupNormOp : MP_Op<"group_norm", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRowNorm, RoleCentring, RoleInnerSquares, RoleLayer];
+  let degree = "0";
+  let epsilonDegree = 2;
   let summary = "normalisation over each sample's groups of channels";
   let description = [{
     `input` [N, C, D1...], [N, D1..., C] with `channels_last`; mean and biased
@@ -144,6 +157,7 @@ def MP_GroupNormOp : MP_Op<"group_norm", [Pure, AttrSizedOperandSegments]> {
 //===----------------------------------------------------------------------===//
 
 def MP_LRNOp : MP_Op<"lrn", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "x / (bias + alpha / size sum(x^2))^beta over nearby channels";
   let description = [{
     `input` [N, C, D1...]; the sum runs over channels
@@ -160,6 +174,9 @@ def MP_LRNOp : MP_Op<"lrn", [Pure]> {
 }
 
 def MP_LpNormalizeOp : MP_Op<"lp_normalize", [Pure]> {
+  let roles = [RoleInnerSquares];
+  let degree = "0";
+  let epsilonDegree = 1;
   let summary = "x / max(|x|_p, epsilon) along an axis";
   let description = [{
     `epsilon` is 0 in ONNX (0 / 0 gives NaN for a row of zeros).
@@ -174,6 +191,7 @@ def MP_LpNormalizeOp : MP_Op<"lp_normalize", [Pure]> {
 }
 
 def MP_MeanVarianceNormOp : MP_Op<"mean_variance_norm", [Pure]> {
+  let roles = [RoleRowNorm, RoleCentring, RoleInnerSquares, RoleLayer];
   let summary = "(x - E[x]) / (sqrt(E[x^2] - E[x]^2) + 1e-9)";
   let description = [{
     Expectations over `axes`. The difference of squares cancels and may be

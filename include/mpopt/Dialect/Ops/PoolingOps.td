@@ -24,6 +24,8 @@ defvar kPoolArguments = (ins MP_Tensor:$input, DenseI64ArrayAttr:$kernel_shape,
   DefaultValuedAttr<StrAttr, "\"NOTSET\"">:$auto_pad);
 
 def MP_MaxPoolOp : MP_Op<"max_pool", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "maximum of each window";
   let description = [{
     `input` [N, C, D1...] or [C, D1...]. Padding never wins. `indices`, if there,
@@ -39,6 +41,8 @@ def MP_MaxPoolOp : MP_Op<"max_pool", [Pure]> {
 }
 
 def MP_AveragePoolOp : MP_Op<"average_pool", [Pure]> {
+  let roles = [RoleSum, RoleMean];
+  let degree = "1";
   let summary = "mean of each window";
   let description = [{
     `input` [N, C, D1...] or [C, D1...]. The divisor is the number of elements of
@@ -56,6 +60,8 @@ def MP_AveragePoolOp : MP_Op<"average_pool", [Pure]> {
 }
 
 def MP_LpPoolOp : MP_Op<"lp_pool", [Pure]> {
+  let roles = [RoleInnerSquares];
+  let degree = "1";
   let summary = "(sum |x|^p)^(1/p) of each window";
   let description = [{
     `input` [N, C, D1...] or [C, D1...]; padding counts as 0. The sum of powers
@@ -68,6 +74,8 @@ def MP_LpPoolOp : MP_Op<"lp_pool", [Pure]> {
 }
 
 def MP_MaxUnpoolOp : MP_Op<"max_unpool", [Pure]> {
+  let roles = [RolePicks, RoleMakesZeros];
+  let degree = "1";
   let summary = "puts maxima back to where they were, 0 elsewhere";
   let description = [{
     The shape is `output_shape` if given, else what a `mp.max_pool` without
@@ -93,6 +101,8 @@ def MP_MaxUnpoolOp : MP_Op<"max_unpool", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_GlobalAveragePoolOp : MP_Op<"global_average_pool", [Pure]> {
+  let roles = [RoleSum, RoleMean];
+  let degree = "1";
   let summary = "mean over all spatial dims, which become 1";
   let description = [{ Source: ONNX GlobalAveragePool. }];
   let arguments = (ins MP_Tensor:$input);
@@ -103,6 +113,8 @@ def MP_GlobalAveragePoolOp : MP_Op<"global_average_pool", [Pure]> {
   let onnx = ["GlobalAveragePool"];
 }
 def MP_GlobalMaxPoolOp : MP_Op<"global_max_pool", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "maximum over all spatial dims, which become 1";
   let description = [{ Source: ONNX GlobalMaxPool. }];
   let arguments = (ins MP_Tensor:$input);
@@ -113,6 +125,8 @@ def MP_GlobalMaxPoolOp : MP_Op<"global_max_pool", [Pure]> {
   let onnx = ["GlobalMaxPool"];
 }
 def MP_GlobalLpPoolOp : MP_Op<"global_lp_pool", [Pure]> {
+  let roles = [RoleInnerSquares];
+  let degree = "1";
   let summary = "(sum |x|^p)^(1/p) over all spatial dims, which become 1";
   let description = [{ Source: ONNX GlobalLpPool. }];
   let arguments = (ins MP_Tensor:$input, DefaultValuedAttr<F64Attr, "2.0">:$p);
@@ -121,6 +135,8 @@ def MP_GlobalLpPoolOp : MP_Op<"global_lp_pool", [Pure]> {
 }
 
 def MP_AdaptiveAvgPoolOp : MP_Op<"adaptive_avg_pool", [Pure]> {
+  let roles = [RoleSum, RoleMean];
+  let degree = "1";
   let summary = "mean over windows that divide the input evenly";
   let description = [{
     Output i of O reads `[floor(i D / O), ceil((i + 1) D / O))` of a spatial dim
@@ -133,6 +149,8 @@ def MP_AdaptiveAvgPoolOp : MP_Op<"adaptive_avg_pool", [Pure]> {
   let staticNames = 0;
 }
 def MP_AdaptiveMaxPoolOp : MP_Op<"adaptive_max_pool", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "maximum over windows that divide the input evenly";
   let description = [{
     Windows as in `mp.adaptive_avg_pool`; `indices` are flat positions in the
@@ -149,6 +167,8 @@ def MP_AdaptiveMaxPoolOp : MP_Op<"adaptive_max_pool", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_MaxRoiPoolOp : MP_Op<"max_roi_pool", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "maximum over a grid of bins in each region";
   let description = [{
     `input` [N, C, H, W], `rois` [R, 5] of (batch, x1, y1, x2, y2); result
@@ -164,6 +184,7 @@ def MP_MaxRoiPoolOp : MP_Op<"max_roi_pool", [Pure]> {
 }
 
 def MP_RoiAlignOp : MP_Op<"roi_align", [Pure]> {
+  let degree = "1";
   let summary = "mean or maximum of bilinear samples in each region's bins";
   let description = [{
     `input` [N, C, H, W], `rois` [R, 4] of (x1, y1, x2, y2), `batch_indices`

@@ -15,6 +15,7 @@ include "mpopt/Dialect/MPDialect.td"
 // file's own dtype: a policy leaves them alone.
 
 def MP_QuantizeOp : MP_Op<"quantize", [Pure]> {
+  let roles = [RoleQuantization];
   let summary = "saturate(round(x / scale) + zero_point)";
   let description = [{
     Round to nearest even. The element type (8-, 16- and 4-bit integers, 8- and
@@ -43,6 +44,7 @@ def MP_QuantizeOp : MP_Op<"quantize", [Pure]> {
 }
 
 def MP_DequantizeOp : MP_Op<"dequantize", [Pure]> {
+  let roles = [RoleQuantization];
   let summary = "(x - zero_point) * scale";
   let description = [{
     The element type is `output_type`, else the scale's. Source: ONNX
@@ -67,6 +69,7 @@ def MP_DequantizeOp : MP_Op<"dequantize", [Pure]> {
 }
 
 def MP_DynamicQuantizeOp : MP_Op<"dynamic_quantize", [Pure]> {
+  let roles = [RoleQuantization];
   let summary = "ui8 with a scale and zero point from the tensor's own range";
   let description = [{
     scale = (max(x, 0) - min(x, 0)) / 255, zero_point = round(-min(x, 0) / scale).
@@ -78,6 +81,7 @@ def MP_DynamicQuantizeOp : MP_Op<"dynamic_quantize", [Pure]> {
 }
 
 def MP_FakeQuantizeOp : MP_Op<"fake_quantize", [Pure]> {
+  let roles = [RoleQuantization];
   let summary = "quantised and dequantised again, in the input's dtype";
   let description = [{
     (clamp(round(x / scale) + zero_point, quant_min, quant_max) - zero_point) *
@@ -101,6 +105,7 @@ def MP_FakeQuantizeOp : MP_Op<"fake_quantize", [Pure]> {
 }
 
 def MP_MatMulNBitsOp : MP_Op<"matmul_nbits", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleContraction, RoleWeighted, RoleLayer];
   let summary = "product with weights of a few bits, a scale for each block";
   let description = [{
     [..., k] x packed [n, k] to [..., n]. Every `block_size` weights along k share
@@ -130,6 +135,7 @@ def MP_MatMulNBitsOp : MP_Op<"matmul_nbits", [Pure, AttrSizedOperandSegments]> {
 
 def MP_GatherBlockQuantizedOp
     : MP_Op<"gather_block_quantized", [Pure]> {
+  let roles = [RoleQuantization];
   let summary = "rows gathered from block-quantised data, dequantised";
   let description = [{
     As a gather along `axis` of (data - zero_point) * scale, blocks of

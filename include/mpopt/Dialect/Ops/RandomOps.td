@@ -44,12 +44,14 @@ def MP_RandomUniformOp : MP_GeneratorOp<"random_uniform",
 
 def MP_RandomIntOp : MP_GeneratorOp<"random_int",
     (ins I64Attr:$low, I64Attr:$high)> {
+  let roles = [RoleCounting];
   let summary = "uniformly distributed integers in [low, high)";
   let torch = ["randint.low", "randint"];
   let tensorflow = ["RandomUniformInt"];
 }
 
 def MP_BernoulliOp : MP_CheckedOp<"bernoulli"> {
+  let roles = [RoleMakesZeros];
   let summary = "0 or 1, the latter with the operand's probability";
   let description = [{
     The result's element type is its own, the operand's if that is not known.
@@ -61,6 +63,7 @@ def MP_BernoulliOp : MP_CheckedOp<"bernoulli"> {
 }
 
 def MP_MultinomialOp : MP_CheckedOp<"multinomial"> {
+  let roles = [RoleCounting];
   let summary = "class indices drawn by unnormalised log-probabilities";
   let description = [{
     (batch, class) gives (batch, `sample_size`), i32 or i64 as written on the
@@ -77,6 +80,7 @@ def MP_MultinomialOp : MP_CheckedOp<"multinomial"> {
 }
 
 def MP_DropoutOp : MP_CheckedOp<"dropout", [AttrSizedOperandSegments]> {
+  let roles = [RoleMakesZeros, RoleKeepsMagnitude];
   let summary = "zeros at random, the rest scaled up, while training";
   let description = [{
     x · mask / (1 - ratio) if `training`, x otherwise. Both are attributes, or

@@ -35,6 +35,7 @@ class MP_Sequence<dag more, dag attributes> {
 }
 
 def MP_RNNOp : MP_Op<"rnn", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRecurrent, RoleLayer];
   let summary = "h' = f(W x + R h + b)";
   let description = [{ Operands as above the record; one gate. Source: ONNX RNN. }];
   let arguments = MP_Sequence<(ins), (ins)>.arguments;
@@ -52,6 +53,7 @@ def MP_RNNOp : MP_Op<"rnn", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_LSTMOp : MP_Op<"lstm", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRecurrent, RoleLayer];
   let summary = "long short-term memory";
   let description = [{
     Gates in the order input, output, forget, cell (i o f c):
@@ -76,6 +78,7 @@ def MP_LSTMOp : MP_Op<"lstm", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_GRUOp : MP_Op<"gru", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRecurrent, RoleLayer];
   let summary = "gated recurrent unit";
   let description = [{
     Gates in the order update, reset, hidden (z r h): `h' = (1 - z) n + z h`, the
@@ -110,6 +113,7 @@ class MP_Cell<dag states, dag attributes> {
 }
 
 def MP_RNNCellOp : MP_Op<"rnn_cell", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRecurrent, RoleLayer];
   let summary = "one step of a simple recurrent network";
   let description = [{
     `activation` is `tanh` or `relu`. Source: torch.nn.RNNCell.
@@ -125,6 +129,7 @@ def MP_RNNCellOp : MP_Op<"rnn_cell", [Pure, AttrSizedOperandSegments]> {
   let torch = ["rnn_tanh_cell", "rnn_relu_cell"];
 }
 def MP_LSTMCellOp : MP_Op<"lstm_cell", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRecurrent, RoleLayer];
   let summary = "one step of an LSTM";
   let description = [{
     Gates input, forget, cell, output. Source: torch.nn.LSTMCell.
@@ -140,6 +145,7 @@ def MP_LSTMCellOp : MP_Op<"lstm_cell", [Pure, AttrSizedOperandSegments]> {
   let tensorflow = ["LSTMBlockCell"];
 }
 def MP_GRUCellOp : MP_Op<"gru_cell", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleRecurrent, RoleLayer];
   let summary = "one step of a GRU";
   let description = [{
     Gates reset, update, new; the reset gate after the matrix product.

@@ -69,32 +69,45 @@ class MP_ReduceOp<string mnemonic, string formula, list<string> torchNames,
 defvar MP_I1 = "::mlir::IntegerType::get(getContext(), 1)";
 defvar MP_I64 = "::mlir::IntegerType::get(getContext(), 64)";
 
+let roles = [RoleReduction, RoleSum], degree = "1" in
 def MP_ReduceSumOp : MP_ReduceOp<"reduce_sum", "sum of x",
   ["sum.dim_IntList", "sum"], ["Sum"], ["ReduceSum"], [MP_ElementInference]>;
+let roles = [RoleReduction, RoleSum, RoleMean], degree = "1" in
 def MP_ReduceMeanOp : MP_ReduceOp<"reduce_mean", "mean of x",
   ["mean.dim", "mean"], ["Mean"], ["ReduceMean"]>;
+let roles = [RoleReduction, RolePicks, RoleMaskable], degree = "1" in
 def MP_ReduceMaxOp : MP_ReduceOp<"reduce_max", "the largest, NaN if one is",
   ["amax"], ["Max"], ["ReduceMax"], [MP_ElementInference]>;
+let roles = [RoleReduction, RolePicks], degree = "1" in
 def MP_ReduceMinOp : MP_ReduceOp<"reduce_min", "the smallest, NaN if one is",
   ["amin"], ["Min"], ["ReduceMin"], [MP_ElementInference]>;
+let roles = [RoleReduction, RoleLongProduct, RoleNeverZero] in
 def MP_ReduceProdOp : MP_ReduceOp<"reduce_prod", "product of x",
   ["prod.dim_int", "prod"], ["Prod"], ["ReduceProd"], [MP_ElementInference]>;
 
 // Norms and sums of functions.
+let roles = [RoleReduction, RoleMagnitudeSum], degree = "1" in
 def MP_ReduceL1Op : MP_ReduceOp<"reduce_l1", "sum of |x|",
   ["linalg_vector_norm", "norm.ScalarOpt_dim", "norm.Scalar"], [], ["ReduceL1"]>;
+let roles = [RoleReduction, RoleMagnitudeSum, RoleInnerSquares], degree = "1" in
 def MP_ReduceL2Op : MP_ReduceOp<"reduce_l2", "sqrt(sum of x^2)",
   ["linalg_vector_norm", "norm.ScalarOpt_dim", "norm.Scalar",
    "frobenius_norm.dim"], ["EuclideanNorm"], ["ReduceL2"]>;
+let roles = [RoleReduction, RoleMagnitudeSum, RoleSumOfSquares], degree = "2" in
 def MP_ReduceSumSquareOp : MP_ReduceOp<"reduce_sum_square", "sum of x^2",
   ["sum.dim_IntList", "sum"], [], ["ReduceSumSquare"]>;
+let roles = [RoleReduction, RoleSum] in
 def MP_ReduceLogSumOp : MP_ReduceOp<"reduce_log_sum", "log(sum of x)",
   ["log"], ["Log"], ["ReduceLogSum"]>;
+let roles = [RoleReduction, RoleExponentialSum, RoleInnerExponential,
+    RoleMaskable] in
 def MP_ReduceLogSumExpOp : MP_ReduceOp<"reduce_log_sum_exp", "log(sum of e^x)",
   ["logsumexp"], ["Exp"], ["ReduceLogSumExp"]>;
 def MP_NormOp : MP_ReduceOp<"norm", "(sum of |x|^ord)^(1/ord)",
   ["linalg_vector_norm", "norm.ScalarOpt_dim", "norm.Scalar"], [], [], [],
   (ins DefaultValuedAttr<F64Attr, "2.0">:$ord), MP_FloatTensor> {
+  let roles = [RoleReduction, RoleMagnitudeSum, RoleInnerSquares];
+  let degree = "1";
   let description = [{
     PyTorch's linalg.vector_norm: `ord` may be Inf (largest |x|), -Inf (smallest)
     and 0 (number of elements that are not 0). Axes as in `mp.reduce_sum`.
@@ -102,20 +115,25 @@ def MP_NormOp : MP_ReduceOp<"norm", "(sum of |x|^ord)^(1/ord)",
 }
 
 // Statistics. The divisor is the number of elements less `correction`.
+let roles = [RoleReduction, RoleStatistic, RoleInnerSquares], degree = "2" in
 def MP_VarianceOp : MP_ReduceOp<"variance", "mean of (x - mean(x))^2",
   ["var.correction", "var.dim", "var"], [], [], [],
   (ins DefaultValuedAttr<F64Attr, "1.0">:$correction), MP_FloatTensor>;
+let roles = [RoleReduction, RoleStatistic, RoleInnerSquares], degree = "1" in
 def MP_StdOp : MP_ReduceOp<"std", "square root of the variance",
   ["std.correction", "std.dim", "std"], [], [], [],
   (ins DefaultValuedAttr<F64Attr, "1.0">:$correction), MP_FloatTensor>;
 
 // Truth values.
+let roles = [RoleReduction] in
 def MP_ReduceAllOp : MP_ReduceOp<"reduce_all", "whether all are not 0",
   ["all.dim", "all"], ["All"], [], [], (ins), MP_NumericTensor, MP_BoolTensor,
   MP_I1>;
+let roles = [RoleReduction] in
 def MP_ReduceAnyOp : MP_ReduceOp<"reduce_any", "whether any is not 0",
   ["any.dim", "any"], ["Any"], [], [], (ins), MP_NumericTensor, MP_BoolTensor,
   MP_I1>;
+let roles = [RoleReduction, RoleCounting] in
 def MP_CountNonzeroOp : MP_ReduceOp<"count_nonzero", "how many are not 0",
   ["count_nonzero.dim_IntList", "count_nonzero"], [], [], [], (ins),
   MP_NumericTensor, MP_IntegerTensor, MP_I64>;
@@ -157,12 +175,16 @@ class MP_ArgOp<string mnemonic, string text, list<string> torchNames,
   }];
 }
 
+let roles = [RoleCounting] in
 def MP_ArgMaxOp : MP_ArgOp<"arg_max", "index of the largest element",
   ["argmax"], ["ArgMax"], ["ArgMax"]>;
+let roles = [RoleCounting] in
 def MP_ArgMinOp : MP_ArgOp<"arg_min", "index of the smallest element",
   ["argmin"], ["ArgMin"], ["ArgMin"]>;
 
 def MP_TopKOp : MP_Op<"top_k", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "the k largest or smallest elements along an axis";
   let description = [{
     Values in the input's dtype and their indices (`i64`); `k` is an attribute or
@@ -192,6 +214,8 @@ def MP_TopKOp : MP_Op<"top_k", [Pure]> {
 }
 
 def MP_SortOp : MP_Op<"sort", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "the elements in order along an axis";
   let description = [{
     Values in the input's dtype and the indices they come from (`i64`).
@@ -205,6 +229,8 @@ def MP_SortOp : MP_Op<"sort", [Pure]> {
 }
 
 def MP_MedianOp : MP_Op<"median", [Pure]> {
+  let roles = [RolePicks];
+  let degree = "1";
   let summary = "the lower of the middle elements";
   let description = [{
     Along `axis`, or of the flattened tensor without it (PyTorch): the value and
@@ -265,8 +291,10 @@ class MP_ScanOp<string mnemonic, string formula, list<string> torchNames,
   }];
 }
 
+let roles = [RoleSum, RoleCounting], degree = "1" in
 def MP_CumSumOp : MP_ScanOp<"cum_sum", "sums of the elements so far",
   ["cumsum"], ["Cumsum"], ["CumSum"]>;
+let roles = [RoleLongProduct, RoleNeverZero] in
 def MP_CumProdOp : MP_ScanOp<"cum_prod", "products of the elements so far",
   ["cumprod"], ["Cumprod"], ["CumProd"]>;
 

@@ -103,6 +103,7 @@ def MP_SplitToSequenceOp : MP_Op<"split_to_sequence", [Pure]> {
 }
 
 def MP_ConcatFromSequenceOp : MP_Op<"concat_from_sequence", [Pure]> {
+  let roles = [RoleConcatenation, RolePicks];
   let summary = "the elements of a list in one tensor";
   let description = [{
     Along `axis`, or with `new_axis` stacked along a new one there.

@@ -23,6 +23,8 @@ include "mpopt/Dialect/Ops/ImageOps.td"
 //===----------------------------------------------------------------------===//
 
 def MP_ReshapeOp : MP_FollowedOp<"reshape", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     One element of `shape` may be -1, computed from the number of elements; 0
@@ -36,6 +38,8 @@ def MP_ReshapeOp : MP_FollowedOp<"reshape", [Pure]> {
 }
 
 def MP_FlattenOp : MP_FollowedOp<"flatten", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "a matrix: the dims before `axis`, and the ones from it";
   let arguments = (ins MP_Tensor:$input, DefaultValuedAttr<I64Attr, "1">:$axis);
   let results = (outs MP_Tensor:$result);
@@ -45,6 +49,8 @@ def MP_FlattenOp : MP_FollowedOp<"flatten", [Pure]> {
 }
 
 def MP_TransposeOp : MP_CheckedOp<"transpose", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "dims in another order";
   let description = [{
     Dim i of the result is dim `perm`[i] of the input; without `perm` the order
@@ -59,6 +65,8 @@ def MP_TransposeOp : MP_CheckedOp<"transpose", [Pure]> {
 }
 
 def MP_SqueezeOp : MP_FollowedOp<"squeeze", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "without dims of size 1";
   let description = [{
     Drops `axes`, each of size 1; every such dim if there are none.
@@ -76,6 +84,8 @@ def MP_SqueezeOp : MP_FollowedOp<"squeeze", [Pure]> {
 }
 
 def MP_UnsqueezeOp : MP_FollowedOp<"unsqueeze", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "with dims of size 1 added";
   let description = [{ The result has a dim of size 1 at each of `axes`. }];
   let arguments = (ins MP_Tensor:$input, Optional<MP_Tensor>:$dynamic_axes,
@@ -95,6 +105,8 @@ def MP_UnsqueezeOp : MP_FollowedOp<"unsqueeze", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_ExpandOp : MP_FollowedOp<"expand", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "broadcast to a shape";
   let description = [{
     NumPy broadcasting of the input against `shape`, in both directions: 1 and
@@ -108,6 +120,8 @@ def MP_ExpandOp : MP_FollowedOp<"expand", [Pure]> {
 }
 
 def MP_TileOp : MP_FollowedOp<"tile", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "copies side by side";
   let description = [{ `repeats` has one element per dim of the input. }];
   let arguments = (ins MP_Tensor:$input, MP_Tensor:$repeats);
@@ -122,6 +136,7 @@ def MP_TileOp : MP_FollowedOp<"tile", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_ConcatOp : MP_FollowedOp<"concat", [Pure]> {
+  let roles = [RoleConcatenation, RolePicks, RoleJointlyHomogeneous];
   let summary = "operands one after another along `axis`";
   let arguments = (ins Variadic<MP_Tensor>:$inputs, I64Attr:$axis);
   let results = (outs MP_Tensor:$result);
@@ -133,6 +148,8 @@ def MP_ConcatOp : MP_FollowedOp<"concat", [Pure]> {
 def MP_SplitOp : MP_CheckedOp<"split", [Pure,
     DeclareOpInterfaceMethods<ElementInferenceOpInterface,
                               ["inferElementsOf"]>]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "consecutive parts along `axis`";
   let description = [{
     One result per part. `sizes` gives their lengths; without it they are equal,
@@ -152,6 +169,8 @@ def MP_SplitOp : MP_CheckedOp<"split", [Pure,
 }
 
 def MP_SliceOp : MP_FollowedOp<"slice", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RoleGathers];
+  let degree = "1";
   let summary = "every `step`-th element from start to end along some axes";
   let description = [{
     NumPy slices: negative starts and ends count from the back, both are clamped
@@ -183,6 +202,7 @@ def MP_SliceOp : MP_FollowedOp<"slice", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_PadOp : MP_CheckedOp<"pad", [Pure, AttrSizedOperandSegments]> {
+  let roles = [RolePicks];
   let summary = "with a border; a negative pad crops";
   let description = [{
     `pads` is all begins, then all ends, of `axes` (of every dim without them).
@@ -202,6 +222,7 @@ def MP_PadOp : MP_CheckedOp<"pad", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_CenterCropPadOp : MP_CheckedOp<"center_crop_pad", [Pure]> {
+  let roles = [RolePicks];
   let summary = "cropped or padded with zeros around the centre to a shape";
   let description = [{
     `shape` has one element per axis of `axes`, per dim without them.
@@ -213,6 +234,7 @@ def MP_CenterCropPadOp : MP_CheckedOp<"center_crop_pad", [Pure]> {
 }
 
 def MP_TensorScatterOp : MP_CheckedOp<"tensor_scatter", [Pure]> {
+  let roles = [RolePicks];
   let summary = "a cache with an update written at a position per batch row";
   let description = [{
     `update` replaces `past` along `axis` from `indices`[batch] (from 0 without
@@ -232,6 +254,8 @@ def MP_TensorScatterOp : MP_CheckedOp<"tensor_scatter", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def MP_ReverseOp : MP_CheckedOp<"reverse", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "back to front along `axes`";
   let arguments = (ins MP_Tensor:$input, DenseI64ArrayAttr:$axes);
   let results = (outs MP_Tensor:$result);
@@ -240,6 +264,8 @@ def MP_ReverseOp : MP_CheckedOp<"reverse", [Pure]> {
 }
 
 def MP_RollOp : MP_CheckedOp<"roll", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "shifted around along `axes`";
   let description = [{
     Element i moves to (i + shift) mod dim; without `axes` the flattened tensor
@@ -253,6 +279,8 @@ def MP_RollOp : MP_CheckedOp<"roll", [Pure]> {
 }
 
 def MP_ReverseSequenceOp : MP_CheckedOp<"reverse_sequence", [Pure]> {
+  let roles = [RoleRearranges];
+  let degree = "1";
   let summary = "the first `lengths`[batch] steps back to front";
   let arguments = (ins MP_Tensor:$input, MP_Tensor:$lengths,
     DefaultValuedAttr<I64Attr, "1">:$batch_axis,
@@ -263,6 +291,8 @@ def MP_ReverseSequenceOp : MP_CheckedOp<"reverse_sequence", [Pure]> {
 }
 
 def MP_TriluOp : MP_CheckedOp<"trilu", [Pure]> {
+  let roles = [RoleMakesZeros, RolePicks];
+  let degree = "1";
   let summary = "the upper or lower triangle of matrices, zero elsewhere";
   let description = [{
     Keeps what is on or above (`upper`) or on or below the `k`-th diagonal of
@@ -280,105 +310,6 @@ def MP_TriluOp : MP_CheckedOp<"trilu", [Pure]> {
   }];
 }
 
-//===----------------------------------------------------------------------===//
-// Shapes as values, and values from shapes
-//===----------------------------------------------------------------------===//
-
-def MP_ShapeOp : MP_FollowedOp<"shape", [Pure]> {
-  let summary = "the operand's dims from `start` to `end`, as i64";
-  let arguments = (ins MP_Tensor:$input,
-    DefaultValuedAttr<I64Attr, "0">:$start, OptionalAttr<I64Attr>:$end);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["size"];
-  let tensorflow = ["Shape"];
-  let onnx = ["Shape"];
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned) { return false; }
-    /// First dim and the one after the last, for an operand of this rank.
-    std::pair<int64_t, int64_t> getBounds(int64_t rank);
-  }];
-}
-
-def MP_SizeOp : MP_FollowedOp<"size", [Pure]> {
-  let summary = "the operand's number of elements, as i64";
-  let arguments = (ins MP_Tensor:$input);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["numel"];
-  let tensorflow = ["Size"];
-  let onnx = ["Size"];
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned) { return false; }
-  }];
-}
-
-def MP_FillOp : MP_FollowedOp<"fill", [Pure]> {
-  let summary = "a shape filled with one value";
-  let description = [{
-    `value` has one element; its type is the result's (ONNX ConstantOfShape).
-
-    ```mlir
-    %0 = mp.fill %shape {value = dense<0.0> : tensor<1xf32>}
-           : (tensor<2xi64>) -> tensor<?x?xf32>
-    ```
-  }];
-  let arguments = (ins MP_Tensor:$shape, ElementsAttr:$value);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["full", "zeros", "ones"];
-  let tensorflow = ["Fill"];
-  let onnx = ["ConstantOfShape"];
-}
-
-def MP_RangeOp : MP_FollowedOp<"range", [Pure]> {
-  let summary = "start, start + delta, ... below limit";
-  let description = [{
-    max(ceil((limit - start) / delta), 0) elements, computed in their type.
-  }];
-  let arguments = (ins MP_Tensor:$start, MP_Tensor:$limit, MP_Tensor:$delta);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["arange.start_step", "arange"];
-  let tensorflow = ["Range"];
-  let onnx = ["Range"];
-}
-
-def MP_EyeLikeOp : MP_CheckedOp<"eye_like", [Pure]> {
-  let summary = "ones on the `k`-th diagonal, in the operand's shape";
-  let description = [{
-    The result's element type is its own, the operand's if that is not known.
-  }];
-  let arguments = (ins MP_Tensor:$input, DefaultValuedAttr<I64Attr, "0">:$k);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["eye"];
-  let onnx = ["EyeLike"];
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned) { return false; }
-  }];
-}
-
-def MP_OneHotOp : MP_CheckedOp<"one_hot", [Pure]> {
-  let summary = "one of two values by comparison with an index";
-  let description = [{
-    A dim of size `depth` is put in at `axis`; `values` is [off, on]. Indices
-    out of [-depth, depth) give a row of off values.
-  }];
-  let arguments = (ins MP_Tensor:$indices, MP_Tensor:$depth, MP_Tensor:$values,
-    DefaultValuedAttr<I64Attr, "-1">:$axis);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["one_hot"];
-  let tensorflow = ["OneHot"];
-  let onnx = ["OneHot"];
-  // Indices and depth may be floats in ONNX; they count, and stay exact.
-  let moreDeclarations = [{
-    bool isPrecisionOperand(unsigned index) { return index == 2; }
-  }];
-}
-
-def MP_DetOp : MP_CheckedOp<"det", [Pure]> {
-  let summary = "determinants of square matrices";
-  let arguments = (ins MP_Tensor:$input);
-  let results = (outs MP_Tensor:$result);
-  let torch = ["det", "linalg_det"];
-  let tensorflow = ["MatrixDeterminant"];
-  let onnx = ["Det"];
-}
+include "mpopt/Dialect/Ops/CreateOps.td"
 
 #endif // MPOPT_DIALECT_OPS_SHAPEOPS_TD

@@ -11,6 +11,7 @@
 include "mpopt/Dialect/Ops/CheckedOp.td"
 
 def MP_DFTOp : MP_CheckedOp<"dft", [Pure, AttrSizedOperandSegments]> {
+  let degree = "1";
   let summary = "discrete Fourier transform along `axis`";
   let description = [{
     X[k] = Σ x[n] e^(-2πikn/N); the inverse has the opposite sign and divides by
@@ -31,6 +32,7 @@ def MP_DFTOp : MP_CheckedOp<"dft", [Pure, AttrSizedOperandSegments]> {
 }
 
 def MP_STFTOp : MP_CheckedOp<"stft", [Pure, AttrSizedOperandSegments]> {
+  let degree = "1";
   let summary = "short-time Fourier transform";
   let description = [{
     `signal` (batch, length, 1 or 2) gives (batch, frames, bins, 2): frames of

@@ -34,6 +34,8 @@ class MP_ElementGradOp<string mnemonic, dag others, list<Trait> traits = []>
 }
 
 def MP_ReluGradOp : MP_ElementGradOp<"relu_grad", (ins MP_Tensor:$input)> {
+  let roles = [RoleMakesZeros];
+  let gradientOf = "relu";
   let summary = "dY where x > 0, else 0";
   let description = [{ The operand may be relu's input or result. }];
   let torch = ["threshold_backward"];
@@ -42,18 +44,21 @@ def MP_ReluGradOp : MP_ElementGradOp<"relu_grad", (ins MP_Tensor:$input)> {
 }
 def MP_LeakyReluGradOp : MP_ElementGradOp<"leaky_relu_grad",
     (ins MP_Tensor:$output, F64Attr:$alpha)> {
+  let gradientOf = "leaky_relu";
   let summary = "dY where y > 0, else alpha dY";
   let torch = ["leaky_relu_backward"];
   let tensorflow = ["LeakyReluGrad"];
   let onnx = ["LeakyReluGrad"];
 }
 def MP_SigmoidGradOp : MP_ElementGradOp<"sigmoid_grad", (ins MP_Tensor:$output)> {
+  let gradientOf = "sigmoid";
   let summary = "dY y (1 - y), y = sigmoid(x)";
   let torch = ["sigmoid_backward"];
   let tensorflow = ["SigmoidGrad"];
   let onnx = ["SigmoidGrad"];
 }
 def MP_TanhGradOp : MP_ElementGradOp<"tanh_grad", (ins MP_Tensor:$output)> {
+  let gradientOf = "tanh";
   let summary = "dY (1 - y^2), y = tanh(x)";
   let torch = ["tanh_backward"];
   let tensorflow = ["TanhGrad"];
@@ -62,6 +67,7 @@ def MP_TanhGradOp : MP_ElementGradOp<"tanh_grad", (ins MP_Tensor:$output)> {
 def MP_GeluGradOp : MP_ElementGradOp<"gelu_grad",
     (ins MP_Tensor:$input, Optional<MP_Tensor>:$bias,
      DefaultValuedStrAttr<StrAttr, "none">:$approximate)> {
+  let gradientOf = "gelu";
   let summary = "gradient of GELU";
   let description = [{
     `approximate` is none (dY (cdf(x) + x pdf(x)) of the normal distribution) or
@@ -78,6 +84,7 @@ def MP_GeluGradOp : MP_ElementGradOp<"gelu_grad",
 }
 def MP_QuickGeluGradOp : MP_ElementGradOp<"quick_gelu_grad",
     (ins MP_Tensor:$input, DefaultValuedAttr<F64Attr, "1.702">:$alpha)> {
+  let gradientOf = "quick_gelu";
   let summary = "gradient of x sigmoid(alpha x)";
   let torch = ["silu_backward"];
   let onnx = ["QuickGeluGrad"];
@@ -85,6 +92,7 @@ def MP_QuickGeluGradOp : MP_ElementGradOp<"quick_gelu_grad",
 def MP_SoftmaxGradOp : MP_ElementGradOp<"softmax_grad",
     (ins MP_Tensor:$output, I64Attr:$axis,
      DefaultValuedAttr<BoolAttr, "false">:$coerced)> {
+  let gradientOf = "softmax";
   let summary = "y (dY - sum(y dY)), y = softmax(x)";
   let description = [{
     The sum goes along `axis`; if `coerced`, over it and all axes behind it, as
@@ -98,6 +106,7 @@ def MP_SoftmaxGradOp : MP_ElementGradOp<"softmax_grad",
 def MP_LogSoftmaxGradOp : MP_ElementGradOp<"log_softmax_grad",
     (ins MP_Tensor:$output, I64Attr:$axis,
      DefaultValuedAttr<BoolAttr, "false">:$coerced)> {
+  let gradientOf = "log_softmax";
   let summary = "dY - e^y sum(dY), y = log_softmax(x)";
   let description = [{
     Axes as in mp.softmax_grad. Source: com.microsoft LogSoftmaxGrad,
@@ -110,6 +119,8 @@ def MP_LogSoftmaxGradOp : MP_ElementGradOp<"log_softmax_grad",
 def MP_DropoutGradOp : MP_ElementGradOp<"dropout_grad",
     (ins MP_Tensor:$mask, Optional<MP_Tensor>:$ratio,
      Optional<MP_Tensor>:$training_mode), [AttrSizedOperandSegments]> {
+  let roles = [RoleMakesZeros];
+  let gradientOf = "dropout";
   let summary = "dY mask / (1 - ratio)";
   let description = [{ Source: com.microsoft DropoutGrad. }];
   let torch = ["native_dropout_backward"];
@@ -129,6 +140,7 @@ def MP_DropoutGradOp : MP_ElementGradOp<"dropout_grad",
 
 def MP_SoftmaxCrossEntropyGradOp
     : MP_Op<"softmax_cross_entropy_grad", [Pure, AttrSizedOperandSegments]> {
+  let gradientOf = "softmax_cross_entropy";
   let summary = "(softmax(x) - onehot(t)) dY, weighted as the loss was";
   let description = [{
     From log_prob [N, C, d...] and class numbers [N, d...]. The loss's gradient is
@@ -156,6 +168,7 @@ def MP_SoftmaxCrossEntropyGradOp
 }
 
 def MP_LayerNormGradOp : MP_Op<"layer_norm_grad", [Pure, AttrSizedOperandSegments]> {
+  let gradientOf = "layer_norm";
   let summary = "gradients of layer normalisation: input, scale, bias";
   let description = [{
     Normalised axes are those from `axis` on. Mean and inverse deviation come from
@@ -182,6 +195,7 @@ def MP_LayerNormGradOp : MP_Op<"layer_norm_grad", [Pure, AttrSizedOperandSegment
 }
 
 def MP_RmsNormGradOp : MP_Op<"rms_norm_grad", [Pure]> {
+  let gradientOf = "rms_norm";
   let summary = "gradients of RMS normalisation: input, scale";
   let description = [{
     Source: com.microsoft SimplifiedLayerNormalizationGrad.
@@ -196,6 +210,7 @@ def MP_RmsNormGradOp : MP_Op<"rms_norm_grad", [Pure]> {
 }
 
 def MP_BatchNormGradOp : MP_Op<"batch_norm_grad", [Pure]> {
+  let gradientOf = "batch_norm";
   let summary = "gradients of batch normalisation: input, scale, bias";
   let description = [{
     With the batch's mean and variance (or inverse deviation) of the forward pass.
@@ -214,6 +229,8 @@ def MP_BatchNormGradOp : MP_Op<"batch_norm_grad", [Pure]> {
 }
 
 def MP_ConvGradOp : MP_Op<"conv_grad", [Pure]> {
+  let roles = [RoleContraction];
+  let gradientOf = "conv";
   let summary = "gradients of a convolution: input, filter, bias";
   let description = [{
     Attributes as in mp.conv. Source: com.microsoft ConvGrad.
@@ -253,6 +270,7 @@ def MP_GatherGradOp : MP_ScatterGradOp<"gather_grad",
     (ins MP_Tensor:$indices, DefaultValuedAttr<I64Attr, "0">:$axis,
      DefaultValuedStrAttr<StrAttr, "gather">:$kind,
      DefaultValuedAttr<I64Attr, "0">:$batch_dims)> {
+  let gradientOf = "gather";
   let summary = "gradient of a gather: dY added up at the indices";
   let description = [{
     `kind` is gather (slices along `axis`), elements (GatherElements) or nd
@@ -266,6 +284,7 @@ def MP_GatherGradOp : MP_ScatterGradOp<"gather_grad",
 
 def MP_SliceGradOp : MP_ScatterGradOp<"slice_grad",
     (ins Variadic<MP_Tensor>:$bounds)> {
+  let gradientOf = "slice";
   let summary = "gradient of a slice: dY among zeros";
   let description = [{
     `bounds` are starts, ends, and where given axes and steps. Source:
@@ -420,6 +439,7 @@ def MP_ZeroGradientOp : MP_Op<"zero_gradient", [Pure]> {
 }
 
 def MP_LossScaleOp : MP_Op<"loss_scale", [Pure]> {
+  let degree = "1";
   let summary = "x scale, or x / scale, of a scalar scale";
   let description = [{
     The element type is `output_type`, else the input's: the scale's does not
@@ -447,6 +467,7 @@ def MP_AllFiniteOp : MP_Op<"all_finite", [Pure]> {
 }
 
 def MP_GlobalNormOp : MP_Op<"global_norm", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "Euclidean norm of all elements of all operands, as a scalar";
   let description = [{
     In f32 unless the result's dtype is given. Source: com.microsoft ReduceAllL2.
@@ -459,6 +480,7 @@ def MP_GlobalNormOp : MP_Op<"global_norm", [Pure]> {
 }
 
 def MP_ClipGradNormOp : MP_Op<"clip_grad_norm", [Pure]> {
+  let roles = [RoleInnerSquares];
   let summary = "gradients scaled down to a common norm of at most max_norm";
   let description = [{ Source: com.microsoft InplaceClipGradNorm. }];
   let arguments = (ins MP_Value:$gradients, F64Attr:$max_norm);
