@@ -41,6 +41,17 @@ llvm::LogicalResult checkOneOf(mlir::Operation *op, llvm::StringRef name,
                                llvm::StringRef value,
                                llvm::ArrayRef<llvm::StringRef> allowed);
 
+/// The same for the words of an enumeration of the dialect, whose last number
+/// is `most`.
+template <typename EnumTy>
+llvm::LogicalResult checkWord(mlir::Operation *op, llvm::StringRef name,
+                              llvm::StringRef value, unsigned most) {
+  llvm::SmallVector<llvm::StringRef> words;
+  for (unsigned number = 0; number <= most; ++number)
+    words.push_back(stringifyEnum(EnumTy(number)));
+  return checkOneOf(op, name, value, words);
+}
+
 /// An error unless the operand, if its rank is known, has one of these ranks.
 llvm::LogicalResult checkRank(mlir::Operation *op, llvm::StringRef name,
                               mlir::Value value, llvm::ArrayRef<int64_t> ranks);

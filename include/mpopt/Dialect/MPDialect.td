@@ -168,6 +168,35 @@ def MP_CastOrigin : MP_Enum<"CastOrigin", "who wrote a cast", [
   I32EnumAttrCase<"Promotion", 2, "promotion">, // mixed operands, widest wins
   I32EnumAttrCase<"Storage", 3, "storage">      // a whole-model conversion
 ]>;
+// Words of string attributes (`mode`, `reduction`, ...), for `symbolize...`.
+def MP_ScatterReduction : MP_Enum<"ScatterReduction", "how updates are put", [
+  I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Add", 1, "add">,
+  I32EnumAttrCase<"Mul", 2, "mul">, I32EnumAttrCase<"Max", 3, "max">,
+  I32EnumAttrCase<"Min", 4, "min">]>;
+def MP_Interpolation : MP_Enum<"Interpolation", "between elements", [
+  I32EnumAttrCase<"Nearest", 0, "nearest">, I32EnumAttrCase<"Linear", 1, "linear">,
+  I32EnumAttrCase<"Cubic", 2, "cubic">]>;
+def MP_NearestMode : MP_Enum<"NearestMode", "which element is nearest", [
+  I32EnumAttrCase<"RoundPreferFloor", 0, "round_prefer_floor">,
+  I32EnumAttrCase<"RoundPreferCeil", 1, "round_prefer_ceil">,
+  I32EnumAttrCase<"Floor", 2, "floor">, I32EnumAttrCase<"Ceil", 3, "ceil">]>;
+def MP_PadMode : MP_Enum<"PadMode", "what is put around a tensor", [
+  I32EnumAttrCase<"Constant", 0, "constant">, I32EnumAttrCase<"Reflect", 1, "reflect">,
+  I32EnumAttrCase<"Edge", 2, "edge">, I32EnumAttrCase<"Wrap", 3, "wrap">]>;
+def MP_CacheMode : MP_Enum<"CacheMode", "where a cache is written", [
+  I32EnumAttrCase<"Linear", 0, "linear">, I32EnumAttrCase<"Circular", 1, "circular">]>;
+def MP_GeluForm : MP_Enum<"GeluForm", "how a GELU is computed", [
+  I32EnumAttrCase<"Exact", 0, "none">, I32EnumAttrCase<"Tanh", 1, "tanh">]>;
+def MP_RegionMode : MP_Enum<"RegionMode", "what is taken of samples", [
+  I32EnumAttrCase<"Average", 0, "avg">, I32EnumAttrCase<"Max", 1, "max">]>;
+def MP_Direction : MP_Enum<"Direction", "of a recurrent network", [
+  I32EnumAttrCase<"Forward", 0, "forward">, I32EnumAttrCase<"Reverse", 1, "reverse">,
+  I32EnumAttrCase<"Both", 2, "bidirectional">]>;
+def MP_CellActivation : MP_Enum<"CellActivation", "of a simple recurrent cell", [
+  I32EnumAttrCase<"Tanh", 0, "tanh">, I32EnumAttrCase<"Relu", 1, "relu">]>;
+def MP_GatherKind : MP_Enum<"GatherKind", "which gather a gradient is of", [
+  I32EnumAttrCase<"Slices", 0, "gather">, I32EnumAttrCase<"Elements", 1, "elements">,
+  I32EnumAttrCase<"Tuples", 2, "nd">]>;
 def MP_CastOriginAttr : MP_EnumAttr<MP_CastOrigin, "cast_origin">;
 
 //===----------------------------------------------------------------------===//

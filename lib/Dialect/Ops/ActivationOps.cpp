@@ -64,7 +64,7 @@ LogicalResult SwigluOp::inferResultTypes(const ShapeFacts &,
 //===----------------------------------------------------------------------===//
 
 LogicalResult GeluOp::verify() {
-  if (getApproximate() != "none" && getApproximate() != "tanh")
+  if (!symbolizeGeluForm(getApproximate()))
     return emitOpError("unknown approximation '") << getApproximate() << "'";
   return success();
 }

@@ -136,8 +136,8 @@ LogicalResult GatherNDOp::inferResultTypes(const ShapeFacts &,
 //===----------------------------------------------------------------------===//
 
 static LogicalResult checkReduction(Operation *op, StringRef reduction) {
-  return checkOneOf(op, "reduction", reduction,
-                    {"none", "add", "mul", "max", "min"});
+  return checkWord<ScatterReduction>(op, "reduction", reduction,
+                                     getMaxEnumValForScatterReduction());
 }
 
 ArrayRef<StringRef> ScatterElementsOp::getFrameworkNames(Framework framework) {
@@ -149,7 +149,7 @@ ArrayRef<StringRef> ScatterElementsOp::getFrameworkNames(Framework framework) {
   static const StringRef tensorflow[] = {"TensorScatterUpdate"};
   switch (framework) {
   case Framework::PyTorch:
-    if (getReduction() == "add")
+    if (symbolizeScatterReduction(getReduction()) == ScatterReduction::Add)
       return add;
     return getReduction() == "none" ? ArrayRef<StringRef>(replace) : reduce;
   case Framework::TensorFlow:

@@ -35,9 +35,10 @@ ArrayRef<StringRef> ResizeOp::getFrameworkNames(Framework framework) {
   if (framework == Framework::Onnx)
     return onnx;
   bool torch = framework == Framework::PyTorch;
-  if (getMode() == "nearest")
+  std::optional<Interpolation> mode = symbolizeInterpolation(getMode());
+  if (mode == Interpolation::Nearest)
     return torch ? ArrayRef<StringRef>(nearest) : tfNearest;
-  if (getMode() == "linear")
+  if (mode == Interpolation::Linear)
     return torch ? ArrayRef<StringRef>(linear) : tfLinear;
   return torch ? ArrayRef<StringRef>(cubic) : tfCubic;
 }
@@ -70,16 +71,15 @@ static void keepAspectRatio(StringRef policy, ArrayRef<int64_t> dims,
 
 LogicalResult ResizeOp::inferResultTypes(const ShapeFacts &facts,
                                          SmallVectorImpl<Type> &types) {
-  if (failed(checkOneOf(*this, "mode", getMode(),
-                        {"nearest", "linear", "cubic"})) ||
+  if (failed(checkWord<Interpolation>(*this, "mode", getMode(),
+                                      getMaxEnumValForInterpolation())) ||
       failed(checkOneOf(*this, "coordinate_transformation",
                         getCoordinateTransformation(),
                         {"half_pixel", "half_pixel_symmetric",
                          "pytorch_half_pixel", "align_corners", "asymmetric",
                          "tf_crop_and_resize", "tf_half_pixel_for_nn"})) ||
-      failed(checkOneOf(
-          *this, "nearest_mode", getNearestMode(),
-          {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) ||
+      failed(checkWord<NearestMode>(*this, "nearest_mode", getNearestMode(),
+                                    getMaxEnumValForNearestMode())) ||
       failed(checkOneOf(*this, "keep_aspect_ratio_policy",
                         getKeepAspectRatioPolicy(),
                         {"stretch", "not_larger", "not_smaller"})) ||
@@ -143,8 +143,8 @@ LogicalResult ResizeOp::inferResultTypes(const ShapeFacts &facts,
 
 LogicalResult GridSampleOp::inferResultTypes(const ShapeFacts &,
                                              SmallVectorImpl<Type> &types) {
-  if (failed(checkOneOf(*this, "mode", getMode(),
-                        {"linear", "nearest", "cubic"})) ||
+  if (failed(checkWord<Interpolation>(*this, "mode", getMode(),
+                                      getMaxEnumValForInterpolation())) ||
       failed(checkOneOf(*this, "padding_mode", getPaddingMode(),
                         {"zeros", "border", "reflection"})))
     return failure();

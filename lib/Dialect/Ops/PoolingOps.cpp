@@ -336,7 +336,7 @@ LogicalResult MaxRoiPoolOp::inferResultTypes(const ShapeFacts &,
 LogicalResult RoiAlignOp::verify() {
   if (int64_t(getOutputHeight()) < 1 || int64_t(getOutputWidth()) < 1)
     return emitOpError("output size must be positive");
-  if (getMode() != "avg" && getMode() != "max")
+  if (!symbolizeRegionMode(getMode()))
     return emitOpError("unknown mode '") << getMode() << "'";
   return checkRegions(*this, getInput(), getRois(), 4);
 }

@@ -70,8 +70,7 @@ template <typename OpT>
 static LogicalResult verifySequence(OpT op, int64_t gates,
                                     int64_t activationsEach) {
   StringRef direction = op.getDirection();
-  if (direction != "forward" && direction != "reverse" &&
-      direction != "bidirectional")
+  if (!symbolizeDirection(direction))
     return op.emitOpError("unknown direction '") << direction << "'";
   int64_t hidden = op.getHiddenSize(), dirs = getDirections(direction);
   if (hidden < 1)
@@ -191,7 +190,7 @@ static LogicalResult inferCell(OpT op, int64_t gates, unsigned states,
 
 LogicalResult RNNCellOp::inferResultTypes(const ShapeFacts &,
                                           SmallVectorImpl<Type> &types) {
-  if (getActivation() != "tanh" && getActivation() != "relu")
+  if (!symbolizeCellActivation(getActivation()))
     return emitOpError("unknown activation '") << getActivation() << "'";
   return inferCell(*this, 1, 1, types);
 }

@@ -207,8 +207,8 @@ ArrayRef<StringRef> PadOp::getFrameworkNames(Framework framework) {
 
 LogicalResult PadOp::inferResultTypes(const ShapeFacts &facts,
                                       SmallVectorImpl<Type> &types) {
-  if (failed(checkOneOf(*this, "mode", getMode(),
-                        {"constant", "reflect", "edge", "wrap"})) ||
+  if (failed(checkWord<PadMode>(*this, "mode", getMode(),
+                                getMaxEnumValForPadMode())) ||
       failed(checkParameter(*this, "pads", getPads().has_value(),
                             getDynamicPads())) ||
       failed(checkParameter(*this, "axes", getAxes().has_value(),
@@ -299,7 +299,8 @@ LogicalResult CenterCropPadOp::inferResultTypes(const ShapeFacts &facts,
 
 LogicalResult TensorScatterOp::inferResultTypes(const ShapeFacts &,
                                                 SmallVectorImpl<Type> &types) {
-  if (failed(checkOneOf(*this, "mode", getMode(), {"linear", "circular"})) ||
+  if (failed(checkWord<CacheMode>(*this, "mode", getMode(),
+                                  getMaxEnumValForCacheMode())) ||
       failed(checkRank(*this, "indices", getIndices(), {1})))
     return failure();
   if (MaybeShape past = getShape(getPast())) {

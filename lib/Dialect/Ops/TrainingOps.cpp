@@ -57,7 +57,7 @@ static LogicalResult verifyNormAxis(Operation *op, int64_t axis, Value value) {
 }
 
 LogicalResult GeluGradOp::verify() {
-  if (getApproximate() != "none" && getApproximate() != "tanh")
+  if (!symbolizeGeluForm(getApproximate()))
     return emitOpError("approximate must be none or tanh, is ")
            << getApproximate();
   return verifySameShape(*this, getGrad(), getInput());
@@ -184,7 +184,7 @@ LogicalResult mp::inferFromShapeOperand(Operation *op, Value shape, Value like,
 }
 
 LogicalResult GatherGradOp::verify() {
-  if (!llvm::is_contained({"gather", "elements", "nd"}, getKind()))
+  if (!symbolizeGatherKind(getKind()))
     return emitOpError("kind must be gather, elements or nd, is ") << getKind();
   return success();
 }

@@ -184,7 +184,8 @@ static AbstractValue addUpdates(const AbstractValue &value,
 template <typename OpTy>
 static void transferScatter(OpTy op, TransferContext &ctx) {
   const AbstractValue &input = ctx.operand(0);
-  if (op.getReduction() == "add") {
+  auto reduction = mp::symbolizeScatterReduction(op.getReduction());
+  if (reduction == mp::ScatterReduction::Add) {
     std::optional<double> most = mostUpdates(op, ctx);
     Type element = getElementType(op.getResult());
     if (!most || !isa<FloatType, IntegerType>(element))
@@ -197,7 +198,7 @@ static void transferScatter(OpTy op, TransferContext &ctx) {
     return;
   }
   // Products of duplicates have no bound worth having.
-  if (op.getReduction() == "mul")
+  if (reduction == mp::ScatterReduction::Mul)
     return ctx.unknown();
   AbstractValue updates = smeared(ctx.operand(2), input.rank());
   ctx.result(0, input.join(updates));

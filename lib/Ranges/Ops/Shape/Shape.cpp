@@ -228,7 +228,7 @@ static void transferPad(mp::PadOp op, TransferContext &ctx) {
       value = value.merging(axis);
       padded = true;
     }
-  if (!padded || op.getMode() != "constant")
+  if (!padded || mp::symbolizePadMode(op.getMode()) != mp::PadMode::Constant)
     return ctx.result(0, std::move(value));
   AbstractValue border = op.getValue()
                              ? smeared(ctx.of(op.getValue()), shape->size())
