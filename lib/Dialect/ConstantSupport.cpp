@@ -9,11 +9,11 @@
 
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <cstring>
 
@@ -38,15 +38,7 @@ std::optional<ConstantBytes> mpopt::getConstantBytes(mp::ConstantOp constant) {
 }
 
 bool mpopt::isViewLike(Operation *op) {
-  if (!isa_and_present<mp::MPDialect>(op->getDialect()))
-    return false;
-  // By mnemonic: these families' headers are large, and this unit reads none of
-  // their attributes.
-  return llvm::StringSwitch<bool>(op->getName().stripDialect())
-      .Cases({"identity", "reshape", "flatten", "transpose", "squeeze"}, true)
-      .Cases({"unsqueeze", "expand", "tile", "slice", "split"}, true)
-      .Cases({"gather", "embedding", "reverse", "roll"}, true)
-      .Default(false);
+  return hasRole(op, Role::MovesElements);
 }
 
 static std::optional<double> decode(ArrayRef<char> bytes, Type type) {

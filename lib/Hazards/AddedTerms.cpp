@@ -18,8 +18,10 @@
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -146,22 +148,22 @@ static int64_t getAxis(Operation *op) {
 
 static MaybeCount countRow(Operation *op) {
   Value input = op->getOperand(0);
-  if (isAnyOf(op, {"softmax", "log_softmax", "softmin"}))
+  if (hasRole(op, Role::Softmax))
     return getDim(input, getAxis(op));
   MaybeShape shape = getShape(input);
   if (!shape)
     return std::nullopt;
-  if (isAnyOf(op, {"layer_norm", "rms_norm"})) {
+  if (isa<mp::LayerNormOp, mp::RMSNormOp>(op)) {
     std::optional<int64_t> axis = normalizeAxis(getAxis(op), shape->size());
     return axis ? countFrom(input, *axis) : std::nullopt;
   }
-  if (isAnyOf(op, {"instance_norm"}))
+  if (isa<mp::InstanceNormOp>(op))
     return countFrom(input, 2);
-  if (isAnyOf(op, {"group_norm"})) {
-    auto groups = op->getAttrOfType<IntegerAttr>("num_groups");
+  if (auto norm = dyn_cast<mp::GroupNormOp>(op)) {
+    int64_t groups = norm.getNumGroups();
     MaybeCount all = countFrom(input, 1);
-    if (groups && groups.getInt() > 0 && all)
-      return *all / groups.getInt();
+    if (groups > 0 && all)
+      return *all / groups;
   }
   return std::nullopt;
 }
@@ -211,10 +213,14 @@ static MaybeCount countReduced(Operation *op) {
 }
 
 static MaybeCount countWritten(Operation *op) {
-  if (isAnyOf(op, {"reduce_sum", "reduce_mean", "reduce_l1", "reduce_l2",
-                   "reduce_sum_square", "reduce_log_sum"}))
+  // The norms of order 0 and infinity count and compare.
+  if (auto norm = dyn_cast<mp::NormOp>(op))
+    if (norm.getOrd().isZero() || norm.getOrd().isInfinity())
+      return std::nullopt;
+  if (hasRole(op, Role::Reduction) &&
+      hasRole(op, Role::Sum | Role::MagnitudeSum))
     return countReduced(op);
-  if (isAnyOf(op, {"global_average_pool"}))
+  if (isa<mp::GlobalAveragePoolOp>(op))
     return countFrom(op->getOperand(0), 2);
   if (auto pool = dyn_cast<mp::AveragePoolOp>(op)) {
     int64_t count = 1;
@@ -260,7 +266,8 @@ getCarried(Operation *loop,
 }
 
 static std::optional<AddedTerms> getLoopTerms(Operation *op) {
-  if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2)
+  if (!hasRole(op, Role::Addition | Role::Subtraction) ||
+      op->getNumOperands() != 2)
     return std::nullopt;
   SmallVector<std::pair<BlockArgument, Value>> carried;
   MaybeCount count = getCarried(op->getParentOp(), carried);
@@ -289,7 +296,6 @@ std::optional<AddedTerms> mpopt::getWrittenTerms(Operation *op,
   MaybeCount count = own ? countWritten(op) : std::nullopt;
   if (!count)
     return std::nullopt;
-  return AddedTerms{
-      *count, &target.sums(*own), summed,
-      isAnyOf(op, {"reduce_l1", "reduce_l2", "reduce_sum_square"})};
+  return AddedTerms{*count, &target.sums(*own), summed,
+                    hasRole(op, Role::MagnitudeSum)};
 }

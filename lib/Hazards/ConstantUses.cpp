@@ -18,12 +18,12 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -208,35 +208,25 @@ bool ConstantUses::isInvalidated(
 // What the constant is for
 //===----------------------------------------------------------------------===//
 
-static StringRef getMnemonic(Operation *op) {
-  return isa_and_present<mp::MPDialect>(op->getDialect())
-             ? op->getName().stripDialect()
-             : StringRef();
-}
-
 /// Whether a zero at operand `index` breaks the op.
 static bool breaksAtZero(Operation *op, unsigned index) {
-  StringRef name = getMnemonic(op);
-  if (name == "div" || name == "floor_div" || name == "mod")
-    return index == 1;
-  if (name == "pow") {
-    if (index != 0)
-      return false;
+  if (index == divisorOperand(op))
+    return true;
+  if (index != 0)
+    return false;
+  if (hasRole(op, Role::Power)) {
     std::optional<double> exponent = getSplatConstant(op->getOperand(1));
     return exponent && *exponent < 0;
   }
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"rsqrt", "reciprocal", "log", "log2", "log10"}, true)
-      .Default(false);
+  return hasRole(op, Role::PoleAtZero);
 }
 
 /// Roots keep a zero, and their derivative is infinite there; what matters more
 /// is what comes behind them.
 static bool isRoot(Operation *op, unsigned index) {
-  StringRef name = getMnemonic(op);
-  if (name == "sqrt")
+  if (hasRole(op, Role::Root))
     return true;
-  if (name != "pow" || index != 0)
+  if (!hasRole(op, Role::Power) || index != 0)
     return false;
   std::optional<double> exponent = getSplatConstant(op->getOperand(1));
   return exponent && *exponent > 0 && *exponent < 1;
@@ -244,12 +234,12 @@ static bool isRoot(Operation *op, unsigned index) {
 
 /// An op whose result stays away from zero only thanks to the constant.
 static bool isSafeguard(Operation *op, unsigned index) {
-  return llvm::StringSwitch<bool>(getMnemonic(op))
-      .Cases({"add", "add_n", "max"}, true)
-      .Case("clip", index == 1)
-      .Case("where", index != 0)
-      .Case("masked_fill", index == 2)
-      .Default(false);
+  if (hasRole(op, Role::Select))
+    return index != 0;
+  // Of both limits the lower one comes first.
+  if (hasRole(op, Role::LimitsBelow))
+    return !hasRole(op, Role::LimitsAbove) || index == 1;
+  return hasRole(op, Role::Addition);
 }
 
 static bool passesOn(Operation *op, unsigned index) {
@@ -308,23 +298,19 @@ Guard Search::guard(OpOperand &use) {
   return result;
 }
 
+bool mpopt::passesScores(Operation *op) {
+  return hasRole(op, Role::Arithmetic | Role::Select | Role::Limit |
+                         Role::Concatenation | Role::MovesElements);
+}
+
 /// Through sums, products with scales and views, as scores go.
 bool Search::reachesSoftmax(Operation *op, unsigned depth) {
   if (budget == 0 || depth == 0)
     return false;
   --budget;
-  StringRef name = getMnemonic(op);
-  bool exponential = name == "softmax" || name == "log_softmax" ||
-                     name == "exp" || name == "reduce_max" ||
-                     name == "attention";
-  if (exponential)
+  if (hasRole(op, Role::Maskable | Role::Attention))
     return true;
-  bool passes = isa<mp::CastOp>(op) || isViewLike(op) ||
-                llvm::StringSwitch<bool>(name)
-                    .Cases({"add", "sub", "mul", "div", "where"}, true)
-                    .Cases({"masked_fill", "max", "min", "concat"}, true)
-                    .Default(false);
-  if (!passes)
+  if (!isa<mp::CastOp>(op) && !passesScores(op))
     return false;
   for (Operation *user : op->getResult(0).getUsers())
     if (reachesSoftmax(user, depth - 1))
@@ -334,10 +320,10 @@ bool Search::reachesSoftmax(Operation *op, unsigned depth) {
 
 MaskUse Search::mask(OpOperand &use) {
   Operation *op = use.getOwner();
-  StringRef name = getMnemonic(op);
   if (!reachesSoftmax(op, 10))
     return MaskUse::None;
-  return name == "mul" ? MaskUse::Multiplied : MaskUse::Added;
+  return hasRole(op, Role::Multiplication) ? MaskUse::Multiplied
+                                           : MaskUse::Added;
 }
 
 Guard mpopt::findGuard(OpOperand &use) { return Search().guard(use); }

@@ -82,24 +82,6 @@ bool mpopt::isUnderAutocast(Operation *op) {
   return isAutocast(op->getParentOfType<ModuleOp>());
 }
 
-static StringRef getMnemonic(Operation *op) {
-  return isa_and_present<mp::MPDialect>(op->getDialect())
-             ? op->getName().stripDialect()
-             : StringRef();
-}
-
-bool mpopt::isLoss(Operation *op) {
-  StringRef name = getMnemonic(op);
-  return name.ends_with("_loss") || name.contains("cross_entropy") ||
-         name == "kl_div";
-}
-
-bool mpopt::isStatistic(Operation *op) {
-  return llvm::StringSwitch<bool>(getMnemonic(op))
-      .Cases({"variance", "std", "batch_norm"}, true)
-      .Default(false);
-}
-
 void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,
                      Type type, Decision onOperands, Decision onResults) {
   llvm::SmallPtrSet<Value, 8> seen;

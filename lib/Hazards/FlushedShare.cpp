@@ -16,6 +16,8 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
@@ -229,38 +231,35 @@ std::optional<AbstractValue> FlushedShares::computeLogarithm(Operation *op) {
       return std::nullopt;
     return scaled(*known, factor);
   };
-  if (isAnyOf(op, {"exp", "sigmoid"}) && argument().hasLikely())
+  if (isa<mp::ExpOp, mp::SigmoidOp>(op) && argument().hasLikely())
     return ofExponential(argument(), 1);
-  if (isAnyOf(op, {"exp2"}) && argument().hasLikely())
+  if (isa<mp::Exp2Op>(op) && argument().hasLikely())
     return ofExponential(argument(), std::log(2.0));
   if (auto softmax = dyn_cast<mp::SoftmaxOp>(op);
       softmax && argument().hasLikely())
     return ofSoftmax(softmax, argument());
-  if (isAnyOf(op, {"relu", "relu6"}) && argument().hasLikely())
+  if (isa<mp::ReluOp, mp::Relu6Op>(op) && argument().hasLikely())
     return ofRectifier(argument());
   if (getSquared(op))
     return isFarAbove(op->getResult(0))
                ? std::nullopt
                : std::optional(scaled(logarithmOf(op->getOperand(0)), 2));
-  if (isAnyOf(op, {"neg", "abs", "identity", "dropout"}) || isa<mp::CastOp>(op))
+  if (hasRole(op, Role::KeepsMagnitude))
     return isa<FloatType>(getElementType(op->getOperand(0))) ? fromOperand(1)
                                                              : std::nullopt;
-  if (isAnyOf(op, {"sqrt"}))
-    return fromOperand(0.5);
-  if (isAnyOf(op, {"rsqrt"}))
-    return fromOperand(-0.5);
-  if (isAnyOf(op, {"reciprocal"}))
-    return fromOperand(-1);
-  if (isAnyOf(op, {"pow"}))
+  if (hasRole(op, Role::Root | Role::Reciprocal))
+    return fromOperand(*getMeaning(op)->degree);
+  if (hasRole(op, Role::Power))
     if (std::optional<double> exponent = getSplatConstant(op->getOperand(1)))
       return fromOperand(*exponent);
-  if (isAnyOf(op, {"mul", "div"})) {
+  if (hasRole(op, Role::Multiplication | Role::Division)) {
     if (!getLogarithm(op->getOperand(0)) && !getLogarithm(op->getOperand(1)))
       return std::nullopt;
     return added(logarithmOf(op->getOperand(0)), logarithmOf(op->getOperand(1)),
-                 isAnyOf(op, {"mul"}) ? 1 : -1);
+                 hasRole(op, Role::Multiplication) ? 1 : -1);
   }
-  if (isAnyOf(op, {"add", "max"})) {
+  if (op->getNumOperands() == 2 &&
+      (hasRole(op, Role::Addition) || isa<mp::MaxOp>(op))) {
     // An epsilon that is lost as well.
     const FloatFormat *format =
         getFloatFormat(getElementType(op->getResult(0)));
@@ -319,9 +318,7 @@ std::optional<double> FlushedShares::judge(Value value) {
     return std::nullopt;
   // Moved elements are the same elements, all of them.
   Operation *op = value.getDefiningOp();
-  if (op && op->getNumOperands() > 0 &&
-      isAnyOf(op, {"identity", "reshape", "flatten", "transpose", "squeeze",
-                   "unsqueeze", "expand", "reverse"}))
+  if (hasRole(op, Role::Rearranges))
     if (auto known = shares.find(op->getOperand(0));
         known != shares.end() && known->second &&
         getElementType(op->getOperand(0)) == getElementType(value))

@@ -10,27 +10,23 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
 using namespace mpopt;
 
 bool mpopt::isExponential(Operation *op) {
-  if (isAnyOf(op, {"exp", "exp2", "expm1", "sinh", "cosh"}))
+  if (hasRole(op, Role::Exponential))
     return true;
   // A power of a number, b^x; powers of x with a fixed exponent are products.
-  return isAnyOf(op, {"pow"}) && !isConstant(op->getOperand(1));
-}
-
-static bool isSum(Operation *op) {
-  return isAnyOf(op, {"reduce_sum", "reduce_mean", "global_average_pool",
-                      "average_pool", "cum_sum"});
+  return hasRole(op, Role::Power) && !isConstant(op->getOperand(1));
 }
 
 /// Whether the value is summed, through casts and views.
 static bool isSummed(Value value, unsigned depth = 4) {
   for (Operation *user : value.getUsers()) {
-    if (isSum(user))
+    if (hasRole(user, Role::Sum))
       return true;
     if (depth && (isa<mp::CastOp>(user) || isViewLike(user)) &&
         isSummed(user->getResult(0), depth - 1))
@@ -40,12 +36,12 @@ static bool isSummed(Value value, unsigned depth = 4) {
 }
 
 static bool isSquareSum(Operation *op) {
-  if (isAnyOf(op, {"reduce_sum_square"}))
+  if (hasRole(op, Role::SumOfSquares))
     return true;
-  if (isSum(op))
-    return getSquared(getMaker(op->getOperand(0), Peel::CastsAndViews)) !=
-           nullptr;
-  return getSquared(op) && isSummed(op->getResult(0));
+  if (hasRole(op, Role::Sum))
+    return bool(
+        getSquared(getMaker(op->getOperand(0), Peel::CastsAndViews)));
+  return bool(getSquared(op)) && isSummed(op->getResult(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,9 +61,9 @@ struct ScoreSearch {
 /// Whether the op makes operand `index` smaller by a fixed factor.
 static bool shrinks(OpOperand &use) {
   Operation *op = use.getOwner();
-  if (!isAnyOf(op, {"mul", "div"}))
+  if (!hasRole(op, Role::Multiplication | Role::Division))
     return false;
-  bool divides = isAnyOf(op, {"div"});
+  bool divides = hasRole(op, Role::Division);
   if (divides && use.getOperandNumber() != 0)
     return false;
   std::optional<double> factor =
@@ -81,11 +77,9 @@ bool ScoreSearch::reachesSoftmax(Value value, unsigned depth) {
     if (budget == 0 || depth == 0)
       return false;
     --budget;
-    if (isAnyOf(user, {"softmax", "log_softmax", "reduce_max", "exp"}))
+    if (hasRole(user, Role::Maskable))
       return true;
-    if (!isa<mp::CastOp>(user) && !isViewLike(user) &&
-        !isAnyOf(user, {"add", "sub", "mul", "div", "where", "masked_fill",
-                        "max", "min", "clip"}))
+    if (!isa<mp::CastOp>(user) && !passesScores(user))
       continue;
     if (!reachesSoftmax(user->getResult(0), depth - 1))
       continue;
@@ -99,8 +93,9 @@ bool ScoreSearch::reachesSoftmax(Value value, unsigned depth) {
 /// A product of two activations on its way to a softmax.
 static bool isScore(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!isAnyOf(op, {"matmul", "einsum"}) || op->getNumOperands() != 2 ||
-      isConstant(op->getOperand(0)) || isConstant(op->getOperand(1)))
+  if (!hasRole(op, Role::Contraction) || hasRole(op, Role::Weighted) ||
+      op->getNumOperands() != 2 || isConstant(op->getOperand(0)) ||
+      isConstant(op->getOperand(1)))
     return false;
   return ScoreSearch().reachesSoftmax(value, 10);
 }
@@ -123,7 +118,8 @@ bool mpopt::holdsMask(Value operand, double least, unsigned depth) {
     std::optional<double> number = getSplatConstant(operand);
     return number && std::isfinite(*number) && -*number >= least;
   }
-  if (!isAnyOf(op, {"mul", "where", "masked_fill", "sub", "neg", "expand"}))
+  if (!hasRole(op, Role::Multiplication | Role::Subtraction | Role::Select |
+                       Role::Negation))
     return false;
   return llvm::any_of(op->getOperands(), [&](Value inner) {
     return isa<FloatType>(getElementType(inner)) &&
@@ -142,8 +138,8 @@ void mpopt::findMasks(Value value, double least,
       masks.insert(op);
     return;
   }
-  if (isAnyOf(op, {"add", "mul", "where", "masked_fill", "sub", "neg", "expand",
-                   "max", "min"}))
+  if (hasRole(op, Role::Addition | Role::Subtraction | Role::Multiplication |
+                      Role::Negation | Role::Select | Role::Limit))
     for (Value inner : op->getOperands())
       if (isa<FloatType>(getElementType(inner)))
         findMasks(inner, least, masks, depth - 1);
@@ -152,13 +148,14 @@ void mpopt::findMasks(Value value, double least,
 /// Whether it is the mask that takes the op past the edge.
 static bool isMasked(Value value, const RangeAnalysis &ranges) {
   Operation *op = value.getDefiningOp();
-  if (!isAnyOf(op, {"add", "sub", "mul", "where", "masked_fill"}))
+  if (!hasRole(op, Role::Addition | Role::Subtraction | Role::Multiplication |
+                       Role::Select))
     return false;
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   for (OpOperand &use : op->getOpOperands()) {
     Value operand = use.get();
     // A flag times a huge negative number, however far the softmax is.
-    if (isAnyOf(op, {"mul"})) {
+    if (hasRole(op, Role::Multiplication)) {
       Cell flag = ranges.of(op->getOperand(1 - use.getOperandNumber())).hull();
       std::optional<double> number = getSplatConstant(operand);
       if (number && -*number >= format.overflowFrom && flag.lo >= 0 &&

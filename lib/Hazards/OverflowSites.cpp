@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -147,9 +148,9 @@ bool OverflowSites::comesFromDivision(Operation *op,
                                       const AbstractValue &computed) const {
   if (isUnbounded(computed))
     return true;
-  if (isAnyOf(op, {"div", "reciprocal", "rsqrt", "pow"})) {
+  if (hasRole(op, Role::Division | Role::Reciprocal | Role::Power)) {
     Cell divisor =
-        known.of(op->getOperand(isAnyOf(op, {"div"}) ? 1 : 0)).hull();
+        known.of(op->getOperand(divisorOperand(op).value_or(0))).hull();
     if (divisor.lo <= 0 && divisor.hi >= 0)
       return true;
   }
@@ -185,7 +186,8 @@ void OverflowSites::judge(Value value) {
   // Where nothing is expected of a value: a mask is there to be applied, and
   // what is only moved is what it was.
   if (*certainty == Certainty::Possible && !computed.hasLikely()) {
-    bool passes = isViewLike(op) || isAnyOf(op, {"expand", "add", "concat"});
+    bool passes =
+        hasRole(op, Role::MovesElements | Role::Addition | Role::Concatenation);
     bool expected =
         passes && llvm::any_of(op->getOperands(), [&](Value operand) {
           const OverflowSite *site = find(operand);

@@ -9,6 +9,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -92,8 +93,7 @@ private:
 
 Value Growth::largestOperand(Operation *op) const {
   // A running variance is large where it makes values smaller.
-  if (isAnyOf(op, {"batch_norm", "layer_norm", "rms_norm", "group_norm",
-                   "instance_norm"}))
+  if (hasRole(op, Role::Normalization))
     return op->getOperand(0);
   Value largest;
   double most = -1;
@@ -183,11 +183,6 @@ void mpopt::addGrowth(FindingBuilder &finding, Value value,
 
 bool mpopt::runsAlways(Operation *op) {
   return isa_and_present<FunctionOpInterface>(op->getParentOp());
-}
-
-bool mpopt::isAnyOf(Operation *op, ArrayRef<StringRef> mnemonics) {
-  return op && isa_and_present<mp::MPDialect>(op->getDialect()) &&
-         llvm::is_contained(mnemonics, op->getName().stripDialect());
 }
 
 void mpopt::fixByKeeping(FindingBuilder &finding, Type type,

@@ -21,6 +21,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -49,15 +50,6 @@ static RangeVerdict findDanger(ArrayRef<Operation *> members,
   return {};
 }
 
-/// Its results are zero only where they are lost: none of the functions whose
-/// argument crosses zero.
-static bool isNeverZero(StringRef kind) {
-  return llvm::is_contained({"exp", "exp2", "softmax", "softmin", "reciprocal",
-                             "rsqrt", "reduce_prod", "cum_prod", "softplus",
-                             "cosh"},
-                            kind);
-}
-
 //===----------------------------------------------------------------------===//
 // Errors
 //===----------------------------------------------------------------------===//
@@ -68,7 +60,7 @@ static double getCancellation(ArrayRef<Operation *> members,
                               const RangeAnalysis &ranges) {
   double most = 0;
   for (Operation *op : members) {
-    if (!isAnyOf(op, {"sub", "layer_norm", "group_norm", "instance_norm"}))
+    if (!hasRole(op, Role::Subtraction | Role::Centring))
       continue;
     const AbstractValue &input = ranges.of(op->getOperand(0));
     if (!input.hasLikely())
@@ -103,25 +95,23 @@ static double getSumUnits(ArrayRef<Operation *> members,
 static double getUnits(StringRef kind, ArrayRef<Operation *> members,
                        const RangeAnalysis &ranges) {
   Operation *op = members.back();
-  auto isOneOf = [&](ArrayRef<StringRef> kinds) {
-    return llvm::is_contained(kinds, kind);
-  };
+  const OpMeaning *meaning = getMeaning(kind, op->getContext());
   double reach = 0;
   for (Operation *member : members)
-    if (isAnyOf(member, {kind, "exp", "sub", "erf", "tanh", "sigmoid"}))
+    if (getMeaning(member) == meaning ||
+        hasRole(member,
+                Role::Exponential | Role::Subtraction | Role::Saturating))
       reach = std::max(reach, getReach(member, ranges));
-  if (isOneOf(
-          {"exp", "exp2", "expm1", "sinh", "cosh", "softplus", "silu", "gelu"}))
-    return 1 + reach;
-  if (isOneOf({"softmax", "softmin", "log_softmax", "reduce_log_sum_exp"}))
+  if (hasRole(meaning, Role::ExponentialSum))
     return 1 + 2 * reach + getSumUnits(members, ranges);
-  if (isOneOf({"log", "log2", "log10", "log1p", "reciprocal", "rsqrt", "sqrt",
-               "square", "reduce_log_sum"}))
+  if (hasRole(meaning, Role::Exponential | Role::InnerExponential))
+    return 1 + reach;
+  if (hasRole(meaning,
+              Role::Logarithm | Role::Reciprocal | Role::Root | Role::Square))
     return 2;
-  if (isOneOf({"reduce_sum", "reduce_l1", "reduce_l2", "reduce_sum_square",
-               "reduce_mean", "cum_sum", "add_n", "norm"}))
+  if (hasRole(meaning, Role::Sum | Role::MagnitudeSum | Role::Addition))
     return 2 + getSumUnits(members, ranges);
-  if (isOneOf({"pow"})) {
+  if (hasRole(meaning, Role::Power)) {
     double exponent = boundMagnitude(ranges.of(op->getOperand(1)));
     if (isConstant(op->getOperand(1)))
       return 1 + exponent;
@@ -133,13 +123,13 @@ static double getUnits(StringRef kind, ArrayRef<Operation *> members,
         std::max(std::fabs(std::log(hull.lo)), std::fabs(std::log(hull.hi)));
     return 1 + exponent * (1 + log);
   }
-  if (isOneOf({"asin", "acos", "atanh"}))
+  if (hasRole(meaning, Role::Arc))
     return reach < 1 ? 1 + reach / std::sqrt(1 - reach * reach) : kUnknown;
-  if (isOneOf({"tan"})) {
+  if (hasRole(meaning, Role::Periodic) && hasRole(meaning, Role::Steep)) {
     double slope = reach < 1.57 ? std::tan(reach) : kUnknown;
     return 1 + reach * (1 + slope * slope);
   }
-  if (isOneOf({"layer_norm", "rms_norm", "group_norm", "instance_norm"}))
+  if (hasRole(meaning, Role::RowNorm))
     return 4 + getCancellation(members, ranges) + getSumUnits(members, ranges);
   return kUnknown;
 }
@@ -157,8 +147,8 @@ static std::string describeRange(const Cell &hull) {
 static bool breaksAtZero(Value value, unsigned depth = 4) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
-    if (isAnyOf(user, {"log", "log2", "log10", "reciprocal", "rsqrt", "pow"}) ||
-        (isAnyOf(user, {"div"}) && use.getOperandNumber() == 1))
+    if (hasRole(user, Role::PoleAtZero | Role::Power) ||
+        use.getOperandNumber() == divisorOperand(user))
       return true;
     return depth && (isa<mp::CastOp>(user) || isViewLike(user)) &&
            breaksAtZero(user->getResult(0), depth - 1);
@@ -166,8 +156,7 @@ static bool breaksAtZero(Value value, unsigned depth = 4) {
 }
 
 /// Finite, and not lost where that matters, in every member.
-static bool isSafe(StringRef kind, ArrayRef<Operation *> members,
-                   const RangeAnalysis &ranges) {
+static bool isSafe(ArrayRef<Operation *> members, const RangeAnalysis &ranges) {
   for (Operation *op : members)
     for (Value result : op->getResults()) {
       const FloatFormat *format = getFloatFormat(getElementType(result));
@@ -176,8 +165,7 @@ static bool isSafe(StringRef kind, ArrayRef<Operation *> members,
       if (ranges.of(result).mayBeNonFinite() ||
           ranges.of(result).hull().empty())
         return false;
-      StringRef name = op->getName().stripDialect();
-      if (!isNeverZero(name) || !breaksAtZero(result))
+      if (!hasRole(op, Role::NeverZero) || !breaksAtZero(result))
         continue;
       // The bound: what a softplus or softmax makes of it is never zero.
       for (const Cell &cell : ranges.preRounding(result).cells())
@@ -198,12 +186,12 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
   const FloatFormat *format = getFloatFormat(getElementType(value));
   if (!format)
     return {}; // a norm of what an unknown op gives
-  if (isNeverZero(kind))
+  if (hasRole(getMeaning(kind, result->getContext()), Role::NeverZero))
     if (std::optional<double> share = FlushedShares(ranges).of(value);
         share && *share >= 0.5)
       return {RangeVerdict::Confirmed, describeFlush(*share, value), value,
               value};
-  if (!isSafe(kind, members, ranges))
+  if (!isSafe(members, ranges))
     return {};
   double units = getUnits(kind, members, ranges);
   double error = units * format->unitRoundoff();

@@ -8,6 +8,7 @@
 #include "mpopt/Hazards/Zeros.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
@@ -19,13 +20,6 @@ bool mpopt::isUnknown(Value value, const RangeAnalysis &ranges) {
     return false;
   Cell hull = computed.hull();
   return std::isinf(hull.lo) && std::isinf(hull.hi);
-}
-
-/// Ops that give exactly 0 for a range of arguments.
-static bool makesZeros(Operation *op) {
-  return isAnyOf(op, {"relu", "relu6", "thresholded_relu", "hard_sigmoid",
-                      "shrink", "floor", "round", "trunc", "one_hot", "dropout",
-                      "sign", "bernoulli"});
 }
 
 bool mpopt::isZeroByRounding(Value value, const RangeAnalysis &ranges) {
@@ -40,7 +34,7 @@ bool mpopt::isZeroByRounding(Value value, const RangeAnalysis &ranges) {
 /// none of its own.
 static double lostGuard(Operation *op, const RangeAnalysis &ranges) {
   double most = 0;
-  if (isAnyOf(op, {"add", "max", "clip"}))
+  if (hasRole(op, Role::Addition | Role::LimitsBelow))
     for (Value operand : op->getOperands())
       if (isConstant(operand) && boundMagnitude(ranges.of(operand)) == 0)
         most = std::max(most, likelyMagnitude(ranges.of(operand)).value_or(0));
@@ -73,8 +67,7 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
       return std::nullopt;
   Operation *op = value.getDefiningOp();
   bool always = !op || runsAlways(op);
-  bool exact =
-      computed.integral || makesZeros(getMaker(value, Peel::CastsAndViews));
+  bool exact = computed.integral || hasRole(getMaker(value, Peel::CastsAndViews), Role::MakesZeros);
   double guard = 1.01 * lostGuard(getMaker(value, Peel::CastsAndViews), ranges);
   std::optional<Certainty> sure;
   for (const Cell &cell : computed.cells()) {
@@ -112,7 +105,7 @@ void mpopt::watchZeros(FindingBuilder &finding, Value value, StringRef part) {
   for (unsigned depth = 0; depth < kMost; ++depth) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getNumOperands() == 0 ||
-        !(isViewLike(op) || isAnyOf(op, {"sqrt", "abs", "neg", "cast"})))
+        !hasRole(op, Role::MovesElements | Role::KeepsZeros))
       return;
     value = op->getOperand(0);
     if (!isa<FloatType>(getElementType(value)))

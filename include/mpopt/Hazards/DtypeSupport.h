@@ -44,12 +44,6 @@ bool isAutocast(mlir::Operation *module);
 /// policy in force.
 bool isUnderAutocast(mlir::Operation *op);
 
-/// A loss, on a batch or an element.
-bool isLoss(mlir::Operation *op);
-
-/// Variance, standard deviation, statistics of a batch normalisation.
-bool isStatistic(mlir::Operation *op);
-
 /// A run decides the finding by what the ops read (`onOperands`) and compute
 /// (`onResults`), as stored in `type`.
 void watchOps(FindingBuilder &finding, llvm::ArrayRef<mlir::Operation *> ops,

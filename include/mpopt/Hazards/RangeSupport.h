@@ -36,8 +36,6 @@ void addGrowth(FindingBuilder &finding, mlir::Value value,
 /// Whether the op runs whenever the model does: not in a branch or body.
 bool runsAlways(mlir::Operation *op);
 
-/// Whether the op is called mp.`mnemonic`, for any of them.
-bool isAnyOf(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> mnemonics);
 
 /// "keep `what` in f32", in narrower floats.
 void fixByKeeping(FindingBuilder &finding, mlir::Type type,

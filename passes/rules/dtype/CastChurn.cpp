@@ -19,12 +19,12 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_CASTCHURN
@@ -49,11 +49,8 @@ class CastChurn : public mpopt::impl::CastChurnBase<CastChurn> {
 } // namespace
 
 static bool isArithmeticHeavy(Operation *op) {
-  return llvm::StringSwitch<bool>(op->getName().stripDialect())
-      .Cases({"matmul", "gemm", "linear", "bilinear", "einsum", "conv"}, true)
-      .Cases({"conv_transpose", "deform_conv", "attention", "rnn"}, true)
-      .Cases({"lstm", "gru", "rnn_cell", "lstm_cell", "gru_cell"}, true)
-      .Default(op->getNumRegions() != 0);
+  return op->getNumRegions() != 0 ||
+         hasRole(op, Role::Contraction | Role::Attention | Role::Recurrent);
 }
 
 static int64_t getBytes(Value value, unsigned bytesAnElement) {

@@ -15,6 +15,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -30,7 +31,7 @@ struct LossInLowPrecision
     : mpopt::impl::LossInLowPrecisionBase<LossInLowPrecision> {
   void check(ModuleOp module) override {
     module.walk([&](Operation *op) {
-      if (isLoss(op))
+      if (hasRole(op, Role::Loss))
         judgeLoss(op);
       else if (isa<mp::ReduceSumOp, mp::ReduceMeanOp>(op))
         judgeReduction(op);
@@ -75,7 +76,7 @@ void LossInLowPrecision::judgeLoss(Operation *op) {
 void LossInLowPrecision::judgeReduction(Operation *op) {
   Type type = getElementType(op->getOperand(0));
   Operation *loss = peel(peel(op->getOperand(0), Peel::Views)).getDefiningOp();
-  if (!is16Bit(type) || !loss || !isLoss(loss))
+  if (!is16Bit(type) || !loss || !hasRole(loss, Role::Loss))
     return;
   // One finding for a loss that is in 16 bits already.
   if (is16Bit(getElementType(loss->getOperand(0))) ||

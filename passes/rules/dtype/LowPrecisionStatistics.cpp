@@ -19,6 +19,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -91,10 +92,9 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
 
 void LowPrecisionStatistics::judge(Operation *op) {
   bool reduces = isa<mp::ReduceMeanOp>(op);
-  if ((!isStatistic(op) && !reduces) || op->hasAttr("mp.idiom"))
+  if ((!hasRole(op, Role::Statistic) && !reduces) || op->hasAttr("mp.idiom"))
     return;
-  if (isa_and_present<mp::MPDialect>(op->getDialect()) &&
-      op->getName().stripDialect() == "batch_norm")
+  if (hasRole(op, Role::BatchNorm))
     return judgeRunning(op);
   Type type = get16BitCompute(op);
   if (!type)

@@ -17,9 +17,8 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-
-#include "llvm/ADT/StringSwitch.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_UNSAFELOWPRECISIONOP
@@ -30,52 +29,32 @@ using namespace mlir;
 using namespace mpopt;
 
 /// What goes wrong in 16 bits with ops of this kind.
-static StringRef getHazard(StringRef kind, bool bf16) {
-  enum {
-    Exp,
-    Log,
-    Square,
-    Sum,
-    Product,
-    Soft,
-    Angle,
-    Other
-  } hazard =
-      llvm::StringSwitch<decltype(hazard)>(kind)
-          .Cases({"exp", "expm1", "exp2", "sinh", "cosh", "softplus"}, Exp)
-          .Cases({"log", "log2", "log10", "log1p", "reciprocal", "rsqrt"}, Log)
-          .Cases({"pow", "square", "layer_norm", "rms_norm"}, Square)
-          .Cases({"group_norm", "instance_norm", "norm", "dist"}, Square)
-          .Cases({"reduce_l2", "reduce_sum_square", "cdist", "pdist"}, Square)
-          .Cases({"reduce_sum", "cum_sum", "reduce_l1", "add_n"}, Sum)
-          .Cases({"reduce_prod", "cum_prod"}, Product)
-          .Cases({"softmax", "softmin", "log_softmax"}, Soft)
-          .Cases({"reduce_log_sum_exp", "reduce_log_sum"}, Exp)
-          .Cases({"tan", "acos", "asin", "erfinv"}, Angle)
-          .Default(Other);
+static StringRef getHazard(const OpMeaning *kind, bool bf16) {
+  Role squares =
+      Role::Square | Role::SumOfSquares | Role::InnerSquares | Role::Power;
+  // A mean loses as much, but stays among its elements.
+  bool sums = hasRole(kind, Role::Sum | Role::MagnitudeSum | Role::Addition) &&
+              !hasRole(kind, squares | Role::Mean);
+  bool soft = hasRole(kind, Role::Softmax);
   if (bf16)
-    return hazard == Sum ? "a running sum stops growing at 256 times an addend"
-           : hazard == Soft ? "probabilities keep 2 decimal digits"
-                            : "8 significant bits are left";
-  switch (hazard) {
-  case Exp:
-    return "an exponential is Inf above 11.09";
-  case Log:
-    return "arguments below 3e-8 are already 0 there";
-  case Square:
-    return "the square of 256 is already Inf";
-  case Sum:
-    return "a sum past 65504 is Inf, and stops growing at 2048 times an addend";
-  case Product:
-    return "a product leaves the range after a few factors";
-  case Soft:
+    return sums   ? "a running sum stops growing at 256 times an addend"
+           : soft ? "probabilities keep 2 decimal digits"
+                  : "8 significant bits are left";
+  if (soft)
     return "probabilities below 3e-8 are 0, and their logarithm -Inf";
-  case Angle:
+  if (hasRole(kind, Role::Exponential | Role::InnerExponential))
+    return "an exponential is Inf above 11.09";
+  if (hasRole(kind, Role::Logarithm | Role::Reciprocal))
+    return "arguments below 3e-8 are already 0 there";
+  if (hasRole(kind, squares))
+    return "the square of 256 is already Inf";
+  if (sums)
+    return "a sum past 65504 is Inf, and stops growing at 2048 times an addend";
+  if (hasRole(kind, Role::LongProduct))
+    return "a product leaves the range after a few factors";
+  if (hasRole(kind, Role::Steep))
     return "11 significant bits are left where the function is steep";
-  case Other:
-    return "its results leave the range or lose most of their digits";
-  }
-  llvm_unreachable("unknown hazard");
+  return "its results leave the range or lose most of their digits";
 }
 
 /// A normalisation as one op: frameworks sum in FP32 inside, unless the model
@@ -85,9 +64,7 @@ static bool hasWideStatistics(Operation *op) {
     return false;
   if (auto stash = op->getAttrOfType<TypeAttr>("stash_type"))
     return isWide(stash.getValue());
-  return llvm::StringSwitch<bool>(op->getName().stripDialect())
-      .Cases({"layer_norm", "rms_norm", "group_norm", "instance_norm"}, true)
-      .Default(false);
+  return hasRole(op, Role::RowNorm);
 }
 
 namespace {
@@ -96,7 +73,7 @@ struct UnsafeLowPrecisionOp
   void check(ModuleOp module) override {
     collectMembers(module);
     module.walk([&](Operation *op) {
-      if (isKeptWide(op) && !isLoss(op) && !isStatistic(op))
+      if (isKeptWide(op) && !hasRole(op, Role::Loss | Role::Statistic))
         if (Type type = get16BitCompute(op))
           judge(op, type);
     });
@@ -142,8 +119,9 @@ void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
   std::string why =
       harmless    ? verdict.why
       : confirmed ? "and here its ranges confirm the danger: " + verdict.why
-      : widened   ? "safe only where the kernel keeps its sums in f32"
-                  : getHazard(kind, type.isBF16()).str();
+      : widened
+          ? "safe only where the kernel keeps its sums in f32"
+          : getHazard(getMeaning(kind, op->getContext()), type.isBF16()).str();
   FindingBuilder finding = report(op, op->getResult(0));
   watchOps(finding,
            idiom ? ArrayRef<Operation *>(members[idiom.getId()])

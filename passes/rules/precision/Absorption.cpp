@@ -14,6 +14,7 @@
 #include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -42,13 +43,14 @@ static bool isMissed(Operation *sum, Value large) {
   if (!runsAlways(sum))
     return true;
   return llvm::any_of(sum->getResult(0).getUsers(), [&](Operation *user) {
-    return isAnyOf(user, {"sub"}) && user->getNumOperands() == 2 &&
+    return hasRole(user, Role::Subtraction) &&
            (user->getOperand(0) == large || user->getOperand(1) == large);
   });
 }
 
 void Absorption::judge(Operation *op, const RangeAnalysis &ranges) {
-  if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2 ||
+  if (!hasRole(op, Role::Addition | Role::Subtraction) ||
+      op->getNumOperands() != 2 ||
       !isLowPrecision(getElementType(op->getResult(0))))
     return;
   const FloatFormat &format = *getFloatFormat(getElementType(op->getResult(0)));

@@ -15,6 +15,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -32,10 +33,11 @@ struct Cancellation : mpopt::impl::CancellationBase<Cancellation> {
   void check(ModuleOp module) override {
     const auto &ranges = getAnalysis<RangeAnalysis>();
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (!isAnyOf(op, {"sub", "add"}) || op->getNumOperands() != 2 ||
+      if (!hasRole(op, Role::Addition | Role::Subtraction) ||
+          op->getNumOperands() != 2 ||
           !isLowPrecision(getElementType(op->getResult(0))))
         return;
-      if (isAnyOf(op, {"sub"}))
+      if (hasRole(op, Role::Subtraction))
         judge(op, ranges);
       judgeUndone(op, ranges);
     });
@@ -49,7 +51,7 @@ private:
 
 static Value getMeanOf(Value value) {
   Operation *op = getMaker(value, Peel::CastsAndViews);
-  return isAnyOf(op, {"reduce_mean"}) ? peel(op->getOperand(0)) : Value();
+  return hasRole(op, Role::Mean) ? peel(op->getOperand(0)) : Value();
 }
 
 static Value getSquareOf(Value value) {
@@ -72,9 +74,10 @@ static std::pair<Operation *, Value> findUndone(Value sum, Value taken,
                                                 bool subtracts,
                                                 const RangeAnalysis &ranges) {
   Operation *op = peel(sum).getDefiningOp();
-  if (!isAnyOf(op, {"add", "sub"}) || op->getNumOperands() != 2)
+  if (!hasRole(op, Role::Addition | Role::Subtraction) ||
+      op->getNumOperands() != 2)
     return {};
-  bool added = isAnyOf(op, {"add"});
+  bool added = hasRole(op, Role::Addition);
   if (added != subtracts)
     return {};
   if (isSame(op->getOperand(1), taken, ranges))
@@ -92,7 +95,7 @@ static double getSize(const AbstractValue &value) {
 
 /// (x + c) - c and (x - c) + c: what is left of x after the sum was rounded.
 void Cancellation::judgeUndone(Operation *op, const RangeAnalysis &ranges) {
-  bool subtracts = isAnyOf(op, {"sub"});
+  bool subtracts = hasRole(op, Role::Subtraction);
   for (unsigned index : {0u, 1u}) {
     if (index == 1 && subtracts)
       break;

@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -117,13 +118,10 @@ std::optional<Imbalance> DimensionImbalance::find(Value value,
 
 /// Whether the imbalance was there before.
 static bool passesOn(Operation *op) {
-  return isViewLike(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
-         isAnyOf(op,
-                 {"cast", "add",    "sub",         "mul",       "div",
-                  "neg",  "abs",    "clip",        "relu",      "leaky_relu",
-                  "sqrt", "where",  "masked_fill", "expand",    "max",
-                  "min",  "concat", "slice",       "transpose", "dropout",
-                  "pad",  "gather", "split"});
+  return op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
+         hasRole(op, Role::CopiesElements | Role::Arithmetic |
+                         Role::KeepsMagnitude | Role::KeepsZeros |
+                         Role::Rectifier);
 }
 
 void DimensionImbalance::judge(Operation *op, Value value,
@@ -132,7 +130,7 @@ void DimensionImbalance::judge(Operation *op, Value value,
   if (!imbalance)
     return;
   // Probabilities are meant to differ, and squares do twice as much.
-  if (getSquared(op) || isAnyOf(op, {"softmax", "sigmoid", "log_softmax"}))
+  if (getSquared(op) || hasRole(op, Role::Softmax | Role::Probability))
     return;
   Value before;
   for (Value operand : op->getOperands())

@@ -14,6 +14,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -38,7 +39,7 @@ struct InexactIntegers
 static bool makesIntegers(Operation *op) {
   if (isa<mp::CastOp>(op))
     return isa<IntegerType>(getElementType(op->getOperand(0)));
-  return isAnyOf(op, {"range", "cum_sum"});
+  return hasRole(op, Role::Counting);
 }
 
 void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {

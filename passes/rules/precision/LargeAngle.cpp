@@ -8,6 +8,7 @@
 #include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -34,7 +35,7 @@ static double getUlp(const FloatFormat &format, double magnitude) {
 }
 
 void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {
-  if (!isAnyOf(op, {"sin", "cos", "tan"}))
+  if (!hasRole(op, Role::Periodic))
     return;
   Value angle = op->getOperand(0);
   const FloatFormat *format = getFloatFormat(getElementType(angle));

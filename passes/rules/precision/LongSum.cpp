@@ -17,6 +17,7 @@
 #include "mpopt/Hazards/RangeSupport.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/SumEstimate.h"
 
@@ -52,7 +53,7 @@ private:
 static bool isExact(Operation *op, const AddedTerms &terms,
                     const RangeAnalysis &ranges) {
   double most = boundMagnitude(ranges.of(terms.summed)) * double(terms.count);
-  return ranges.of(terms.summed).integral && !isAnyOf(op, {"reduce_l2"}) &&
+  return ranges.of(terms.summed).integral && !hasRole(op, Role::InnerSquares) &&
          most <= std::ldexp(1.0, int(terms.format->digits));
 }
 

@@ -10,6 +10,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -57,20 +58,20 @@ struct SaturatedProbability
 } // namespace
 
 static bool isLog(Operation *op) {
-  return isAnyOf(op, {"log", "log2", "log10"});
+  return hasRole(op, Role::Logarithm) && hasRole(op, Role::PoleAtZero);
 }
 
 void Readers::findBreak(Value complement, bool inPlace, unsigned depth) {
   for (OpOperand &use : complement.getUses()) {
     Operation *user = use.getOwner();
-    if (isLog(user) || isAnyOf(user, {"reciprocal", "rsqrt"}) ||
-        (isAnyOf(user, {"div"}) && use.getOperandNumber() == 1))
+    if (hasRole(user, Role::PoleAtZero) ||
+        use.getOperandNumber() == divisorOperand(user))
       breaks = user;
     if (isLog(user) && inPlace)
       complementLogs.push_back(user);
     if (user != breaks && depth &&
         (isa<mp::CastOp>(user) || isViewLike(user) ||
-         (isAnyOf(user, {"add"}) && user->getNumOperands() == 2 &&
+         (hasRole(user, Role::Addition) && user->getNumOperands() == 2 &&
           isNumber(user->getOperand(1 - use.getOperandNumber()), 0))))
       findBreak(user->getResult(0), inPlace && !isViewLike(user), depth - 1);
   }
@@ -86,8 +87,8 @@ void Readers::find(Value probability, bool zero, bool one, bool inPlace,
       if (inPlace)
         logs.push_back(user);
     }
-    if (one && isAnyOf(user, {"sub"}) && use.getOperandNumber() == 1 &&
-        isNumber(user->getOperand(0), 1)) {
+    if (one && hasRole(user, Role::Subtraction) &&
+        use.getOperandNumber() == 1 && isNumber(user->getOperand(0), 1)) {
       complement = user;
       findBreak(user->getResult(0), inPlace);
     }
@@ -96,12 +97,11 @@ void Readers::find(Value probability, bool zero, bool one, bool inPlace,
     if (isa<mp::CastOp>(user) || isViewLike(user)) {
       find(user->getResult(0), zero, one, inPlace && !isViewLike(user),
            depth - 1);
-    } else if (isAnyOf(user, {"add"}) && user->getNumOperands() == 2) {
+    } else if (hasRole(user, Role::Addition) && user->getNumOperands() == 2) {
       if (isNumber(user->getOperand(1 - use.getOperandNumber()), 0))
         find(user->getResult(0), zero, one, inPlace && !isViewLike(user),
              depth - 1);
-    } else if (isAnyOf(user, {"clip", "max", "min"}) &&
-               use.getOperandNumber() == 0) {
+    } else if (hasRole(user, Role::Limit) && use.getOperandNumber() == 0) {
       // As far as the result still reaches the ends.
       Cell left = ranges.of(user->getResult(0)).hull();
       if (!left.empty())
@@ -112,7 +112,7 @@ void Readers::find(Value probability, bool zero, bool one, bool inPlace,
 }
 
 static FixAction useLogits(Operation *op, const Readers &readers, bool zero) {
-  bool softmax = isAnyOf(op, {"softmax"});
+  bool softmax = hasRole(op, Role::Softmax);
   SmallVector<Operation *> ops = {op};
   llvm::append_range(ops, zero ? readers.logs : readers.complementLogs);
   if (!zero && softmax)
@@ -128,7 +128,7 @@ static FixAction useLogits(Operation *op, const Readers &readers, bool zero) {
 }
 
 void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
-  if (!isAnyOf(op, {"sigmoid", "softmax"}))
+  if (!hasRole(op, Role::Probability))
     return;
   Value result = op->getResult(0);
   const FloatFormat *format = getFloatFormat(getElementType(result));
@@ -145,7 +145,7 @@ void SaturatedProbability::judge(Operation *op, const RangeAnalysis &ranges) {
   double zeroBelow = std::log(format->flushAt > 0 ? format->flushAt
                                                   : format->minSubnormal / 2);
   double oneAbove = (int(format->digits) + 1) * std::log(2.0);
-  bool softmax = isAnyOf(op, {"softmax"});
+  bool softmax = hasRole(op, Role::Softmax);
   auto reaches = [&](double lo, double hi, bool zero) {
     if (softmax)
       return zero ? hi - lo > -zeroBelow : hi - lo > oneAbove;

@@ -13,6 +13,7 @@
 #include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -48,12 +49,13 @@ private:
 static StringRef describeAbsorption(OpOperand &use, bool &wrong) {
   Operation *op = use.getOwner();
   wrong = true;
-  if (isAnyOf(op, {"div"}) && use.getOperandNumber() == 1)
+  if (hasRole(op, Role::Division) &&
+      use.getOperandNumber() == divisorOperand(op))
     return "every finite value divided by it is 0";
-  if (isAnyOf(op, {"reciprocal", "rsqrt"}))
+  if (hasRole(op, Role::Reciprocal))
     return "its reciprocal is 0";
   wrong = false;
-  if (isAnyOf(op, {"clip", "relu6", "hard_tanh", "hard_sigmoid", "min"}))
+  if (hasRole(op, Role::LimitsAbove))
     return "it is cut off at the limit, as the true value would be";
   return {};
 }

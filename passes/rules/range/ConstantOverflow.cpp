@@ -15,6 +15,7 @@
 #include "mpopt/Hazards/ConstantUses.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include <cmath>
@@ -52,11 +53,12 @@ static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
 
 /// What comes of an op that reads the Inf.
 static std::string describeConsequence(OpOperand &use, bool number) {
-  StringRef op = use.getOwner()->getName().stripDialect();
+  Operation *op = use.getOwner();
   std::string it = number ? "it" : "them";
-  if (op == "div" && use.getOperandNumber() == 1)
+  if (hasRole(op, Role::Division) &&
+      use.getOperandNumber() == divisorOperand(op))
     return "every finite value divided by " + it + " is 0";
-  if (op == "batch_norm")
+  if (hasRole(op, Role::BatchNorm))
     return "their channels are normalised to 0, Inf or NaN";
   return "what is computed with " + it + " is Inf or NaN";
 }

@@ -16,6 +16,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -80,20 +81,22 @@ static std::string describeOp(Operation *op) {
 
 static std::string describeHazard(Operation *op) {
   std::string name = describeOp(op);
-  if (name == "div" || name == "floor_div" || name == "mod")
+  bool pole = hasRole(op, Role::PoleAtZero);
+  if (divisorOperand(op) && !pole)
     return name + " by 0 gives Inf or NaN";
-  if (StringRef(name).starts_with("log"))
+  if (hasRole(op, Role::Logarithm))
     return name + " of 0 is -Inf";
-  std::optional<double> exponent =
-      name == "pow" ? getSplatConstant(op->getOperand(1)) : std::nullopt;
-  if (name == "sqrt" || (exponent && *exponent > 0))
+  std::optional<double> exponent = hasRole(op, Role::Power)
+                                       ? getSplatConstant(op->getOperand(1))
+                                       : std::nullopt;
+  if ((hasRole(op, Role::Root) && !pole) || (exponent && *exponent > 0))
     return name + " has an infinite derivative at 0";
   return name + " of 0 is Inf";
 }
 
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
   for (Operation *op : guarded.guard.path)
-    finding.cause(op, op->getName().stripDialect() == "sqrt"
+    finding.cause(op, hasRole(op, Role::Root)
                           ? "takes the root, 0 again"
                           : "is 0 where its other operand is");
   std::string more = guarded.others

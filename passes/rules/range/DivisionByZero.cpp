@@ -14,6 +14,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -33,11 +34,9 @@ struct DivisionByZero
 } // namespace
 
 static Value getDivisor(Operation *op) {
-  if (isAnyOf(op, {"div", "floor_div", "mod", "fmod"}))
-    return op->getOperand(1);
-  if (isAnyOf(op, {"reciprocal"}))
-    return op->getOperand(0);
-  if (isAnyOf(op, {"pow"})) {
+  if (std::optional<unsigned> index = divisorOperand(op))
+    return op->getOperand(*index);
+  if (hasRole(op, Role::Power)) {
     std::optional<double> exponent = getSplatConstant(op->getOperand(1));
     if (exponent && *exponent < 0)
       return op->getOperand(0);

@@ -10,6 +10,7 @@
 #include "mpopt/Fix/Fix.h"
 #include "mpopt/Hazards/OverflowSites.h"
 
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -40,11 +41,11 @@ private:
 /// The argument from which the op overflows; nothing for b^x.
 static std::optional<double> getEdge(Operation *op, const FloatFormat &format) {
   double edge = format.overflowFrom;
-  if (isAnyOf(op, {"exp", "expm1"}))
+  if (isa<mp::ExpOp, mp::Expm1Op>(op))
     return std::log(edge);
-  if (isAnyOf(op, {"exp2"}))
+  if (isa<mp::Exp2Op>(op))
     return std::log2(edge);
-  if (isAnyOf(op, {"sinh", "cosh"}))
+  if (isa<mp::SinhOp, mp::CoshOp>(op))
     return std::log(edge) + std::log(2.0);
   return std::nullopt;
 }
@@ -65,7 +66,7 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
     Cell hull = read.hull();
     bool estimate = site.certainty == Certainty::Likely;
     double most = estimate ? hull.likelyHi : hull.hi;
-    if (isAnyOf(op, {"sinh", "cosh"}))
+    if (isa<mp::SinhOp, mp::CoshOp>(op))
       most = estimate ? likelyMagnitude(read).value_or(most) : hull.absMax();
     if (std::isfinite(most))
       message = "an argument of " + formatNumber(most) + " is past " +
@@ -87,8 +88,8 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
     finding.fix(
         "clamp",
         "clip the argument to at most " + formatNumber(most) +
-            (isAnyOf(op, {"sinh", "cosh"}) ? " in magnitude" : ""),
+            (isa<mp::SinhOp, mp::CoshOp>(op) ? " in magnitude" : ""),
         FixAction::clamp(
-            op, 0, isAnyOf(op, {"sinh", "cosh"}) ? -most : -kInfinity, most));
+            op, 0, isa<mp::SinhOp, mp::CoshOp>(op) ? -most : -kInfinity, most));
   }
 }

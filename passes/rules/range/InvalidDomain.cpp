@@ -10,6 +10,8 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -45,19 +47,19 @@ struct InvalidDomain
 } // namespace
 
 static std::optional<Domain> getDomain(Operation *op) {
-  if (isAnyOf(op, {"log", "log2", "log10", "rsqrt"}))
+  if (isa<mp::LogOp, mp::Log2Op, mp::Log10Op, mp::RsqrtOp>(op))
     return Domain{0, kInfinity, true};
-  if (isAnyOf(op, {"sqrt"}))
+  if (isa<mp::SqrtOp>(op))
     return Domain{0, kInfinity, false};
-  if (isAnyOf(op, {"log1p"}))
+  if (isa<mp::Log1pOp>(op))
     return Domain{-1, kInfinity, true};
-  if (isAnyOf(op, {"asin", "acos"}))
+  if (isa<mp::AsinOp, mp::AcosOp>(op))
     return Domain{-1, 1, false};
-  if (isAnyOf(op, {"atanh"}))
+  if (isa<mp::AtanhOp>(op))
     return Domain{-1, 1, true};
-  if (isAnyOf(op, {"acosh"}))
+  if (isa<mp::AcoshOp>(op))
     return Domain{1, kInfinity, false};
-  if (isAnyOf(op, {"pow"})) {
+  if (isa<mp::PowOp>(op)) {
     std::optional<double> exponent = getSplatConstant(op->getOperand(1));
     // Zero to a negative power is a division by zero (MP206).
     if (exponent && *exponent != std::floor(*exponent))
@@ -91,10 +93,10 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
 /// Whether a choice takes values outside, from a branch that has no others.
 static bool choosesOutside(Value argument, const Domain &domain,
                            const RangeAnalysis &ranges) {
-  Operation *op = getMaker(argument, Peel::CastsAndViews);
-  if (!isAnyOf(op, {"where"}))
+  auto op = dyn_cast_if_present<mp::WhereOp>(getMaker(argument, Peel::CastsAndViews));
+  if (!op)
     return false;
-  const AbstractValue &condition = ranges.of(op->getOperand(0));
+  const AbstractValue &condition = ranges.of(op.getCondition());
   if (!condition.hasLikely())
     return false;
   constexpr double kRare = 0.01;
@@ -102,7 +104,7 @@ static bool choosesOutside(Value argument, const Domain &domain,
     double taken = condition.hull().mean;
     if (branch == 1)
       taken = 1 - taken;
-    Cell values = ranges.of(op->getOperand(1 + branch)).hull();
+    Cell values = ranges.of(branch == 0 ? op.getLhs() : op.getRhs()).hull();
     if (taken > kRare && !values.empty() &&
         domain.excludes(values.lo, values.hi))
       return true;
@@ -179,7 +181,7 @@ static bool becomesIntegers(Value value) {
         return false;
       if (isa<FloatType>(getElementType(user->getResult(0))))
         pending.push_back(user->getResult(0));
-      else if (!isAnyOf(user, {"cast"}))
+      else if (!isa<mp::CastOp>(user))
         return false;
     }
   }

@@ -17,6 +17,7 @@
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -88,12 +89,11 @@ static Certainty judgeProduct(Value infinite, Value other,
 }
 
 static StringRef describe(Operation *op) {
-  if (isAnyOf(op, {"mul", "matmul", "linear", "conv", "conv_transpose",
-                   "einsum", "bilinear"}))
+  if (hasRole(op, Role::Product | Role::LongProduct))
     return "0 times an infinity is NaN";
-  if (isAnyOf(op, {"add", "sub", "sum", "reduce_sum", "reduce_mean", "cumsum"}))
+  if (hasRole(op, Role::Addition | Role::Subtraction | Role::Sum))
     return "infinities that cancel are NaN";
-  if (isAnyOf(op, {"div"}))
+  if (hasRole(op, Role::Division))
     return "an infinity divided by an infinity is NaN";
   return "the function is NaN for an infinity";
 }
@@ -132,13 +132,14 @@ void InvalidOperation::judge(Operation *op, const RangeAnalysis &ranges) {
     if (!begins || !given)
       continue;
     // Rows that are masked altogether: MP208.
-    if (isAnyOf(op, {"softmax", "log_softmax"}) && !ranges.of(infinite).posInf)
+    if (hasRole(op, Role::Softmax) && hasRole(op, Role::Maskable) &&
+        !ranges.of(infinite).posInf)
       continue;
     Certainty sure = Certainty::Possible;
     const AbstractValue &computed = ranges.preRounding(result);
     if (computed.hull().empty() && !computed.mayBeInf() && runsAlways(op))
       sure = Certainty::Certain;
-    else if (isAnyOf(op, {"mul"}))
+    else if (hasRole(op, Role::Multiplication))
       for (Value other : op->getOperands())
         if (other != infinite)
           sure = std::max(sure, judgeProduct(infinite, other, ranges));

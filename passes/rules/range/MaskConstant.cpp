@@ -13,6 +13,7 @@
 #include "mpopt/Hazards/OverflowSites.h"
 #include "passes/rules/Rules.h"
 
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 namespace mpopt {
@@ -31,7 +32,7 @@ struct MaskConstant : mpopt::impl::MaskConstantBase<MaskConstant> {
       if (site.form == OverflowForm::Mask)
         judge(site, sites.ranges());
     module.walk([&](Operation *op) {
-      if (isAnyOf(op, {"softmax", "log_softmax"}))
+      if (hasRole(op, Role::Softmax) && hasRole(op, Role::Maskable))
         judgeRows(op, sites);
     });
   }
@@ -60,7 +61,7 @@ void MaskConstant::judge(const OverflowSite &site,
                          const RangeAnalysis &ranges) {
   Operation *op = site.op();
   Type type = getElementType(site.value);
-  bool product = isAnyOf(op, {"mul"});
+  bool product = hasRole(op, Role::Multiplication);
   FindingBuilder finding = report(op, site.value);
   // Added, -Inf masks as well as a number does until a whole row is masked.
   finding.severity(product ? Severity::Error : Severity::Warning)

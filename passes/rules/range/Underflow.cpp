@@ -17,6 +17,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -61,9 +62,7 @@ private:
 /// stored (MP203's), because of which `value` is 0.
 Value Underflow::findLostOperand(Operation *op, Value value) const {
   if (boundMagnitude(ranges->preRounding(value)) != 0 || !runsAlways(op) ||
-      (!isViewLike(op) &&
-       !isAnyOf(op, {"mul", "matmul", "gemm", "linear", "conv", "gather",
-                     "embedding", "concat"})))
+      !hasRole(op, Role::MovesElements | Role::Concatenation | Role::Product))
     return {};
   for (Value operand : op->getOperands()) {
     if (!isa<FloatType>(getElementType(operand)) ||

@@ -39,3 +39,11 @@ func.func @clean(%x: tensor<4xf32>, %h: tensor<4xf16>) {
   %2 = mp.binary_cross_entropy %h, %h {mp.category = "banned"} : (tensor<4xf16>, tensor<4xf16>) -> tensor<f16>
   return
 }
+
+// -----
+
+// Nor is the gradient of a loss one: its predictions are behind it.
+func.func @clean_gradient(%log: tensor<4x8xf16>, %t: tensor<4xi64>) -> tensor<4x8xf16> {
+  %g = mp.softmax_cross_entropy_grad %log, %t : (tensor<4x8xf16>, tensor<4xi64>) -> tensor<4x8xf16>
+  return %g : tensor<4x8xf16>
+}

@@ -57,6 +57,34 @@ func.func @sure(%x: tensor<2x4xf32>, %keep: tensor<2x4xi1>) -> tensor<2x4xf32> {
 
 // -----
 
+// Every op that adds, and every one that multiplies, says why.
+func.func @sums(%x: tensor<2x4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  // expected-note @below {{holds an infinity}}
+  %both = mp.constant dense<[0xFF800000, 0x7F800000]> : tensor<2xf32>
+  // expected-note @below {{in [1, 1]}}
+  %inf = mp.constant dense<[0x7F800000, 1.0]> : tensor<2xf32>
+  // expected-error @below {{infinities that cancel are NaN [MP214}}
+  %c = mp.cum_sum %both {axis = 0 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @below {{infinities that cancel are NaN [MP214}}
+  %n = mp.add_n %both, %inf : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %c, %n : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// expected-note @below {{in [-10, 10]}}
+func.func @products(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>) {
+  // expected-note @below {{holds an infinity}}
+  %inf = mp.constant dense<[[0x7F800000, 1.0], [1.0, 0.0]]> : tensor<2x2xf32>
+  // expected-error @below {{0 times an infinity is NaN [MP214}}
+  %g = mp.gemm %x, %inf : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-error @below {{0 times an infinity is NaN [MP214}}
+  %p = mp.reduce_prod %inf {axes = array<i64: 1>, keep_dims = false} : (tensor<2x2xf32>) -> tensor<2xf32>
+  return %g, %p : tensor<2x2xf32>, tensor<2xf32>
+}
+
+// -----
+
 func.func @constant_f16() -> tensor<2xf16> {
   // expected-error @below {{the constant holds NaN [MP214 certain]}}
   %nan = mp.constant dense<[1.0, 0x7E00]> : tensor<2xf16>
