@@ -26,9 +26,6 @@ mlir::Value makeNumber(mlir::OpBuilder &builder, mlir::Location location,
 mlir::Value castTo(mlir::OpBuilder &builder, mlir::Value value,
                    mlir::Type element);
 
-/// Whether the op is called mp.`mnemonic`, for any of them.
-bool isNamed(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> mnemonics);
-
 /// Rewrites each element of a float constant. False if there are too many.
 bool rewriteConstant(mlir::Operation *op,
                      llvm::function_ref<double(double)> change);

@@ -120,11 +120,6 @@ Value fixes::castTo(OpBuilder &builder, Value value, Type element) {
       .getResult();
 }
 
-bool fixes::isNamed(Operation *op, ArrayRef<StringRef> mnemonics) {
-  return op && isa_and_present<MPDialect>(op->getDialect()) &&
-         llvm::is_contained(mnemonics, op->getName().stripDialect());
-}
-
 //===----------------------------------------------------------------------===//
 // Ops that go
 //===----------------------------------------------------------------------===//

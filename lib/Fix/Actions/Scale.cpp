@@ -18,6 +18,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "mlir/IR/Builders.h"
@@ -48,20 +49,15 @@ static bool isFloat(Value value) {
   return isa<FloatType>(getElementType(value));
 }
 
-/// f(2^e x) = 2^e f(x), of operand 0.
-static bool isHomogeneous(Operation *op) {
-  return isNamed(
-             op,
-             {"neg",       "abs",     "relu",    "leaky_relu",      "prelu",
-              "identity",  "reshape", "flatten", "transpose",       "squeeze",
-              "unsqueeze", "expand",  "tile",    "slice",           "split",
-              "reverse",   "roll",    "gather",  "gather_elements", "gather_nd",
-              "trilu"}) ||
-         isNamed(op,
-                 {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
-                  "reduce_l1", "reduce_l2", "norm", "std", "median", "cum_sum",
-                  "average_pool", "max_pool", "lp_pool", "global_average_pool",
-                  "global_max_pool", "global_lp_pool", "adaptive_avg_pool"});
+/// f(2^e x) = 2^(2 e) f(x), of operand 0.
+static bool isQuadratic(Operation *op) {
+  const OpMeaning *meaning = getMeaning(op);
+  return meaning && meaning->degree == 2.0;
+}
+
+/// A product of two factors of which either may be data.
+static bool isPlainProduct(Operation *op) {
+  return hasRole(op, Role::Bilinear) && !hasRole(op, Role::Weighted);
 }
 
 /// Nothing if the op cannot pass a factor on.
@@ -69,13 +65,13 @@ static std::optional<Factors> passOn(Operation *op, ArrayRef<int> have) {
   Factors factors;
   factors.operands.assign(have.begin(), have.end());
   auto none = std::optional<Factors>();
-  auto alike = [&](unsigned first) {
+  // A condition among the operands has no factor, whatever it is given here.
+  auto alike = [&] {
     int target = 0;
-    for (int exponent : have.drop_front(first))
+    for (int exponent : have)
       if (std::abs(exponent) > std::abs(target))
         target = exponent;
-    for (int &exponent : MutableArrayRef(factors.operands).drop_front(first))
-      exponent = target;
+    llvm::fill(factors.operands, target);
     factors.result = target;
     return factors;
   };
@@ -97,51 +93,35 @@ static std::optional<Factors> passOn(Operation *op, ArrayRef<int> have) {
   if (auto cast = dyn_cast<mp::CastOp>(op))
     return isFloat(cast.getResult()) && isFloat(cast.getInput()) ? power(1)
                                                                  : none;
-  if (isHomogeneous(op))
-    return power(1);
-  if (isNamed(op, {"square", "reduce_sum_square", "variance"}))
-    return power(2);
-  if (isNamed(op, {"sqrt"}))
-    return power(0.5);
-  if (isNamed(op, {"rsqrt"}))
-    return power(-0.5);
-  if (isNamed(op, {"reciprocal"}))
-    return power(-1);
-  if (isNamed(op, {"pow"})) {
+  if (hasRole(op, Role::Power)) {
     std::optional<double> exponent = getSplatConstant(op->getOperand(1));
     return exponent && std::fabs(*exponent) <= 4 ? power(*exponent) : none;
   }
-  if (isNamed(op, {"sign"}))
-    return power(0);
-  if (isNamed(op, {"mul", "matmul"})) {
-    factors.result = have[0] + have[1];
-    return factors;
-  }
-  if (isNamed(op, {"div"})) {
-    factors.result = have[0] - have[1];
-    return factors;
-  }
-  if (isNamed(op, {"gemm", "linear", "conv", "conv_transpose"})) {
+  if (hasRole(op, Role::Bilinear)) {
     factors.result = have[0] + have[1];
     if (have.size() > 2)
       factors.operands[2] = factors.result;
     return factors;
   }
-  if (isNamed(op, {"add", "sub", "add_n", "mean_n", "max", "min", "concat",
-                   "clip"}))
-    return alike(0);
-  if (isNamed(op, {"where"}))
-    return alike(1);
-  bool isNorm = isNamed(op, {"layer_norm", "rms_norm", "group_norm",
-                             "instance_norm", "lp_normalize"});
-  // Mean and deviation, as further results, would have factors of their own.
-  if (isNorm && llvm::all_of(op->getResults().drop_front(),
-                             [](Value extra) { return extra.use_empty(); })) {
-    std::optional<Factors> invariant = power(0);
-    invariant->epsilon = isNamed(op, {"lp_normalize"}) ? 1 : 2;
-    return invariant;
+  if (hasRole(op, Role::Division)) {
+    factors.result = have[0] - have[1];
+    return factors;
   }
-  return none;
+  if (hasRole(op, Role::JointlyHomogeneous))
+    return alike();
+  const OpMeaning *meaning = getMeaning(op);
+  if (!meaning || !meaning->degree)
+    return none;
+  // Mean and deviation of a normalisation, as further results, would have
+  // factors of their own.
+  if (meaning->epsilonDegree &&
+      llvm::any_of(op->getResults().drop_front(),
+                   [](Value extra) { return !extra.use_empty(); }))
+    return none;
+  std::optional<Factors> scaled = power(*meaning->degree);
+  if (scaled)
+    scaled->epsilon = meaning->epsilonDegree;
+  return scaled;
 }
 
 /// Which operands of the first op are scaled so that its result is; `operand`
@@ -157,24 +137,20 @@ static std::optional<Factors> start(Operation *op, int exponent,
   };
   if (op->getNumOperands() == 0)
     return std::nullopt;
-  bool product = isNamed(op, {"mul", "matmul"});
+  bool product = isPlainProduct(op);
   if (product && op->getOperand(0) == op->getOperand(1)) {
     wanted = {exponent / 2, exponent / 2};
     return passes();
   }
-  if (isNamed(op, {"square", "reduce_sum_square", "variance"})) {
+  if (isQuadratic(op)) {
     wanted[0] = exponent / 2;
     return passes();
   }
-  if (isNamed(op, {"add", "sub", "add_n", "mean_n", "concat", "max", "min"})) {
+  if (hasRole(op, Role::JointlyHomogeneous)) {
     wanted.assign(wanted.size(), exponent);
     return passes();
   }
-  if (isNamed(op, {"where"})) {
-    wanted[1] = wanted[2] = exponent;
-    return passes();
-  }
-  if (isNamed(op, {"pow"})) {
+  if (hasRole(op, Role::Power)) {
     std::optional<double> power = getSplatConstant(op->getOperand(1));
     if (!power || *power != 2)
       return std::nullopt;
@@ -195,7 +171,7 @@ static SmallVector<int> getExponents(Operation *op,
 /// Of two factors: the larger one is made smaller, the smaller one larger.
 static unsigned chooseFactor(Operation *op, int exponent,
                              function_ref<double(Value)> magnitude) {
-  if (!isNamed(op, {"mul", "matmul"}))
+  if (!isPlainProduct(op))
     return 0;
   bool second = magnitude(op->getOperand(1)) > magnitude(op->getOperand(0));
   return (exponent < 0) == second ? 1 : 0;
@@ -207,7 +183,7 @@ FixAction mpopt::planScale(Operation *op, int exponent,
   bool isConstant = isa<mp::ConstantOp>(op);
   // A square's operand takes half.
   if (!isConstant && passOn(op, SmallVector<int>(op->getNumOperands(), 0)) &&
-      (isNamed(op, {"square", "reduce_sum_square", "variance", "pow"}) ||
+      (isQuadratic(op) || hasRole(op, Role::Power) ||
        (op->getNumOperands() == 2 && op->getOperand(0) == op->getOperand(1))))
     exponent -= exponent & 1;
   unsigned operand = isConstant ? 0 : chooseFactor(op, exponent, magnitude);
