@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <array>
@@ -50,6 +51,21 @@ StringRef mpopt::toString(Category category) {
     return "block";
   }
   llvm_unreachable("every category has a name");
+}
+
+StringRef mpopt::getCompositeName(StringRef kind, Framework framework) {
+  if (framework == Framework::TensorFlow)
+    return StringSwitch<StringRef>(kind)
+        .Case("softmax", "Softmax")
+        .Case("log_softmax", "LogSoftmax")
+        .Case("softplus", "Softplus")
+        .Case("sigmoid", "Sigmoid")
+        .Default("");
+  return StringSwitch<StringRef>(kind)
+      .Case("softmax", "softmax.int")
+      .Case("log_softmax", "log_softmax.int")
+      .Case("l2_normalize", "normalize")
+      .Default(kind);
 }
 
 ArrayRef<StringRef> Policy::getBuiltinNames() {

@@ -15,6 +15,8 @@
 #include "passes/transforms/Passes.h"
 #include "passes/transforms/precision/Strategy.h"
 
+#include "mpopt/Dialect/Roles.h"
+
 namespace mpopt {
 #define GEN_PASS_DEF_APPLYPRECISION
 #include "passes/transforms/Passes.h.inc"
@@ -48,7 +50,7 @@ std::optional<Precision> mpopt::parsePrecision(StringRef text) {
 static bool isStorage(Operation *op) {
   return isa<mp::ConstantOp, mp::CastOp, mp::IdentityOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>() ||
-         op->getName().stripDialect().contains("quantize");
+         hasRole(op, Role::Quantization);
 }
 
 /// Whether the model switches autocast on or off itself.

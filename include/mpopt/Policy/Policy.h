@@ -72,6 +72,12 @@ enum class PolicyKind {
   Converter
 };
 
+/// The name in a framework's tables of a recognised composite of this kind (a
+/// mnemonic of the mp dialect). TensorFlow has kernels for few of them and
+/// decomposes the others itself, so that there the members are judged one by
+/// one: "".
+llvm::StringRef getCompositeName(llvm::StringRef kind, Framework framework);
+
 class Policy {
 public:
   /// The policy that is taken where none is named.

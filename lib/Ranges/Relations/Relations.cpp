@@ -28,6 +28,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Unary.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -299,8 +300,10 @@ static void refineActivation(Operation *op, AbstractValue &value,
   auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
   if (!idiom || !idiom.getResult())
     return;
-  StringRef kind = idiom.getKind().getValue();
-  double least = kind == "silu" ? -0.27847 : kind == "gelu" ? -0.1702 : 0;
+  auto function = parseUnaryFunction(idiom.getKind().getValue());
+  double least = function == UnaryFunction::Silu   ? -0.27847
+                 : function == UnaryFunction::Gelu ? -0.1702
+                                                   : 0;
   if (least == 0 || value.hull().empty())
     return;
   // Near 1 + erf(x) = 0 the error of 1 counts times x. Every member rounds.

@@ -132,7 +132,7 @@ static bool matchGeluFrom(Operation *core, Value x, Members members,
     return false;
   members.append({core, sum});
   Operation *result = climb(sum->getResult(0), x, 0.5, members);
-  return result && marker.mark("gelu", members, result);
+  return result && marker.mark<mp::GeluOp>(members, result);
 }
 
 static bool matchErfGelu(mp::ErfOp erf, Marker &marker) {
@@ -197,7 +197,7 @@ static bool matchSigmoidSilu(mp::SigmoidOp sigmoid, Marker &marker) {
     Value other = isa<mp::MulOp>(user) ? otherOperand(user, sigmoid.getResult())
                                        : Value();
     if (other && isSameBehind(other, sigmoid.getInput()))
-      return marker.mark("silu", {sigmoid, user}, user);
+      return marker.mark<mp::SiluOp>({sigmoid, user}, user);
   }
   return false;
 }
@@ -218,7 +218,7 @@ static bool matchExpSilu(mp::ExpOp exp, Operation *sum, Marker &marker) {
       !isSameBehind(quotient->getOperand(0), neg.getInput()) ||
       !isSameBehind(quotient->getOperand(1), sum->getResult(0)))
     return false;
-  return marker.mark("silu", {neg, exp, sum, quotient}, quotient);
+  return marker.mark<mp::SiluOp>({neg, exp, sum, quotient}, quotient);
 }
 
 /// max(x, 0) for the stable softplus.
@@ -237,7 +237,7 @@ static bool matchSoftplus(mp::ExpOp exp, Operation *log, Members members,
   auto neg = getMaker<mp::NegOp>(exp.getInput());
   auto abs = neg ? getMaker<mp::AbsOp>(neg.getInput()) : nullptr;
   if (!abs)
-    return marker.mark("softplus", members, log);
+    return marker.mark<mp::SoftplusOp>(members, log);
   for (Operation *user : getUsers(log->getResult(0))) {
     Value other =
         isa<mp::AddOp>(user) ? otherOperand(user, log->getResult(0)) : Value();
@@ -245,7 +245,7 @@ static bool matchSoftplus(mp::ExpOp exp, Operation *log, Members members,
     if (!positive || !isPositivePart(positive, abs.getInput()))
       continue;
     members.append({abs, neg, positive, user});
-    return marker.mark("softplus", members, user);
+    return marker.mark<mp::SoftplusOp>(members, user);
   }
   return false;
 }

@@ -37,11 +37,6 @@ bool Marker::mark(StringRef kind, ArrayRef<Operation *> members,
   return true;
 }
 
-bool idioms::isNamed(Operation *op, StringRef mnemonic) {
-  return op && isa_and_present<mp::MPDialect>(op->getDialect()) &&
-         op->getName().stripDialect() == mnemonic;
-}
-
 /// Coefficients are printed with three digits or more, and FP16 keeps three.
 static bool isNear(double number, double expected) {
   return std::fabs(number - expected) <= 2e-3 * std::fabs(expected);

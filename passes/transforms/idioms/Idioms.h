@@ -31,9 +31,21 @@ namespace mpopt::idioms {
 
 using Members = llvm::SmallVector<mlir::Operation *, 12>;
 
+/// The kind of an idiom that computes what the op does: its mnemonic.
+template <typename OpTy> llvm::StringRef getKind() {
+  return OpTy::getOperationName().split('.').second;
+}
+
 /// Numbers the instances and leaves the attributes.
 class Marker {
 public:
+  /// As what op the members compute.
+  template <typename OpTy>
+  bool mark(llvm::ArrayRef<mlir::Operation *> members,
+            mlir::Operation *result) {
+    return mark(getKind<OpTy>(), members, result);
+  }
+
   /// Marks `members`; `result` is the last of them to run. False if one of them
   /// belongs to an idiom already: the first match stays.
   bool mark(llvm::StringRef kind, llvm::ArrayRef<mlir::Operation *> members,
@@ -53,10 +65,6 @@ bool matchActivation(mlir::Operation *anchor, Marker &marker);
 //===----------------------------------------------------------------------===//
 
 using Axes = llvm::SmallVector<int64_t, 4>;
-
-/// Whether `op` is there and is mp.`mnemonic`; for ops of families that an
-/// idiom touches only in passing.
-bool isNamed(mlir::Operation *op, llvm::StringRef mnemonic);
 
 /// The constant `value`; the nearest integer where it is one within the
 /// rounding of any exporter.

@@ -22,7 +22,9 @@
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
@@ -312,7 +314,8 @@ static Operation *takeReshapes(Value input, Operation *result,
                                Members &members) {
   Operation *before = getMaker(input);
   Operation *after = getOnlyUser(result->getResult(0));
-  if (!isNamed(before, "reshape") || !isNamed(after, "reshape"))
+  if (!isa_and_present<mp::ReshapeOp>(before) ||
+      !isa_and_present<mp::ReshapeOp>(after))
     return nullptr;
   MaybeShape whole = getShape(before->getOperand(0)), grouped = getShape(input);
   // [N, C, ...] becomes [N, G, rest...]; a model that flattens its tokens in
@@ -347,17 +350,18 @@ bool Normalization::match(Marker &marker) {
   // A cast that is looked through may know less than its result does.
   MaybeShape shape = getShape(deviation.input);
   int64_t rank = shape ? int64_t(shape->size()) : -1;
-  StringRef kind = deviation.centred ? "layer_norm" : "rms_norm";
+  StringRef kind =
+      deviation.centred ? getKind<mp::LayerNormOp>() : getKind<mp::RMSNormOp>();
   if (deviation.centred && rank >= 3 && isTail(deviation.axes, rank, 2)) {
     // The last axis of three alone is the usual LayerNorm, unless the groups
     // were made for it.
     Members around = members;
     if (Operation *after = takeReshapes(deviation.input, result, around)) {
-      kind = "group_norm";
+      kind = getKind<mp::GroupNormOp>();
       result = after;
       members = std::move(around);
     } else if (rank >= 4) {
-      kind = "instance_norm";
+      kind = getKind<mp::InstanceNormOp>();
     }
   }
   result = takeAffine(result, members);
@@ -371,11 +375,11 @@ static bool matchGroupedInstanceNorm(Operation *core, Marker &marker) {
   if (!result)
     return false;
   result = takeAffine(result, members);
-  return marker.mark("group_norm", members, result);
+  return marker.mark<mp::GroupNormOp>(members, result);
 }
 
 bool idioms::matchNormalization(Operation *anchor, Marker &marker) {
-  if (isNamed(anchor, "instance_norm"))
+  if (isa<mp::InstanceNormOp>(anchor))
     return matchGroupedInstanceNorm(anchor, marker);
   bool root =
       isa<mp::SqrtOp, mp::RsqrtOp>(anchor) ||

@@ -16,8 +16,10 @@
 
 #include "Idioms.h"
 
+#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -47,7 +49,7 @@ static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
     }
     bool inverts = isa<mp::ReciprocalOp>(user) ||
                    (isa<mp::DivOp>(user) && isNumber(user->getOperand(0), 1));
-    if (isNamed(user, "unsqueeze") || isNamed(user, "expand")) {
+    if (isa<mp::UnsqueezeOp, mp::ExpandOp>(user)) {
       members.push_back(user);
       if (Operation *found = findQuotient(exp, user->getResult(0), members))
         return found;
@@ -76,7 +78,7 @@ static bool matchLogSoftmax(Operation *log, Value z, ArrayRef<int64_t> axes,
       continue;
     members.append({log, user});
     members.append(matchShift(z, axes));
-    return marker.mark("log_softmax", members, user);
+    return marker.mark<mp::LogSoftmaxOp>(members, user);
   }
   return false;
 }
@@ -89,7 +91,7 @@ static bool matchSum(mp::ExpOp exp, mp::ReduceSumOp sum, Marker &marker) {
   Members members = {exp, sum};
   if (Operation *quotient = findQuotient(exp, sum.getResult(), members)) {
     members.append(matchShift(z, *axes));
-    return marker.mark("softmax", members, quotient);
+    return marker.mark<mp::SoftmaxOp>(members, quotient);
   }
   for (Operation *user : getUsers(sum.getResult()))
     if (isa<mp::LogOp>(user) &&

@@ -25,7 +25,6 @@
 
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -57,24 +56,6 @@ static SmallVector<StringRef> fitRank(ArrayRef<StringRef> names,
     return dimension && *dimension + 2 != int64_t(shape->size());
   });
   return fitting;
-}
-
-/// A composite's names, for the kinds whose name in the tables is not the
-/// kind's own. TensorFlow has kernels for few of them and decomposes the others
-/// itself, so that there the members are judged one by one.
-static StringRef getCompositeName(StringRef kind, Framework framework) {
-  if (framework == Framework::TensorFlow)
-    return StringSwitch<StringRef>(kind)
-        .Case("softmax", "Softmax")
-        .Case("log_softmax", "LogSoftmax")
-        .Case("softplus", "Softplus")
-        .Case("sigmoid", "Sigmoid")
-        .Default("");
-  return StringSwitch<StringRef>(kind)
-      .Case("softmax", "softmax.int")
-      .Case("log_softmax", "log_softmax.int")
-      .Case("l2_normalize", "normalize")
-      .Default(kind);
 }
 
 /// Whether a value is a constant, moved or converted at most.
