@@ -24,6 +24,10 @@ module attributes {mp.target = "strict16"} {
     %2 = mp.global_average_pool %i : (tensor<2x4x32x32xf16>) -> tensor<2x4x1x1xf16>
     // expected-warning @below {{amount to up to 24 % of the sum}}
     %3 = mp.reduce_sum_square %x {axes = array<i64: 1>} : (tensor<8x1000xf16>) -> tensor<8xf16>
+    // expected-warning @below {{amount to up to 24 % of the sum}}
+    %4 = mp.norm %x {axes = array<i64: 1>} : (tensor<8x1000xf16>) -> tensor<8xf16>
+    // The largest magnitude is no sum.
+    %5 = mp.norm %x {axes = array<i64: 1>, ord = 0x7FF0000000000000 : f64} : (tensor<8x1000xf16>) -> tensor<8xf16>
     return
   }
 }

@@ -86,3 +86,17 @@ func.func @epsilon(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : 
   %5 = mp.div %b, %4 : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
   return %2, %5 : tensor<64xf16>, tensor<64xbf16>
 }
+
+// -----
+
+// Every op that divides, wherever its divisor is.
+// expected-note @below {{divisor in [-4, 4]}}
+func.func @divisors(%x: tensor<64xf32> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64}}) -> tensor<64xf32> {
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %0 = mp.floor_div %x, %x : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %1 = mp.mod %x, %x {fmod} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  // expected-error @below {{the divisor may be 0 [MP206 possible]}}
+  %2 = mp.addcdiv %x, %x, %x : (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %2 : tensor<64xf32>
+}
