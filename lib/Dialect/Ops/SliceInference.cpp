@@ -185,11 +185,12 @@ LogicalResult SplitOp::inferResultTypes(const ShapeFacts &facts,
 //===----------------------------------------------------------------------===//
 
 ArrayRef<StringRef> PadOp::getFrameworkNames(Framework framework) {
+  static constexpr StringLiteral kPad = "pad";
   static const StringRef reflection[] = {"reflection_pad1d", "reflection_pad2d",
-                                         "reflection_pad3d", "pad"};
+                                         "reflection_pad3d", kPad};
   static const StringRef replication[] = {
-      "replication_pad1d", "replication_pad2d", "replication_pad3d", "pad"};
-  static const StringRef constant[] = {"constant_pad_nd", "pad"};
+      "replication_pad1d", "replication_pad2d", "replication_pad3d", kPad};
+  static const StringRef constant[] = {"constant_pad_nd", kPad};
   static const StringRef pad[] = {"PadV2", "Pad"}, mirror[] = {"MirrorPad"};
   static const StringRef onnx[] = {"Pad"};
   switch (framework) {
