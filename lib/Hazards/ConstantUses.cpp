@@ -17,8 +17,8 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
-#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Support/WeightStore.h"
 

@@ -39,8 +39,7 @@ static bool isSquareSum(Operation *op) {
   if (hasRole(op, Role::SumOfSquares))
     return true;
   if (hasRole(op, Role::Sum))
-    return bool(
-        getSquared(getMaker(op->getOperand(0), Peel::CastsAndViews)));
+    return bool(getSquared(getMaker(op->getOperand(0), Peel::CastsAndViews)));
   return bool(getSquared(op)) && isSummed(op->getResult(0));
 }
 

@@ -67,7 +67,8 @@ std::optional<Certainty> mpopt::mayBeZero(Value value,
       return std::nullopt;
   Operation *op = value.getDefiningOp();
   bool always = !op || runsAlways(op);
-  bool exact = computed.integral || hasRole(getMaker(value, Peel::CastsAndViews), Role::MakesZeros);
+  bool exact = computed.integral ||
+               hasRole(getMaker(value, Peel::CastsAndViews), Role::MakesZeros);
   double guard = 1.01 * lostGuard(getMaker(value, Peel::CastsAndViews), ranges);
   std::optional<Certainty> sure;
   for (const Cell &cell : computed.cells()) {

@@ -50,6 +50,8 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
     json.attribute(keys::kConstant, true);
   if (tensor.copies)
     json.attribute("copies", true);
+  if (tensor.isLayer)
+    json.attribute("layer", true);
   json.attribute("nan", tensor.nan);
   json.attribute("posinf", tensor.posInf);
   json.attribute("neginf", tensor.negInf);

@@ -36,6 +36,7 @@ static void readTensor(JsonReader json, TensorFacts &tensor) {
   json.flag("after_rounding", tensor.afterRounding);
   json.flag(keys::kConstant, tensor.isConstant);
   json.flag("copies", tensor.copies);
+  json.flag("layer", tensor.isLayer);
   json.flag("nan", tensor.nan);
   json.flag("posinf", tensor.posInf);
   json.flag("neginf", tensor.negInf);

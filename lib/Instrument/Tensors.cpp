@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
@@ -116,43 +117,12 @@ void Collector::join(Upstream &upstream, ValueRange values) const {
 
 // Ops whose results are elements of their operands: none makes an infinity.
 static bool copiesElements(Operation *op) {
-  if (isViewLike(op) || isa<mp::ConstantOp>(op))
-    return true;
+  if (!hasRole(op, Role::CopiesElements))
+    return false;
   // Sums of what is scattered are new values.
-  if (auto reduction = op->getAttrOfType<StringAttr>("reduction"))
-    return reduction.getValue() == "none";
-  static const llvm::StringSet<> kMnemonics = {"adaptive_max_pool",
-                                               "clip",
-                                               "compress",
-                                               "concat",
-                                               "embedding",
-                                               "expand",
-                                               "fill",
-                                               "gather",
-                                               "gather_elements",
-                                               "gather_nd",
-                                               "global_max_pool",
-                                               "masked_fill",
-                                               "max",
-                                               "max_pool",
-                                               "min",
-                                               "pad",
-                                               "reduce_max",
-                                               "reduce_min",
-                                               "relu",
-                                               "reverse",
-                                               "roll",
-                                               "scatter_elements",
-                                               "scatter_nd",
-                                               "slice",
-                                               "sort",
-                                               "split",
-                                               "tensor_scatter",
-                                               "tile",
-                                               "top_k",
-                                               "trilu",
-                                               "where"};
-  return kMnemonics.contains(op->getName().stripDialect());
+  auto reduction = op->getAttrOfType<StringAttr>("reduction");
+  return !reduction || mp::symbolizeScatterReduction(reduction.getValue()) ==
+                           mp::ScatterReduction::None;
 }
 
 void Collector::add(Value value, Operation *op, Indices operands,
@@ -198,6 +168,7 @@ void Collector::add(Value value, Operation *op, Indices operands,
   facts.isConstant = isa_and_nonnull<mp::ConstantOp>(op);
   facts.isMoved = op && isViewLike(op);
   facts.copies = op && copiesElements(op);
+  facts.isLayer = hasRole(op, Role::Layer);
   facts.asFiled = asFiled;
   facts.afterRounding = upstream.rounded;
   facts.narrowest = least ? least->name.str() : "";

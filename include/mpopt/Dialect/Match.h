@@ -68,8 +68,8 @@ constexpr bool contains(Peel set, Peel kind) {
 }
 
 /// `value` before the ops that `through` names. `onCast`, if given, sees each
-/// cast on the way, the last one first. At most `kMostPeeled` ops are passed, so
-/// that asking for every value of a long chain stays linear in its length.
+/// cast on the way, the last one first. At most `kMostPeeled` ops are passed,
+/// so that asking for every value of a long chain stays linear in its length.
 mlir::Value peel(mlir::Value value, Peel through = Peel::Casts,
                  llvm::function_ref<void(mp::CastOp)> onCast = nullptr);
 inline constexpr unsigned kMostPeeled = 256;
@@ -84,8 +84,7 @@ OpTy getMaker(mlir::Value value, Peel through = Peel::Casts) {
 }
 
 /// True if both are one value, through `through`.
-bool isSameBehind(mlir::Value lhs, mlir::Value rhs,
-                  Peel through = Peel::Casts);
+bool isSameBehind(mlir::Value lhs, mlir::Value rhs, Peel through = Peel::Casts);
 
 /// True if `value` is an mp.constant, through casts and views.
 bool isConstant(mlir::Value value);
@@ -118,16 +117,15 @@ mlir::Value getInverted(mlir::Operation *op, Strictness strictness = {});
 
 /// Operand of a commutative or other op with two operands that is not a number,
 /// and the number; the second operand is looked at first.
-std::optional<std::pair<mlir::Value, double>>
-splitNumber(mlir::Operation *op);
+std::optional<std::pair<mlir::Value, double>> splitNumber(mlir::Operation *op);
 
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
 
 /// The axes of a reduction (operand 1 or the attribute `axes`; all if neither
-/// names one), counted from the front, sorted, each once. Nothing if they or the
-/// rank are not known.
+/// names one), counted from the front, sorted, each once. Nothing if they or
+/// the rank are not known.
 std::optional<llvm::SmallVector<int64_t, 4>>
 getReducedAxes(mlir::Operation *reduction, const ShapeFacts &shapes);
 

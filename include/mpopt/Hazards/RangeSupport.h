@@ -36,7 +36,6 @@ void addGrowth(FindingBuilder &finding, mlir::Value value,
 /// Whether the op runs whenever the model does: not in a branch or body.
 bool runsAlways(mlir::Operation *op);
 
-
 /// "keep `what` in f32", in narrower floats.
 void fixByKeeping(FindingBuilder &finding, mlir::Type type,
                   const llvm::Twine &what);

@@ -44,6 +44,9 @@ struct TensorFacts {
   /// Every element is one of the op's operands or of a constant, unchanged, so
   /// the op makes no infinity.
   bool copies = false;
+  /// The op passes on what a layer learned (`Role::Layer`): all zeros there are
+  /// no mask, padding or index.
+  bool isLayer = false;
   /// The tensor and all that it depends on were judged in the dtypes of the
   /// file, so that a run of the file computes the judged values.
   bool asFiled = false;

@@ -18,7 +18,6 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -33,28 +32,6 @@ static std::string text(double value) {
   std::string out;
   llvm::raw_string_ostream(out) << llvm::format("%.6g", value);
   return out;
-}
-
-/// Ops whose result passes on what a layer learned; zeros in others (masks,
-/// padding, indices) are ordinary.
-static bool isLayer(StringRef type) {
-  static const llvm::StringSet<> kTypes = {
-      // ONNX
-      "BatchNormalization", "Conv", "ConvTranspose", "Elu", "FusedConv",
-      "FusedGemm", "FusedMatMul", "GRU", "Gelu", "Gemm", "GroupNormalization",
-      "HardSwish", "InstanceNormalization", "LSTM", "LayerNormalization",
-      "LeakyRelu", "MatMul", "Mish", "PRelu", "RMSNormalization", "RNN", "Relu",
-      "Selu", "SimplifiedLayerNormalization", "SkipLayerNormalization", "Swish",
-      // PyTorch
-      "aten::_convolution", "aten::addmm", "aten::batch_norm", "aten::bmm",
-      "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution",
-      "aten::elu", "aten::gelu", "aten::gelu_", "aten::group_norm", "aten::gru",
-      "aten::hardswish", "aten::instance_norm", "aten::layer_norm",
-      "aten::leaky_relu", "aten::leaky_relu_", "aten::linear", "aten::lstm",
-      "aten::matmul", "aten::mish", "aten::mm", "aten::prelu", "aten::relu",
-      "aten::relu_", "aten::rms_norm", "aten::selu", "aten::silu",
-      "aten::silu_"};
-  return kTypes.contains(type);
 }
 
 namespace {
@@ -331,7 +308,7 @@ void RunRules::judgeDead(const Probe &probe) {
   // However small, a gradient may teach something.
   double least = values ? std::numeric_limits<double>::denorm_min()
                         : threshold("dead-layer");
-  if (!isLayer(probe.tensor.op.type) || seen.record.count < 2 ||
+  if (!probe.tensor.isLayer || seen.record.count < 2 ||
       seen.finite() != seen.record.count || seen.record.absmax >= least)
     return;
   add("MP504", Severity::Warning, probe, Decision::Dead,

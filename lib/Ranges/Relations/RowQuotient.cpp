@@ -126,8 +126,8 @@ void relations::refineQuotient(Value result, AbstractValue &value,
   if (!(lost < 0.5))
     return;
   bool saturates = !divisor || ctx.of(divisor).mayBeInf();
-  value.claimRowSum(
-      scale.axes.front(),
-      saturates ? 0 : std::max(0.0, 1 - 2 * lost - n * own.absolute),
-      1 + 2 * lost, *last);
+  value.claimRowSum(scale.axes.front(),
+                    saturates ? 0
+                              : std::max(0.0, 1 - 2 * lost - n * own.absolute),
+                    1 + 2 * lost, *last);
 }

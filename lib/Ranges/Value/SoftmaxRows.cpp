@@ -201,9 +201,10 @@ static void fitMeans(AbstractValue &p, const AbstractValue &rows,
 //===----------------------------------------------------------------------===//
 
 AbstractValue cells::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
-                              ArrayRef<int64_t> axes, bool logarithm,
-                              bool rowsHaveFinite, const FloatFormat &functions,
-                              const FloatFormat &sums) {
+                               ArrayRef<int64_t> axes, bool logarithm,
+                               bool rowsHaveFinite,
+                               const FloatFormat &functions,
+                               const FloatFormat &sums) {
   SoftmaxRows rows(shape, x, axes, functions, sums);
   AbstractValue result = AbstractValue::like(x);
   bool masks = x.negInf;

@@ -93,7 +93,8 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
 /// Whether a choice takes values outside, from a branch that has no others.
 static bool choosesOutside(Value argument, const Domain &domain,
                            const RangeAnalysis &ranges) {
-  auto op = dyn_cast_if_present<mp::WhereOp>(getMaker(argument, Peel::CastsAndViews));
+  auto op =
+      dyn_cast_if_present<mp::WhereOp>(getMaker(argument, Peel::CastsAndViews));
   if (!op)
     return false;
   const AbstractValue &condition = ranges.of(op.getCondition());

@@ -81,9 +81,9 @@ TEST_F(MatchTest, TellsTheCastsOnTheWay) {
               "%1 = mp.cast %0 : (tensor<2x3xf16>) -> tensor<2x3xf32>",
           1);
   unsigned casts = 0;
-  EXPECT_EQ(peel(cast->getResult(0), Peel::FloatCasts,
-                 [&](mp::CastOp) { ++casts; }),
-            argument);
+  EXPECT_EQ(
+      peel(cast->getResult(0), Peel::FloatCasts, [&](mp::CastOp) { ++casts; }),
+      argument);
   EXPECT_EQ(casts, 2u);
 }
 

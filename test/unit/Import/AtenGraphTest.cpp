@@ -161,12 +161,12 @@ TEST(AtenGraph, ParametersKeepTheirNames) {
 TEST(AtenGraph, ShapesAreComputedWithoutOps) {
   GraphBuilder graph;
   ValueId x = graph.input("x");
-  ValueId rows = graph.op("aten::size",
-                          {{"self", x}, {"dim", graph.integer(0)}},
-                          StaticType::Kind::Int);
-  ValueId half = graph.op("aten::floordiv",
-                          {{"a", rows}, {"b", graph.integer(2)}},
-                          StaticType::Kind::Int);
+  ValueId rows =
+      graph.op("aten::size", {{"self", x}, {"dim", graph.integer(0)}},
+               StaticType::Kind::Int);
+  ValueId half =
+      graph.op("aten::floordiv", {{"a", rows}, {"b", graph.integer(2)}},
+               StaticType::Kind::Int);
   ValueId sizes =
       graph.op("prim::ListConstruct", {{"", half}, {"", graph.integer(-1)}},
                StaticType::Kind::List);
@@ -181,8 +181,8 @@ TEST(AtenGraph, ShapesAreComputedWithoutOps) {
 TEST(AtenGraph, AnUnknownOpIsOpaqueAndCounted) {
   GraphBuilder graph;
   ValueId x = graph.input("x");
-  ImportResult result = graph.import(graph.op("my::op", {{"self", x}}),
-                                     withShape("x", {2}));
+  ImportResult result =
+      graph.import(graph.op("my::op", {{"self", x}}), withShape("x", {2}));
   ASSERT_TRUE(result.module) << result.errors.size();
   EXPECT_EQ(listOps(result), Names{"mp.opaque"});
   EXPECT_EQ(result.coverage.unmodelled.at("my::op"), 1u);
@@ -191,8 +191,8 @@ TEST(AtenGraph, AnUnknownOpIsOpaqueAndCounted) {
 TEST(AtenGraph, AShapeOfNoInputIsAnError) {
   GraphBuilder graph;
   ValueId x = graph.input("x");
-  ImportResult result = graph.import(graph.op("aten::relu", {{"self", x}}),
-                                     withShape("y", {2}));
+  ImportResult result =
+      graph.import(graph.op("aten::relu", {{"self", x}}), withShape("y", {2}));
   EXPECT_FALSE(result.module);
   ASSERT_EQ(result.errors.size(), 1u);
   EXPECT_EQ(result.errors.front().node, "y");

@@ -17,7 +17,7 @@ static AbstractValue softmax(const AbstractValue &x, Shape shape,
                              bool rowsHaveFinite = true) {
   const FloatFormat &f32 = FloatFormat::f32();
   return cells::softmaxOf(shape, x, {1}, /*logarithm=*/false, rowsHaveFinite,
-                         f32, f32);
+                          f32, f32);
 }
 
 TEST(SoftmaxRows, BoundsAnElementByTheOthers) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first input decides which table is asked: a list, a dictionary, a tensor or
-// a number. Nodes of prim:: are tried as such first, and never become ops.
+// The first input decides which table is asked: a list, a dictionary, a tensor
+// or a number. Nodes of prim:: are tried as such first, and never become ops.
 //
 //===----------------------------------------------------------------------===//
 

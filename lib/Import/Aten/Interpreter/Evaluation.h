@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program mixes tensor ops with Python's containers, numbers and questions about
-// tensors. Each such op has a handler, a small function in a table by the op's
-// name; there is a table for each kind of thing that an op is asked of.
+// A program mixes tensor ops with Python's containers, numbers and questions
+// about tensors. Each such op has a handler, a small function in a table by the
+// op's name; there is a table for each kind of thing that an op is asked of.
 //
 //===----------------------------------------------------------------------===//
 

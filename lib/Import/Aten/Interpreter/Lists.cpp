@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A list is shared by all that refer to it, so what changes it touches it first.
-// Where the change is not known, nothing is known of the list any more.
+// A list is shared by all that refer to it, so what changes it touches it
+// first. Where the change is not known, nothing is known of the list any more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -97,8 +97,8 @@ template <bool kInserts> static LogicalResult putItem(Evaluation &evaluation) {
 
 static LogicalResult pop(Evaluation &evaluation) {
   Item list = evaluation.input(0), last = Item::integerOf(-1);
-  std::optional<size_t> position = positionIn(
-      list, evaluation.numInputs() > 1 ? evaluation.input(1) : last);
+  std::optional<size_t> position =
+      positionIn(list, evaluation.numInputs() > 1 ? evaluation.input(1) : last);
   if (!position) {
     evaluation.forget(list);
     return giveUnknownMember(evaluation);

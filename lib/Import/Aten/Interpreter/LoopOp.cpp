@@ -44,8 +44,9 @@ void GraphImporter::LoopOp::collect(const Item &item,
 
 SmallVector<mlir::Type> GraphImporter::LoopOp::argumentTypes() const {
   OpBuilder &builder = importer.builder;
-  SmallVector<mlir::Type> all = {RankedTensorType::get({}, builder.getI64Type()),
-                                 RankedTensorType::get({}, builder.getI1Type())};
+  SmallVector<mlir::Type> all = {
+      RankedTensorType::get({}, builder.getI64Type()),
+      RankedTensorType::get({}, builder.getI1Type())};
   llvm::append_range(all, types);
   llvm::append_range(all, rootTypes);
   llvm::append_range(all, heldTypes);
@@ -236,9 +237,9 @@ Operation *GraphImporter::LoopOp::makeOp(Body body) {
 void GraphImporter::LoopOp::bindResults(Operation *op) {
   unsigned from = 0;
   for (auto [index, item] : llvm::enumerate(initial)) {
-    importer.set(node, index,
-                 Leaves::rebuild(item, state, op->getResults(), from,
-                                 shared[index]));
+    importer.set(
+        node, index,
+        Leaves::rebuild(item, state, op->getResults(), from, shared[index]));
     const Item &after = importer.items[node.outputs[index]];
     if (after.isTensor())
       importer.nameResult(after.variable->value, node.outputs[index]);

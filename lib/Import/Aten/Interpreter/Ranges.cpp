@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A loop over a range becomes a loop over counts: TorchScript asks how many there
-// are and which index belongs to one.
+// A loop over a range becomes a loop over counts: TorchScript asks how many
+// there are and which index belongs to one.
 //
 //===----------------------------------------------------------------------===//
 

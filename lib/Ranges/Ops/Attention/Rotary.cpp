@@ -52,7 +52,8 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
   double turn = radius(op, ctx) *
                 std::max(1.0, std::fabs(op.getScale().convertToDouble()));
   const FloatFormat *own = getFloatFormat(getElementType(input));
-  double unit = (own && own->digits < format.digits ? *own : format).unitRoundoff();
+  double unit =
+      (own && own->digits < format.digits ? *own : format).unitRoundoff();
   // Features that are not turned stay.
   double stretch = std::max(1.0, turn) * (1 + 8 * unit);
   // What products that underflow lose.

@@ -33,7 +33,8 @@ static void runLSTM(const Recurrence &op, ArrayRef<Activation> f,
                     States &states) {
   GateInput gate(op, ctx);
   ComputeError error = cellError(ctx, op);
-  double unit = error.format->epsilon(), store = op.storeUnit(), steps = op.mostSteps();
+  double unit = error.format->epsilon(), store = op.storeUnit(),
+         steps = op.mostSteps();
   Interval open = f[0].imageOf(Interval::whole(), error);
   // The state before, whatever it was: what bounds the gates' input.
   Interval hidden =

@@ -27,7 +27,8 @@ static std::optional<UnaryFunction> functionNamed(StringRef name) {
 
 Interval Activation::imageOf(const Interval &x,
                              const ComputeError &error) const {
-  Interval inside = x.widened(4 * error.format->epsilon(), error.format->minSubnormal);
+  Interval inside =
+      x.widened(4 * error.format->epsilon(), error.format->minSubnormal);
   FloatRange y = apply(unary, FloatRange::of(inside), error);
   return y.finite.widened(2 * error.format->epsilon());
 }
@@ -38,7 +39,7 @@ Likely Activation::likelyOf(const Likely &x) const {
 
 std::optional<SmallVector<Activation, 3>>
 cells::readActivations(ArrayAttr names, ArrayRef<double> alphas,
-                      ArrayRef<double> betas) {
+                       ArrayRef<double> betas) {
   SmallVector<Activation, 3> result;
   size_t hard = 0;
   for (StringRef name : names.getAsValueRange<StringAttr>()) {
