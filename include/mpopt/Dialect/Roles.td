@@ -107,8 +107,8 @@ def RoleSaturating : MP_Role<"Saturating", 30>;
 def RolePeriodic : MP_Role<"Periodic", 31>;
 // Unboundedly steep at finite arguments.
 def RoleSteep : MP_Role<"Steep", 32>;
-// Steep at -1 and 1, where its domain ends, with the derivative of an arc sine
-// at most in magnitude, relative to the value.
+// Steep at -1 and 1, where its domain ends; a relative error of x grows by at
+// most |x| / sqrt(1 - x^2), or by the derivative if it is counted as absolute.
 def RoleArc : MP_Role<"Arc", 33>;
 // x above some number; below it 0, or x less steeply.
 def RoleRectifier : MP_Role<"Rectifier", 34>;
@@ -144,7 +144,7 @@ def RoleCopiesElements : MP_Roles<"CopiesElements",
 // Parts of networks
 //===----------------------------------------------------------------------===//
 
-// A softmax of rows, or the logarithm of one.
+// A softmax of rows or its logarithm, of softmin's negated operand as well.
 def RoleSoftmax : MP_Role<"Softmax", 42>;
 // An operand element of -Inf, or a huge negative number, takes no part.
 def RoleMaskable : MP_Role<"Maskable", 43>;
