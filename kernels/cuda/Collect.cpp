@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 /// A device that comes to no call for so long hangs.
 static constexpr auto kPatience = std::chrono::seconds(30);
 
-/// What `now` has more than `then`, as a record that can be merged.
+/// The difference of `now` and `then`, as a record that can be merged.
 static mpopt_record newSince(const mpopt_record &now,
                              const mpopt_record &then) {
   mpopt_record record = now;

@@ -138,7 +138,7 @@ void Group::remove(mpopt_cuda_probe *probe) {
   bool complete = probe->tracks.empty() || collect(true);
   std::lock_guard<std::mutex> lock(mutex);
   probes.erase(std::find(probes.begin(), probes.end(), probe));
-  // What the device may still write to is nobody else's: a graph may be
+  // Memory that the device may still write to is not reused: a graph may be
   // replayed for ever.
   bool captured = false;
   for (auto &track : probe->tracks) {

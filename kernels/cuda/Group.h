@@ -52,11 +52,11 @@ struct mpopt_cuda_probe {
   mpopt_recorder *recorder;
   uint32_t id, kind;
   mpopt::kernels::cuda::Group *group;
-  /// Whether the group is that of its tensors' device.
+  /// True if the group is that of its tensors' device.
   std::atomic<bool> placed{false};
   /// The rest is under Group::mutex.
   std::vector<std::unique_ptr<mpopt::kernels::cuda::Track>> tracks;
-  /// Of all tracks; made for the number of channels that came first.
+  /// Slab of all tracks; made for the number of channels that came first.
   mpopt::kernels::cuda::ChannelKeys *keys = nullptr;
   uint32_t channels = 0;
 };

@@ -73,7 +73,7 @@ struct Axes {
   Divider extent[MPOPT_MAX_DIMS];
   int64_t stride[MPOPT_MAX_DIMS];
 
-  /// Of element i in the order of the axes: elements from the first one.
+  /// Offset of element i in the order of the axes, in elements from the first.
   MPOPT_HD int64_t offsetOf(uint64_t i, uint64_t &channel) const {
     int64_t offset = 0;
     channel = 0;

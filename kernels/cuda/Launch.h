@@ -47,7 +47,7 @@ bool loadChannels();
 bool loadAxes();
 bool loadCount();
 
-/// What to copy of a slot.
+/// The parts of a slot to copy.
 struct Source {
   const Slot *slot;
   const ChannelKeys *keys;

@@ -31,7 +31,7 @@ constexpr int kMaxBlocks = 1024;
 /// switched.
 using Control = mpopt_control;
 
-/// What the host knows of the tensor when it launches.
+/// Facts about the tensor that the host has when it launches.
 struct Shape {
   uint64_t count;
   uint32_t dtype, rank;
@@ -47,14 +47,15 @@ struct Turn {
   uint64_t step;
 };
 
-/// What all blocks of a call have to agree on, whatever is written to the
-/// controls while they begin: the first one to come leaves it in Call::decision
-/// as step << 3 | shared << 2 | turn << 1 | 1. Steps end at 2^61 there.
+/// State on which all blocks of a call have to agree, whatever is written to
+/// the controls while they begin: the first one to come leaves it in
+/// Call::decision as step << 3 | shared << 2 | turn << 1 | 1. Steps end at 2^61
+/// there.
 struct Decision {
   uint64_t step;
   bool turn;
-  /// Of a call in a graph: somebody set the step. The recorder knows it of
-  /// others.
+  /// For a call in a graph: the step was set by the user. The recorder knows it
+  /// of others.
   bool shared;
 
   MPOPT_HD unsigned long long packed() const {
@@ -99,7 +100,7 @@ struct Slot {
   Call call;
 };
 
-/// What the host gets of a slot.
+/// The part of a slot that the host reads.
 struct Snapshot {
   uint64_t whole, direct;
   mpopt_record record;

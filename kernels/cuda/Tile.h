@@ -38,13 +38,13 @@ MPOPT_HD int rowOfBin(int bin) { return bin == kZeroRow ? kSubnormalRow : bin; }
 MPOPT_HD int binOfRow(int row) { return row == kSubnormalRow ? kZeroRow : row; }
 
 struct ThreadStats {
-  /// Of FP32 patterns of the vectors looked at as a whole (FloatBlock.h's
-  /// Scan).
+  /// Extremes of FP32 patterns of the vectors looked at as a whole
+  /// (FloatBlock.h's Scan).
   int32_t mostSigned = INT32_MIN;
   uint32_t mostUnsigned = 0, least = ~0u;
   /// The same maxima for two 16-bit patterns in a word.
   uint32_t pairSigned = 0x80008000u, pairUnsigned = 0;
-  /// Of elements looked at one by one: keys.
+  /// Keys of elements that are looked at one by one.
   uint64_t min = kNoMinimum, max = kNoMaximum, minNonzero = kNoMinimum;
   uint32_t nan = 0, posInf = 0, negInf = 0;
   uint32_t zeros = 0; // of integers; those of floats have a row
@@ -145,8 +145,8 @@ MPOPT_HD uint32_t maxUnsignedPair(uint32_t a, uint32_t b) {
 #endif
 }
 
-/// What the two widths of vectors do differently: `Maxima` of a vector, whether
-/// one of its elements is beyond kSmallestMax, and how it is summed.
+/// The differences between the two widths of vectors: `Maxima` of a vector,
+/// whether one of its elements is beyond kSmallestMax, and how it is summed.
 template <class Decode> struct VectorOf;
 
 template <> struct VectorOf<DecodeF32> {

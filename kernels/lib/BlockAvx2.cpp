@@ -138,8 +138,8 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
   }
 }
 
-/// What the dtypes share. kOrigin says where byte i of 32 packed fields comes
-/// from, since packing interleaves the 128-bit halves.
+/// The part that the dtypes share. kOrigin says where byte i of 32 packed
+/// fields comes from, since packing interleaves the 128-bit halves.
 template <class Dtype> struct Avx2Dtype {
   static constexpr size_t round = kRound;
   template <bool special>

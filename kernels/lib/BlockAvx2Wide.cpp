@@ -28,7 +28,7 @@ static double least(__m256d lanes, double than) {
   return than;
 }
 
-/// Of lanes that count down from zero.
+/// Sum of lanes that count down from zero.
 static uint64_t countLanes(__m256i lanes) {
   alignas(32) int64_t lane[4];
   _mm256_store_si256(reinterpret_cast<__m256i *>(lane), lanes);

@@ -153,7 +153,8 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
   sums.store(scan.sums, scan.squares);
 }
 
-/// What the dtypes share: fields lie in the buffer as elements do in memory.
+/// The part that the dtypes share: fields lie in the buffer as elements do in
+/// memory.
 template <class Dtype> struct Avx512Dtype {
   static constexpr size_t round = kRound;
   template <bool special>
@@ -214,8 +215,8 @@ struct F16 : StoreNarrow<10>, Avx512Dtype<F16>, F16Format {
 struct BF16 : StoreNarrow<7>, Avx512Dtype<BF16>, BF16Format {
   using Vector = NarrowVector;
   using Sums = ShortSums<Lanes>;
-  /// Of each sixteen elements those at even places, then those at odd ones
-  /// (laneOf): to the upper half of each 32-bit lane, zeros below.
+  /// Takes of each sixteen elements those at even places, then those at odd
+  /// ones (laneOf): to the upper half of each 32-bit lane, zeros below.
   static void sum(Sums &sums, __m512i words) {
     constexpr __mmask32 upper = 0xAAAAAAAAu;
     const __m512i order =

@@ -35,7 +35,7 @@
 
 namespace mpopt::kernels {
 
-/// Of finite FP32 and FP64 magnitudes, as bit patterns.
+/// Extremes of finite FP32 and FP64 magnitudes, as bit patterns.
 constexpr uint32_t kInf32 = 0x7F800000u;
 constexpr uint64_t kInf64 = 0x7FF0000000000000ull;
 

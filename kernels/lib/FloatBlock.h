@@ -46,7 +46,7 @@ struct BF16Format {
   static constexpr uint32_t inf = 0x7F80;
 };
 
-/// What a scan of a block gives. Patterns are the dtype's own.
+/// Result of a scan of a block. Patterns are the dtype's own.
 struct Scan {
   /// Largest pattern as a signed and as an unsigned number: the largest
   /// positive value, and the negative one with the largest magnitude, if there

@@ -79,7 +79,7 @@ static void countEdgeField(const void *data, size_t count, unsigned field,
   }
 }
 
-/// Whether the edge tests of an FP32 field need a look at single elements.
+/// True if the edge tests of an FP32 field need a look at single elements.
 static bool isEdgeField(unsigned field) {
   constexpr uint8_t edges[] = {127 + 127, 127 + 15, 127 + 8,
                                127 - 10,  127 - 17, 127 - 25};
@@ -128,7 +128,7 @@ static uint64_t countBlockFields(const void *data, size_t count,
   Dtype::countFields(fields, whole, partial.window, places);
   for (int i = 0; i < kWindow; ++i)
     addField(unsigned(partial.window + i), places[i]);
-  // What is not finite lies above every window.
+  // Patterns that are not finite lie above every window.
   uint64_t others = places[kWindow] - (whole - count) - notFinite;
   if (!others)
     return 0;

@@ -36,7 +36,7 @@ struct Partial {
   /// Elements in `codes` or `wideFields` since the last fold.
   uint64_t unfolded = 0;
 
-  /// What vector code remembers of the last block to choose how it counts: the
+  /// Memory of vector code about the last block to choose how it counts: the
   /// dtype's exponent fields from `window` on hold most of what was seen
   /// (negative: not known), and whether there was Inf or NaN.
   int window = -1;
@@ -91,7 +91,7 @@ struct DtypeKernel {
 
 /// The best one for this processor, or the best that MPOPT_ISA names.
 DtypeKernel dtypeKernel(uint32_t dtype);
-/// What this processor has.
+/// Instruction sets of this processor.
 enum class Isa { Portable, Avx2, Avx512 };
 Isa processorIsa();
 DtypeKernel portableKernel(uint32_t dtype);

@@ -70,7 +70,7 @@ void RecordWriter::abandon() {
   fd = -1;
 }
 
-/// Whether there is a file of ours, or nothing, that may be replaced.
+/// True if there is a file of ours, or nothing, that may be replaced.
 static bool mayReplace(int fd) {
   char magic[8];
   ssize_t got = ::pread(fd, magic, sizeof(magic), 0);
@@ -217,7 +217,7 @@ int RecordWriter::write(Place &place, const mpopt_record &record,
 
   if (fresh) {
     if (int error = put(buffer.data(), buffer.size(), end)) {
-      // What was written of it is no extent. If it stays, readers say so.
+      // A part of an extent is no extent. If it stays, readers say so.
       [[maybe_unused]] int ignored = regular ? ::ftruncate(fd, off_t(end)) : 0;
       return error;
     }

@@ -314,7 +314,7 @@ static bool mergeInto(Probe &probe, const mpopt_record &record,
                       into.first_inf_step != MPOPT_NEVER);
 }
 
-/// Whether the probe's next call is to be recorded; the call is counted if not,
+/// True if the probe's next call is to be recorded; the call is counted if not,
 /// or if it `begins`. `step` is what it belongs to. One reading of the controls
 /// decides both.
 static bool isTurn(mpopt_recorder &recorder, Probe &probe, uint64_t &step,

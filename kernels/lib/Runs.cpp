@@ -16,7 +16,7 @@ static_assert(MPOPT_NEVER == UINT64_MAX, "no run, and one more is run 0");
 
 namespace {
 
-/// What a thread remembers of the models that it ran last. Of one that it
+/// The models that a thread ran last. Of one that it
 /// forgot it is a thread like any other.
 struct Remembered {
   const Runs *runs = nullptr;

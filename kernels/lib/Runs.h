@@ -18,7 +18,7 @@ namespace mpopt::kernels {
 ///
 /// Nobody says that a run has ended, and several can go on at the same time. A
 /// thread that announced a run executes that one until it announces another.
-/// Of any other thread (a pool's, a device's) the run is known only if all of
+/// For any other thread (a pool's, a device's) the run is known only if all of
 /// them were announced by one thread: that executes one at a time. It matters
 /// because a step that is too late by one puts an op before its own operands.
 class Runs {
@@ -36,7 +36,7 @@ private:
   /// Who announced all of them: 0 none, `several`, or the thread's number.
   std::atomic<uint64_t> announcer{0};
   static constexpr uint64_t several = UINT64_MAX;
-  /// What threads remember is of this age, or forgotten.
+  /// Entries of threads have this age, or are dropped.
   std::atomic<uint64_t> age{0};
 };
 

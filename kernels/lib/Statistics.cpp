@@ -76,7 +76,7 @@ DtypeKernel mpopt::kernels::dtypeKernel(uint32_t dtype) {
 
 namespace {
 
-/// What the workers of one tensor share.
+/// State shared by the workers of one tensor.
 struct Reading {
   const Layout &layout;
   const char *data;
@@ -199,7 +199,7 @@ static bool wellFormed(const mpopt_tensor &tensor) {
   return tensor.data || !elements;
 }
 
-/// What of this call's channels is kept, and says so in the record.
+/// Chooses the channels of this call that are kept, and records the choice.
 static Channels keptChannels(const mpopt_tensor &tensor,
                              const mpopt_channel_range *ranges,
                              const mpopt_record &into, mpopt_record &record) {

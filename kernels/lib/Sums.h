@@ -21,7 +21,7 @@ namespace mpopt::kernels {
 
 constexpr size_t kBlock = 4096;
 constexpr int kLanes = 16;
-/// What vector code takes at a time.
+/// Number of elements that vector code takes at a time.
 constexpr size_t kTile = 4 * kBlock;
 /// 16-bit dtypes are summed in FP32 over so many elements at most, 32 a lane.
 constexpr size_t kChain = 512;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of 32 or 64 bytes, in the terms that compilers for any of them have. Included
-// after the unit's target is set.
+// Vectors of 32 or 64 bytes, in the terms that compilers for any of them have.
+// Included after the unit's target is set.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +69,7 @@ Word foldWords(__m256i lanes, Word start, Better better) {
   return start;
 }
 
-/// Of lanes that counted down from zero.
+/// Sum of lanes that counted down from zero.
 template <class Words> uint64_t countLanes(__m256i lanes) {
   using Word = typename Words::Signed;
   alignas(32) Word lane[32 / sizeof(Word)];

@@ -127,7 +127,7 @@ struct CustomOp {
   Status *(*createKernelV2)(const CustomOp *, const Api *, const KernelInfo *,
                             void **);
   Status *(*computeV2)(void *kernel, KernelContext *);
-  /// Of later versions, which a runtime does not read at version 16.
+  /// Members of later versions, which a runtime does not read at version 16.
   void *later[8];
 };
 

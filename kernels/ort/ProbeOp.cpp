@@ -81,7 +81,7 @@ static bool &hasParallelFor() {
   return has;
 }
 
-/// Whether "1.17.3" is at least 1.`minor`.
+/// True if "1.17.3" is at least 1.`minor`.
 static bool isAtLeast(const char *version, unsigned minor) {
   unsigned major = 0, given = 0;
   return std::sscanf(version, "%u.%u", &major, &given) == 2 &&

@@ -92,7 +92,7 @@ struct Block {
     return true;
   }
 
-  /// Whether those of these threads that are not done wait there, and if so
+  /// True if those of these threads that are not done wait there, and if so
   /// lets them go on.
   bool all(size_t from, size_t to, Thread::State state) {
     size_t waiting = 0;

@@ -67,7 +67,7 @@ void breakCaptures(bool broken);
 void breakLaunches(bool broken);
 /// The device whose context the thread has; -1: none yet.
 int contextOfThread();
-/// Whether the device was ever made current or used.
+/// True if the device was ever made current or used.
 bool wasStarted(int device);
 
 } // namespace mpopt::kernels::fake

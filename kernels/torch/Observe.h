@@ -20,7 +20,7 @@ namespace mpopt::torch_ops {
 /// anything else counts as an unknown ledger.
 mpopt_recorder *findRecorder(std::string_view ledger);
 
-/// What a probe records for.
+/// The quantity that a probe records.
 struct Target {
   mpopt_recorder *recorder;
   uint32_t probe;

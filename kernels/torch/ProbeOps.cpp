@@ -49,7 +49,7 @@ static void beginRun(std::string_view ledger) {
 // One op is the other one without an axis. Each has a kernel for where a tensor
 // is, one for gradients, one for vmap and one for tensors without elements.
 
-/// What is no probe's id records nothing.
+/// An id that no probe has records nothing.
 static bool isId(int64_t id) { return id >= 0 && id <= UINT32_MAX; }
 
 static void probeChannels(const at::Tensor &x, int64_t id, int64_t axis,

@@ -133,7 +133,7 @@ static Found ofGatherGrad(GatherGradOp op, Value operand) {
   return alongAxis(op.getResult(), op.getAxis(), true);
 }
 
-/// What the op at a use takes there.
+/// The range that the op at a use accepts there.
 static Found getIndexSpace(OpOperand &use) {
   unsigned operand = use.getOperandNumber();
   Value value = use.get();

@@ -114,7 +114,7 @@ static std::string printShape(ArrayRef<int64_t> shape) {
   return text;
 }
 
-// Whether what a file gives for an input can be said of it.
+// True if what a file gives for an input can be said of it.
 static llvm::Error checkShapes(const InputRange &range, StringRef name,
                                const MaybeShape &input) {
   if (range.elements && !broadcastsTo(range.elements->shape, input))

@@ -36,7 +36,7 @@ double ConstantUse::flushedShare() const {
 // Which formats
 //===----------------------------------------------------------------------===//
 
-/// Whether some finite value of `from` overflows or flushes in `to`.
+/// True if some finite value of `from` overflows or flushes in `to`.
 static bool isNarrower(const FloatFormat &to, const FloatFormat &from) {
   return to.overflowFrom <= from.maxFinite ||
          (to.hasZero && to.flushAt >= from.minSubnormal);
@@ -208,7 +208,7 @@ bool ConstantUses::isInvalidated(
 // What the constant is for
 //===----------------------------------------------------------------------===//
 
-/// Whether a zero at operand `index` breaks the op.
+/// True if a zero at operand `index` breaks the op.
 static bool breaksAtZero(Operation *op, unsigned index) {
   if (index == divisorOperand(op))
     return true;

@@ -150,7 +150,7 @@ static AbstractValue added(const AbstractValue &a, const AbstractValue &b,
   return AbstractValue(dims, std::move(cells));
 }
 
-/// Whether hardly a value of any group is near the edge: no need to look.
+/// True if hardly a value of any group is near the edge: no need to look.
 bool FlushedShares::isFarAbove(Value value) const {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   double far = format ? format->flushAt * kFarAbove : 0;

@@ -23,7 +23,7 @@ bool mpopt::isExponential(Operation *op) {
   return hasRole(op, Role::Power) && !isConstant(op->getOperand(1));
 }
 
-/// Whether the value is summed, through casts and views.
+/// True if the value is summed, through casts and views.
 static bool isSummed(Value value, unsigned depth = 4) {
   for (Operation *user : value.getUsers()) {
     if (hasRole(user, Role::Sum))
@@ -57,7 +57,7 @@ struct ScoreSearch {
 };
 } // namespace
 
-/// Whether the op makes operand `index` smaller by a fixed factor.
+/// True if the op makes operand `index` smaller by a fixed factor.
 static bool shrinks(OpOperand &use) {
   Operation *op = use.getOwner();
   if (!hasRole(op, Role::Multiplication | Role::Division))
@@ -144,7 +144,7 @@ void mpopt::findMasks(Value value, double least,
         findMasks(inner, least, masks, depth - 1);
 }
 
-/// Whether it is the mask that takes the op past the edge.
+/// True if it is the mask that takes the op past the edge.
 static bool isMasked(Value value, const RangeAnalysis &ranges) {
   Operation *op = value.getDefiningOp();
   if (!hasRole(op, Role::Addition | Role::Subtraction | Role::Multiplication |

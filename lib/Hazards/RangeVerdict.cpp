@@ -142,7 +142,7 @@ static std::string describeRange(const Cell &hull) {
   return "[" + formatNumber(hull.lo) + ", " + formatNumber(hull.hi) + "]";
 }
 
-/// Whether zero instead of a tiny number breaks a reader: a logarithm, or what
+/// True if zero instead of a tiny number breaks a reader: a logarithm, or what
 /// divides by it.
 static bool breaksAtZero(Value value, unsigned depth = 4) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {

@@ -112,7 +112,7 @@ static ModelFormat detectText(StringRef text) {
   return ModelFormat::Unknown;
 }
 
-/// Whether the bytes begin with a field that ModelProto has, of the right kind.
+/// True if the bytes begin with a field that ModelProto has, of the right kind.
 static bool startsLikeModelProto(StringRef bytes) {
   constexpr uint8_t kTags[] = {
       0x08 /*ir_version*/, 0x12 /*producer_name*/, 0x1a /*producer_version*/,

@@ -117,7 +117,7 @@ static OwningOpRef<ModuleOp> parseGuarded(const llvm::SourceMgr &sources,
   return module;
 }
 
-/// Whether regions nest deeper than what follows can recurse into: bytecode,
+/// True if regions nest deeper than what follows can recurse into: bytecode,
 /// which is read without recursion, can hold any depth. Such a module is
 /// emptied at once, since destroying it would recurse as well.
 static bool dropIfTooDeep(ModuleOp module) {

@@ -187,7 +187,7 @@ static Interval powOfPositive(const Interval &base, const Interval &exponent) {
   return {std::max(low, 0.0), high};
 }
 
-/// Whether [lo, hi], with integers as ends, holds one of that parity. From 2^53
+/// True if [lo, hi], with integers as ends, holds one of that parity. From 2^53
 /// on every double is even, and so far out each interval is taken for both.
 static bool holdsParity(double lo, double hi, bool odd) {
   if (hi > lo)

@@ -23,7 +23,7 @@ using namespace mpopt::range;
 /// logarithm has; 16 covers them up to e^+-8, correctly built ones everywhere.
 static constexpr double kPowUlps = 16;
 
-/// Whether only integers are possible.
+/// True if only integers are possible.
 static bool isInteger(const FloatRange &x) {
   return x.integral ||
          (x.finite.isPoint() && std::floor(x.finite.lo) == x.finite.lo);

@@ -44,7 +44,7 @@ static llvm::SmallVector<StringRef> getNumbers(StringRef text) {
   return numbers;
 }
 
-// Whether exactly one number in the names counts through, all different, and
+// True if exactly one number in the names counts through, all different, and
 // stands in a path (`Relu_1`, `Relu_2` are just unnamed nodes).
 static bool areLayers(const std::vector<const Finding *> &members) {
   if (members.size() < 2)

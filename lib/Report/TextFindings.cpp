@@ -43,7 +43,7 @@ void TextReport::writeGroup(const FindingGroup &group) {
   bool sameFixes = llvm::all_of(group.folded, [&](const FoldedFinding &fold) {
     return haveSameFixes(fold.first(), first);
   });
-  // What all places have in common is said once, around them.
+  // Text that all places have in common is printed once, around them.
   llvm::ArrayRef<FoldedFinding> places = group.folded;
   bool sameMessage =
       places.size() > 1 && llvm::all_of(places, [&](const FoldedFinding &fold) {
@@ -161,7 +161,7 @@ void TextReport::writeFixes(const Finding &finding, unsigned indent) {
       write("safe fix: ", fix);
       helps = true;
     }
-  // What does not help is no advice, unless there is nothing else.
+  // Fixes that do not help are left out, unless there is nothing else.
   if (!helps && !finding.fixes.empty())
     write("tried, and no help alone: ", finding.fixes.front());
 }

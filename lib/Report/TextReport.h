@@ -50,7 +50,7 @@ private:
   TextStyle style;
 };
 
-// What is shown of long lists; JSON has everything.
+// Limits of long lists; JSON has everything.
 inline constexpr size_t kMaxPlaces = 8, kMaxNames = 3;
 
 // 1 node, 2 nodes.

@@ -115,7 +115,7 @@ void TextReport::writeCounts(SeverityCounts counts) {
   part(counts.note, Severity::Note, "note");
 }
 
-/// Of what is shown: consequences are not.
+/// Counts of listed findings: consequences are folded.
 static SeverityCounts countShown(llvm::ArrayRef<Finding> findings) {
   SeverityCounts counts;
   for (const FindingGroup &group : groupFindings(findings)) {

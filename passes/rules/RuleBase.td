@@ -41,7 +41,7 @@ class RuleRecord<string ruleId, string ruleName> {
   bit byRange = 0;
   // Of f16, bf16 and f32, those in which it can fire.
   list<string> dtypes = ["f16", "bf16"];
-  // Whether findings come with a fix that is safe: safe, sometimes or none.
+  // True if findings come with a fix that is safe: safe, sometimes or none.
   string fix = "sometimes";
   // How a run decides a finding: the test that is made on what a probe saw, by
   // the words of include/mpopt/Report/Decision.def. The pass says

@@ -46,14 +46,14 @@ std::optional<Precision> mpopt::parsePrecision(StringRef text) {
   return std::nullopt;
 }
 
-/// Whether an op only stores or converts what it gets.
+/// True if an op only stores or converts what it gets.
 static bool isStorage(Operation *op) {
   return isa<mp::ConstantOp, mp::CastOp, mp::IdentityOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>() ||
          hasRole(op, Role::Quantization);
 }
 
-/// Whether the model switches autocast on or off itself.
+/// True if the model switches autocast on or off itself.
 static bool hasRegions(ModuleOp module) {
   return module
       .walk([](Operation *op) {
@@ -91,7 +91,7 @@ makeStrategy(ModuleOp module, Precision precision, const Policy &policy,
   bool plain = precision == Precision::Fp16 || precision == Precision::Bf16;
   switch (policy.getKind()) {
   case PolicyKind::Converter:
-    // Whether asked for as fp16 or as autocast-fp16: it has one way only.
+    // Converters have one way only, be it asked for as fp16 or autocast-fp16.
     return makeStorageConversion(categories, lowType, /*all=*/false);
   case PolicyKind::Autocast:
     if (!plain)

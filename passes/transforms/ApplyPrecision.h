@@ -21,9 +21,9 @@ enum class Precision { AsIs, Fp16, Bf16, AutocastFp16, AutocastBf16 };
 llvm::StringRef toString(Precision precision);
 std::optional<Precision> parsePrecision(llvm::StringRef text);
 
-/// What `auto` means for a model: as-is if it computes in a 16-bit or narrower
-/// float anywhere, else autocast-fp16. Storing weights in 16 bits, casting and
-/// (de)quantising is not computing.
+/// The precision that `auto` stands for: as-is if it computes in a 16-bit or
+/// narrower float anywhere, else autocast-fp16. Storing weights in 16 bits,
+/// casting and (de)quantising is not computing.
 Precision resolvePrecision(mlir::ModuleOp module);
 
 /// Gives every value the dtype it would have under `precision`, with explicit

@@ -36,7 +36,7 @@ int importArchive(const Request &request);
 /// to `output`; 0, or 2 after errors were printed.
 int instrumentArchive(const Request &request, llvm::StringRef plan);
 
-/// What LibTorch may be told about the archive; nothing after an error.
+/// The parts of the archive that LibTorch may read; nothing after an error.
 std::optional<ArchiveFacts> inspectFile(llvm::StringRef archive,
                                         ErrorSink &sink);
 

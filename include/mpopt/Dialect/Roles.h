@@ -49,7 +49,7 @@ const OpMeaning *getMeaning(mlir::Operation *op);
 const OpMeaning *getMeaning(llvm::StringRef mnemonic,
                             mlir::MLIRContext *context);
 
-/// Whether the op has `role`, or one of several (`Role::Sum | Role::Product`).
+/// True if the op has `role`, or one of several (`Role::Sum | Role::Product`).
 /// False for null.
 bool hasRole(mlir::Operation *op, Role role);
 bool hasRole(const OpMeaning *meaning, Role role);

@@ -18,7 +18,7 @@
 
 namespace mpopt {
 
-/// Whether the file is `-`, a device, a pipe or a name of an open file: what is
+/// True if the file is `-`, a device, a pipe or a name of an open file: what is
 /// written to it cannot be taken back.
 bool isStream(llvm::StringRef file);
 
@@ -50,7 +50,7 @@ private:
 llvm::Error writeOutput(llvm::StringRef file,
                         llvm::function_ref<void(llvm::raw_ostream &)> write);
 
-/// Whether text for standard output should be coloured: it is a terminal, and
+/// True if text for standard output should be coloured: it is a terminal, and
 /// NO_COLOR is not set.
 bool wantsColor(llvm::StringRef file);
 

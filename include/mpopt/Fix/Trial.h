@@ -35,7 +35,7 @@ struct Fresh {
   Certainty certainty, before;
   bool wasThere;
 
-  /// Whether it counts against a fix of a finding of that severity, given how
+  /// True if it counts against a fix of a finding of that severity, given how
   /// sure a finding must be to count.
   bool counts(Severity least, Certainty bar) const {
     return severity >= least && certainty >= bar && (!wasThere || before < bar);

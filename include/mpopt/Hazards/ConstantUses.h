@@ -63,11 +63,11 @@ Guard findGuard(mlir::OpOperand &use);
 /// A mask that is added to, or written into, attention scores.
 enum class MaskUse { None, Added, Multiplied };
 
-/// Whether `use` is an additive mask on its way to a softmax. `Multiplied`: a
+/// True if `use` is an additive mask on its way to a softmax. `Multiplied`: a
 /// product of a 0/1 mask with the constant, in which 0 * -Inf is NaN.
 MaskUse findMaskUse(mlir::OpOperand &use);
 
-/// Whether attention scores that the op reads are still scores behind it: sums,
+/// True if attention scores that the op reads are still scores behind it: sums,
 /// products with scales, limits, masks and views. Casts are not among them.
 bool passesScores(mlir::Operation *op);
 

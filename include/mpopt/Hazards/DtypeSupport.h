@@ -28,7 +28,7 @@ bool isWide(mlir::Type elementType);
 /// compute nothing.
 mlir::Type get16BitCompute(mlir::Operation *op);
 
-/// Whether the policy keeps ops of this kind in FP32.
+/// True if the policy keeps ops of this kind in FP32.
 bool isKeptWide(mlir::Operation *op);
 
 /// The composite of which `op` is a recognised member, else its mnemonic.
@@ -37,10 +37,10 @@ llvm::StringRef getKind(mlir::Operation *op);
 /// The policy's name for messages.
 std::string getPolicyName(mlir::Operation *op);
 
-/// Whether the policy in force is an autocast one.
+/// True if the policy in force is an autocast one.
 bool isAutocast(mlir::Operation *module);
 
-/// Whether autocast governs `op`: a region of the model's own says so, else the
+/// True if autocast governs `op`: a region of the model's own says so, else the
 /// policy in force.
 bool isUnderAutocast(mlir::Operation *op);
 

@@ -70,13 +70,13 @@ private:
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
 
-/// Whether an overflow of `value` is judged: a float, and no constant.
+/// True if an overflow of `value` is judged: a float, and no constant.
 bool isJudged(mlir::Value value);
 
 /// Which specific form an overflow of `value` has.
 OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
 
-/// Whether the op is an exponential: its edge is near the origin in every
+/// True if the op is an exponential: its edge is near the origin in every
 /// dtype.
 bool isExponential(mlir::Operation *op);
 
@@ -84,7 +84,7 @@ bool isExponential(mlir::Operation *op);
 /// `scores` and a softmax; null if there is none.
 mlir::Operation *findScale(mlir::Value scores);
 
-/// Whether a number from -`least` down comes in through `value`, through what
+/// True if a number from -`least` down comes in through `value`, through what
 /// scales and selects it.
 bool holdsMask(mlir::Value value, double least, unsigned depth = 6);
 

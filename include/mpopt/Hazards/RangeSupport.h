@@ -33,7 +33,7 @@ void addRange(FindingBuilder &finding, mlir::Value value,
 void addGrowth(FindingBuilder &finding, mlir::Value value,
                const RangeAnalysis &ranges, bool likely);
 
-/// Whether the op runs whenever the model does: not in a branch or body.
+/// True if the op runs whenever the model does: not in a branch or body.
 bool runsAlways(mlir::Operation *op);
 
 /// "keep `what` in f32", in narrower floats.

@@ -18,10 +18,10 @@ namespace mpopt {
 std::optional<Certainty> mayBeZero(mlir::Value value,
                                    const RangeAnalysis &ranges);
 
-/// Whether 0 is reached by rounding to the dtype only.
+/// True if 0 is reached by rounding to the dtype only.
 bool isZeroByRounding(mlir::Value value, const RangeAnalysis &ranges);
 
-/// Whether nothing is known of the value: what may follow is not said.
+/// True if nothing is known of the value: what may follow is not said.
 bool isUnknown(mlir::Value value, const RangeAnalysis &ranges);
 
 /// "0 for every input", "likely 0", "may be 0".

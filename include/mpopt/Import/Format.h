@@ -49,7 +49,7 @@ ModelFormat detectFormat(llvm::StringRef bytes);
 /// `onnx`, `torchscript`, `mlir`, as reports name it; empty for the others.
 llvm::StringRef getFormatName(ModelFormat format);
 
-/// What a file of a format that is not read is, and what to do about it; empty
+/// Description of a file in a format that is not read, with advice; empty
 /// for formats that are read.
 llvm::StringRef explainFormat(ModelFormat format);
 

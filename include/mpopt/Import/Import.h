@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What tools call. It shows no protobuf and no importer internals.
+// The interface of tools. It shows no protobuf and no importer internals.
 //
 //===----------------------------------------------------------------------===//
 

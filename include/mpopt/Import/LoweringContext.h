@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the lowerings of all importers have in common. Numbers are asked for by
-// the name of the attribute or input that holds them.
+// The part that the lowerings of all importers have in common. Numbers are
+// asked for by the name of the attribute or input that holds them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,7 +12,7 @@
 
 namespace mpopt {
 
-/// Whether brackets (round, square, curly, pointed), or + - * with no bracket
+/// True if brackets (round, square, curly, pointed), or + - * with no bracket
 /// or comma between them, nest deeper than `limit`, outside strings and `//`
 /// comments: asked before a recursive parser is let loose on the text.
 bool exceedsNesting(llvm::StringRef text, unsigned limit);

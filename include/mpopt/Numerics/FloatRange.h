@@ -57,7 +57,7 @@ struct FloatRange {
   bool mayBeZero() const { return finite.contains(0.0); }
   bool mayBePositive() const { return posInf || finite.hi > 0; }
   bool mayBeNegative() const { return negInf || finite.lo < 0; }
-  /// Whether a finite value other than zero, or Inf, is possible.
+  /// True if a finite value other than zero, or Inf, is possible.
   bool mayBeNonZero() const { return mayBePositive() || mayBeNegative(); }
   bool contains(double value) const;
 

@@ -37,7 +37,7 @@ public:
   /// Absolute error of sigmoid, tanh and erf beyond units in the last place:
   /// of kernels that use rational approximations and clamp their argument.
   double approximation() const { return approximationError; }
-  /// Whether long sums are added as a tree, halves first, so that an estimate
+  /// True if long sums are added as a tree, halves first, so that an estimate
   /// of their error grows with the logarithm of their length. Bounds hold for
   /// any order and do not ask.
   bool addsPairwise() const { return pairwise; }

@@ -46,13 +46,13 @@ struct Watch {
   /// The other tensor of a test on two.
   std::string against;
   double threshold = 0;
-  // Of Decision::Domain.
+  // For Decision::Domain only.
   double lo = -kInfinity;
   double hi = kInfinity;
   bool open = false; ///< The ends are outside.
-  /// Of Decision::ChannelRatio: the probe keeps ranges along it.
+  /// For Decision::ChannelRatio only: the probe keeps ranges along it.
   int64_t axis = -1;
-  // Of Decision::SumError.
+  // For Decision::SumError only.
   int64_t terms = 0;
   bool pairwise = false;
   bool oneSign = false; ///< What is added is |x| or x^2: no term is negative.

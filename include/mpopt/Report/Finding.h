@@ -62,8 +62,8 @@ struct Cause {
   std::optional<SourceLine> location = {};
 };
 
-/// What to do, tried: the analysis was run again with it. `kind` is a word for
-/// tools (`keep-fp32`, `change-constant`, `scale`, `clamp`, `reorder`,
+/// A change that was tried: the analysis was run again with it. `kind` is a
+/// word for tools (`keep-fp32`, `change-constant`, `scale`, `clamp`, `reorder`,
 /// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`).
 struct Fix {
   std::string kind;

@@ -47,7 +47,7 @@ public:
   void children(llvm::StringRef key, llvm::function_ref<void(JsonReader)> read,
                 bool need = false);
   void counts(llvm::StringRef key, std::map<std::string, unsigned> &counts);
-  /// Whether the key is there and not null.
+  /// True if the key is there and not null.
   bool has(llvm::StringRef key) const;
 
   /// `what` continues the path: `is not a shape`.

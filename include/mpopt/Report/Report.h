@@ -23,7 +23,7 @@ namespace mpopt {
 
 struct RuleInfo;
 
-/// What was taken for granted about one input.
+/// The assumption about one input.
 struct Assumption {
   std::string input;
   Interval bound;
@@ -67,7 +67,7 @@ struct ModelReport {
   std::vector<Finding> findings;
   /// By certainty, the ones that are not listed included.
   unsigned certain = 0, likely = 0, possible = 0;
-  /// Of all findings, those that follow from another.
+  /// Number of findings that follow from another one.
   unsigned consequences = 0;
   /// Tensors whose bound stays in their dtype and on which no range rule says
   /// anything; of how many.

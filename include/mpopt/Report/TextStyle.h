@@ -17,7 +17,7 @@ public:
   TextStyle(llvm::raw_ostream &os, const WriteOptions &options)
       : os(os), options(options) {}
 
-  /// What a model or a file says goes through one of these: it may hold
+  /// Text from a model or a file goes through one of these: it may hold
   /// anything.
   void plain(llvm::StringRef text);
   void bold(llvm::StringRef text) { paint("1", text); }

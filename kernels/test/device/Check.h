@@ -25,7 +25,7 @@ inline void check(bool holds, const std::string &what) {
   if (!holds)
     fail(what);
 }
-/// Whether to do with less, for tools that make everything slow.
+/// True if to do with less, for tools that make everything slow.
 bool isShort();
 /// What is tried now, which is said if the runtime fails.
 void setCurrent(const std::string &what);

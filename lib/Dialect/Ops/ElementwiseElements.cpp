@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the elementwise ops do to known elements. Floats take part as far as
+// Elementwise ops on known elements. Floats take part as far as
 // they are whole numbers, since exporters compute dims as floor(float(n) /
 // float(d)).
 //

@@ -206,7 +206,7 @@ static FailureOr<int64_t> divideDim(Operation *op, int64_t dim,
   return dim / divisor;
 }
 
-/// What holds of both ops: a block, and four dims.
+/// Requirements of both ops: a block, and four dims.
 template <typename OpT> static LogicalResult checkBlocks(OpT op) {
   if (int64_t block = op.getBlockSize(); block < 1)
     return op.emitOpError("has block_size ") << block;

@@ -90,7 +90,7 @@ static RangeT clampedSlice(RangeT range, size_t first, size_t count) {
 /// Arguments before the carried ones: iteration number and condition.
 constexpr unsigned kLoopArguments = 2;
 
-/// Whether `value` is the condition the body was entered with.
+/// True if `value` is the condition the body was entered with.
 static bool isEntryCondition(Value value, Region &body) {
   while (auto identity = value.getDefiningOp<IdentityOp>())
     value = identity.getInput();

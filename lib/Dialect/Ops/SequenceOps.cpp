@@ -30,7 +30,8 @@ void MPDialect::registerSequenceOps() {
 // Sequences
 //===----------------------------------------------------------------------===//
 
-/// What a sequence or optional holds; an unknown tensor if that is not known.
+/// The element type of a sequence or optional; an unknown tensor if it is not
+/// known.
 static Type getHeldType(Type type) {
   if (auto sequence = dyn_cast<SequenceType>(type))
     return sequence.getElementType();

@@ -29,7 +29,7 @@ void MPDialect::registerTrainingOps() {
 // Gradients of elementwise functions
 //===----------------------------------------------------------------------===//
 
-/// Whether two shapes can be the same.
+/// True if two shapes can be the same.
 static bool mayEqual(const MaybeShape &lhs, const MaybeShape &rhs) {
   if (!lhs || !rhs)
     return true;

@@ -83,7 +83,7 @@ static void joinIslands(KeepPlan &plan) {
   }
 }
 
-/// Whether all findings are gone and nothing has come up instead.
+/// True if all findings are gone and nothing has come up instead.
 bool Keeping::isSettled(const Outcome &outcome) const {
   return llvm::all_of(candidates,
                       [&](const Candidate &candidate) {

@@ -69,7 +69,7 @@ void Trial::learnAll() {
     learn(entry);
 }
 
-/// Whether `copy` is `op` with its operands' copies.
+/// True if `copy` is `op` with its operands' copies.
 static bool isCopy(Operation *copy, Operation *op, const IRMapping &mapping) {
   if (copy->getName() != op->getName() ||
       copy->getRawDictionaryAttrs() != op->getRawDictionaryAttrs() ||

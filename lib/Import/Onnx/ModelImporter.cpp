@@ -252,7 +252,7 @@ void ModelImporter::run(const FunctionTable &table, const NodeOrders &sorted,
                         bool valid) {
   functions = &table;
   orders = &sorted;
-  // What inference and verifiers say belongs to the node in hand.
+  // Diagnostics of inference and verifiers belong to the current node.
   ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       sink.error(currentNode.empty() ? ImportCode::Invalid

@@ -24,7 +24,7 @@ namespace mpopt::onnx_import {
 /// The function instance that is being expanded, or the main graph.
 struct Frame {
   const OpsetMap *opsets = nullptr;
-  /// What attribute references resolve to.
+  /// Targets of attribute references.
   llvm::StringMap<const onnx::AttributeProto *> attributes;
   unsigned depth = 0;
   /// Values inside have no names of the model's.
@@ -50,7 +50,7 @@ struct Scope {
   mlir::Value find(llvm::StringRef name) const;
 };
 
-/// What is known of a node before it is lowered.
+/// Facts about a node before it is lowered.
 struct NodeInfo {
   const onnx::NodeProto &node;
   std::string name;
@@ -114,7 +114,7 @@ private:
   void declareTypes(const onnx::GraphProto &graph, Scope &scope);
 
   void importNode(const NodeInfo &info, Scope &scope);
-  /// Whether what was reported since `start` only says that shapes contradict
+  /// True if what was reported since `start` only says that shapes contradict
   /// each other, in a branch: exporters write branches for shapes that the
   /// model turns out not to have, and runtimes never take them.
   bool isDead(const Mark &start) const;

@@ -64,7 +64,7 @@ void ModelImporter::rollBack(const Mark &mark) {
   }
 }
 
-/// Whether an op takes the kinds of operands that it got: inference reads them
+/// True if an op takes the kinds of operands that it got: inference reads them
 /// as what the op's definition says. A node in the body of a function can get
 /// anything. Operands are verified before all else.
 static bool takesOperands(Operation *op) {
@@ -99,7 +99,7 @@ Type ModelImporter::declaredType(const onnx::NodeProto &node, unsigned index,
                                     : types.read(*it->second, name);
 }
 
-/// Whether `value` is a result of an op made after `before` that has no name of
+/// True if `value` is a result of an op made after `before` that has no name of
 /// the model's yet.
 static bool isFresh(Value value, Operation *before, Block *block) {
   Operation *definition = value.getDefiningOp();
@@ -216,7 +216,7 @@ void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
         sink.warn("'" + info.name +
                   "' is in a branch that cannot run: " + reason);
     }
-    // What was said about its bodies is enough, unless it was taken back.
+    // The errors of its bodies suffice, unless they were rolled back.
     makeOpaque(info, scope, /*withBodies=*/dead);
   } else if (!lowered) {
     rollBack(start);

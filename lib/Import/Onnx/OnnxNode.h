@@ -16,7 +16,7 @@ class OnnxNode final : public NodeContext {
 public:
   OnnxNode(ModelImporter &importer, const NodeInfo &info, Scope &scope);
 
-  /// Whether an error was reported, by the lowering or by inference.
+  /// True if an error was reported, by the lowering or by inference.
   bool failed() const { return hasFailed; }
 
   llvm::StringRef type() const override;

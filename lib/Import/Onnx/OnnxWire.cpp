@@ -21,7 +21,7 @@ using namespace mpopt::onnx_import;
 
 namespace {
 
-/// What the first walk learnt about a message.
+/// Results of the first walk over a message.
 struct Measure {
   uint64_t length;           ///< after the cut
   size_t next;               ///< the measure after those of this subtree

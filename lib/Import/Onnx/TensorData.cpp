@@ -206,7 +206,7 @@ Attribute TensorReader::readStrings(const TensorProto &tensor, StringRef name,
   return DenseStringElementsAttr::get(type, strings);
 }
 
-/// Whether analyses read such a tensor element by element: scalars and short
+/// True if analyses read such a tensor element by element: scalars and short
 /// vectors, and integers that may be shapes.
 static bool isSmall(RankedTensorType type) {
   constexpr int64_t kSmall = 64;

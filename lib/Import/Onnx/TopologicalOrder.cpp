@@ -105,7 +105,7 @@ NodeOrder mpopt::onnx_import::sortNodes(const Nodes &nodes) {
   for (const auto &list : users)
     for (unsigned user : list)
       ++pending[user];
-  // Of the nodes that could come next, the one that the file has first.
+  // Among the nodes that may come next, the first one of the file.
   std::priority_queue<unsigned, std::vector<unsigned>, std::greater<>> ready;
   for (auto [index, count] : enumerate(pending))
     if (count == 0)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What onnx/checker.cc asks of a model, but without stopping at the first thing
+// The requirements of onnx/checker.cc, but without stopping at the first thing
 // that is wrong. Types and shapes are not looked at here.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-/// What one graph defines, and the graphs around it.
+/// Names that one graph defines, and the graphs around it.
 struct Names {
   const Names *outer = nullptr;
   llvm::DenseSet<StringRef> defined;             ///< so far
@@ -37,7 +37,7 @@ struct Names {
   bool isDefined(StringRef name) const {
     return defined.contains(name) || (outer && outer->isDefined(name));
   }
-  /// Whether this graph or one around it defines the name later; that graph is
+  /// True if this graph or one around it defines the name later; that graph is
   /// then out of order.
   bool isProduced(StringRef name) const {
     if (producers.contains(name))

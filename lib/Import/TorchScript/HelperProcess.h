@@ -33,7 +33,7 @@ public:
   bool write(llvm::StringRef bytes) const;
 };
 
-/// Whether this build has a helper.
+/// True if this build has a helper.
 bool hasHelper();
 
 /// Runs the helper on `archive`; it writes its result to a file that is given

@@ -10,7 +10,7 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
-/// Whether some phase + k period lies in `x`. Beyond 1e8 the period is not
+/// True if some phase + k period lies in `x`. Beyond 1e8 the period is not
 /// resolved, and the answer is yes.
 static bool holdsPhase(const Interval &x, double phase, double period) {
   if (!(x.maxAbs() < 1e8) || x.width() >= period)

@@ -74,7 +74,7 @@ static bool isAlike(const AbstractValue &lhs, const AbstractValue &rhs) {
   return true;
 }
 
-/// Whether what was computed is what the original has.
+/// True if what was computed is what the original has.
 bool RangeAnalysis::Driver::isAsBefore(Value result) {
   Value original = originals->lookup(result);
   auto computed = entries.find(result);

@@ -150,7 +150,7 @@ static void useElements(AbstractValue &pre, Value value,
   pre.source = LikelySource::Weight;
 }
 
-/// Whether this is a step of a node that became several ops: a runtime's kernel
+/// True if this is a step of a node that became several ops: a runtime's kernel
 /// may keep it in a wider format, or store it as the ops do. Of casts, those by
 /// which a precision has its way with such a step.
 static bool isStep(Value value) {

@@ -49,7 +49,7 @@ public:
 
   /// False where there are too many terms, or one is stored as no float.
   bool add(Value value, double factor, unsigned depth);
-  /// Whether less is left than was added.
+  /// True if less is left than was added.
   bool cancels() const { return cancelled; }
   /// Adds up the roundings on the way, which takes a look at every value: not
   /// done where nothing comes of it. False if one of them is not bounded.
@@ -276,7 +276,7 @@ static Value getTransposed(mp::MatMulOp product, Errors &errors) {
   return peel(transpose.getInput(), &errors.casts);
 }
 
-/// Whether broadcasting gives row i (or column j) of `product` the element that
+/// True if broadcasting gives row i (or column j) of `product` the element that
 /// belongs to row i of x (row j of z).
 static bool isAlong(Value value, Value product, bool byRow) {
   MaybeShape of = getShape(value), to = getShape(product);

@@ -45,7 +45,7 @@ static std::optional<std::vector<Cell>> getFeatures(Value value, uint64_t count,
 
 namespace {} // namespace
 
-/// Whether rows are along the last axis alone.
+/// True if rows are along the last axis alone.
 static bool isLastAxis(Value input, int64_t axis) {
   int64_t rank = TransferContext::rankOf(input);
   return rank > 0 && normalizeAxis(axis, rank) == rank - 1;

@@ -113,7 +113,7 @@ static std::optional<unsigned> getHalf(Value value, Value x, int64_t size) {
   return std::nullopt;
 }
 
-/// Whether `value` is concat(-x2, x1) of x = concat(x1, x2).
+/// True if `value` is concat(-x2, x1) of x = concat(x1, x2).
 static bool turnsHalves(Value value, Value x) {
   auto concat = value.getDefiningOp<mp::ConcatOp>();
   MaybeShape shape = getShape(x);
@@ -128,7 +128,7 @@ static bool turnsHalves(Value value, Value x) {
          getHalf(concat.getInputs()[1], x, size) == 0u;
 }
 
-/// Whether both halves of the angle's last axis are the same numbers.
+/// True if both halves of the angle's last axis are the same numbers.
 static bool repeatsHalf(Value angle, TransferContext &ctx) {
   auto concat = peel(angle, Peel::Rounded).getDefiningOp<mp::ConcatOp>();
   MaybeShape shape = getShape(angle);
@@ -138,7 +138,7 @@ static bool repeatsHalf(Value angle, TransferContext &ctx) {
              int64_t(shape->size()) - 1;
 }
 
-/// Whether the last axis of `operand` is that of `angle`, whole.
+/// True if the last axis of `operand` is that of `angle`, whole.
 static bool endsWith(Value operand, Value angle, Value x) {
   MaybeShape from = getShape(angle), to = getShape(operand), of = getShape(x);
   return from && to && of && !from->empty() && !to->empty() && !of->empty() &&

@@ -33,7 +33,7 @@ matchQuotient(mlir::Operation *op, TransferContext &ctx);
 
 /// The least magnitude of a value that is not 0.
 double least(mlir::Value value, TransferContext &ctx);
-/// Whether no bound of it is below 0.
+/// True if no bound of it is below 0.
 bool isNotNegative(mlir::Value value, TransferContext &ctx);
 
 } // namespace mpopt::relations

@@ -132,7 +132,7 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t rowGroup,
 // Likely tier
 //===----------------------------------------------------------------------===//
 
-/// Whether the logits are two heaps far apart, kept and masked ones, or as good
+/// True if the logits are two heaps far apart, kept and masked ones, or as good
 /// as that: on [lo, hi] a normal value varies far less, a uniform one a third
 /// of what one with all values at the ends does.
 static bool hasTwoHeaps(const Cell &cell) {

@@ -46,7 +46,7 @@ struct Flags {
   bool nan = false, posInf = false, negInf = false, integral = true;
   double minNonZero = kInfinity;
 
-  /// Whether the element is finite.
+  /// True if the element is finite.
   bool add(double value) {
     if (!std::isfinite(value)) {
       nan |= std::isnan(value);

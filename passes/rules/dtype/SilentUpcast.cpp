@@ -78,7 +78,7 @@ static bool widens(Operation *op) {
   return isWide(type) || isUnknown(type);
 }
 
-// Whether everything that reads `op`'s result wants it wide or narrows it: an
+// True if everything that reads `op`'s result wants it wide or narrows it: an
 // FP32 mask that is added to 16-bit scores in front of an FP32 softmax spreads
 // nowhere.
 static bool endsHere(Operation *op) {

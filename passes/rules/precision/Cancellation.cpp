@@ -59,7 +59,7 @@ static Value getSquareOf(Value value) {
   return squared ? peel(squared) : Value();
 }
 
-/// Whether both are one value, or one number.
+/// True if both are one value, or one number.
 static bool isSame(Value lhs, Value rhs, const RangeAnalysis &ranges) {
   if (peel(lhs) == peel(rhs))
     return true;

@@ -116,7 +116,7 @@ std::optional<Imbalance> DimensionImbalance::find(Value value,
   return place->second;
 }
 
-/// Whether the imbalance was there before.
+/// True if the imbalance was there before.
 static bool passesOn(Operation *op) {
   return op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
          hasRole(op, Role::CopiesElements | Role::Arithmetic |

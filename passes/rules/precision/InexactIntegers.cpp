@@ -35,7 +35,7 @@ struct InexactIntegers
 };
 } // namespace
 
-/// Whether integers enter a float here: not where they are passed on.
+/// True if integers enter a float here: not where they are passed on.
 static bool makesIntegers(Operation *op) {
   if (isa<mp::CastOp>(op))
     return isa<IntegerType>(getElementType(op->getOperand(0)));

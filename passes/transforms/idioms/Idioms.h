@@ -61,7 +61,7 @@ bool matchSoftmax(mlir::Operation *anchor, Marker &marker);
 bool matchActivation(mlir::Operation *anchor, Marker &marker);
 
 //===----------------------------------------------------------------------===//
-// What the families are written with
+// Helpers of the families
 //===----------------------------------------------------------------------===//
 
 using Axes = llvm::SmallVector<int64_t, 4>;

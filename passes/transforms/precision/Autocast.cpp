@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `torch.autocast` does when each op is dispatched: listed ops get their
-// eligible operands cast (floats other than float64), the others run with what
-// they are given, under the usual type promotion. Source: PyTorch
+// The behaviour of `torch.autocast` when an op is dispatched: listed ops get
+// their eligible operands cast (floats other than float64), the others run with
+// what they are given, under the usual type promotion. Source: PyTorch
 // aten/src/ATen/autocast_mode.h and c10/core/ScalarType.h (promoteTypes),
 // aten/src/ATen/native/TypeProperties.cpp (which operands take part).
 //
@@ -92,7 +92,7 @@ void Autocast::promoteListed(Operation *op, FloatType low) {
 }
 
 void Autocast::promote(Operation *op) {
-  // What is changed in place keeps its dtype.
+  // A tensor that is changed in place keeps its dtype.
   if (auto kept = op->getAttrOfType<IntegerAttr>("mp.keeps");
       kept && kept.getInt() < int64_t(op->getNumOperands())) {
     Type own = getElementType(op->getOperand(kept.getInt()));

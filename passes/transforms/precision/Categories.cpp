@@ -58,7 +58,7 @@ static SmallVector<StringRef> fitRank(ArrayRef<StringRef> names,
   return fitting;
 }
 
-/// Whether a value is a constant, moved or converted at most.
+/// True if a value is a constant, moved or converted at most.
 static bool isParameter(Value value) {
   // Casts, transposes and reshapes of weights are a handful in a row. Without
   // an end, each value of a long chain would be followed to its start.
@@ -95,7 +95,7 @@ static std::optional<int64_t> getOutputFeatures(Operation *op) {
   return std::nullopt;
 }
 
-/// Whether `op` adds the bias of a linear layer or convolution: a parameter
+/// True if `op` adds the bias of a linear layer or convolution: a parameter
 /// with one element a feature, to a product with a parameter that nobody else
 /// reads, moved at most (exporters of Keras models put a Squeeze in between).
 /// For inputs of more than two dims exporters write torch's linear in these two

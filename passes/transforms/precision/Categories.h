@@ -15,15 +15,15 @@
 
 namespace mpopt {
 
-/// What a policy says about the ops of a module. An op that the policy does not
-/// list has no category.
+/// Categories of the ops of a module under a policy. An op that the policy does
+/// not list has no category.
 class Categories {
 public:
   Categories(mlir::ModuleOp module, const Policy &policy);
 
   std::optional<Category> get(mlir::Operation *op) const;
 
-  /// Whether the policy decides about the dtype of this operand: it is a float
+  /// True if the policy decides about the dtype of this operand: it is a float
   /// the op computes with, not a parameter with a dtype of its own.
   bool governs(mlir::OpOperand &operand) const;
 

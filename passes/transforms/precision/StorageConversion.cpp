@@ -43,7 +43,7 @@ private:
   void restore(OpOperand &operand, CastOrigin origin);
 
   bool all;
-  /// What the model has instead of the low type.
+  /// The type that the model has instead of the low one.
   llvm::DenseMap<Value, Type> originals;
 };
 } // namespace

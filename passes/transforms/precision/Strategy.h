@@ -37,7 +37,7 @@ public:
   /// Casts results if inference gave another type than wanted.
   virtual void finishResults(mlir::Operation *op) {}
 
-  /// Whether values that meet (a branch's results, what a loop carries) may
+  /// True if values that meet (a branch's results, what a loop carries) may
   /// change their type and are then promoted, rather than keep the type that
   /// `convertArgument` gives.
   virtual bool promotesAtJoins() const { return false; }

@@ -109,7 +109,7 @@ def MP_LoopOp : MP_LoopLikeOp<"loop"> {
     /// Number of iterations if it is known.
     std::optional<int64_t> getKnownTripCount(const ::mpopt::ShapeFacts &facts);
 
-    /// Whether the body never yields false.
+    /// True if the body never yields false.
     bool keepsRunning(const ::mpopt::ShapeFacts &facts);
     bool isPrecisionOperand(unsigned index);
   }];

@@ -45,13 +45,13 @@ public:
   /// The same context for what runs after the lowering: functions of a view.
   virtual std::shared_ptr<NodeContext> keep() const = 0;
 
-  /// Whether the input is there and not None.
+  /// True if the input is there and not None.
   virtual bool has(llvm::StringRef input) const = 0;
 
   /// A tensor, or a number as a rank-0 tensor of its own dtype (i64, f64, i1).
   /// Null if absent.
   virtual mlir::Value tensor(llvm::StringRef input) = 0;
-  /// Whether the input is a number rather than a tensor: it then has nothing to
+  /// True if the input is a number rather than a tensor: it then has nothing to
   /// say in type promotion beyond its kind.
   virtual bool isScalar(llvm::StringRef input) const = 0;
   /// The tensors of a `Tensor[]`; nothing if the length is not known. Members
@@ -70,7 +70,7 @@ public:
   double getNumber(llvm::StringRef input, double otherwise) const {
     return findNumber(input).value_or(otherwise);
   }
-  /// Whether the input is there and not known now: most lowerings then say
+  /// True if the input is there and not known now: most lowerings then say
   /// `unsupported()`.
   bool isDynamic(llvm::StringRef input) const {
     return has(input) && !findNumber(input) && !findInts(input) &&

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What lib/Import/Onnx/Lowering/<Family>.cpp is written against. It shows no
+// The interface for lib/Import/Onnx/Lowering/<Family>.cpp. It shows no
 // protobuf: those files include MLIR only, and compile without exceptions.
 //
 //===----------------------------------------------------------------------===//

@@ -39,7 +39,7 @@ llvm::Expected<ArchiveFacts> inspectArchive(llvm::StringRef bytes);
 /// TorchScript's own reader knows, globals of PyTorch's list, bounded nesting.
 llvm::Error inspectPickle(llvm::StringRef bytes);
 
-/// Whether every `__setstate__` in a file of TorchScript source only unpacks
+/// True if every `__setstate__` in a file of TorchScript source only unpacks
 /// its state and packs parameters. `found` is set if there is one at all.
 llvm::Error inspectSource(llvm::StringRef source, bool &found);
 

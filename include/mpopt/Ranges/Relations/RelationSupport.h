@@ -44,7 +44,7 @@ mlir::Value getSquared(mlir::Operation *op, TransferContext &ctx);
 /// counts as one.
 bool isSquaredExpression(mlir::Operation *op);
 
-/// Whether `scale` has one element for each row of `rows` along `axes`, so that
+/// True if `scale` has one element for each row of `rows` along `axes`, so that
 /// broadcasting pairs them: the shape of a reduction that keeps its axes.
 bool isRowScale(mlir::Value scale, mlir::Value rows,
                 llvm::ArrayRef<int64_t> axes);

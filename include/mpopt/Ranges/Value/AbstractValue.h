@@ -243,7 +243,7 @@ public:
   /// Bounds that grew from `before` to this one move to the next of a few
   /// steps (1, 2^8, the edges of the formats, infinity): a chain of these ends.
   AbstractValue widened(const AbstractValue &before) const;
-  /// Whether everything that `other` allows is allowed by this. Likely tiers
+  /// True if everything that `other` allows is allowed by this. Likely tiers
   /// do not count.
   bool contains(const AbstractValue &other) const;
 

@@ -27,9 +27,9 @@ using RangeFunction =
 /// The same of the likely part.
 using LikelyFunction = llvm::function_ref<Likely(llvm::ArrayRef<Likely>)>;
 
-/// Whether the elements are floats or integers: not complex, no strings.
+/// True if the elements are floats or integers: not complex, no strings.
 bool isReal(mlir::Value value);
-/// Whether those of all operands are.
+/// True if those of all operands are.
 bool areReal(mlir::Operation *op);
 /// What is known of all operands of the current op.
 llvm::SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx);

@@ -86,7 +86,7 @@ public:
   /// Top for a value: for integers the range of their type.
   static AbstractValue anything(mlir::Value value);
 
-  /// Whether both are the same numbers, element by element: one value, seen
+  /// True if both are the same numbers, element by element: one value, seen
   /// through identities and casts that lose nothing.
   bool isSameValue(mlir::Value lhs, mlir::Value rhs) const;
 

@@ -23,7 +23,7 @@ AbstractValue summarizeWeights(const WeightView &weights, size_t limit);
 /// The same with slices along `axis`, whatever their number.
 AbstractValue summarizeAlong(const WeightView &weights, int64_t axis);
 
-/// Whether every row (along the last axis) of a constant has an element of at
+/// True if every row (along the last axis) of a constant has an element of at
 /// least `threshold`; false where that takes too long.
 bool constantRowsReach(const WeightView &weights, double threshold);
 

@@ -32,7 +32,7 @@ public:
   /// Appends the leaves of `item`. Static things that are no numbers have none.
   static void collect(const Item &item, ValueOf valueOf,
                       llvm::SmallVectorImpl<mlir::Value> &values);
-  /// Whether both have their leaves in the same places.
+  /// True if both have their leaves in the same places.
   static bool match(const Item &lhs, const Item &rhs);
   /// `like` with its leaves taken from `values`, from `next` on, each of which
   /// may share the storage of `shared`.

@@ -127,7 +127,7 @@ static const InputShape *findShape(const ImportOptions &options,
   return nullptr;
 }
 
-/// Whether the value picks rows of a table: only integers do.
+/// True if the value picks rows of a table: only integers do.
 static bool isIndex(const GraphBlock &block, ValueId value) {
   return llvm::any_of(block.nodes, [&](const Node &node) {
     if (node.op == "aten::embedding" || node.op == "aten::embedding_bag")

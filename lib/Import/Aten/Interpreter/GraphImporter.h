@@ -93,7 +93,7 @@ private:
   bool updatesStatistics(const Node &node, unsigned input) const;
   /// What an op that is not modelled gives may be views of what it reads.
   void shareOutputs(const Node &node);
-  /// Whether the node counts as an op of the model.
+  /// True if the node counts as an op of the model.
   bool isOp(const Node &node) const;
   Item &item(ValueId id) { return items[id]; }
   void set(const Node &node, unsigned index, Item item);
@@ -132,7 +132,7 @@ private:
                  mlir::Location location);
   void setAttribute(llvm::StringRef path, const StaticType &type,
                     const Item &item, mlir::Location location);
-  /// Whether it is changed and has other names: it is then read anew each time.
+  /// True if it is changed and has other names: it is then read anew each time.
   bool isSharedSlot(llvm::StringRef path) const;
   bool isSharedMemory(int64_t memory) const;
 

@@ -85,7 +85,7 @@ struct WrittenState {
 /// The members of a list, tuple, dictionary or object.
 struct Collection {
   std::vector<Item> items;
-  /// Whether the number of items is known. If not, `items` is empty, and the
+  /// True if the number of items is known. If not, `items` is empty, and the
   /// tensors among the items at run time may share the storage of `sources`.
   bool known = true;
   Roots sources;
@@ -132,7 +132,7 @@ struct Item {
     return kind == Kind::List || kind == Kind::Tuple || kind == Kind::Dict ||
            kind == Kind::Object;
   }
-  /// Whether it is a number whose value is known.
+  /// True if it is a number whose value is known.
   bool isStatic() const { return isNumber() && !dynamic; }
   double number() const { return kind == Kind::Float ? real : double(integer); }
 
@@ -150,7 +150,7 @@ struct Item {
   }
   static Item collectionOf(Kind kind, std::vector<Item> items);
 
-  /// Whether both are the same static thing.
+  /// True if both are the same static thing.
   friend bool isSame(const Item &lhs, const Item &rhs);
 
 private:

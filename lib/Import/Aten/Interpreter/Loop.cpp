@@ -22,7 +22,7 @@ using namespace mpopt::aten;
 /// Longer loops are not unrolled.
 static constexpr int64_t kMaxUnroll = 256;
 
-/// Whether a member of a list is asked for by its place: the body then has no
+/// True if a member of a list is asked for by its place: the body then has no
 /// meaning for a place that is not known.
 static bool readsList(const GraphBlock &block, const Graph &graph) {
   return llvm::any_of(block.nodes, [&](const Node &node) {

@@ -24,7 +24,7 @@ std::optional<Item> binary(llvm::StringRef op, const Item &lhs,
 /// Of strings, or devices.
 std::optional<Item> strings(llvm::StringRef op, const Item &lhs,
                             const Item &rhs);
-/// Whether two lists of static things are equal, if that can be said.
+/// True if two lists of static things are equal, if that can be said.
 std::optional<bool> equalLists(const Item &lhs, const Item &rhs);
 
 } // namespace mpopt::aten::fold

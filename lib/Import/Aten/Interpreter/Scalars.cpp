@@ -227,7 +227,7 @@ static LogicalResult compute(Evaluation &evaluation) {
 // All of them
 //===----------------------------------------------------------------------===//
 
-/// Whether an operand or the result holds a tensor: then a lowering is asked,
+/// True if an operand or the result holds a tensor: then a lowering is asked,
 /// except for the ops that only look at the item.
 static bool concernsTensors(Evaluation &evaluation) {
   static const llvm::StringSet<> questions = {"__is__", "__isnot__",

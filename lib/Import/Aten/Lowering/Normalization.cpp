@@ -55,7 +55,7 @@ static std::pair<Value, Value> makeStatistics(NodeContext &context, Value input,
   return {mean, inverse};
 }
 
-/// Whether the batch's own statistics are used.
+/// True if the batch's own statistics are used.
 static std::optional<bool> readTraining(const NodeContext &context) {
   if (context.name().ends_with("no_training"))
     return false;

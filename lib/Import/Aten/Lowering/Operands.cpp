@@ -21,7 +21,7 @@ std::optional<SmallVector<Value>> aten::promoteAll(NodeContext &context,
   return values;
 }
 
-/// Whether the number is neither lost nor infinite in this dtype.
+/// True if the number is neither lost nor infinite in this dtype.
 static bool survives(double number, FloatType element) {
   APFloat value(number);
   bool loses = false;

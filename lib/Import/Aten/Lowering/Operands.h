@@ -57,7 +57,7 @@ mlir::Value numberLike(NodeContext &context, llvm::StringRef name,
 mlir::Value toDtype(NodeContext &context, mlir::Value value,
                     llvm::StringRef dtype = "dtype");
 
-/// Whether the dtype is an integer or a bool.
+/// True if the dtype is an integer or a bool.
 inline bool isIntegral(mlir::Value value) {
   return llvm::isa<mlir::IntegerType>(getElementType(value));
 }

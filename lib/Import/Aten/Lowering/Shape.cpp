@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::aten;
 
-/// Whether `reshape` copies: the dims of its input are not in memory order.
+/// True if `reshape` copies: the dims of its input are not in memory order.
 /// `view` of such a tensor fails in most programs.
 static bool copies(NodeContext &context) {
   Operation *made = context.tensor("self").getDefiningOp();
@@ -193,7 +193,7 @@ static LogicalResult lowerSqueeze(NodeContext &context) {
         return context.error("dim " + Twine(dim) + " does not exist");
       if (shape->empty())
         continue;
-      // Whether an open dim goes away is not known.
+      // True if an open dim goes away is not known.
       if ((*shape)[*axis] == kDynamic)
         return context.unsupported();
       if ((*shape)[*axis] == 1 && !llvm::is_contained(axes, *axis))
@@ -313,7 +313,7 @@ static Operation *findStrided(Value value) {
              : nullptr;
 }
 
-/// Whether this view of a tensor that lies in order does not, so that a
+/// True if this view of a tensor that lies in order does not, so that a
 /// contiguous one is a copy.
 static bool isOutOfOrder(Operation *op) {
   MaybeShape from = getShape(op->getOperand(0)),

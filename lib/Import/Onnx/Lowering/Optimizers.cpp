@@ -33,7 +33,7 @@ struct Update {
   SmallVector<Value, 2> states;
 };
 
-/// What all weights of a node share.
+/// Operands that all weights of a node share.
 struct Guards {
   Value rate, step, signal, lossScale, norm;
 };
@@ -62,7 +62,7 @@ static Value makeNextStep(NodeContext &ctx, Value step) {
   return ctx.make<mp::AddOp>(step, ctx.makeScalar(1, element));
 }
 
-/// Whether the step is done, as `element`: the signal, or true.
+/// True if the step is done, as `element`: the signal, or true.
 static Value makeFlag(NodeContext &ctx, Value signal, Type element) {
   if (!signal) {
     auto type = RankedTensorType::get({}, element);

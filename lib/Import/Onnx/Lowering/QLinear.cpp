@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What they compute is dequantise, op, quantise: lowered to these three, with
+// They compute dequantise, op, quantise: lowered to these three, with
 // transposes around an op whose channels come last. Scales that are neither one
 // number nor a list have no lowering.
 //
@@ -61,7 +61,7 @@ static LogicalResult needInputs(NodeContext &ctx, ArrayRef<unsigned> indices) {
   return success();
 }
 
-/// Whether the inputs at `indices` are one number or a list.
+/// True if the inputs at `indices` are one number or a list.
 static bool haveSimpleScales(NodeContext &ctx, ArrayRef<unsigned> indices) {
   return llvm::all_of(indices, [&](unsigned index) {
     MaybeShape shape = getShape(ctx.input(index));

@@ -14,7 +14,7 @@ using namespace mpopt;
 using namespace mpopt::onnx_import;
 
 namespace {
-/// What the three ops have in common.
+/// Attributes and operands that the three ops have in common.
 struct Sequence {
   int64_t hiddenSize = 0;
   StringRef direction;

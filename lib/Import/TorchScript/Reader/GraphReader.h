@@ -78,7 +78,7 @@ private:
   aten::GraphBlock readBlock(const torch::jit::Block &block);
   aten::Node readNode(const torch::jit::Node &node);
   void readAttributes(const torch::jit::Node &from, aten::Node &to);
-  /// Whether the node only fetches a submodule, which needs no node of ours.
+  /// True if the node only fetches a submodule, which needs no node of ours.
   bool fetchesObject(const torch::jit::Node &node);
   void readGetAttr(const torch::jit::Node &from, aten::Node &to);
 

@@ -27,7 +27,7 @@ using namespace mpopt::cells;
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// Whether no row along `axis` can be -Inf throughout, by a constant mask that
+/// True if no row along `axis` can be -Inf throughout, by a constant mask that
 /// lets something through everywhere.
 static bool someFiniteInEveryRow(Value value, TransferContext &ctx,
                                  int64_t axis) {

@@ -41,7 +41,7 @@ static AbstractValue toInteger(const AbstractValue &input, Value result) {
   return value;
 }
 
-/// Whether it is not zero.
+/// True if it is not zero.
 static AbstractValue toBool(const AbstractValue &input) {
   AbstractValue value = AbstractValue::boundedLike(input);
   bool mayBeInf = input.mayBeNonFinite();

@@ -128,7 +128,7 @@ const Cell *Convolution::biasOf(uint64_t channel) const {
   return &biasCells->cell(biasCells->groups() == 1 ? 0 : channel);
 }
 
-/// Whether the input tells positions apart and there are few enough of them.
+/// True if the input tells positions apart and there are few enough of them.
 bool Convolution::mapsAreSmall(TransferContext &ctx,
                                const ConvolutionRequest &request,
                                AbstractValue::Dims &dims) const {

@@ -60,7 +60,7 @@ static Number logProbability(Value input, TransferContext &ctx) {
   return result;
 }
 
-/// Whether a target may be one that does not count. With a mean over the rest
+/// True if a target may be one that does not count. With a mean over the rest
 /// that is 0 / 0 if all do.
 static bool mayIgnore(Value target, std::optional<int64_t> index,
                       TransferContext &ctx) {

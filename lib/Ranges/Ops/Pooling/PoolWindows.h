@@ -37,7 +37,7 @@ std::optional<AbstractValue> slideWindows(const AbstractValue &value,
                                           llvm::ArrayRef<PoolAxis> axes,
                                           PoolBound bound);
 
-/// Whether some window reaches past the input.
+/// True if some window reaches past the input.
 bool anyWindowLeaves(llvm::ArrayRef<PoolAxis> axes);
 
 } // namespace mpopt

@@ -31,7 +31,7 @@ namespace mpopt::cells {
 struct Activation {
   Unary unary{UnaryFunction::Tanh};
 
-  /// Whether it stays in [0, 1].
+  /// True if it stays in [0, 1].
   bool isGate() const {
     return unary.function == UnaryFunction::Sigmoid ||
            unary.function == UnaryFunction::HardSigmoid;

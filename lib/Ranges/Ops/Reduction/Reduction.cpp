@@ -42,7 +42,7 @@ template <typename OpTy> static double parameterOf(OpTy op) {
     return 0;
 }
 
-/// Whether what an integer kernel adds up on the way may wrap.
+/// True if what an integer kernel adds up on the way may wrap.
 static bool mayWrap(Value input, const AbstractValue &x, bool squares) {
   double most = cells::bound(x.hull()).maxAbs();
   if (squares)
@@ -52,13 +52,13 @@ static bool mayWrap(Value input, const AbstractValue &x, bool squares) {
   return most > 0 && !(most <= TransferContext::anything(input).cell(0).hi);
 }
 
-/// Whether no element is there, whatever the open dims.
+/// True if no element is there, whatever the open dims.
 static bool isEmpty(Value input) {
   MaybeShape shape = getShape(input);
   return shape && llvm::is_contained(*shape, 0);
 }
 
-/// Whether nothing is reduced to 0. Of the others the largest, the mean and the
+/// True if nothing is reduced to 0. Of the others the largest, the mean and the
 /// product of no elements are -Inf, NaN and 1, or what a runtime likes.
 template <typename OpTy>
 static constexpr bool kEmptyIsZero =

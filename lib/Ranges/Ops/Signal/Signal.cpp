@@ -22,7 +22,7 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
 
-/// Whether the tensor's elements are complex: its dtype is, or its last dim
+/// True if the tensor's elements are complex: its dtype is, or its last dim
 /// holds real and imaginary part.
 static bool isComplex(Value value) {
   MaybeShape shape = getShape(value);

@@ -83,7 +83,7 @@ static bool isWhole(const ConvolutionRequest &request) {
   });
 }
 
-/// Whether some position sees the whole kernel; a dilated one may be larger
+/// True if some position sees the whole kernel; a dilated one may be larger
 /// than the map.
 static bool hasInside(const ConvolutionRequest &request) {
   return llvm::all_of(request.axes, [](const ConvolutionAxis &axis) {

@@ -152,7 +152,7 @@ static void finishNorms(const LinearRequest &request, const Raw &raw,
   }
 }
 
-/// Whether a float's range lost something: a sum overflowed, a channel's
+/// True if a float's range lost something: a sum overflowed, a channel's
 /// squares vanished (maybe because all its weights are 0: dead channels are
 /// exactly 0, which sums in double tell), or the sixth powers did.
 static bool lostRange(const Raw &raw, double range) {

@@ -14,7 +14,7 @@
 
 namespace mpopt::kernels {
 
-/// Whether the request's budget allows it.
+/// True if the request's budget allows it.
 bool isWithinGramBudget(const LinearRequest &request);
 
 /// Lowers each of `norms` to what the Gram matrix' powers prove, within the
