@@ -26,9 +26,9 @@ public:
   bool operator==(const UnaryFunction &other) const = default;
 
   // Those that formulas use; an op finds its own by name.
-  static const UnaryFunction Abs, Elu, Exp, HardSigmoid, LeakyRelu, Log, Log1p,
-      Relu, Round, Rsqrt, Sigmoid, Silu, Softplus, Softsign, Sqrt, Square, Tanh,
-      ThresholdedRelu;
+  static const UnaryFunction Abs, Elu, Exp, Gelu, HardSigmoid, LeakyRelu, Log,
+      Log1p, Relu, Round, Rsqrt, Sigmoid, Silu, Softplus, Softsign, Sqrt,
+      Square, Tanh, ThresholdedRelu;
 
 private:
   const FunctionRow *its;

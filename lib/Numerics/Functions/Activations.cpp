@@ -282,6 +282,7 @@ static constexpr FunctionRow kRows[] = {
 constinit const llvm::ArrayRef<FunctionRow> functions::kActivations(kRows);
 
 MPOPT_NAMED_FUNCTION(Elu)
+MPOPT_NAMED_FUNCTION(Gelu)
 MPOPT_NAMED_FUNCTION(Sigmoid)
 MPOPT_NAMED_FUNCTION(Silu)
 MPOPT_NAMED_FUNCTION(Softplus)
