@@ -86,7 +86,8 @@ void mpopt::watchOps(FindingBuilder &finding, ArrayRef<Operation *> ops,
                      Type type, Decision onOperands, Decision onResults) {
   llvm::SmallPtrSet<Value, 8> seen;
   auto watch = [&](Value value, Decision test, StringRef part) {
-    if (isa<FloatType>(getElementType(value)) && !isConstant(value) &&
+    if (isa<FloatType>(getElementType(value)) &&
+        !getMaker<mp::ConstantOp>(peel(value, Peel::Views)) &&
         seen.insert(value).second)
       finding.watchAs(type, test, value, part);
   };

@@ -33,6 +33,8 @@ Rounding relations::functionError(Value value, TransferContext &ctx) {
 }
 
 Value relations::peel(Value value, Rounding *error) {
+  if (!error)
+    return mpopt::peel(value, Peel::Rounded);
   return mpopt::peel(value, Peel::Rounded, [&](mp::CastOp cast) {
     const FloatFormat *from = getFloatFormat(getElementType(cast.getInput()));
     const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));

@@ -30,7 +30,8 @@ Rounding storeError(mlir::Value value);
 /// the store.
 Rounding functionError(mlir::Value value, TransferContext &ctx);
 
-/// `peel(value, Peel::Rounded)`; `error` grows by the casts that round.
+/// `peel(value, Peel::Rounded)`; `error`, unless it is null, grows by the casts
+/// that round.
 mlir::Value peel(mlir::Value value, Rounding *error);
 
 /// The same numbers: one value, or computed twice from the same ones.
