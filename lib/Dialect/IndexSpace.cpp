@@ -133,7 +133,7 @@ static Found ofGatherGrad(GatherGradOp op, Value operand) {
   return alongAxis(op.getResult(), op.getAxis(), true);
 }
 
-/// The range that the op at a use accepts there.
+/// The index space of the op at a use, if its operand there is an index.
 static Found getIndexSpace(OpOperand &use) {
   unsigned operand = use.getOperandNumber();
   Value value = use.get();

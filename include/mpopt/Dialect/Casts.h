@@ -12,7 +12,7 @@
 
 namespace mpopt {
 
-/// `type` with another element type; sequences and optionals inside too.
+/// `type` with another element type, inside sequences and optionals too.
 mlir::Type withElementType(mlir::Type type, mlir::Type elementType);
 
 /// Inserts casts, one for each value, element type and origin.
@@ -29,10 +29,10 @@ public:
   /// True if the cast was inserted by this call.
   bool owns(mp::CastOp cast) const { return keys.contains(cast); }
 
-  /// Takes back the casts below `root`.
+  /// Removes the casts below `root`: their uses read the inputs again.
   void undo(mlir::Operation *root);
 
-  /// Erases those that nobody uses after all.
+  /// Erases the casts of this inserter that have no use.
   void eraseUnused();
 
 private:

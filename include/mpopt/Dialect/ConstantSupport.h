@@ -29,14 +29,15 @@ struct ConstantBytes {
   bool splat = false;
 };
 
-/// Nothing if the bytes cannot be had: a weight's file is missing or too short,
-/// or the elements are not stored as a file would (strings, and dense elements
-/// narrower than a byte, which MLIR spreads out).
+/// The bytes of a constant's elements. Nothing if they cannot be read: a
+/// weight's file is missing or too short, or the elements are not stored as a
+/// file would (strings, and dense elements narrower than a byte, which MLIR
+/// spreads out).
 std::optional<ConstantBytes> getConstantBytes(mp::ConstantOp constant);
 
 /// The one number that `value` holds in all its elements, if it is a constant
 /// of an integer or float type, through casts, identities and ops that only
-/// give it another shape. A file is looked at for single elements only.
+/// give it another shape. Weights in files are read for single elements only.
 std::optional<double> getSplatConstant(mlir::Value value);
 
 /// True if the op gives elements of its operand 0 another order, shape or

@@ -21,7 +21,7 @@ struct EinsumEquation {
   llvm::SmallVector<std::string> operands;
   std::string result;
 
-  /// Nothing if `text` is malformed.
+  /// Parses `ij,jk->ik`; nothing if `text` is malformed.
   static std::optional<EinsumEquation> parse(llvm::StringRef text);
 };
 

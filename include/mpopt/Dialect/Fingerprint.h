@@ -7,8 +7,8 @@
 //
 // Names of nodes and tensors change with every export. A fingerprint hashes
 // structure instead: op, attributes, types and small values of constants, of
-// the op and of what lies up to two edges away. Ops with equal structure are
-// told apart by their order in the module.
+// the op and of the ops up to two uses or definitions away. Ops with equal
+// structure are distinguished by their order in the module.
 //
 //===----------------------------------------------------------------------===//
 

@@ -19,17 +19,18 @@ namespace mpopt {
 
 /// The integers that an op takes for an index.
 struct IndexSpace {
-  /// From how many things one is picked.
+  /// Number of things of which one is picked.
   int64_t size = 0;
-  /// Indices that count from the end, and those that stand for none, included.
+  /// Indices that the op accepts: those that count from the end, and those that
+  /// stand for none, included.
   Interval allowed;
   /// `picks one of 30522 rows of w`, `is one of 10 classes`.
   std::string what;
 };
 
-/// What `value` must be so that everything that indexes with it, through casts
-/// and ops that move elements, accepts it: the smallest of what is indexed.
-/// Nothing if nothing of a known size is.
+/// The smallest index space among all uses of `value` as an index, through
+/// casts and ops that move elements. Nothing if no indexed dim has a known
+/// size.
 std::optional<IndexSpace> findIndexSpace(mlir::Value value);
 
 } // namespace mpopt

@@ -24,7 +24,8 @@ namespace mpopt {
 /// constants, and compares the result types that are there.
 llvm::LogicalResult verifyByInference(mlir::Operation *op);
 
-/// Unknown if either is, or if the result is negative or does not fit.
+/// Sum and product of dims: kDynamic if an operand is, or if the result is
+/// negative or does not fit 64 bits.
 int64_t addDims(int64_t lhs, int64_t rhs);
 int64_t multiplyDims(int64_t lhs, int64_t rhs);
 int64_t multiplyDims(llvm::ArrayRef<int64_t> dims);

@@ -33,7 +33,7 @@ std::string getOpName(mlir::Operation *op);
 /// The node's type in the model's words; the mp op if it comes from none.
 std::string getOpType(mlir::Operation *op);
 
-/// An input of the model; mp IR that was written by hand names none.
+/// The name of a model's input; a made-up one (`arg0`) where the IR has none.
 std::string getInputName(mlir::BlockArgument input);
 
 } // namespace mpopt

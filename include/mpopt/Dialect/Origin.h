@@ -47,8 +47,8 @@ mlir::Location withSource(mlir::Location location, mlir::Location source);
 /// file location: names of values do not have it.
 mlir::Location withModule(mlir::Location source, llvm::StringRef module);
 
-/// Empty strings where the op has no origin. The scope is the path of the body
-/// that holds the op.
+/// The name and type of the op's node in the model, and the path of the body
+/// that holds the op. Empty strings where the op has no origin.
 llvm::StringRef getNodeName(mlir::Operation *op);
 llvm::StringRef getNodeType(mlir::Operation *op);
 llvm::StringRef getScope(mlir::Operation *op);
@@ -65,7 +65,7 @@ std::string getScopeText(mlir::Operation *op);
 /// those of a region from the attribute `mp.arg_names` of the op that holds it.
 llvm::StringRef getValueName(mlir::Value value);
 
-/// The innermost file location, if there is one.
+/// The innermost file location; null if there is none.
 mlir::FileLineColLoc getSourceLine(mlir::Location location);
 
 } // namespace mpopt

@@ -22,7 +22,7 @@
 
 namespace mpopt {
 
-/// What the record of an op says about its meaning.
+/// The meaning of an op, as its record states it.
 struct OpMeaning {
   Role roles;
   /// The operand that the op divides by, or -1.
@@ -41,7 +41,7 @@ struct OpMeaning {
 
 namespace mpopt {
 
-/// Null for ops of other dialects, and for null.
+/// The meaning of `op`; null for ops of other dialects, and for null.
 const OpMeaning *getMeaning(mlir::Operation *op);
 
 /// The same of an op called mp.`mnemonic`; null if there is none. `context` has
@@ -54,7 +54,7 @@ const OpMeaning *getMeaning(llvm::StringRef mnemonic,
 bool hasRole(mlir::Operation *op, Role role);
 bool hasRole(const OpMeaning *meaning, Role role);
 
-/// The index of the operand that the op divides by.
+/// The index of the operand that the op divides by; nothing if there is none.
 std::optional<unsigned> divisorOperand(mlir::Operation *op);
 
 /// The mnemonic of the op whose gradients this op computes, or "".

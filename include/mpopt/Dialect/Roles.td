@@ -10,8 +10,8 @@
 // for a role covers every op that has it, those of tomorrow included.
 //
 // A role is a statement about the op's mathematics, true of it in every model.
-// What depends on operands (a power with the exponent 2 is a square) is for the
-// one who asks.
+// Roles that depend on operands (a power with the exponent 2 is a square) are
+// for the caller to find.
 //
 //===----------------------------------------------------------------------===//
 
@@ -163,7 +163,7 @@ def RoleCentring : MP_Role<"Centring", 49>;
 // Computes a variance, or is normalised by a kept one.
 def RoleStatistic : MP_Role<"Statistic", 50>;
 
-// What a model is trained to make small; no gradient of it.
+// The quantity that training minimises; no gradient of it.
 def RoleLoss : MP_Role<"Loss", 51>;
 // Its result passes on what a layer learned: all zeros there is no accident.
 def RoleLayer : MP_Role<"Layer", 52>;

@@ -17,13 +17,12 @@ namespace mpopt {
 /// Sets the result types of one op from its operands, by its own inference. A
 /// static dim that the result already had and inference does not know is kept.
 /// Facts about its elements go to `facts`. Ops of other dialects are left
-/// alone.
-/// The body of a loop is inferred again, until what it yields fits what it
-/// gets.
+/// alone. The body of a loop is inferred again, until the types that it yields
+/// fit those of its arguments.
 llvm::LogicalResult inferTypes(mlir::Operation *op, ShapeFacts &facts);
 
-/// The same for every op below `root`, in order: what a transform calls after
-/// it changed dtypes.
+/// The same for every op below `root`, in order, for transforms that changed
+/// dtypes.
 llvm::LogicalResult inferAllTypes(mlir::Operation *root);
 
 } // namespace mpopt

@@ -42,7 +42,7 @@ inline mlir::Type getElementType(mlir::Value value) {
   return getElementType(value.getType());
 }
 
-/// A tensor type; unranked without a shape.
+/// A tensor type; unranked if there is no shape.
 mlir::Type getTensorType(const MaybeShape &shape, mlir::Type elementType);
 
 /// `tensor<*x!mp.unknown>`.
@@ -53,7 +53,8 @@ bool isUnknown(mlir::Type elementType);
 /// A 16-bit or narrower float (f16, bf16, f8..., f4...).
 bool isLowPrecision(mlir::Type elementType);
 
-/// The edges of a float element type; null for anything else.
+/// The format of a float element type (largest finite value, smallest normal
+/// and so on); null for anything else.
 const FloatFormat *getFloatFormat(mlir::Type elementType);
 
 /// `axis` counted from the front, or nothing if it is out of [-rank, rank).
@@ -67,7 +68,7 @@ llvm::LogicalResult verifyAxis(mlir::Operation *op, mlir::Value input,
 /// NumPy broadcasting of two dims; nothing if they contradict each other.
 std::optional<int64_t> broadcastDim(int64_t lhs, int64_t rhs);
 
-/// NumPy broadcasting. Failure (dims contradict) is told apart from unknown.
+/// NumPy broadcasting. Failure: dims contradict; nothing: a rank is unknown.
 llvm::FailureOr<MaybeShape> broadcastShapes(const MaybeShape &lhs,
                                             const MaybeShape &rhs);
 

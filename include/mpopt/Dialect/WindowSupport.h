@@ -55,8 +55,9 @@ struct Window {
                                                   int64_t input) const;
 };
 
-/// Lengths and signs of the lists; `rank` is the number of spatial dims where
-/// it is known.
+/// An error unless the lists have `rank` entries (pads: twice as many), strides
+/// and dilations are positive, and `autoPad` is known. `rank` is the number of
+/// spatial dims; where it is unknown, lengths are not checked.
 llvm::LogicalResult
 verifyWindow(mlir::Operation *op, std::optional<int64_t> rank,
              llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int64_t> dilations,

@@ -20,9 +20,9 @@ namespace mpopt::mp {
 /// A body's yield; null while the body is being built.
 YieldOp getYield(mlir::Region &region);
 
-/// Values that meet at the edges of bodies. Shapes may differ (their join is
-/// what arrives) and so may float types: a precision policy works op by op, and
-/// the wider type is what arrives.
+/// Values that meet where control enters or leaves bodies. Shapes may differ
+/// (the result has their join) and so may float types: a precision policy works
+/// op by op, and the result has the wider type.
 bool mayMeet(mlir::Type lhs, mlir::Type rhs, bool sameRank);
 
 } // namespace mpopt::mp

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Elementwise ops on known elements. Floats take part as far as
-// they are whole numbers, since exporters compute dims as floor(float(n) /
-// float(d)).
+// Elementwise ops on known elements. Floats take part if they are whole
+// numbers, since exporters compute dims as floor(float(n) / float(d)).
 //
 //===----------------------------------------------------------------------===//
 

@@ -75,7 +75,8 @@ static bool widenArguments(Region &body, unsigned first, ValueRange yielded,
 }
 
 /// `count` values of `range` from `first`, as many as there are: counts that do
-/// not fit are the verifier's to report, after the edges are looked at.
+/// not fit are the verifier's to report, after the values that enter and leave
+/// the body are checked.
 template <typename RangeT>
 static RangeT clampedSlice(RangeT range, size_t first, size_t count) {
   size_t size = range.size();

@@ -14,8 +14,8 @@
 
 namespace mpopt {
 
-/// Listens to the builder of who erases ops that it made facts about: a later
-/// op may get the address of one, and must not get what was known of it.
+/// Listener for a builder that erases ops about which there are facts: a later
+/// op may get the address of an erased one, and must not inherit its facts.
 class FreshFacts : public mlir::OpBuilder::Listener {
 public:
   explicit FreshFacts(ShapeFacts &facts) : facts(facts) {}

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Exported graphs compute shapes with ops (Shape, Gather, Concat, Reshape). To
-// infer the shape that comes out of them, the elements of small integer tensors
-// are followed, each known or not.
+// infer the shapes that they compute, the elements of small integer tensors are
+// followed, each known or not.
 //
 //===----------------------------------------------------------------------===//
 

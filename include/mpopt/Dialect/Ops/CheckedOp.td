@@ -10,9 +10,9 @@
 
 include "mpopt/Dialect/MPDialect.td"
 
-// What is legal for ops that move data is what their inference accepts: one
-// place for the checks, run by the verifier without known elements. Units that
-// include the generated definitions include InferenceSupport.h.
+// An op that moves data is legal if its inference accepts it: one place for the
+// checks, run by the verifier without known elements. Units that include the
+// generated definitions include InferenceSupport.h.
 class MP_CheckedOp<string mnemonic, list<Trait> traits = []>
     : MP_Op<mnemonic, traits> {
   let hasVerifier = 1;

@@ -12,7 +12,8 @@
 
 namespace mpopt::mp {
 
-/// A loss of operands that broadcast: their shape, or a scalar.
+/// Appends the result type of a loss whose operands broadcast: of their shape
+/// without a `reduction`, else a scalar. An error if dims contradict.
 llvm::LogicalResult
 inferBroadcastLoss(mlir::Operation *op, llvm::StringRef reduction,
                    llvm::SmallVectorImpl<mlir::Type> &types);

@@ -21,7 +21,8 @@ llvm::LogicalResult inferReduction(mlir::Operation *op, mlir::Value input,
                                    mlir::Type elementType,
                                    llvm::SmallVectorImpl<mlir::Type> &types);
 
-/// Axes in range, none twice, and only one of attribute and operand.
+/// An error unless the axes are in range and distinct, and at most one of
+/// attribute and operand is there.
 llvm::LogicalResult verifyReduction(mlir::Operation *op, mlir::Value input,
                                     std::optional<llvm::ArrayRef<int64_t>> axes,
                                     mlir::Value dynamicAxes);

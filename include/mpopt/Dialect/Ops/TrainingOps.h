@@ -12,13 +12,15 @@
 
 namespace mpopt::mp {
 
-/// A result of `like`'s element type and the shape that `shape` holds.
+/// Appends the type with `like`'s element type and the shape that the elements
+/// of `shape` give.
 llvm::LogicalResult
 inferFromShapeOperand(mlir::Operation *op, mlir::Value shape, mlir::Value like,
                       const ShapeFacts &facts,
                       llvm::SmallVectorImpl<mlir::Type> &types);
 
-/// Gradient and states fit the weight, and each state has a result.
+/// An error unless gradient and states can have the weight's shape, and each
+/// state has a result.
 llvm::LogicalResult verifyOptimizer(mlir::Operation *op, mlir::Value weight,
                                     mlir::Value gradient,
                                     mlir::ValueRange states,
