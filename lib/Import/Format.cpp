@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Signatures are the formats' own; zip archives are told apart by the names in
-// their central directory (APPNOTE 4.3), PyTorch's by what torch.jit.save,
+// Signatures are the formats' own; zip archives are distinguished by the names
+// in their central directory (APPNOTE 4.3), PyTorch's by what torch.jit.save,
 // torch.export.save and torch.save put in.
 //
 //===----------------------------------------------------------------------===//

@@ -24,7 +24,7 @@ llvm::StringRef getCodeName(ImportCode code);
 /// Errors of one import, all of them up to a limit, and warnings.
 class ErrorSink {
 public:
-  /// No file needs more than this to be understood as broken.
+  /// Errors that are kept; later ones are only counted.
   static constexpr size_t kMaxErrors = 200;
 
   explicit ErrorSink(ImportResult &result) : result(result) {}
@@ -33,7 +33,7 @@ public:
   void warn(const llvm::Twine &text);
   bool hasErrors() const { return !result.errors.empty() || dropped; }
 
-  /// To take back what was said while trying something.
+  /// A position in the lists of errors and warnings, for `rollBack`.
   struct Mark {
     size_t errors, warnings;
     uint64_t dropped;
@@ -43,7 +43,7 @@ public:
   }
   void rollBack(Mark mark);
 
-  /// Adds the line that says how many errors were left out.
+  /// Adds an error that says how many were dropped, if any were.
   void finish();
 
 private:

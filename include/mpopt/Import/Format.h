@@ -13,13 +13,13 @@
 namespace mpopt {
 
 enum class ModelFormat {
-  // Read here.
+  // Formats that are read.
   Onnx,
   OnnxTextProto,
   OnnxText,
   Mlir,
   MlirBytecode,
-  // Recognised, to say what to do instead.
+  // Formats that are recognised only to give advice.
   TorchScript,
   TorchMobile,
   ExportedProgram,
@@ -43,10 +43,12 @@ enum class ModelFormat {
   Unknown
 };
 
-/// By content only; the name of a file says nothing.
+/// The format of a file with these bytes, by content only: its name is not
+/// used. `Unknown` if none matches.
 ModelFormat detectFormat(llvm::StringRef bytes);
 
-/// `onnx`, `torchscript`, `mlir`, as reports name it; empty for the others.
+/// The format's name in reports (`onnx`, `torchscript`, `mlir`); empty for
+/// formats that are not read.
 llvm::StringRef getFormatName(ModelFormat format);
 
 /// Description of a file in a format that is not read, with advice; empty

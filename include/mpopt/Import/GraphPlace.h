@@ -26,7 +26,7 @@ namespace mpopt {
 struct GraphPlace {
   /// The graph's name of the value; empty for an input.
   std::string value;
-  /// Number of the input, `self` not counted.
+  /// Index of the input, `self` not counted; -1 if the value is no input.
   int64_t input = -1;
   /// The positions in nested tuples and lists, outermost first.
   std::vector<int64_t> members;
@@ -37,8 +37,8 @@ struct GraphPlace {
   bool operator==(const GraphPlace &) const = default;
 };
 
-/// By the tensor's name. More than one place: the name means several values.
-/// None: the code names tensors so that the module has no value for.
+/// Places by the tensor's name. Several places: the name stands for several
+/// values. None: the module has no value for the name.
 using GraphPlaces = std::map<std::string, std::vector<GraphPlace>>;
 
 } // namespace mpopt

@@ -16,8 +16,9 @@
 
 namespace mpopt {
 
-/// Reads the file `path` (`-`: standard input) in whatever format its content
-/// has. The mp and func dialects are loaded into `context`.
+/// Reads the file `path` (`-`: standard input); its format is detected by
+/// content. On failure `module` is null and `errors` is not empty. The mp and
+/// func dialects are loaded into `context`.
 ImportResult importModel(llvm::StringRef path, const ImportOptions &options,
                          mlir::MLIRContext &context);
 

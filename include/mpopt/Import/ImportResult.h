@@ -27,8 +27,8 @@
 
 namespace mpopt {
 
-/// Why a model, or one node of it, was refused. Codes are listed in
-/// ImportErrors.def and docs/import-errors.md.
+/// The reason for which a model, or one node of it, was refused. Codes are
+/// listed in ImportErrors.def and docs/import-errors.md.
 struct ImportError {
   std::string code; ///< `MPI106`
   std::string node; ///< node, value or tensor; empty if it is the file
@@ -63,14 +63,13 @@ struct ImportResult {
   uint64_t parameters = 0; ///< elements of all initializers
   std::vector<std::string> inputs, outputs;
   std::vector<std::string> dimNames; ///< symbolic dims, sorted
-  /// Names that nodes without one were given here.
+  /// Names that the importer made up for nodes without one.
   llvm::StringSet<> unnamed;
-  /// Files of external weights that are not there, and how many tensors each
-  /// should hold. Their constants refer to the file all the same: a reader gets
-  /// an error from WeightStore, to be taken as "values unknown".
+  /// Missing files of external weights -> number of tensors that each should
+  /// hold. Their constants still refer to the file: WeightStore fails for them,
+  /// and readers treat the values as unknown.
   std::map<std::string, unsigned> missingWeights;
-  /// Files other than the model's own that it takes weights from, missing ones
-  /// included.
+  /// Files of external weights, missing ones included.
   std::vector<std::string> weightFiles;
   /// The places of tensors, if the importer of the format records them.
   GraphPlaces places;

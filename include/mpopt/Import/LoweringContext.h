@@ -26,7 +26,7 @@ class LoweringContext : public OpMaker {
 public:
   virtual unsigned numOutputs() const = 0;
 
-  // Nothing where it is absent or not known now.
+  // The value; nothing if it is absent or not known at import.
   virtual std::optional<int64_t> findInt(llvm::StringRef name) const = 0;
   virtual std::optional<llvm::StringRef>
   findString(llvm::StringRef name) const = 0;
@@ -40,10 +40,10 @@ public:
   /// Binds output `index`.
   virtual void setOutput(unsigned index, mlir::Value value) = 0;
 
-  /// This form has no lowering: the importer does what it does with unknown
-  /// ops. Nothing may have been set.
+  /// Returned for a form that has no lowering: the importer treats the node as
+  /// an unknown op. No output may have been set before.
   llvm::LogicalResult unsupported() { return mlir::failure(); }
-  /// The node is wrong: reported with the node and this reason.
+  /// Reports that the node is invalid, with its name and this reason; fails.
   virtual llvm::LogicalResult error(const llvm::Twine &reason) = 0;
 
 protected:

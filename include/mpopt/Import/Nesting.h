@@ -14,7 +14,7 @@ namespace mpopt {
 
 /// True if brackets (round, square, curly, pointed), or + - * with no bracket
 /// or comma between them, nest deeper than `limit`, outside strings and `//`
-/// comments: asked before a recursive parser is let loose on the text.
+/// comments: guards the stack of a recursive parser.
 bool exceedsNesting(llvm::StringRef text, unsigned limit);
 
 } // namespace mpopt

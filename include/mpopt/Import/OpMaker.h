@@ -57,8 +57,8 @@ public:
   /// A rank-1 constant of i64.
   mlir::Value makeInts(llvm::ArrayRef<int64_t> values);
 
-  /// Infers the types of a new op. `make` does; an op that gets its bodies
-  /// afterwards needs it once more.
+  /// Infers the types of a new op. `make` calls it; call it again for an op
+  /// that got its bodies afterwards.
   virtual void finish(mlir::Operation *op) = 0;
 
 protected:

@@ -22,7 +22,8 @@ namespace path = llvm::sys::path;
 ExternalData::ExternalData(StringRef modelPath, ErrorSink &sink)
     : folder(path::parent_path(modelPath).str()), sink(sink) {}
 
-/// True if a relative path stays inside, by its words alone.
+/// True if `location` is relative and stays inside the folder, judged by its
+/// components alone.
 static bool staysInside(StringRef location) {
   if (location.empty() || path::is_absolute(location) ||
       location.contains('\0'))

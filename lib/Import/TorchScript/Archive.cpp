@@ -20,7 +20,7 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
-// What no honest archive reaches, and what costs too much to look at.
+// Limits that no honest archive reaches, and that bound the cost of checks.
 static constexpr size_t kMaxMembers = 1 << 17;
 static constexpr uint64_t kMaxText = 64 << 20;     // one pickle or source
 static constexpr uint64_t kMaxAllText = 256 << 20; // all of them

@@ -40,8 +40,8 @@ static Error fail(const Twine &text) {
   return llvm::createStringError(text.str());
 }
 
-/// What TorchScript pickles name: its own classes and functions, tensors,
-/// storages, quantisation schemes.
+/// True for the globals of TorchScript pickles: their own classes and
+/// functions, tensors, storages, quantisation schemes.
 static bool isKnownGlobal(StringRef module, StringRef name) {
   if (module.starts_with("__torch__"))
     return true;

@@ -29,13 +29,13 @@ struct StaticType {
     Float,
     Bool,
     Complex,
-    Number, ///< `Scalar`: any of the four above
+    Number, ///< `Scalar`: Int, Float, Bool or Complex
     String,
     Device,
     None,
-    Optional, ///< one element type
+    Optional, ///< has one element type
     List,     ///< one
-    Tuple,    ///< one a member
+    Tuple,    ///< one element type a member
     Dict,     ///< key and value
     Object,   ///< a module or another class instance
     Other
@@ -47,11 +47,12 @@ struct StaticType {
 /// A parameter, buffer or literal.
 struct Tensor {
   std::string name;   ///< path in the module (`encoder.0.weight`), else empty
-  int scalarType = 6; ///< number in c10::ScalarType (6: float)
+  int scalarType = 6; ///< number of c10::ScalarType (6: float)
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides; ///< in elements
-  /// Byte in the archive where element (0, ..., 0) is; negative if the tensor
-  /// is not stored plainly there. Then `bytes` holds the elements, row-major.
+  /// Offset in the archive, in bytes, of element (0, ..., 0). Negative if the
+  /// tensor is not stored there as plain bytes: then `bytes` holds the
+  /// elements, row-major.
   int64_t fileOffset = -1;
   std::string bytes;
   /// Tensors with the same number share memory: a write to one may change
@@ -59,7 +60,8 @@ struct Tensor {
   int64_t memory = -1;
   bool requiresGrad = false;
   bool isParameter = false;
-  /// Of a quantised tensor: one a tensor or one a channel of `axis`.
+  /// Scale and zero point of a quantised tensor: one for the tensor (`axis` is
+  /// -1) or one for each index along `axis`. Empty for others.
   std::vector<double> scales;
   std::vector<int64_t> zeroPoints;
   int64_t axis = -1;
@@ -93,8 +95,9 @@ using ValueId = uint32_t;
 struct GraphValue {
   std::string name; ///< unique in the graph; an input's own name
   StaticType type;
-  /// Of an input: what the module was traced with. `tracedType` is a
-  /// c10::ScalarType, negative if nothing is known.
+  /// Shape and dtype of the example with which an input was traced.
+  /// `tracedType` is a number of c10::ScalarType, negative if they are not
+  /// known.
   std::vector<int64_t> tracedSizes;
   int tracedType = -1;
 };

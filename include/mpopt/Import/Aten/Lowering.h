@@ -51,15 +51,16 @@ public:
   /// A tensor, or a number as a rank-0 tensor of its own dtype (i64, f64, i1).
   /// Null if absent.
   virtual mlir::Value tensor(llvm::StringRef input) = 0;
-  /// True if the input is a number rather than a tensor: it then has nothing to
-  /// say in type promotion beyond its kind.
+  /// True if the input is a number rather than a tensor: it then affects type
+  /// promotion by its kind only.
   virtual bool isScalar(llvm::StringRef input) const = 0;
-  /// The tensors of a `Tensor[]`; nothing if the length is not known. Members
+  /// The tensors of a `Tensor[]`; nothing if its length is unknown. Members
   /// that are None are null.
   virtual std::optional<llvm::SmallVector<mlir::Value>>
   tensors(llvm::StringRef input) = 0;
 
-  // Numbers that are known now; nothing if absent or computed at run time.
+  // Numbers that are known at import; nothing if the input is absent or
+  // computed at run time.
   virtual std::optional<double> findNumber(llvm::StringRef input) const = 0;
   virtual std::optional<llvm::SmallVector<double>>
   findNumbers(llvm::StringRef input) const = 0;
@@ -70,8 +71,8 @@ public:
   double getNumber(llvm::StringRef input, double otherwise) const {
     return findNumber(input).value_or(otherwise);
   }
-  /// True if the input is there and not known now: most lowerings then say
-  /// `unsupported()`.
+  /// True if the input is there and not known at import: most lowerings then
+  /// return `unsupported()`.
   bool isDynamic(llvm::StringRef input) const {
     return has(input) && !findNumber(input) && !findInts(input) &&
            !findString(input);
@@ -87,11 +88,11 @@ public:
 
   /// The MLIR element type of c10::ScalarType number `dtype`; null if none.
   static mlir::Type elementTypeOf(mlir::MLIRContext *context, int64_t dtype);
-  /// The one that the input `dtype` names; null if absent.
+  /// The MLIR element type that `input` names; null if it is absent.
   mlir::Type findElementType(llvm::StringRef input = "dtype") const;
 
-  /// `value` as `elementType`; itself if it has that type. `promotion` marks a
-  /// cast that type promotion does, not the user.
+  /// `value` cast to `elementType`; `value` itself if it has that type.
+  /// `promotion` marks a cast that type promotion does, not the user.
   mlir::Value cast(mlir::Value value, mlir::Type elementType,
                    bool promotion = true);
   /// The operands in the dtype that PyTorch computes in: tensors with dims
@@ -101,21 +102,24 @@ public:
   /// `toFloat`: integers become the default dtype, as true division does.
   llvm::SmallVector<mlir::Value> promote(llvm::ArrayRef<llvm::StringRef> inputs,
                                          bool toFloat = false);
-  /// Integers and bools become the default dtype (f32), as in `exp`.
+  /// `value`, cast to the default dtype (f32) if it is an integer or bool, as
+  /// in `exp`.
   mlir::Value toFloat(mlir::Value value);
 
   /// Rank of a tensor if it is known.
   static std::optional<int64_t> rankOf(mlir::Value value);
-  /// A dim counted from the end made positive; nothing if the rank is needed
-  /// and unknown. A rank-0 tensor has a dim 0.
+  /// `dim` counted from the front, where it may count from the end; nothing if
+  /// the rank is needed and unknown. A rank-0 tensor has a dim 0.
   static std::optional<int64_t> axisOf(mlir::Value value, int64_t dim);
 
-  /// A result that is a list of tensors.
+  /// Binds output `index`, which is a list of tensors.
   virtual void setOutputTensors(unsigned index,
                                 llvm::ArrayRef<mlir::Value> values) = 0;
-  /// A result that is a Python number, computed at run time: a rank-0 tensor.
+  /// Binds output `index`, which is a Python number computed at run time, to a
+  /// rank-0 tensor.
   virtual void setOutputNumber(unsigned index, mlir::Value value) = 0;
-  /// The output is the input itself: what is done to one is seen in the other.
+  /// Binds output `index` to the input itself: a write to one changes the
+  /// other.
   virtual void setAlias(unsigned index, llvm::StringRef input) = 0;
   /// Output `index` holds `value`, and may be a copy of the tensor input `of`
   /// or have its storage.
@@ -126,10 +130,10 @@ public:
   setView(unsigned index, llvm::StringRef of, mlir::Value value,
           std::function<mlir::Value(mlir::Value)> derive,
           std::function<mlir::Value(mlir::Value, mlir::Value)> writeBack) = 0;
-  /// A list of views.
+  /// Output `index` is a list of views of the tensor input `of`.
   virtual void setOutputViews(unsigned index, llvm::StringRef of,
                               llvm::ArrayRef<TensorView> views) = 0;
-  /// The tensor input is changed in place. It keeps its dtype.
+  /// Changes the tensor input in place to `value`. It keeps its dtype.
   virtual void write(llvm::StringRef input, mlir::Value value) = 0;
 
 protected:
@@ -154,7 +158,7 @@ protected:
   ~LoweringRegistry() = default;
 };
 
-// One a family of lib/Import/Aten/Lowering.
+// Each adds the lowerings of one file of lib/Import/Aten/Lowering.
 void registerElementwise(LoweringRegistry &registry);
 void registerActivation(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);

@@ -18,7 +18,8 @@
 
 namespace mpopt::onnx_import {
 
-/// `lowering` for nodes whose first `count` inputs are there.
+/// Calls `lowering` if the first `count` inputs are there, else reports an
+/// error.
 template <unsigned count, Lowering lowering>
 llvm::LogicalResult withInputs(NodeContext &ctx) {
   for (unsigned index = 0; index < count; ++index)
@@ -27,7 +28,7 @@ llvm::LogicalResult withInputs(NodeContext &ctx) {
   return lowering(ctx);
 }
 
-/// A node that becomes `OpT` of its first `count` inputs without attributes.
+/// Lowers a node to `OpT` of its first `count` inputs, without attributes.
 template <typename OpT, unsigned count>
 llvm::LogicalResult lowerPlain(NodeContext &ctx) {
   llvm::SmallVector<mlir::Value> operands;
@@ -40,7 +41,7 @@ llvm::LogicalResult lowerPlain(NodeContext &ctx) {
   return mlir::success();
 }
 
-/// A list that is an attribute of the op where it is known, an operand else.
+/// A list of integers: an attribute if its elements are known, else an operand.
 struct Parameter {
   mlir::DenseI64ArrayAttr attribute;
   mlir::Value operand;
@@ -56,7 +57,7 @@ inline Parameter readParameter(NodeContext &ctx, llvm::StringRef name,
   return {mlir::DenseI64ArrayAttr(), ctx.input(index)};
 }
 
-/// An attribute that may be missing, as one of the op.
+/// The attribute `name` as one of an mp op; null if the node lacks it.
 inline mlir::DenseI64ArrayAttr findIntsAttr(NodeContext &ctx,
                                             llvm::StringRef name) {
   auto ints = ctx.findInts(name);
@@ -74,7 +75,7 @@ inline mlir::Type findResultType(NodeContext &ctx, llvm::StringRef name,
   return element ? getTensorType(std::nullopt, element) : mlir::Type();
 }
 
-/// The part of the Shape family in Resample.cpp.
+/// Adds the lowerings of Resample.cpp, a part of the Shape family.
 void registerResampleLowerings(LoweringRegistry &registry);
 
 } // namespace mpopt::onnx_import

@@ -36,13 +36,14 @@ public:
   virtual unsigned numInputs() const = 0;
   virtual mlir::Value input(unsigned index) const = 0;
   bool hasInput(unsigned index) const { return bool(input(index)); }
-  /// The ones that are present, from `first`.
+  /// Inputs that are present, from index `first` on.
   llvm::SmallVector<mlir::Value> inputs(unsigned first = 0) const;
 
   /// An error unless the first `count` inputs are there.
   llvm::LogicalResult requireInputs(unsigned count);
 
-  /// An output with an empty name, or past the end, is not wanted.
+  /// False if the output has an empty name or is past the end: it is not
+  /// wanted.
   virtual bool hasOutput(unsigned index) const = 0;
 
   // Attributes of the node, references of a function body already resolved.
@@ -77,7 +78,7 @@ public:
 
   /// An attribute that became an input in a later opset: the attribute if
   /// present, else the input's elements; nothing if there is neither or the
-  /// input is not constant (then `isDynamic(index)` tells the two apart).
+  /// input is not constant (`isDynamic(index)` distinguishes the two).
   std::optional<llvm::SmallVector<int64_t>> attrOrInput(llvm::StringRef name,
                                                         unsigned index) const;
   bool isDynamic(unsigned index) const {
@@ -101,8 +102,8 @@ protected:
 
 using Lowering = llvm::LogicalResult (*)(NodeContext &);
 
-/// Lowerings by (domain, op type). One that holds for every opset looks at
-/// `opset()` itself where versions differ.
+/// Lowerings by (domain, op type). A lowering serves every opset and reads
+/// `opset()` where versions differ.
 class LoweringRegistry {
 public:
   /// `ai.onnx` is the empty domain.
@@ -114,7 +115,7 @@ protected:
   ~LoweringRegistry() = default;
 };
 
-// One a family, in Lowering/<Family>.cpp.
+// Each adds the lowerings of one file, Lowering/<Family>.cpp.
 #define MPOPT_FAMILY(Name)                                                     \
   void register##Name##Lowerings(LoweringRegistry &registry);
 #include "mpopt/Dialect/Families.inc"

@@ -24,23 +24,23 @@
 namespace mpopt::torchscript {
 
 struct ArchiveFacts {
-  /// [begin, end) bytes of stored records that hold tensors, sorted. Empty if
-  /// loading needs the values (packed parameters of quantised layers).
+  /// Offsets [begin, end) in bytes of stored records that hold tensors, sorted.
+  /// Empty if loading needs the values (packed parameters of quantised layers).
   std::vector<std::pair<uint64_t, uint64_t>> weights;
   /// Those of `weights` that only the attributes of modules refer to, not code.
   std::vector<std::pair<uint64_t, uint64_t>> attributes;
 };
 
-/// What LibTorch may be told about `bytes`. The error says what is wrong or
-/// refused, as a phrase for after "the archive ".
+/// Checks that the archive `bytes` is safe to load, and finds the records that
+/// LibTorch need not read. The error is a phrase that continues "the archive ".
 llvm::Expected<ArchiveFacts> inspectArchive(llvm::StringRef bytes);
 
 /// Walks the opcodes of a pickle without running it: only those that
 /// TorchScript's own reader knows, globals of PyTorch's list, bounded nesting.
 llvm::Error inspectPickle(llvm::StringRef bytes);
 
-/// True if every `__setstate__` in a file of TorchScript source only unpacks
-/// its state and packs parameters. `found` is set if there is one at all.
+/// An error unless every `__setstate__` in a file of TorchScript source only
+/// unpacks its state and packs parameters. Sets `found` if there is any.
 llvm::Error inspectSource(llvm::StringRef source, bool &found);
 
 } // namespace mpopt::torchscript

@@ -27,11 +27,12 @@
 
 namespace mpopt::torchscript {
 
-/// Counts and warnings to attributes of the module, and back.
+/// Copies counts and warnings to attributes of the module, and back.
 void recordResult(ImportResult &result);
 void restoreResult(ImportResult &result);
 
-/// Probes and the hash of their ledger.
+/// The probes and the hash of their ledger as JSON. A plan that does not parse
+/// is an error of one line.
 std::string printPlan(llvm::ArrayRef<PlacedProbe> probes,
                       llvm::StringRef ledgerHash);
 llvm::Expected<std::pair<std::vector<PlacedProbe>, std::string>>

@@ -20,7 +20,7 @@ namespace mpopt::torchscript {
 struct PlacedProbe {
   int64_t id;
   GraphPlace place;
-  int64_t channelAxis = -1; ///< Ranges by channel; -1: none.
+  int64_t channelAxis = -1; ///< Axis along which ranges are kept; -1: none.
 };
 
 } // namespace mpopt::torchscript

@@ -13,8 +13,8 @@
 namespace mpopt::torchscript {
 
 /// Has mpopt-import-torchscript put probes into a method (empty: `forward`) of
-/// the archive in the file `archive`. Gives the records that change: what is
-/// not among them stays as it is.
+/// the archive in the file `archive`. Returns the records that change; the
+/// other ones stay as they are.
 llvm::Expected<NewRecords> insertProbes(llvm::StringRef archive,
                                         llvm::StringRef method,
                                         llvm::ArrayRef<PlacedProbe> probes,

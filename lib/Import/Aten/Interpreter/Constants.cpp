@@ -218,7 +218,7 @@ Item GraphImporter::savedTensor(int64_t index, Location location) {
 Item GraphImporter::changedTensor(mlir::Type type, StringRef name,
                                   bool isShared, Location location) {
   OpBuilder::InsertionGuard guard(builder);
-  // What others may change is anything wherever it is read.
+  // Shared memory may have changed between two reads: each gets its own value.
   if (!isShared) {
     auto function = *result.module->getOps<func::FuncOp>().begin();
     builder.setInsertionPointToStart(&function.getBody().front());
@@ -303,7 +303,7 @@ void GraphImporter::setAttribute(StringRef path, const StaticType &type,
         saved != graph.attributes.end() &&
         saved->second.kind == Constant::Kind::Tensor)
       hold(valueOf(importConstant(saved->second, location)).getType());
-  // What the attribute holds from now on can be written by its name, too.
+  // The value of the attribute can from now on be written by its name, too.
   auto share = [&](auto &self, const Item &held) -> void {
     if (held.isTensor() && State::rootOf(held.variable)->memory >= 0)
       state.written.memory.insert(State::rootOf(held.variable)->memory);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A body is imported from the state before it, into a region of its own, and
-// what it changed is taken back: the op that gets the region says what follows.
+// its changes are rolled back: the op that gets the region says what follows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,7 +119,7 @@ void GraphImporter::forgetCollections(
 }
 
 void GraphImporter::forgetCollections(const Body &body) {
-  // What the body put there is not in the items that it found.
+  // Members that the body added are not among the items from before.
   for (const std::shared_ptr<Collection> &owner : body.changes.owners) {
     state.forget(owner);
     body.findRoots(*owner, owner->sources);

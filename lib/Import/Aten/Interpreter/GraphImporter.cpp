@@ -35,8 +35,8 @@ void mpopt::aten::importGraph(const Graph &graph, StringRef path,
                               MLIRContext &context, ErrorSink &sink,
                               ImportResult &result) {
   context.loadDialect<mp::MPDialect, func::FuncDialect>();
-  // What a method writes is known when it was imported; what it then reads may
-  // take other branches, which write more.
+  // The writes of a method are known only after its import; with them, reads
+  // may take other branches, which write more.
   WrittenState written;
   ErrorSink::Mark said = sink.mark();
   for (unsigned round = 0;; ++round) {
@@ -116,7 +116,7 @@ void GraphImporter::finish(Operation *op) {
   markAutocast(op);
   if (succeeded(inferTypes(op, facts)))
     return;
-  // What contradicts is reported once, by the diagnostic.
+  // The diagnostic has reported the contradiction.
 }
 
 static const InputShape *findShape(const ImportOptions &options,
@@ -369,7 +369,7 @@ void GraphImporter::run() {
   function.setAllResultAttrs(names);
   result.parameters = graph.parameters;
 
-  // What nobody reads after a write that is not followed.
+  // Placeholders after writes that are not followed, if nothing reads them.
   SmallVector<mp::OpaqueOp> dead;
   result.module->walk([&](mp::OpaqueOp op) {
     if (op.getName() == kLostName && op->use_empty())

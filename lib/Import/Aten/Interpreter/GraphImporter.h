@@ -61,7 +61,7 @@ public:
                 const WrittenState &written);
 
   void run();
-  /// What the constructor got and what was found beyond it.
+  /// The state that the constructor got, with the writes found since.
   const WrittenState &written() const { return state.written; }
 
 private:
@@ -91,7 +91,7 @@ private:
   /// Normalisation writes its running statistics while training, of which the
   /// schema says nothing.
   bool updatesStatistics(const Node &node, unsigned input) const;
-  /// What an op that is not modelled gives may be views of what it reads.
+  /// Marks the outputs of an unmodelled op as possible views of its inputs.
   void shareOutputs(const Node &node);
   /// True if the node counts as an op of the model.
   bool isOp(const Node &node) const;
@@ -132,7 +132,8 @@ private:
                  mlir::Location location);
   void setAttribute(llvm::StringRef path, const StaticType &type,
                     const Item &item, mlir::Location location);
-  /// True if it is changed and has other names: it is then read anew each time.
+  /// True if the attribute is changed and has other names: it is then read anew
+  /// each time.
   bool isSharedSlot(llvm::StringRef path) const;
   bool isSharedMemory(int64_t memory) const;
 

@@ -131,7 +131,7 @@ void GraphImporter::importIf(const Node &node) {
   finish(op);
   unsigned next = 0;
   for (auto [index, form] : llvm::enumerate(forms)) {
-    // Of either branch: which tensor it is, is not known.
+    // Roots of either branch's result: the run decides which tensor it is.
     Roots shared;
     for (const Body &body : bodies)
       State::findRoots(body.results[index], shared, bodies[0].before);

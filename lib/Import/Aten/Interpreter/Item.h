@@ -17,7 +17,7 @@
 //   the results of branches): what is written to one leaves the others unknown.
 // - A collection (list, dict, object) is shared by all that refer to it.
 // - Every change is recorded in a journal, so that the bodies of branches and
-//   loops can be imported and then taken back, and what they changed becomes
+//   loops can be imported and then rolled back, and what they changed becomes
 //   results of `mp.if` and `mp.loop`.
 //
 //===----------------------------------------------------------------------===//
@@ -150,7 +150,7 @@ struct Item {
   }
   static Item collectionOf(Kind kind, std::vector<Item> items);
 
-  /// True if both are the same static thing.
+  /// True if both are static and equal.
   friend bool isSame(const Item &lhs, const Item &rhs);
 
 private:

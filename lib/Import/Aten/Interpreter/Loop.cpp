@@ -22,7 +22,7 @@ using namespace mpopt::aten;
 /// Longer loops are not unrolled.
 static constexpr int64_t kMaxUnroll = 256;
 
-/// True if a member of a list is asked for by its place: the body then has no
+/// True if the body reads a member of a list by its index: the body then has no
 /// meaning for a place that is not known.
 static bool readsList(const GraphBlock &block, const Graph &graph) {
   return llvm::any_of(block.nodes, [&](const Node &node) {
@@ -95,7 +95,7 @@ void GraphImporter::forgetLoop(const Node &node) {
   sink.warn("loop '" + currentNode +
             "' changes lists or attributes an unknown number of times: what "
             "it gives is not known");
-  // What a carried tensor may be, and what rounds put into lists.
+  // Roots of each carried tensor, and of the tensors that rounds add to lists.
   std::vector<Roots> shared(node.outputs.size());
   for (auto [index, roots] : llvm::enumerate(shared))
     State::findRoots(items[node.inputs[index + 2]], roots);
@@ -103,7 +103,7 @@ void GraphImporter::forgetLoop(const Node &node) {
   auto unknown = [&](ValueId id, const Roots &roots) {
     return unknownItem(graph.values[id].type, location, roots);
   };
-  // What a later round changes may depend on what an earlier one changed.
+  // The changes of a later round may depend on those of an earlier one.
   llvm::SetVector<TensorVariable *> roots;
   llvm::SetVector<StringRef> paths;
   std::vector<std::shared_ptr<Collection>> owners;

@@ -194,7 +194,7 @@ void GraphImporter::lower(const Node &node) {
   result.coverage.ops += counted;
   bool inPlace = false;
   if (Lowering lowering = registry.find(node, inPlace)) {
-    // What the type checker calls a tensor is one, known or not.
+    // Values of static type Tensor are tensors, known or not.
     for (ValueId id : node.inputs)
       if (const StaticType &type = graph.values[id].type;
           items[id].kind == Item::Kind::Unknown &&

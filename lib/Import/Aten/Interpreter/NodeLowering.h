@@ -54,7 +54,7 @@ public:
   llvm::LogicalResult error(const llvm::Twine &reason) override;
 
   bool hasFailed() const { return failed; }
-  /// What in-place forms and `out=` overloads still have to do; names results.
+  /// Does the writes of in-place forms and `out=` overloads; names results.
   void complete();
 
 protected:

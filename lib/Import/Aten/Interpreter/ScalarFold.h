@@ -17,14 +17,14 @@
 
 namespace mpopt::aten::fold {
 
-/// Of static numbers.
+/// The op's result for static numbers; nothing if it is not folded.
 std::optional<Item> unary(llvm::StringRef op, const Item &x);
 std::optional<Item> binary(llvm::StringRef op, const Item &lhs,
                            const Item &rhs);
-/// Of strings, or devices.
+/// The same for strings or devices.
 std::optional<Item> strings(llvm::StringRef op, const Item &lhs,
                             const Item &rhs);
-/// True if two lists of static things are equal, if that can be said.
+/// Whether two lists of static items are equal; nothing if an item is unknown.
 std::optional<bool> equalLists(const Item &lhs, const Item &rhs);
 
 } // namespace mpopt::aten::fold

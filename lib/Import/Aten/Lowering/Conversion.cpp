@@ -100,9 +100,10 @@ static LogicalResult lowerReal(NodeContext &context) {
   return success();
 }
 
-/// What the TorchScript autocast pass inserts: f32 becomes the reduced dtype of
-/// the tensor's device, and back. Which device is not in the file; a region for
-/// CUDA goes first. Source: aten/src/ATen/native/TensorConversions.cpp.
+/// The cast that the TorchScript autocast pass inserts: f32 becomes the reduced
+/// dtype of the tensor's device, and back. Which device is not in the file; a
+/// region for CUDA goes first. Source:
+/// aten/src/ATen/native/TensorConversions.cpp.
 static LogicalResult lowerToReduced(NodeContext &context) {
   Value input = context.tensor("self");
   if (!input || isUnknown(getElementType(input)))

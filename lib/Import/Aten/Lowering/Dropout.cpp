@@ -85,7 +85,7 @@ static LogicalResult lowerAlphaDropout(NodeContext &context) {
           .getResult();
   Value scaled =
       context.make<mp::AddOp>(context.make<mp::MulOp>(input, factor), shift);
-  // What is dropped is multiplied by 0, which Inf and NaN survive.
+  // Dropped elements are multiplied by 0: Inf and NaN then give NaN.
   dropped =
       context.make<mp::AddOp>(context.make<mp::MulOp>(input, zero), dropped);
   context.setOutput(0, context.make<mp::WhereOp>(kept, scaled, dropped));

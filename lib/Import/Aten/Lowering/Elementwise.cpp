@@ -34,7 +34,7 @@ template <typename OpT> static LogicalResult lowerFloat(NodeContext &context) {
   return success();
 }
 
-/// Of a complex number it is real, which mp.abs does not say.
+/// The absolute value of a complex number is real, which mp.abs cannot express.
 static LogicalResult lowerAbs(NodeContext &context) {
   Value input = context.tensor("self");
   if (!input || isa<ComplexType>(getElementType(input)))

@@ -248,7 +248,7 @@ static LogicalResult lowerFrac(NodeContext &context) {
   return success();
 }
 
-/// True if the sign bit is set; of -0.0 mp.less says no.
+/// The sign bit as x < 0, which is false for -0.0.
 static LogicalResult lowerSignbit(NodeContext &context) {
   Value input = context.tensor("self");
   Value zero = input ? constantLike(context, 0, input) : Value();

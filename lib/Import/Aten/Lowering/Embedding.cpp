@@ -165,8 +165,8 @@ static LogicalResult lowerEmbeddingBag(NodeContext &context) {
     }
   }
   context.setOutput(0, result);
-  // What backward needs: bags, their sizes, where the maxima are. The program
-  // that was saved reads none of them.
+  // The other outputs (bags, their sizes, indices of maxima) serve backward:
+  // the saved program reads none of them.
   for (unsigned output = 1; output < context.numOutputs(); ++output)
     context.setOutput(output, offsets);
   return success();

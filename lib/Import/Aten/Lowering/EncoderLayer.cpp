@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What nn.MultiheadAttention and nn.TransformerEncoderLayer call in inference:
-// whole layers as one op, taken apart here. Masks are true where nothing is to
-// be seen. Not covered: the attention weights as a result, float masks.
-// Source: aten/src/ATen/native/transformers/{attention,transformer}.cpp.
+// The ops that nn.MultiheadAttention and nn.TransformerEncoderLayer call in
+// inference: whole layers as one op, decomposed here. Masks are true where
+// nothing is to be seen. Not covered: the attention weights as a result, float
+// masks. Source: aten/src/ATen/native/transformers/{attention,transformer}.cpp.
 //
 //===----------------------------------------------------------------------===//
 

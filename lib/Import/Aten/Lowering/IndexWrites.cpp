@@ -47,7 +47,7 @@ static LogicalResult lowerIndexPut(NodeContext &context) {
     std::optional<int64_t> count = getNumElements(getShape(values));
     int64_t tail = rank - index->maskDim - index->maskRank;
     std::optional<int64_t> valuesRank = NodeContext::rankOf(values);
-    // What does not run along the places that the mask selects.
+    // Values without an axis along the places that the mask selects.
     if (count == 1 || (valuesRank && *valuesRank <= tail)) {
       if (count == 1)
         values = reshape(context, values, ArrayRef<int64_t>());

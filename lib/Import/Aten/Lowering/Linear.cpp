@@ -264,7 +264,7 @@ static LogicalResult lowerInner(NodeContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of square matrices, of vectors of three
+// Ops on square matrices and on vectors of three
 //===----------------------------------------------------------------------===//
 
 static LogicalResult lowerDet(NodeContext &context) {

@@ -41,7 +41,7 @@ static BoolAttr boolAttr(NodeContext &context, StringRef name) {
 }
 
 namespace {
-/// What nearly all have.
+/// Operands and reduction that nearly all losses have.
 struct Common {
   Value input, target;
   StringAttr reduction;
@@ -102,7 +102,7 @@ static LogicalResult lowerMultiMargin(NodeContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of two tensors
+// Losses of two tensors
 //===----------------------------------------------------------------------===//
 
 template <typename OpT> static LogicalResult lowerPlain(NodeContext &context) {
@@ -186,7 +186,7 @@ static LogicalResult lowerBinaryCrossEntropyLogits(NodeContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of other operands
+// Losses of other operands
 //===----------------------------------------------------------------------===//
 
 template <typename OpT> static LogicalResult lowerPair(NodeContext &context) {

@@ -68,7 +68,8 @@ static LogicalResult lowerVectorNorm(NodeContext &context) {
   return success();
 }
 
-/// Of matrices in two dims: by rows (inf) or columns (1), or as a vector.
+/// The norm of the matrices in two dims: by rows (inf) or columns (1), or as of
+/// a vector.
 static Value makeMatrixNorm(NodeContext &context, Value input, double order,
                             ArrayRef<int64_t> dims) {
   bool keep = context.getBool("keepdim");

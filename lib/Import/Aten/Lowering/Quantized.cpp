@@ -31,7 +31,8 @@ struct QuantizedRange {
 };
 } // namespace
 
-/// Of qint8, quint8 and qint32 (numbers of c10::ScalarType).
+/// The integers of qint8, quint8 and qint32 (12 to 14 of c10::ScalarType);
+/// nothing for other dtypes.
 static std::optional<QuantizedRange> findRange(std::optional<int64_t> dtype) {
   if (dtype == 12)
     return QuantizedRange{-128, 127};

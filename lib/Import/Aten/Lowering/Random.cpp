@@ -24,7 +24,7 @@ using namespace mpopt;
 using namespace mpopt::aten;
 
 namespace {
-/// What is to be filled.
+/// Shape and element type of the tensor to fill.
 struct Target {
   Value shape;
   Type element;
@@ -53,7 +53,7 @@ static Target readTarget(NodeContext &context) {
   return {shapeValue(context, like), element};
 }
 
-/// Of two numbers that the distribution `OpT` takes.
+/// Samples of the distribution `OpT`, with its two parameters.
 template <typename OpT>
 static Value makeFloats(NodeContext &context, const Target &target,
                         double first, double second) {
@@ -219,7 +219,8 @@ static LogicalResult lowerRandom(NodeContext &context) {
 // Draws
 //===----------------------------------------------------------------------===//
 
-/// Of the probabilities in `self`, or `p` in the shape of `self`.
+/// Samples with the probabilities in `self`, or with `p` in the shape of
+/// `self`.
 static LogicalResult lowerBernoulli(NodeContext &context) {
   Value input = context.tensor("self");
   if (!input || isUnknown(getElementType(input)))

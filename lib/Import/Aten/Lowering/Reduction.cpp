@@ -49,7 +49,8 @@ static Value reduce(NodeContext &context, Value input, const Axes &axes) {
   return context.make<OpT>(input, Value(), axes.axes, axes.keepDims);
 }
 
-/// What sums are computed in: `dtype`, else i64 for integers.
+/// `self` in the dtype that sums are computed in: `dtype`, else i64 for
+/// integers.
 static Value readSummed(NodeContext &context) {
   Value input = context.tensor("self");
   if (!input)
@@ -133,7 +134,7 @@ static LogicalResult lowerNanMean(NodeContext &context) {
   return success();
 }
 
-/// Of bytes the truth value is a byte.
+/// `all` and `any`. The truth value of bytes is a byte.
 template <typename OpT> static LogicalResult lowerTruth(NodeContext &context) {
   Value input = context.tensor("self");
   std::optional<Axes> axes = readAxes(context);
@@ -150,8 +151,8 @@ template <typename OpT> static LogicalResult lowerTruth(NodeContext &context) {
 // Variance
 //===----------------------------------------------------------------------===//
 
-/// What is taken off the number of elements: `correction` (1 if it is not
-/// said), or `unbiased` as a truth value.
+/// The number subtracted from the count of elements: `correction` (default 1),
+/// or `unbiased` as 0 or 1.
 static std::optional<double> readCorrection(const NodeContext &context) {
   if (context.isDynamic("correction") || context.isDynamic("unbiased"))
     return std::nullopt;

@@ -31,7 +31,7 @@ using namespace mpopt::aten;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a resize is told: one of `sizes` and `scales`, one entry a spatial dim.
+/// The extent of a resize: either `sizes` or `scales`, one entry a spatial dim.
 struct Extent {
   Value sizes;
   SmallVector<double> scales;

@@ -169,7 +169,7 @@ static LogicalResult lowerMedian(NodeContext &context) {
 // Scans
 //===----------------------------------------------------------------------===//
 
-/// Of integers in i64, unless `dtype` says otherwise.
+/// Scans of integers are computed in i64, unless `dtype` says otherwise.
 template <typename OpT> static LogicalResult lowerScan(NodeContext &context) {
   Value input = context.tensor("self");
   std::optional<int64_t> dim = context.findInt("dim");

@@ -193,7 +193,7 @@ static LogicalResult lowerSqueeze(NodeContext &context) {
         return context.error("dim " + Twine(dim) + " does not exist");
       if (shape->empty())
         continue;
-      // True if an open dim goes away is not known.
+      // It is not known whether a dynamic dim is 1 and goes away.
       if ((*shape)[*axis] == kDynamic)
         return context.unsupported();
       if ((*shape)[*axis] == 1 && !llvm::is_contained(axes, *axis))
@@ -313,8 +313,8 @@ static Operation *findStrided(Value value) {
              : nullptr;
 }
 
-/// True if this view of a tensor that lies in order does not, so that a
-/// contiguous one is a copy.
+/// True if this view of a contiguous tensor is not contiguous itself, so that
+/// `contiguous` copies it.
 static bool isOutOfOrder(Operation *op) {
   MaybeShape from = getShape(op->getOperand(0)),
              to = getShape(op->getResult(0));

@@ -32,7 +32,7 @@ struct Position {
   std::optional<int64_t> known;
   mlir::Value computed;
 };
-/// Of an input that is an int; `otherwise` where it is absent.
+/// The position that an int input gives; `otherwise` if it is absent.
 Position findPosition(NodeContext &context, llvm::StringRef input,
                       int64_t otherwise);
 

@@ -111,7 +111,7 @@ static bool setPaddingMask(NodeContext &ctx, Value mask, Attention &attention) {
   if (!shape || shape->empty() || shape->size() > 3)
     return false;
   if (shape->size() == 1) {
-    // [B], [2 B] or [3 B + 2], told apart by B.
+    // [B], [2 B] or [3 B + 2], distinguished by B.
     MaybeShape query = getShape(attention.query);
     int64_t batch = query && !query->empty() ? (*query)[0] : kDynamic;
     if (batch < 0 ? (*shape)[0] >= 0 : (*shape)[0] != batch)

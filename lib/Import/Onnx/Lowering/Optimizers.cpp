@@ -62,7 +62,7 @@ static Value makeNextStep(NodeContext &ctx, Value step) {
   return ctx.make<mp::AddOp>(step, ctx.makeScalar(1, element));
 }
 
-/// True if the step is done, as `element`: the signal, or true.
+/// The signal that the step is done, as `element`; true if there is none.
 static Value makeFlag(NodeContext &ctx, Value signal, Type element) {
   if (!signal) {
     auto type = RankedTensorType::get({}, element);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// They compute dequantise, op, quantise: lowered to these three, with
-// transposes around an op whose channels come last. Scales that are neither one
-// number nor a list have no lowering.
+// Lowerings of the QLinear ops, which dequantise, compute and quantise: lowered
+// to these three, with transposes around an op whose channels come last. Scales
+// that are neither one number nor a list have no lowering.
 //
 //===----------------------------------------------------------------------===//
 

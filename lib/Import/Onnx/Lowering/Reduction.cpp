@@ -31,7 +31,7 @@ static LogicalResult lowerReduce(NodeContext &ctx) {
   if (!axes && ctx.hasInput(1)) {
     MaybeShape count = getShape(ctx.input(1));
     bool ranked = count && count->size() == 1;
-    // The run decides if it reduces at all.
+    // Whether the node reduces at all is decided at run time.
     if (noop && (!ranked || count->front() == kDynamic))
       return ctx.unsupported();
     if (!ranked || count->front() != 0)

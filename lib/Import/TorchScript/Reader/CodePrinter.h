@@ -33,7 +33,7 @@ public:
   /// Files of code, each with the one that says where its lines come from.
   /// Throws if code needs a constant that the archive does not have.
   Records records() const;
-  /// What a reader must know to read the code.
+  /// The version of the file format that the code needs of its reader.
   uint64_t version() const;
 
 private:

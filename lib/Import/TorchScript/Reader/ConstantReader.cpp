@@ -172,7 +172,7 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
       !tensor.is_conj() && !tensor.is_neg()) {
     result.fileOffset = offset;
   } else if (tensor.numel() && !tensor.is_meta()) {
-    // What the reader left out of memory is still in the file.
+    // Elements that the reader did not load are still in the file.
     if (offset >= 0)
       tensor =
           at::from_blob(const_cast<char *>(archive.bytes() + offset),

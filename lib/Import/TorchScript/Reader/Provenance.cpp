@@ -36,8 +36,7 @@ static bool isTorchFile(const std::string &file) {
 static aten::SourceLine convert(torch::jit::SourceRange range) {
   if (!range.source())
     return {};
-  // What was loaded is code that the exporter printed; it may know the
-  // original.
+  // The loaded code was printed by the exporter; it may know the original.
   if (auto original = range.findSourceRangeThatGenerated())
     range = *original;
   aten::SourceLine result;
