@@ -37,7 +37,7 @@ static void setUniform(Assumption &assumption) {
   assumption.std = (hi / 2 - lo / 2) / std::sqrt(3.0);
 }
 
-// What the model itself says of integers.
+// The assumption that the model itself implies for an integer input.
 static Assumption assumeInteger(BlockArgument input) {
   IntegerInput described = describeInteger(input);
   Assumption assumption{getInputName(input), described.bound, NAN, NAN, "model",
@@ -114,7 +114,7 @@ static std::string printShape(ArrayRef<int64_t> shape) {
   return text;
 }
 
-// True if what a file gives for an input can be said of it.
+// An error if the shapes of a file's bounds or sample contradict the input's.
 static llvm::Error checkShapes(const InputRange &range, StringRef name,
                                const MaybeShape &input) {
   if (range.elements && !broadcastsTo(range.elements->shape, input))
@@ -171,7 +171,7 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
   function.getAllArgAttrs(attributes);
   for (BlockArgument input : function.getArguments()) {
     const Assumption *assumption = byName.lookup(getInputName(input));
-    // What the model says the analysis knows itself.
+    // The analysis derives the model's own assumptions itself.
     if (!assumption || assumption->source == "model")
       continue;
     SmallVector<NamedAttribute> entries;

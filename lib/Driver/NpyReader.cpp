@@ -50,7 +50,7 @@ static double readBool(const char *bytes) { return *bytes != 0; }
 /// How an element is read, and its size.
 using ElementReader = std::pair<double (*)(const char *), size_t>;
 
-// Of a dtype such as `<f4`.
+// The reader for elements of a dtype such as `<f4`.
 static ElementReader getReader(StringRef descr) {
   if (!descr.consume_front("<"))
     descr.consume_front("|");
@@ -108,7 +108,8 @@ private:
   NpyHeader header;
   /// Null until the header is whole.
   ElementReader element = {nullptr, 0};
-  /// What is not used yet: the header, then an element that was cut.
+  /// Bytes not used yet: the header, then the part of an element that a chunk
+  /// ended in.
   std::string rest;
   uint64_t seen = 0;
 };

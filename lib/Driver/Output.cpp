@@ -42,8 +42,8 @@ static Error writeStdout(llvm::function_ref<void(llvm::raw_ostream &)> write) {
   return Error::success();
 }
 
-/// What shells offer as another name of an open file: renaming something to it
-/// would replace the name.
+/// True for names under which systems offer open files: renaming something to
+/// one would replace the name.
 static bool namesOpenFile(StringRef file) {
   return file.starts_with("/dev/std") || file.starts_with("/dev/fd/") ||
          file.starts_with("/proc/");
@@ -150,7 +150,7 @@ bool mpopt::wantsColor(StringRef file) {
          *term != "dumb";
 }
 
-// What ends the text, as a parser's complaint does, is no part of it.
+// Space at the end of the text, such as a parser's newline, is not printed.
 static void printLine(StringRef kind, const Twine &text) {
   llvm::errs() << "mpopt: " << kind << ": "
                << printable(StringRef(text.str()).rtrim()) << '\n';

@@ -74,7 +74,7 @@ static void writeNames(OStream &json, StringRef key,
   });
 }
 
-/// What the main function returns, in the order of the model's outputs.
+/// Results of the main function, in the order of the model's outputs.
 static ValueRange getOutputs(ModuleOp module, const ImportResult &imported) {
   auto functions = module.getOps<func::FuncOp>();
   if (functions.empty() || (*functions.begin()).empty())
@@ -109,7 +109,7 @@ void mpopt::dumpRanges(llvm::raw_ostream &os, ModuleOp module,
           for (Block &block : region)
             llvm::for_each(block.getArguments(), write);
       });
-      // Of a tensor that has no name of its own, or a path besides.
+      // Outputs whose tensor has no name, or a path besides.
       for (auto [name, value] : llvm::zip(imported.outputs, outputs))
         writeAs(name, value);
     });

@@ -53,7 +53,7 @@ std::optional<std::string> Documents::fromEditor(std::string message) {
     llvm::consumeError(parsed.takeError());
     return std::nullopt;
   }
-  // Of what is no message MLIR's server would not read on.
+  // MLIR's server would stop reading at an invalid message.
   json::Object *request = parsed->getAsObject();
   if (!request || request->getString("jsonrpc") != "2.0" ||
       (!request->getString("method") && !request->get("id")))
@@ -113,7 +113,7 @@ std::string Documents::fromServer(std::string message) {
       return message;
     document = known->second;
   }
-  // What does not parse cannot be checked.
+  // Only text that parses can be checked.
   if (document.refused)
     *diagnostics = refuse();
   else if (diagnostics->empty())

@@ -170,7 +170,7 @@ Error Validator::checkRules() {
   if (has(OPT_min_certainty))
     options.minCertainty = *parseCertainty(text(OPT_min_certainty));
   else if (options.action == Action::Confirm)
-    // What is only possible is what probes are for.
+    // Probes decide findings that are only possible.
     options.minCertainty = Certainty::Possible;
   if (has(OPT_fail_on))
     options.failOn = parseSeverity(text(OPT_fail_on)); // nothing for `never`
@@ -252,7 +252,7 @@ Expected<Options> Validator::run() {
     options.action = has(OPT_version) ? Action::Version : Action::Help;
     return options;
   }
-  // What comes later is said first, whatever else is wrong.
+  // Options of later releases are reported first, whatever else is wrong.
   for (auto step : {&Validator::refuseLaterReleases, &Validator::checkAction,
                     &Validator::checkModels, &Validator::checkJudging,
                     &Validator::checkInputs, &Validator::checkRules,

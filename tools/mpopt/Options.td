@@ -74,7 +74,7 @@ defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
   HelpText<"what a rule finds, why, what to do">;
 
 //===----------------------------------------------------------------------===//
-// What is judged
+// Judging
 //===----------------------------------------------------------------------===//
 
 defm precision : Valued<"precision">, Group<judged>, InJudging,
@@ -91,7 +91,7 @@ defm target : Valued<"target">, Group<judged>, InJudging,
            "profile of your own">;
 
 //===----------------------------------------------------------------------===//
-// What is assumed
+// Assumptions
 //===----------------------------------------------------------------------===//
 
 defm input : Valued<"input">, Group<assumed>, InJudging, Flags<[Repeated]>,
@@ -136,7 +136,7 @@ defm fail_on : Valued<"fail-on">, Group<counted>, InListing,
   HelpText<"exit 1 from this severity on (default warning)">;
 
 //===----------------------------------------------------------------------===//
-// What is written
+// Output
 //===----------------------------------------------------------------------===//
 
 // The values are the rows of lib/Report/OutputFormat.cpp.
@@ -158,7 +158,7 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
            "(onnxconverter-common)">;
 
 //===----------------------------------------------------------------------===//
-// What is probed
+// Probes
 //===----------------------------------------------------------------------===//
 
 defm probe : Valued<"probe">, Group<probed>, Visibility<[InInstrument]>,

@@ -16,13 +16,14 @@
 
 namespace mpopt {
 
-/// One for each float or integer input, and for each other input that an option
-/// names. An option that names no input is an error.
+/// The assumptions on the module's inputs: one for each float or integer input,
+/// and for each other input that an option names. An option that names no
+/// input, or contradicts the input's shape, is an error.
 llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
                                                         mlir::ModuleOp module);
 
-/// Leaves them on the module's arguments, as `mp.assume` (RangeAnalysis.h),
-/// with the bounds by element that `inputs` has.
+/// Sets `mp.assume` (RangeAnalysis.h) on the module's arguments, with the
+/// bounds by element that `inputs` has.
 void setAssumptions(llvm::ArrayRef<Assumption> assumptions,
                     const std::map<std::string, InputRange> &inputs,
                     mlir::ModuleOp module);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `--check` and `--instrument` share.
+// The steps that `--check` and `--instrument` share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,25 +21,26 @@
 
 namespace mpopt {
 
-/// What a caller may do on the way.
+/// Callbacks during a check; null ones are not called.
 struct CheckHooks {
-  /// Before the precision is applied.
+  /// Called before the precision is applied.
   llvm::function_ref<void(const ImportResult &)> imported;
-  /// With the ranges that the rules saw.
+  /// Called with the ranges that the rules saw.
   llvm::function_ref<void(const ImportResult &, const RangeAnalysis &)> checked;
-  /// With what was found to be worth keeping in FP32.
+  /// Called with the ops to keep in FP32.
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>)> kept;
 };
 
 /// Imports and checks a model, and writes the files that options ask for beside
-/// the report. Nothing if the model was at fault, after saying so.
+/// the report. Nothing if the model is invalid or a file cannot be written; the
+/// error is printed.
 std::optional<ModelReport> checkModel(const Options &options,
                                       llvm::StringRef path, CheckHooks hooks);
 
 /// Prints the errors of an import, one line each.
 void printImportErrors(llvm::StringRef path, const ImportResult &result);
 
-/// Warnings of a report, on standard error.
+/// Prints the warnings of a report to standard error, one line each.
 void printWarnings(const ModelReport &report);
 
 } // namespace mpopt

@@ -18,25 +18,25 @@
 
 namespace mpopt {
 
-/// Where a finding is in the module's text: its op, and each of its causes.
+/// Locations of a finding in the module: of its op, and of each of its causes.
 struct FindingPlace {
   mlir::Location op;
   std::vector<mlir::Location> causes;
 };
 
-/// Everything that a check of a module gives.
+/// The results of a check of a module.
 struct CheckedModule {
-  /// Those of all certainties, in the order of the rules.
+  /// Findings of all certainties, in the order of the rules.
   std::vector<Finding> findings;
-  /// One for each of `findings`.
+  /// The location of each of `findings`.
   std::vector<FindingPlace> places;
   /// Ops to keep in FP32 against the listed warnings and errors, in the
   /// model's order.
   std::vector<KeptOpRef> keep;
-  /// With `--safe-input`.
+  /// Largest safe scales of inputs; only with `--safe-input`.
   std::vector<SafeScale> safeScales;
 
-  // If any rule asked for ranges.
+  // Set only if a rule asked for ranges.
   unsigned proved = 0, tensors = 0;
   std::map<std::string, unsigned> unknownRanges;
   std::string target, targetSummary;

@@ -12,24 +12,25 @@
 
 namespace mpopt {
 
-/// From line 1 and byte 1; line 0: nowhere in the text.
+/// A position in the text: line and byte from 1; line 0 if it is not in the
+/// text.
 struct TextPlace {
   unsigned line = 0, column = 0;
 };
 
 struct TextFinding {
   Finding finding;
-  /// Where the op's name is.
+  /// The position of the op's name.
   TextPlace place;
-  /// One for each of the finding's causes.
+  /// The positions of the finding's causes.
   std::vector<TextPlace> causes;
 };
 
-/// Checks one module that is written as MLIR text, as `checkModel` does a file.
-/// Gives the findings of `options.minCertainty` or more. The model's own places
-/// in its program, which `loc(...)` may hold, give way to those in the text.
-/// Weights in other files are looked up beside `path`, which need not exist.
-/// The error is one line; it begins with `line N: ` where it has a place.
+/// Checks a module in MLIR text, as `checkModel` does a file. Returns the
+/// findings of `options.minCertainty` or more. Positions are those in the text,
+/// also where a `loc(...)` names a source line. Weights in other files are
+/// looked up beside `path`, which need not exist. The error is one line; it
+/// begins with `line N: ` if its line is known.
 llvm::Expected<std::vector<TextFinding>>
 checkText(const Options &options, llvm::StringRef text, llvm::StringRef path);
 

@@ -14,10 +14,10 @@
 
 namespace mpopt {
 
-// Both print what is wrong; nothing is written then.
+// Both print their errors, and then write no file.
 
-/// Judges the model, then writes it with probes, and the ledger beside it, in
-/// which `version` is named.
+/// Checks the model, then writes it with probes, and beside it the ledger,
+/// which names `version`.
 llvm::LogicalResult instrument(const Options &options, llvm::StringRef version);
 
 /// Writes the original of a model with probes.

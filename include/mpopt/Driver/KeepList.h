@@ -22,8 +22,8 @@ namespace mpopt {
 ///                   convert_float_to_float16
 ///   *.occ.json      the same of onnxconverter_common.float16's
 ///   others          `mpopt-keep/1`
-/// Converters find nodes by their names: those without one are left out. How
-/// many were is returned.
+/// Converters find nodes by their names: ops without one are left out. Returns
+/// their number.
 unsigned writeKeepList(llvm::raw_ostream &os, llvm::StringRef file,
                        llvm::ArrayRef<KeptOpRef> ops);
 

@@ -26,18 +26,18 @@ struct ElementBounds {
   std::vector<double> lo, hi;
 };
 
-/// What a file says about one input.
+/// The range of one input, from a file.
 struct NpzRange {
   Interval bound;
-  /// Where the bounds differ from element to element.
+  /// Set where the bounds differ from element to element, else null.
   std::shared_ptr<const ElementBounds> elements;
-  /// Of a sample; absent where the file gives bounds.
+  /// Moments of a sample; absent if the file gives bounds.
   std::optional<double> mean, std;
-  std::optional<std::vector<int64_t>> sample; ///< Its shape.
+  std::optional<std::vector<int64_t>> sample; ///< Shape of the sample.
 };
 
-/// The arrays `lo` and `hi` of an .npz file, broadcast to each other, or a
-/// sample: the array `input`, whose hull is the bound.
+/// Reads the arrays `lo` and `hi` of an .npz file, broadcast to each other, or
+/// a sample: the array `input`, whose least and greatest element are the bound.
 /// The error is one line.
 llvm::Expected<NpzRange> readNpzRange(llvm::StringRef file,
                                       llvm::StringRef input);

@@ -15,30 +15,32 @@
 
 namespace mpopt {
 
-/// `LO:HI`; the ends may be `inf` and `-inf`.
+/// Parses `LO:HI`; the ends may be `inf` and `-inf`. `option` is named in the
+/// error.
 llvm::Expected<Interval> parseInterval(llvm::StringRef option,
                                        llvm::StringRef text);
 
-/// `NAME=LO:HI`, `NAME=@FILE.npz` or `NAME~MEAN,STD`, added to `inputs`: a
-/// bound and a distribution of the same input go together.
+/// Parses `NAME=LO:HI`, `NAME=@FILE.npz` or `NAME~MEAN,STD` into `inputs`. A
+/// bound and a distribution of the same input combine.
 llvm::Error parseInput(llvm::StringRef text,
                        std::map<std::string, InputRange> &inputs);
 
-/// `NAME=N`.
+/// Parses `NAME=N`, the size of a symbolic dim, into `dims`.
 llvm::Error parseDim(llvm::StringRef text,
                      std::map<std::string, int64_t> &dims);
 
-/// `KEY=VALUE` of a rule's threshold.
+/// Parses `KEY=VALUE`, a rule's threshold, into `thresholds`.
 llvm::Error parseThreshold(llvm::StringRef text,
                            std::map<std::string, double> &thresholds);
 
-/// Rules by id, prefix of ids or name, comma separated, several times. No
-/// `select` means all.
+/// The rules in `select` but not in `ignore`. Each string lists ids, prefixes
+/// of ids or names, separated by commas. An empty `select` means all rules. A
+/// word that matches no rule is an error.
 llvm::Expected<std::vector<const RuleInfo *>>
 selectRules(llvm::ArrayRef<std::string> select,
             llvm::ArrayRef<std::string> ignore);
 
-/// `inf`, `-inf` or a finite decimal number; nothing for anything else.
+/// Parses `inf`, `-inf` or a finite decimal number; nothing for other text.
 std::optional<double> parseNumber(llvm::StringRef text);
 
 } // namespace mpopt

@@ -38,7 +38,7 @@ enum class Action {
   Help
 };
 
-/// What `--input` says about one input.
+/// The range of one input, from `--input`.
 struct InputRange {
   std::optional<Interval> bound;
   std::optional<double> mean, std;
@@ -46,9 +46,9 @@ struct InputRange {
   std::shared_ptr<const ElementBounds> elements;
   /// The shape of the sample that the bound and moments were read from.
   std::optional<std::vector<int64_t>> sample;
-  /// They were read from a file.
+  /// True if bound and moments were read from a file.
   bool fromData = false;
-  /// Which was given; empty if none was.
+  /// The file that was given; empty if none was.
   std::string file;
 };
 

@@ -18,15 +18,16 @@
 
 namespace mpopt {
 
-/// True if the file is `-`, a device, a pipe or a name of an open file: what is
-/// written to it cannot be taken back.
+/// True if the file is `-`, a device, a pipe or a name of an open file: output
+/// to it cannot be undone.
 bool isStream(llvm::StringRef file);
 
-/// What will become a file: it lies beside it under another name, so that a
-/// reader never sees half of it and a failure leaves what was there.
+/// A temporary file beside the file that it replaces on `keep`, so that a
+/// reader never sees half of it and a failure leaves the old content.
 class PendingOutput {
 public:
-  /// Runs `write` on what is to become `file`. A stream gets it at once.
+  /// Runs `write` on a temporary file for `file`. If `file` is a stream, the
+  /// output goes to it at once.
   static llvm::Expected<PendingOutput>
   write(llvm::StringRef file,
         llvm::function_ref<void(llvm::raw_ostream &)> write);
@@ -34,7 +35,7 @@ public:
       : file(std::move(other.file)),
         temporary(std::exchange(other.temporary, {})) {}
   PendingOutput &operator=(PendingOutput &&) = delete;
-  /// Removes what was not kept.
+  /// Removes the temporary file unless it was kept.
   ~PendingOutput();
 
   llvm::Error keep();
@@ -54,8 +55,8 @@ llvm::Error writeOutput(llvm::StringRef file,
 /// NO_COLOR is not set.
 bool wantsColor(llvm::StringRef file);
 
-/// `mpopt: error: TEXT` and `mpopt: warning: TEXT`, one printable line whatever
-/// is in `text`.
+/// Print `mpopt: error: TEXT` and `mpopt: warning: TEXT` to standard error, as
+/// one line with unprintable characters escaped.
 void printError(const llvm::Twine &text);
 void printWarning(const llvm::Twine &text);
 

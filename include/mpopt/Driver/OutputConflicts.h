@@ -15,13 +15,13 @@ namespace mpopt {
 /// The file that --instrument writes beside OUT and --confirm reads.
 std::string getLedgerFile(llvm::StringRef output);
 
-/// Fails if two outputs are one file, or an output is a file that the options
-/// tell to read, by whatever path or link. The model that --instrument or
-/// --strip gets may be replaced: it can be had back.
+/// Fails if two outputs are one file, or an output is an input of the options,
+/// by whatever path or link. --instrument and --strip may replace their model,
+/// since each can undo the other.
 llvm::Error checkOutputs(const Options &options);
 
-/// The same for the files with the weights of a model, which are known only
-/// once it is read.
+/// The same for the files of a model's weights, which are known only after its
+/// import.
 llvm::Error checkWeightFiles(const Options &options,
                              llvm::ArrayRef<std::string> weights);
 

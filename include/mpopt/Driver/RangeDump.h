@@ -15,7 +15,8 @@
 
 namespace mpopt {
 
-/// `mpopt-ranges/1`: every tensor that the model names.
+/// Writes `mpopt-ranges/1` JSON: the range of every tensor that the model
+/// names.
 void dumpRanges(llvm::raw_ostream &os, mlir::ModuleOp module,
                 const ImportResult &imported, const RangeAnalysis &ranges);
 
