@@ -26,19 +26,19 @@ namespace mpopt {
 
 struct KeptOp {
   mlir::Operation *op;
-  /// All, if empty.
+  /// Operands to keep in f32; empty: all.
   llvm::SmallVector<unsigned, 1> operands;
 };
 
-/// The ops of a module after its precision was applied compute in f32: they
-/// read what was there before it was narrowed, where that is at hand, and what
-/// they give to other ops is cast back to the dtype that it had. An op whose
-/// dtype is an attribute of its own stays as it is. Failure is reported.
+/// Makes `ops`, of a module to which a precision was applied, compute in f32.
+/// They read their operands from before inserted casts where there are any, and
+/// their results are cast back for other ops. An op whose dtype is an attribute
+/// of its own stays as it is. Failure is reported.
 llvm::LogicalResult keepInFp32(mlir::ModuleOp module,
                                llvm::ArrayRef<KeptOp> ops);
 
-/// Ops that a fix took out of a module. They live as long as this does, since
-/// the places of findings are told by them.
+/// Ops that a fix took out of a module. They live as long as this object, since
+/// places of findings refer to them.
 class RetiredOps {
 public:
   RetiredOps() = default;
@@ -46,10 +46,11 @@ public:
   RetiredOps &operator=(const RetiredOps &) = delete;
   ~RetiredOps();
 
-  /// Takes `op`, whose one result `by` stands for now, out of the module, and
-  /// what nobody reads then. `isNew`: findings at `by` are findings at `op`.
+  /// Takes `op`, whose one result `by` replaces, out of the module, with its
+  /// producers that have no use left. `isNew`: findings at `by` count as
+  /// findings at `op`.
   void replace(mlir::Operation *op, mlir::Value by, bool isNew = true);
-  /// What `value` was put in for; itself if for nothing.
+  /// The value that `value` replaced; itself if it replaced none.
   mlir::Value getReplaced(mlir::Value value) const;
 
 private:
@@ -59,23 +60,23 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> replaced;
 };
 
-/// Applies an action of a kind but `Keep`; `find` gives the op of the module
-/// that stands for one of the action's. False if it cannot be applied: the
+/// Applies an action of any kind but `Keep`. `find` maps ops of the action to
+/// their counterparts in the module. False if it cannot be applied: the
 /// constant is too large to be copied, say.
 bool applyFix(const FixAction &action,
               llvm::function_ref<mlir::Operation *(mlir::Operation *)> find,
               RetiredOps &retired);
 
 /// Plans to make the result of `op` (a constant: itself) 2^`exponent` times as
-/// large, through the ops behind it that pass a factor on, until `fits` says
-/// that a value is well within its dtype. `magnitude` is what is expected of an
-/// operand. No action if the op is none to which a factor can be given.
+/// large, through the ops after it that pass a factor on, until `fits` holds
+/// for a value: it is well within its dtype. `magnitude` gives the likely
+/// magnitude of an operand. No action if the op cannot be given a factor.
 FixAction planScale(mlir::Operation *op, int exponent,
                     llvm::function_ref<bool(mlir::Value)> fits,
                     llvm::function_ref<double(mlir::Value)> magnitude);
 
-/// Subtracting the row's maximum from what an exponential reads, where that
-/// changes nothing but its size: no action elsewhere.
+/// Plans to subtract the row's maximum from the operand of an exponential that
+/// only a softmax or a log-sum-exp reads; no action elsewhere.
 FixAction planShift(mlir::Operation *exponential);
 
 } // namespace mpopt

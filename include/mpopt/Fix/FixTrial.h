@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A fix is worth what the analysis says of the model that has it: it is applied
-// to a copy, the rules are run again, and it is safe if its finding is gone and
-// nothing as severe has come up instead.
+// A fix is judged by the analysis of the model that has it: it is applied to a
+// copy, the rules are run again, and it is safe if its finding is gone and
+// there is no new one as severe.
 //
 // All fixes of one kind are tried in one run: ops to keep in FP32 work only
 // together with the ops that read what they compute. Those that the common run
@@ -30,8 +30,9 @@ using KeepPlan = llvm::MapVector<mlir::Operation *, llvm::SetVector<size_t>>;
 
 /// Tries the fixes of the findings of `least` certainty or more, found on
 /// `module`, which stays as it is, by all rules or (not `complete`) some:
-/// leaves those that could be tried, with `safe` set and the safe ones first.
-/// The plan has what the warnings and errors ask for and does away with them.
+/// leaves the fixes that could be tried, with `safe` set and the safe ones
+/// first. The plan has the ops whose keeping removes warnings and errors. An
+/// error if a rule's analysis fails.
 llvm::Expected<KeepPlan> tryFixes(mlir::ModuleOp module,
                                   std::vector<FindingList::Entry> &entries,
                                   Certainty least, bool complete,

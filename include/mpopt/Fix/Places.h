@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Casts that a precision brought come and go with fixes, so findings are told
-// by the values in front of them.
+// Casts that a precision inserted come and go with fixes, so findings are
+// identified by the values in front of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,16 @@
 
 namespace mpopt {
 
-/// Where a finding is: a constant however it is moved, else before casts.
+/// The value that identifies the place of a finding: the constant behind casts
+/// and views, else the value before inserted casts.
 mlir::Value getPlace(mlir::Value value);
 
-/// Ops that compute with `value`, through inserted casts and ops that move it.
+/// Adds the ops that compute with `value`, through inserted casts and at most
+/// `depth` ops that move it.
 void addReaders(mlir::Value value, llvm::SetVector<mlir::Operation *> &readers,
                 unsigned depth = 8);
 
-/// The op that computes `value`, with those that move it on the way.
+/// Adds the op that computes `value`, with those that move it on the way.
 void addProducers(mlir::Value value,
                   llvm::SetVector<mlir::Operation *> &producers);
 
@@ -36,7 +38,7 @@ using IdiomMembers =
     llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>>;
 IdiomMembers findMembers(mlir::ModuleOp module);
 
-/// What a `keep-fp32` is tried on if its rule says no more.
+/// The default action of a `keep-fp32`, if its rule plans none itself.
 FixAction keepAround(const FindingList::Entry &entry,
                      const IdiomMembers &members);
 

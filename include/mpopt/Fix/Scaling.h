@@ -12,19 +12,19 @@
 
 namespace mpopt {
 
-/// "scale its operand by a power of two", if the op passes one on. `exponent`
-/// is the result's; below 0.
+/// Adds a fix that scales an operand by a power of two, if the op passes a
+/// factor on. The result is scaled by 2^`exponent`, which is below 1.
 void fixOverflowByScaling(FindingBuilder &finding, const OverflowSite &site,
                           const RangeAnalysis &ranges, int exponent);
 
-/// So that what is expected of `value` comes to lie around 1, or as far as a
-/// factor of the dtype goes. `keeps`: whether a value that is made of it does
-/// not flush.
+/// Adds a fix that scales `value` so that its likely magnitude is about 1, or
+/// as near as a factor of the dtype allows. `keeps`: whether a value computed
+/// from it does not flush.
 void fixFlushByScaling(FindingBuilder &finding, mlir::Value value,
                        const RangeAnalysis &ranges,
                        llvm::function_ref<bool(mlir::Value)> keeps);
 
-/// The same of a constant that does not fit `type`.
+/// Adds a fix that scales a constant that does not fit `type` by 2^`exponent`.
 void fixConstantByScaling(FindingBuilder &finding, mlir::Operation *constant,
                           mlir::Type type, int exponent,
                           const RangeAnalysis &ranges);

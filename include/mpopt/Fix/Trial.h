@@ -19,63 +19,67 @@
 namespace mpopt {
 
 /// Everything that all rules find, without fingerprints: in a changed copy of
-/// the module, or (null) in the module as it is. The search has the caller do
-/// this, who knows how rules are run.
+/// the module, or (null) in the module as it is. The caller provides it, since
+/// the search does not run rules itself.
 using FindAll = llvm::function_ref<std::vector<FindingList::Entry>(
     mlir::ModuleOp, const ChangedModule *)>;
 
-/// A hazard and the value of the original module that it is about; null if it
-/// is at an op that a fix brought.
+/// A hazard and the value of the original module that it is about; the value is
+/// null at an op that a fix inserted.
 using Place = std::pair<llvm::StringRef, mlir::Value>;
 
-/// A finding of a trial that the module as it is does not have, or not as sure.
+/// A finding of a trial that the unchanged module lacks, or has with less
+/// certainty.
 struct Fresh {
   mlir::Value value;
   Severity severity;
   Certainty certainty, before;
   bool wasThere;
 
-  /// True if it counts against a fix of a finding of that severity, given how
-  /// sure a finding must be to count.
+  /// True if it counts against a fix: it is at least of severity `least`, and
+  /// reaches the certainty `bar` only with the fix.
   bool counts(Severity least, Certainty bar) const {
     return severity >= least && certainty >= bar && (!wasThere || before < bar);
   }
 };
 
-/// What a trial found.
+/// The result of a trial.
 struct Outcome {
-  /// The surest finding of each place.
+  /// Highest certainty of the findings at each place.
   llvm::DenseMap<Place, Certainty> present;
-  /// Worst first.
+  /// New findings, the most severe first.
   std::vector<Fresh> fresh;
-  /// Range findings that are likely, for what has to be kept, too.
+  /// Likely range findings: candidates for further ops to keep in FP32.
   std::vector<std::pair<mlir::Value, Severity>> ranges;
-  /// What the analysis looks at: see Trial::size.
+  /// Size of the ops that the change reaches, in the unit of Trial::size.
   size_t cost = 0;
 
   bool has(const FindingList::Entry &entry, Certainty bar) const;
 };
 
-/// Where an entry's finding is.
+/// The place of an entry's finding.
 Place getPlaceOf(const FindingList::Entry &entry);
 
 class Trial {
 public:
-  /// The module as it is, and what is found there.
+  /// The unchanged module, and its findings.
   Trial(mlir::ModuleOp module, llvm::ArrayRef<FindingList::Entry> entries,
         FindAll findAll);
 
-  /// The module's ops, and its weights in pieces that take as long.
+  /// Size of the module: its ops, and its weights in pieces that take as long
+  /// to analyse as an op.
   size_t size() const { return moduleSize; }
 
-  /// Learns what rules that are not selected say of the module as it is.
+  /// Runs all rules on the unchanged module, for the findings of rules that are
+  /// not selected.
   void learnAll();
 
   /// Changes the copy, in which each op of the module has its counterpart.
   /// False: it cannot be changed so.
   using Change = llvm::function_ref<bool(
       mlir::ModuleOp, const mlir::IRMapping &, RetiredOps &)>;
-  /// Nothing if the change cannot be made.
+  /// Applies the change to a copy and analyses it; nothing if it cannot be
+  /// made.
   std::optional<Outcome> run(Change change);
 
 private:
@@ -86,7 +90,7 @@ private:
   mlir::ModuleOp module;
   size_t moduleSize = 0;
   FindAll findAll;
-  /// Of the module as it is: the surest finding of each hazard and value.
+  /// Highest certainty of each hazard and value in the unchanged module.
   llvm::DenseMap<Place, Certainty> known;
 };
 

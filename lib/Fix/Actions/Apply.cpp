@@ -137,7 +137,7 @@ void RetiredOps::replace(Operation *op, Value by, bool isNew) {
   retire(op);
 }
 
-/// What only it read goes, too.
+/// Also retires producers that only `op` read.
 void RetiredOps::retire(Operation *op) {
   SmallVector<Value> read(op->getOperands());
   op->dropAllReferences();

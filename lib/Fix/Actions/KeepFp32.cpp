@@ -43,7 +43,8 @@ private:
   /// A value in the dtype that it had, to the same in f32.
   llvm::DenseMap<Value, Value> wide;
   CastInserter casts;
-  /// What is kept is returned in f32, unless the file says what it returns.
+  /// True if kept results are returned in f32: the file does not fix the types
+  /// that it returns.
   bool returnsWide;
   ShapeFacts facts;
 };
@@ -114,7 +115,7 @@ void Islands::keepCast(CastOp cast) {
   if (!isLowPrecision(to) || isLowPrecision(from) || isUnknown(from))
     return;
   if (from.isF32()) {
-    // What is kept reads what is in front.
+    // Kept readers read the cast's input.
     wide[result] = input;
     return;
   }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Where a value gets another float type, so does what is computed from it: the
-// casts that a promotion had put in are taken back and made anew, op by op in
+// casts that a promotion had put in are removed and made anew, op by op in
 // program order, and those that a policy's list asks for are added.
 //
 //===----------------------------------------------------------------------===//
@@ -44,7 +44,7 @@ static Value insertCast(OpBuilder &builder, Value value, Type element,
 }
 
 //===----------------------------------------------------------------------===//
-// What follows from another type
+// Types that follow from a changed one
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -102,7 +102,8 @@ void Retyper::setOperands(Operation *op) {
   auto category = op->getAttrOfType<StringAttr>("mp.category");
   bool listed = category && (category.getValue() == "fp32" ||
                              category.getValue() == "lower");
-  // What a list asks for was there before: in what has not changed.
+  // Operands that have not changed already have the dtype that the list asks
+  // for.
   Type wanted;
   if (listed && category.getValue() == "fp32")
     wanted = Float32Type::get(op->getContext());
@@ -127,8 +128,8 @@ void Retyper::setOperands(Operation *op) {
                    listed ? CastOrigin::Policy : CastOrigin::Promotion));
 }
 
-/// What a file says that it returns stays so; under another precision the
-/// result's type follows.
+/// A file's result types stay as it declares them; under another precision they
+/// follow the values.
 bool Retyper::end(Operation *terminator) {
   auto function = dyn_cast<FunctionOpInterface>(terminator->getParentOp());
   if (!function)
@@ -259,7 +260,7 @@ bool fixes::castFirst(Ops ops) {
     if (!precision.isPrecisionOperand(operand.getOperandNumber()) ||
         !is16Bits(getElementType(value)))
       continue;
-    // What the precision narrowed is there as it was.
+    // Operands that the precision narrowed are read before the cast.
     auto narrowing = value.getDefiningOp<CastOp>();
     if (narrowing && narrowing.getOrigin() != CastOrigin::Model &&
         getElementType(narrowing.getInput()) == wide)

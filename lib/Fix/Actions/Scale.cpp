@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What loss scaling is for gradients: a value that leaves its dtype is computed
-// 2^e times as large, and what reads it takes that into account, up to where
-// the factor can be taken back. A product adds the exponents of its factors, a
-// square doubles one, a sum needs the same for all its terms, a normalisation
-// by the own row does away with it. Multiplying by a power of two rounds
-// nothing as long as nothing flushes or overflows.
+// Loss scaling, for any value: one that leaves its dtype's range is computed
+// 2^e times as large, and its readers compensate, up to where the factor can be
+// divided out. A product adds the exponents of its factors, a square doubles
+// one, a sum needs the same for all its terms, a normalisation by the own row
+// does away with it. Multiplying by a power of two rounds nothing as long as
+// nothing flushes or overflows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,9 @@ using namespace mpopt::fixes;
 static constexpr size_t kMostOps = 256;
 
 namespace {
-/// What an op makes of the exponents of its operands.
+/// The exponents by which an op's operands, result and epsilon are scaled.
 struct Factors {
-  /// What the operands have to have.
+  /// Exponent of each operand.
   SmallVector<int> operands;
   int result = 0;
   /// The power of the factor by which its `epsilon` grows.
@@ -168,7 +168,8 @@ static SmallVector<int> getExponents(Operation *op,
   });
 }
 
-/// Of two factors: the larger one is made smaller, the smaller one larger.
+/// The operand of a product to scale: the larger one to make the result
+/// smaller, the smaller one to make it larger.
 static unsigned chooseFactor(Operation *op, int exponent,
                              function_ref<double(Value)> magnitude) {
   if (!isPlainProduct(op))

@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// What is expected, or else what the bounds allow.
+/// The likely magnitude of `value`, or else that of its bound.
 static double getSize(Value value, const RangeAnalysis &ranges) {
   const AbstractValue &computed = ranges.preRounding(value);
   return likelyMagnitude(computed).value_or(boundMagnitude(computed));
@@ -87,7 +87,7 @@ void mpopt::fixConstantByScaling(FindingBuilder &finding, Operation *constant,
            (exponent < 0 ? size(value) < format.maxFinite / 2
                          : size(value) >= format.minNormal);
   };
-  // What is computed with it shall fit as well.
+  // The results of its readers shall fit as well.
   if (exponent < 0)
     if (double most = getLargestUse(constant->getResult(0), ranges);
         most > format.maxFinite / 2 && std::isfinite(most))

@@ -76,7 +76,7 @@ static bool apply(const Candidate &candidate, const IRMapping &mapping,
 
 void Changes::tryTogether(Round round) {
   std::optional<Outcome> outcome;
-  // What cannot be applied may have been begun: once more without it.
+  // A change that fails may be half applied: run again without it.
   for (size_t before = 0; !outcome && before != round.size();) {
     before = round.size();
     Round applied;

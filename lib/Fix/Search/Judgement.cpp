@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// What runs of single fixes may cost together, relative to a look at all of
-/// the module, and in ops.
+/// Total cost allowed for trials of single fixes: in full analyses of the
+/// module, and in ops.
 static constexpr size_t kAloneModules = 4, kAloneBudget = 100'000;
 
 Judgement::Judgement(ModuleOp module, std::vector<FindingList::Entry> &entries,
@@ -50,7 +50,7 @@ void Judgement::judge(Candidate &candidate, const Outcome &outcome,
                       return other->counts(entry.finding.severity, bar);
                     }) &&
       llvm::none_of(getFollowers(candidate.entry), [&](size_t follower) {
-        // What a list says of an op holds whatever its ranges are.
+        // Findings by a list of ops do not depend on ranges.
         return !isByList(entries[follower].finding.rule) &&
                outcome.has(entries[follower], bar);
       });

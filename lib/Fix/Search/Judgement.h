@@ -60,7 +60,7 @@ public:
   Trial trial;
 
 private:
-  /// What runs of single fixes may still cost.
+  /// Remaining cost allowed for trials of single fixes (Trial::size).
   size_t aloneBudget;
   /// Findings that follow from the one of a fingerprint.
   llvm::StringMap<llvm::SmallVector<size_t>> followers;

@@ -83,7 +83,7 @@ static void joinIslands(KeepPlan &plan) {
   }
 }
 
-/// True if all findings are gone and nothing has come up instead.
+/// True if all candidates' findings are gone and there are no new ones.
 bool Keeping::isSettled(const Outcome &outcome) const {
   return llvm::all_of(candidates,
                       [&](const Candidate &candidate) {
@@ -94,7 +94,7 @@ bool Keeping::isSettled(const Outcome &outcome) const {
          });
 }
 
-/// What reads a kept op's result and still finds it out of range is kept, too.
+/// Also keeps ops that read a kept op's result and have a range finding still.
 bool Keeping::grow(const Outcome &outcome) {
   llvm::SmallVector<std::pair<Operation *, Operation *>> added;
   for (auto [value, severity] : outcome.ranges) {
@@ -149,8 +149,8 @@ Expected<Outcome> Keeping::growPlan() {
 }
 
 void Keeping::judge(const Outcome &outcome) {
-  // What is new counts against the findings for which the op there is kept, or
-  // against all, if it is next to none of these ops.
+  // A new finding counts against the findings for which the op there is kept,
+  // or against all, if it is next to none of these ops.
   llvm::DenseMap<size_t, SmallVector<const Fresh *>> concerns;
   std::vector<const Fresh *> common;
   for (const Fresh &fresh : outcome.fresh) {

@@ -60,7 +60,7 @@ IdiomMembers mpopt::findMembers(ModuleOp module) {
   return members;
 }
 
-/// What a `keep-fp32` is tried on if its rule says no more.
+/// The default action of a `keep-fp32`, if its rule plans none itself.
 FixAction mpopt::keepAround(const FindingList::Entry &entry,
                             const IdiomMembers &members) {
   llvm::SetVector<Operation *> ops;

@@ -34,8 +34,8 @@ static size_t costOf(Operation *op) {
   return cost;
 }
 
-/// Of the ops and all that they reach. What an analysis makes of it depends on
-/// how much stays as it was, this does not.
+/// Cost of the ops and all that they reach: an upper bound, since an analysis
+/// stops where ranges stay as they were.
 static size_t costOfReached(const llvm::DenseSet<Operation *> &ops) {
   llvm::DenseSet<Operation *> seen(ops.begin(), ops.end());
   SmallVector<Operation *> work(ops.begin(), ops.end());
@@ -86,7 +86,7 @@ static bool isCopy(Operation *copy, Operation *op, const IRMapping &mapping) {
                       });
 }
 
-/// What the change did to the copy.
+/// Compares the changed copy with the module.
 ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) const {
   ChangedModule change;
   llvm::DenseMap<Operation *, Operation *> originals;
@@ -108,7 +108,7 @@ ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) const {
 
 std::optional<Outcome> Trial::run(Change change) {
   IRMapping mapping;
-  // What is taken out of the copy goes after it.
+  // Destroyed after the copy: the copy may refer to the ops.
   RetiredOps retired;
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone(mapping));
   (*copy)->setAttr(kTrialAttr, UnitAttr::get(module.getContext()));
