@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A finding is a prediction about tensors. What a probe saw of them is tested
+// A finding is a prediction about tensors. The records of probes are tested
 // (lib/Instrument/Confirm/Tests.cpp), and the finding is confirmed if any of
-// its tests is passed.
+// its tests passes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,19 +29,19 @@ enum class Decision {
 #include "mpopt/Report/Decision.def"
 };
 
-/// As Rules.td and JSON have it: `near-overflow`.
+/// The word of Rules.td and JSON: `near-overflow`.
 std::string_view toString(Decision decision);
 std::optional<Decision> parseDecision(std::string_view text);
 
 /// One test that decides a finding.
 struct Watch {
   Decision test = Decision::None;
-  /// Which part of the finding's op the tensor is: `result`, `divisor` ...
+  /// The tensor's part in the finding's op: `result`, `divisor` ...
   std::string part = "result";
   /// Empty if the model has no name for it.
   std::string tensor;
-  /// As judged; another one than the tensor has in the file, if the precision
-  /// says so.
+  /// The dtype that is judged; the precision may give the tensor another one
+  /// than the file.
   std::string dtype;
   /// The other tensor of a test on two.
   std::string against;
@@ -50,7 +50,8 @@ struct Watch {
   double lo = -kInfinity;
   double hi = kInfinity;
   bool open = false; ///< The ends are outside.
-  /// For Decision::ChannelRatio only: the probe keeps ranges along it.
+  /// For Decision::ChannelRatio only: the axis along which the probe keeps
+  /// ranges; -1: none.
   int64_t axis = -1;
   // For Decision::SumError only.
   int64_t terms = 0;

@@ -24,11 +24,12 @@
 
 namespace mpopt {
 
-/// Worst last, so that `<` reads as "less severe than".
+/// Sorted so that `<` reads as "less severe than".
 enum class Severity { Note, Warning, Error };
 
-/// Surest last. `Certain`: for every input, or a fact of the file. `Likely`:
-/// the estimate reaches it. `Possible`: only the sound bounds reach it.
+/// Sorted so that `<` reads as "less certain than". `Certain`: for every input,
+/// or a fact of the file. `Likely`: the estimated range reaches it. `Possible`:
+/// only the sound bounds reach it.
 enum class Certainty { Possible, Likely, Certain };
 
 std::string_view toString(Severity severity);
@@ -42,19 +43,19 @@ struct OpRef {
   std::string type;
   /// Path of graph, function and branch; empty for the main graph.
   std::string scope;
-  /// The mp op, or the composite that it is a part of (`layer_norm`): the same
-  /// from whatever format the model comes.
+  /// The mp op, or the composite that it is a part of (`layer_norm`), whatever
+  /// the model's format.
   std::string kind = {};
 };
 
-/// Where the model's own program has it: a Python file, from line 1.
+/// A line of the model's source, a Python file. Lines count from 1; 0: unknown.
 struct SourceLine {
   std::string file;
   unsigned line = 0;
 };
 
-/// One step on the way to the finding: the constant that starts it, an op that
-/// makes it grow.
+/// One step of the explanation of a finding: the constant that starts it, an op
+/// that makes values grow.
 struct Cause {
   std::string tensor;
   std::string op;

@@ -45,10 +45,11 @@ struct FindingGroup {
   unsigned size() const;
 };
 
-/// `/layers.12/Add_3` as `/layers.#/Add_#`.
+/// Replaces numbers by `#`: `/layers.12/Add_3` becomes `/layers.#/Add_#`.
 std::string foldDigits(llvm::StringRef text);
 
-/// Worst first, then surest, then by rule.
+/// Groups of equal rule, severity and certainty, sorted by severity and
+/// certainty (the highest first), then by rule.
 std::vector<FindingGroup> groupFindings(llvm::ArrayRef<Finding> findings);
 
 } // namespace mpopt

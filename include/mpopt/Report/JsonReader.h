@@ -23,8 +23,8 @@
 
 namespace mpopt {
 
-/// Reads one object's keys. The first thing that is wrong is kept, and
-/// everything after it reads as nothing, so that callers check once.
+/// Reads one object's keys. The first error is kept, and later reads do
+/// nothing, so that callers check once.
 class JsonReader {
 public:
   JsonReader(const llvm::json::Object &object, std::string path,
@@ -36,7 +36,7 @@ public:
   void flag(llvm::StringRef key, bool &value);
   void integer(llvm::StringRef key, int64_t &value, int64_t least,
                int64_t greatest, bool need = false);
-  /// As jsonNumber writes it.
+  /// Reads a number as jsonNumber writes it.
   void number(llvm::StringRef key, double &value, bool need = false);
   void interval(llvm::StringRef key, std::optional<Interval> &value);
   void texts(llvm::StringRef key, std::vector<std::string> &list);
@@ -50,7 +50,7 @@ public:
   /// True if the key is there and not null.
   bool has(llvm::StringRef key) const;
 
-  /// `what` continues the path: `is not a shape`.
+  /// Reports an error. `what` continues the path: `is not a shape`.
   void fail(llvm::StringRef key, const llvm::Twine &what);
   bool failed() const { return !error.empty(); }
 
@@ -66,7 +66,7 @@ private:
 
 void readOp(JsonReader json, OpRef &op);
 void readAssumption(JsonReader json, Assumption &assumption);
-/// An `mpopt-report/1` object.
+/// Reads an `mpopt-report/1` object.
 void readReport(JsonReader json, ModelReport &report);
 
 } // namespace mpopt

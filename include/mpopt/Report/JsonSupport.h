@@ -20,7 +20,7 @@ struct ModelReport;
 /// A number; infinities as the strings `inf` and `-inf`, NaN as null.
 llvm::json::Value jsonNumber(double value);
 
-/// Text as valid UTF-8: bytes that are none are replaced.
+/// `text` as valid UTF-8: invalid bytes are replaced.
 std::string jsonText(llvm::StringRef text);
 
 /// The attribute `assumptions` of a report or ledger.

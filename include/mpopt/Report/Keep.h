@@ -17,7 +17,8 @@ struct KeptOpRef {
   OpRef op;
   /// Fingerprints of the findings that it is kept for.
   std::vector<std::string> why;
-  /// The name was made up: converters cannot find the op by it.
+  /// True if the importer made up the name: converters cannot find the op by
+  /// it.
   bool unnamed = false;
 };
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A quoted word that is the name of an op reads as one: those that are keys or
-// words of our JSON stand here. Other keys are written where they are used.
+// Keys of our JSON that are also names of ops; scripts that look for quoted op
+// names skip this file. Other keys are written where they are used.
 //
 //===----------------------------------------------------------------------===//
 

@@ -16,7 +16,7 @@ namespace mpopt {
 struct OutputFormat {
   llvm::StringLiteral name;
 
-  // A writer is null where the format has no form for that.
+  // A writer is null if the format lacks that form.
   void (*writeReports)(llvm::raw_ostream &, llvm::ArrayRef<ModelReport>,
                        const WriteOptions &) = nullptr;
   void (*writeRules)(llvm::raw_ostream &, const WriteOptions &) = nullptr;
@@ -27,10 +27,10 @@ struct OutputFormat {
   bool isWritten() const { return writeReports; }
 };
 
-/// The default format is the first one.
+/// All formats, the default one first.
 llvm::ArrayRef<OutputFormat> getOutputFormats();
 
-/// Null if no format, present or later, is called so.
+/// The format called `name`; null if there is none, present or later.
 const OutputFormat *findOutputFormat(llvm::StringRef name);
 
 } // namespace mpopt

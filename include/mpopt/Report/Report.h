@@ -36,10 +36,11 @@ struct Assumption {
   bool byElement = false;
 };
 
-/// How far an input may be scaled before there is an overflow.
+/// The largest factor by which an input may be scaled without an overflow.
 struct SafeScale {
   std::string input;
-  /// 0: not at all; `kMost`: there is none up to there.
+  /// By sound bounds, and by estimates. 0: no factor is safe; `kMost`: no
+  /// overflow up to this factor.
   double proved = 0, likely = 0;
 
   static constexpr double kMost = 1 << 20;
@@ -54,26 +55,27 @@ struct ModelReport {
   std::string policy; ///< Empty unless the precision follows one.
   std::string target, targetSummary; ///< Empty unless ranges were computed.
   std::vector<Assumption> assumptions;
-  /// With `--safe-input`.
+  /// Only with `--safe-input`.
   std::optional<std::vector<SafeScale>> safeInputs;
 
   unsigned ops = 0;
   unsigned modelled = 0;
   std::map<std::string, unsigned> unmodelled; ///< `domain::Type` -> nodes.
-  /// Type -> ops at which knowledge of ranges ends.
+  /// Type -> number of ops with known operand ranges whose result range is
+  /// unknown.
   std::map<std::string, unsigned> unknownRanges;
 
   /// Findings of the selected rules that are listed.
   std::vector<Finding> findings;
-  /// By certainty, the ones that are not listed included.
+  /// Number of findings by certainty, unlisted ones included.
   unsigned certain = 0, likely = 0, possible = 0;
   /// Number of findings that follow from another one.
   unsigned consequences = 0;
-  /// Tensors whose bound stays in their dtype and on which no range rule says
-  /// anything; of how many.
+  /// Number of tensors whose bound stays in their dtype's range and that have
+  /// no range finding, and number of all tensors.
   unsigned proved = 0, tensors = 0;
 
-  /// About the run (weights that are missing), not about the model.
+  /// Warnings about the check (missing weights), not about the model.
   std::vector<std::string> warnings;
   double seconds = 0;
 };
@@ -83,19 +85,20 @@ struct SeverityCounts {
 };
 SeverityCounts countSeverities(llvm::ArrayRef<Finding> findings);
 
-/// How something is written; a form passes over what it has no use for.
+/// Options of writers; each ignores those that do not apply.
 struct WriteOptions {
   bool color = false;
   unsigned width = 96;
-  llvm::StringRef version; ///< Of mpopt.
-  /// Several models were asked for, however many of them could be read.
+  llvm::StringRef version; ///< Version of mpopt.
+  /// Several models were given, even if only one could be read.
   bool several = false;
 };
 
-/// `mpopt-report/1`, or `mpopt-reports/1` for several models.
+/// Writes `mpopt-report/1`, or `mpopt-reports/1` for several models.
 void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
                const WriteOptions &options);
-/// For people: by rule, repeated layers folded, consequences counted.
+/// Writes text for people: findings by rule, repeated layers folded,
+/// consequences counted.
 void writeText(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,
                const WriteOptions &options);
 

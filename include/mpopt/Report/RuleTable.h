@@ -27,15 +27,15 @@ struct ThresholdInfo {
   std::string_view meaning;
 };
 
-/// The trouble that findings report. What several rules report in more or less
-/// specific forms is one hazard; `Own` is a trouble of the rule's own.
+/// The failure that findings predict. Rules that predict the same failure in
+/// more or less specific forms share a hazard; `Own` is one of the rule alone.
 enum class Hazard { Own, Overflow, Underflow };
 
-/// As Rules.td has it: `overflow`.
+/// The word of Rules.td: `overflow`.
 std::string_view toString(Hazard hazard);
 
-/// The values that are at fault: what the op computes, or what it is given,
-/// because that was rounded.
+/// The values at fault: the op's results, or its operands, because they were
+/// rounded.
 enum class Subject { Results, Arguments };
 
 struct RuleInfo {
@@ -57,16 +57,15 @@ struct RuleInfo {
   /// The test behind `observable`, and the key of its threshold, if it has one.
   Decision decision;
   std::string_view decisionThreshold;
-  /// The trouble of errors, and that of warnings and notes.
+  /// The hazard of errors, and that of warnings and notes.
   Hazard hazard, mildHazard;
   Subject about;
-  /// A list says of the op that it must not compute in the dtype, whatever its
-  /// values are.
+  /// A list forbids the op to compute in the dtype, whatever its values are.
   bool byList;
   /// Values leave the range of the dtype, or come close. Other findings can
-  /// follow from these, and to keep the op in FP32 helps.
+  /// follow from these, and keeping the op in FP32 helps.
   bool byRange;
-  /// Of f16, bf16 and f32, those in which it can fire.
+  /// The dtypes among f16, bf16 and f32 in which the rule can fire.
   std::span<const std::string_view> dtypes;
   /// A safe fix comes with every finding (`safe`), with those where a trial
   /// shows that it helps (`sometimes`), or there is no fix to try (`none`).
@@ -75,13 +74,14 @@ struct RuleInfo {
   bool isPass;
 };
 
-/// By id.
+/// All rules, sorted by id.
 std::span<const RuleInfo> getRules();
 
-/// Its page, from the root of the source: `docs/rules/MP103.md`.
+/// Path of the rule's page, relative to the root of the source:
+/// `docs/rules/MP103.md`.
 std::string getPagePath(std::string_view id);
 
-/// By id (in any case) or name; null if there is none.
+/// The rule with this id (in any case) or name; null if there is none.
 const RuleInfo *findRule(std::string_view idOrName);
 
 /// `RuleInfo::byList` and `byRange` of a rule; false if there is no such rule,
@@ -89,11 +89,11 @@ const RuleInfo *findRule(std::string_view idOrName);
 bool isByList(std::string_view id);
 bool isByRange(std::string_view id);
 
-/// The hazard of a finding, as a word: the rule's id if it is one of its own.
-/// The rule has to be in the table.
+/// The hazard of a finding, as a word: the rule's id for `Hazard::Own`.
+/// Precondition: the rule is in the table.
 std::string_view getHazard(const Finding &finding);
 
-/// By key, whichever rule it belongs to; null if there is none.
+/// The threshold with this key, of any rule; null if there is none.
 const ThresholdInfo *findThreshold(std::string_view key);
 
 } // namespace mpopt

@@ -17,8 +17,7 @@ public:
   TextStyle(llvm::raw_ostream &os, const WriteOptions &options)
       : os(os), options(options) {}
 
-  /// Text from a model or a file goes through one of these: it may hold
-  /// anything.
+  /// Write text from a model or a file, with unprintable characters escaped.
   void plain(llvm::StringRef text);
   void bold(llvm::StringRef text) { paint("1", text); }
   void dim(llvm::StringRef text) { paint("2", text); }
