@@ -67,7 +67,7 @@ static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
   json.integer("channel_axis", probe.channelAxis, 0, INT32_MAX);
   probe.tensor.isInput = probe.role == ProbeRole::Input;
   json.texts("fingerprints", probe.fingerprints);
-  // What a tensor depends on comes before it, but for what a loop carries.
+  // Dependencies of a tensor come before it, except those that a loop carries.
   json.integers("from", probe.from, 0, kMostProbes);
   json.flag("from_more", probe.fromMore);
   json.integers("blocked", probe.blocked, 0, kMostProbes);

@@ -194,7 +194,7 @@ static bool mayHoldNonFinite(const TensorFacts &tensor) {
   return holdsReals(tensor) && !tensor.isConstant && tensor.mayBeNonFinite();
 }
 
-// What a loop carries comes from below: as often as something is new.
+// Loop-carried dependencies point backwards: repeat until nothing is new.
 void Planner::findAbove() {
   above.resize(tensors.size());
   for (auto [index, id] : llvm::enumerate(ids)) {

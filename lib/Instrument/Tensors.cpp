@@ -31,7 +31,7 @@ public:
 
   void addArgument(BlockArgument argument);
   void addResults(Operation *op);
-  /// What the model gives out.
+  /// Marks the tensors that the function returns.
   void markOutputs(Operation *function);
 
   std::vector<TensorFacts> tensors;
@@ -39,7 +39,7 @@ public:
 private:
   using Indices = llvm::SmallVector<unsigned, 4>;
 
-  /// What the values that one depends on have in common.
+  /// Facts about all values that a value depends on.
   struct Upstream {
     bool filed = true;
     bool rounded = false;
@@ -55,18 +55,19 @@ private:
   const RangeAnalysis &ranges;
   const llvm::StringMap<std::string> &fileDtypes;
   llvm::StringSet<> names;
-  /// Of each value: its tensor, or those that it was made from.
+  /// By value: its tensor, or those that it was computed from.
   llvm::DenseMap<Value, Indices> sources;
   /// The tensor that a value is.
   llvm::DenseMap<Value, unsigned> own;
-  /// Of values that are no tensors: the ops that computed them from `sources`.
+  /// By value that is no tensor: the ops that computed it from `sources`.
   llvm::DenseMap<Value, Ops> unseenOps;
   /// Values that are judged in the file's dtypes, with all they depend on.
   llvm::DenseSet<Value> filed;
   /// Values that an op computes and stores in 16 or 8 bits, and all that depend
   /// on them.
   llvm::DenseSet<Value> rounded;
-  /// Of the fewest digits, upstream of each value and its own; null: no float.
+  /// By value: the format with the fewest digits, among its own and those
+  /// upstream; null: no float.
   llvm::DenseMap<Value, const FloatFormat *> narrowest;
 };
 } // namespace
@@ -199,7 +200,8 @@ void Collector::add(Value value, Operation *op, Indices operands,
 void Collector::addArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   bool isInput = isa_and_nonnull<FunctionOpInterface>(parent);
-  // What a body gets comes from any operand of its op, or from its own results.
+  // Arguments of a body come from any operand of its op, or from its own
+  // results.
   Upstream upstream;
   if (!isInput)
     join(upstream, parent->getOperands());

@@ -13,7 +13,7 @@ using namespace mpopt;
 using namespace mpopt::confirming;
 using llvm::StringRef;
 
-// What is shown of long lists; JSON has everything.
+// Limits of long lists; JSON has everything.
 static constexpr size_t kMaxFew = 5;
 
 /// `step 3`, or `its call 3` where only the probe's own calls are known.

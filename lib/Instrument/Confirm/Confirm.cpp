@@ -164,11 +164,12 @@ Confirmation mpopt::confirm(Ledger &ledger, const RunRecords &runs,
 
 std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
                                             const Confirmation &confirmation) {
-  // What was tried on the model keeps the ops that read a result as well.
+  // The ledger's plan was tried on the model: it also keeps the ops that read a
+  // result.
   llvm::StringMap<const Finding *> wanted;
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses))
-    // What helps a gradient is a scale of the loss, or another op.
+    // Gradients need a scale of the loss, or another op.
     if (status.status == Status::Confirmed && !status.isGradient &&
         finding.severity >= Severity::Warning)
       wanted[finding.fingerprint] = &finding;
@@ -188,7 +189,7 @@ std::vector<KeptOpRef> mpopt::keepConfirmed(const Ledger &ledger,
     byOp.try_emplace({kept.op.name, kept.op.scope}, list.size());
     list.push_back(std::move(entry));
   }
-  // What nobody tried: the op itself.
+  // Findings without a tried plan: the op itself is kept.
   for (const Finding &finding : ledger.report.findings) {
     auto entry = wanted.find(finding.fingerprint);
     if (entry == wanted.end() || served.contains(finding.fingerprint) ||

@@ -31,7 +31,7 @@ using namespace mpopt::confirming;
 using llvm::StringRef;
 using llvm::Twine;
 
-// What is shown of long lists; JSON has everything.
+// Limits of long lists; JSON has everything.
 static constexpr size_t kMaxPlaces = 8, kMaxScales = 12;
 
 namespace {
@@ -160,8 +160,8 @@ void ConfirmText::writePlace(size_t index) {
 }
 
 void ConfirmText::writeConfirmed() {
-  // As the report lists them: worst first, then by rule.
-  // What follows from a finding that is shown is counted there.
+  // As the report lists them: worst first, then by rule. Consequences of a
+  // shown finding are counted there.
   std::vector<size_t> order;
   const std::vector<Finding> &findings = ledger.report.findings;
   llvm::StringMap<unsigned> consequences;
@@ -213,7 +213,7 @@ void ConfirmText::writeConfirmed() {
   }
 }
 
-// Of what was not seen the rule and the place are enough.
+// Lists findings that were not seen by rule and place alone.
 void ConfirmText::writeOthers(Status status, StringRef title) {
   std::map<std::string, std::vector<size_t>> byRule;
   for (auto [index, entry] : llvm::enumerate(confirmation.statuses))

@@ -105,7 +105,7 @@ void confirming::findBegins(const Flow &flow,
     origins[id] = int64_t(id);
   }
   spread(flow, bad, origins);
-  // What is left depends on nothing but itself.
+  // The remaining nodes depend only on each other.
   for (size_t id = 0; id < bad.size(); ++id) {
     if (!bad[id].step || origins[id] >= 0)
       continue;

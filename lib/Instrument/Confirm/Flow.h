@@ -16,9 +16,9 @@ namespace mpopt::confirming {
 struct Flow {
   struct Node {
     const ProbeSight *seen = nullptr;
-    /// What it depends on, and what depends on it.
+    /// Nodes that it depends on, and nodes that depend on it.
     std::vector<int64_t> from, users;
-    /// There are others, which are not known.
+    /// True if it depends on further tensors, which are not known.
     bool fromMore = false;
     /// It only moves elements: nothing begins here if it may have begun
     /// elsewhere.

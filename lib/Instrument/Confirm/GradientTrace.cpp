@@ -57,14 +57,15 @@ void GradientTrace::makeFlow() {
     for (int64_t from : probe.from)
       if (from != probe.id)
         flow.connect(/*from=*/probe.id, /*to=*/from);
-    // Of those before it any may be one that it does not name.
+    // Any earlier probe may be a dependency that it does not name.
     if (probe.fromMore)
       for (int64_t id = 0; id < probe.id; ++id)
         flow.nodes[id].fromMore = true;
   }
 }
 
-/// Of the tensor, or of one that reads it.
+/// The value, of the tensor or of one that depends on it, that may explain the
+/// gradient's bad values.
 int64_t GradientTrace::findBadValue(int64_t probe) const {
   const BadValues &own = found.bad[probe];
   auto isBad = [&](int64_t id) { return mayExplain(values[id], own); };

@@ -249,7 +249,7 @@ void confirming::findExceeded(const Ledger &ledger, const RunRecords &runs,
     comparable[tensor.name] = probe.id;
     Comparison(probe, seen, confirmation.exceeded).run();
   }
-  // What happens for every input has to have happened.
+  // Certain findings have to be confirmed: they hold for every input.
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses)) {
     if (finding.certainty != Certainty::Certain ||

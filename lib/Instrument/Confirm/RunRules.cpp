@@ -43,7 +43,7 @@ public:
         bad(confirmation.bad) {
     takeFindings(ledger, confirmation);
   }
-  /// Of gradients, which may follow from the values that `values` judged.
+  /// Judges gradients, which may follow from the values that `values` judged.
   RunRules(const Ledger &ledger, const RunRecords &runs,
            const ConfirmOptions &options, const Confirmation &confirmation,
            const RunRules &values)
@@ -94,7 +94,7 @@ private:
   llvm::DenseMap<int64_t, std::vector<Known>> known; ///< by probe
   /// By tensor: a confirmed finding that makes NaN and Inf of finite operands.
   llvm::StringMap<const Finding *> explained;
-  /// Of beginnings without a finding the first one that follows from it.
+  /// By beginning without a finding: the first finding that follows from it.
   llvm::DenseMap<int64_t, std::string> roots;
   std::vector<Finding> found;
   std::vector<FindingStatus> statuses;
@@ -252,7 +252,7 @@ void RunRules::judgeNonFinite(const Probe &probe, const FloatFormat &judged) {
         listBad(seen.record) + " of " + Twine(seen.record.count) + " " +
             noun() + origin,
         own.step, isFirst ? StringRef() : StringRef(root));
-    // What has no finding where it began: an input.
+    // A beginning without a finding: an input.
     if (root.empty())
       roots[own.origin] = found.back().fingerprint;
     return;
@@ -292,7 +292,7 @@ void RunRules::judgeFlush(const Probe &probe, const FloatFormat &judged) {
   if (!lost || double(lost) < least * double(nonZero) ||
       findKnown(probe, {Decision::FlushShare, Decision::LossOfRange}))
     return;
-  // What is lost beside them is less than their rounding.
+  // Values lost beside such large ones are smaller than their rounding error.
   bool beside = seen.record.absmax >= std::ldexp(judged.minNormal, 4);
   add("MP503", beside ? Severity::Note : Severity::Warning, probe,
       Decision::FlushShare,

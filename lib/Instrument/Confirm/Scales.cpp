@@ -9,8 +9,8 @@
 // values, then makes the fewest subnormal, then is the nearest to 1. A power of
 // two shifts the histogram by bins, so one pass over the record answers for all
 // of them. At a scale of 1 the record's own counts are exact. At others the bin
-// of the flush edge holds values of [2^k, 2^(k+1)) of which exactly 2^k rounds
-// to zero; those count as kept.
+// of the flush threshold holds values of [2^k, 2^(k+1)) of which exactly 2^k
+// rounds to zero; those count as kept.
 //
 //===----------------------------------------------------------------------===//
 

@@ -164,7 +164,7 @@ TestResult Test::nearOverflow() const {
   if (record.absmax >= watch.threshold && seen.finite())
     return {Verdict::Yes, "", getStep(record.absmax_step)};
   TestResult over = overflow();
-  // What is past the margin is past all of it.
+  // An overflow is past the margin, too.
   return over;
 }
 

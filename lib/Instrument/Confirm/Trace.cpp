@@ -13,7 +13,7 @@
 // op that only moves or selects elements cannot make an infinity, so where it
 // has one and what it reads has none, the infinity was written in the file; and
 // an op that reads such values hands them on, as long as its finite values stay
-// away from the edge. NaN is always bad.
+// away from the overflow threshold. NaN is always bad.
 //
 // There may be several origins, and not all do harm: a -Inf of a logarithm may
 // become an index or be selected away. Those come first from which a way of bad
@@ -43,8 +43,7 @@ static bool isGiven(const Probe &probe, const RunRecords &runs,
   // Something that is not the model's own may be among what it read.
   bool handedOn = false;
   for (int64_t from : probe.from) {
-    // What a loop carries comes around: of the op that made it nothing is known
-    // yet.
+    // A loop-carried dependency: nothing is known of its op yet.
     if (from >= probe.id ? runs.probes[from].infinite() != 0
                          : bad[from].step.has_value())
       return false;
@@ -52,7 +51,8 @@ static bool isGiven(const Probe &probe, const RunRecords &runs,
   }
   if (probe.tensor.copies || probe.tensor.isConstant)
     return true;
-  // Half of the edge: an overflow would have left larger values behind.
+  // Below half of the largest finite value: an overflow would have left larger
+  // values behind.
   const FloatFormat *stored = seen.stored();
   return handedOn && stored && seen.record.absmax < stored->maxFinite / 2;
 }

@@ -53,7 +53,7 @@ struct GraphMap {
   /// The first name found that only probes have: of a function or an op
   /// `mpopt::Probe`, a node or a value. Empty if there is none.
   std::string probeName;
-  /// Of the main graph.
+  /// Inputs of the main graph.
   std::vector<GraphInput> inputs;
   llvm::StringSet<> initializers;
 };

@@ -29,9 +29,9 @@ struct ProbeNode {
   int64_t channelAxis = -1; ///< As Probe::channelAxis.
 };
 
-/// What the tail of a model says beside its nodes.
+/// Facts for the end of the file, beside the nodes.
 struct TailFacts {
-  int64_t irVersion; ///< 0: as it is
+  int64_t irVersion; ///< 0: unchanged
   int64_t opset;
   /// The model does not import the probes' domain yet. A graph that ONNX
   /// Runtime saved imports every domain that the process had registered.

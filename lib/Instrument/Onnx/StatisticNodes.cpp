@@ -40,10 +40,10 @@ using llvm::StringRef;
 
 namespace {
 
-/// What the counts are about, in their order.
+/// Formats of the counts, in their order.
 const llvm::StringLiteral kFormats[] = {"f16", "bf16", "f8E4M3FN", "f8E5M2"};
 
-/// FP32 may not hold all values.
+/// True if FP32 may not hold all values of the dtype.
 bool needsDouble(StringRef dtype) {
   static const llvm::StringSet<> kHeld = {"f32", "f16", "bf16", "i1",
                                           "i8",  "ui8", "i16",  "ui16"};
