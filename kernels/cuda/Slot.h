@@ -156,7 +156,7 @@ MPOPT_HD void takeFirst(uint64_t &step, uint64_t now) {
     step = now;
 }
 
-/// The two edges that a record's steps are about, as patterns of FP64: from
+/// The two thresholds that a record's steps refer to, as patterns of FP64: from
 /// where a magnitude is not finite, and up to where it is zero. As in
 /// mpopt_format_edges, which is the host's.
 MPOPT_HD uint64_t notFiniteFrom(int format) {

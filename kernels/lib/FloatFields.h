@@ -79,7 +79,7 @@ static void countEdgeField(const void *data, size_t count, unsigned field,
   }
 }
 
-/// True if the edge tests of an FP32 field need a look at single elements.
+/// True if the format tests of an FP32 exponent field need single elements.
 static bool isEdgeField(unsigned field) {
   constexpr uint8_t edges[] = {127 + 127, 127 + 15, 127 + 8,
                                127 - 10,  127 - 17, 127 - 25};

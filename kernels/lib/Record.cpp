@@ -19,7 +19,7 @@ static_assert(sizeof(mpopt_record) == 3296 &&
 
 namespace {
 
-/// Where a format's edges lie in the histogram.
+/// Bins of the histogram that contain a format's thresholds.
 struct FormatBins {
   mpopt_format_edges edges;
   int maxBin, normalBin, zeroBin;

@@ -70,7 +70,7 @@ void RecordWriter::abandon() {
   fd = -1;
 }
 
-/// True if there is a file of ours, or nothing, that may be replaced.
+/// True if the file may be replaced: it is empty, or a record file.
 static bool mayReplace(int fd) {
   char magic[8];
   ssize_t got = ::pread(fd, magic, sizeof(magic), 0);
@@ -217,7 +217,7 @@ int RecordWriter::write(Place &place, const mpopt_record &record,
 
   if (fresh) {
     if (int error = put(buffer.data(), buffer.size(), end)) {
-      // A part of an extent is no extent. If it stays, readers say so.
+      // A partial extent is invalid. If it stays, readers report it.
       [[maybe_unused]] int ignored = regular ? ::ftruncate(fd, off_t(end)) : 0;
       return error;
     }

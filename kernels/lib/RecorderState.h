@@ -39,7 +39,7 @@ struct State {
   int error = 0;
   uint64_t flushes = 0;
 
-  /// True if a run was announced: one that no probe saw leaves a file, too.
+  /// True if a run was announced: a run without probe calls leaves a file, too.
   std::atomic<bool> ran{false};
 
   /// At first long ago: the first call writes, so that a file that cannot be

@@ -16,8 +16,8 @@ static_assert(MPOPT_NEVER == UINT64_MAX, "no run, and one more is run 0");
 
 namespace {
 
-/// The models that a thread ran last. Of one that it
-/// forgot it is a thread like any other.
+/// The models that a thread ran last. For a model that it dropped, it counts as
+/// a thread that announced nothing.
 struct Remembered {
   const Runs *runs = nullptr;
   uint64_t age = 0, run = 0;

@@ -17,7 +17,7 @@
 
 namespace {
 
-/// What a device would hold.
+/// Stands for a device: keeps the controls that it gets.
 struct Listener {
   std::vector<mpopt_control> heard;
 

@@ -112,7 +112,7 @@ TEST_F(CudaHostTest, CallsThatAreLeftOutCostNoLaunch) {
   mpopt_cuda_probe_destroy(probe);
 }
 
-/// What is queued keeps the step that it was launched at.
+/// A queued call keeps the step at which it was launched.
 TEST_F(CudaHostTest, StepsOfQueuedCalls) {
   mpopt_cuda_probe *probe = makeProbe();
   fake::hold(stream);
@@ -368,7 +368,7 @@ TEST_F(CudaHostTest, TwoDevices) {
   mpopt_cuda_probe_destroy(late);
 }
 
-/// What the device may run at the same time writes to slots of its own.
+/// Calls that the device may run at the same time write to different slots.
 TEST_F(CudaHostTest, SlotsOfCallsAtTheSameTime) {
   mpopt_cuda_probe *probe = makeProbe();
   observe(probe, {1}, stream);

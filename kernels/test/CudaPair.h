@@ -113,7 +113,7 @@ public:
   const mpopt_record &record() const { return slot->record; }
 
   uint64_t step = 0;
-  /// Of the last tensor: whether it was read as a piece of memory.
+  /// True if the last tensor was read as one piece of memory.
   bool dense = false;
 
 private:

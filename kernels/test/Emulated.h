@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the kernels of cuda/*.cu use of it; included before them. A block's
-// threads are contexts that run one at a time and change only where they wait
-// for each other: at a barrier of the block or of a warp. Who is next is drawn,
-// so that what needs a barrier and has none goes wrong now and then. Blocks run
-// one after the other.
+// The parts of CUDA that the kernels of cuda/*.cu use; included before them. A
+// block's threads are contexts that run one at a time and change only where
+// they wait for each other: at a barrier of the block or of a warp. Who is next
+// is drawn, so that what needs a barrier and has none goes wrong now and then.
+// Blocks run one after the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ void waitForWarp();
 /// A word of a thread of this one's warp.
 uint64_t &wordOf(unsigned lane);
 
-/// What `kernel<<<blocks, threads, 0, stream>>>` is.
+/// Stands for `kernel<<<blocks, threads, 0, stream>>>`.
 template <class First, class... Rest>
 auto launcher(void (*kernel)(First, Rest...), unsigned blocks, unsigned threads,
               cudaStream_t stream) {
@@ -64,7 +64,8 @@ extern mpopt::kernels::emulated::Index threadIdx, blockIdx, gridDim;
 inline void __syncthreads() { mpopt::kernels::emulated::waitForBlock(); }
 inline void __threadfence() {}
 
-/// What the warp's threads put in, to each of them.
+/// Exchanges values among the warp's threads: each gets that of the lane that
+/// `pick` names.
 template <class Value, class Pick> Value ofWarp(Value value, Pick pick) {
   using namespace mpopt::kernels::emulated;
   std::memcpy(&wordOf(threadIdx.x % 32), &value, sizeof(value));

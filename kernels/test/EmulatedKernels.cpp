@@ -92,8 +92,8 @@ struct Block {
     return true;
   }
 
-  /// True if those of these threads that are not done wait there, and if so
-  /// lets them go on.
+  /// True if all unfinished threads of the range wait in `state`; if so, lets
+  /// them go on.
   bool all(size_t from, size_t to, Thread::State state) {
     size_t waiting = 0;
     for (size_t i = from; i < to; ++i) {

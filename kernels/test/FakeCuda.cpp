@@ -144,8 +144,8 @@ static bool isUnsafe() {
 // For tests
 //===----------------------------------------------------------------------===//
 
-/// What groups made before is forgotten with the devices' memory, so each test
-/// has recorders of its own. Old memory stays mapped.
+/// Groups of earlier tests lose their state with the devices' memory, so each
+/// test has recorders of its own. Old memory stays mapped.
 void fake::reset(int devices) {
   World &all = world();
   Lock lock(all.mutex);

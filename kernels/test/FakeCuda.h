@@ -27,7 +27,7 @@
 
 namespace mpopt::kernels::fake {
 
-/// What a capture has seen.
+/// The work recorded by a capture.
 struct Graph {
   std::vector<std::function<void()>> work;
   bool spoiled = false;
@@ -49,8 +49,8 @@ void replay(const Graph &graph, cudaStream_t stream);
 /// Device memory with this in it.
 void *upload(int device, const void *data, size_t bytes);
 
-/// What a launch does. `slot`: the one that it writes to, null if there is
-/// none.
+/// Queues `work`, as a launch does. `slot`: the one that it writes to, null if
+/// there is none.
 void launch(cudaStream_t stream, const void *slot, std::function<void()> work);
 
 /// Kernels launched that write to slots so far.

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What cuda/Observe.cuh does, with loops in place of blocks and threads and the
-// same functions for everything that a thread does. Folds that are shuffles
-// there are loops here, which changes the order of sums and nothing else.
+// A twin of cuda/Observe.cuh with loops in place of blocks and threads, and the
+// same functions for the work of a thread. Folds that are shuffles there are
+// loops here, which changes the order of sums and nothing else.
 //
 //===----------------------------------------------------------------------===//
 

@@ -81,7 +81,7 @@ TEST(MergeTest, StepsOfEvents) {
   EXPECT_EQ(record.first_overflow_step[MPOPT_TO_BF16], MPOPT_NEVER);
 }
 
-/// What one call does not tell nobody knows of all of them, in any order.
+/// If one call has no shape, the merged record has none, in any order.
 TEST(MergeTest, CallsWithoutAShape) {
   Data data{MPOPT_F32, {}};
   data.push(0x3F800000);

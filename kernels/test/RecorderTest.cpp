@@ -38,8 +38,8 @@ static mpopt_record read(mpopt_recorder *recorder, uint32_t probe) {
   return record;
 }
 
-/// What a child process does, ending in _exit(0) unless it is ended before.
-/// Returns its wait status.
+/// Runs `work` in a child process, which then calls _exit(0). Returns its wait
+/// status.
 static int inChild(const std::function<void()> &work) {
   std::fflush(nullptr);
   pid_t child = fork();
@@ -224,7 +224,7 @@ TEST_F(RecorderTest, OnlySkippedCalls) {
   ASSERT_EQ(result.file.probes.size(), 2u);
   EXPECT_EQ(result.file.probes[0].record.calls, 0u);
   EXPECT_EQ(result.file.probes[0].record.skipped, 2u);
-  // What has channels afterwards has them in the file, too.
+  // A probe that has channels only later has them in the file, too.
   mpopt_recorder_enable(recorder, 1);
   run(1);
   EXPECT_EQ(mpopt_recorder_flush(recorder), 0);

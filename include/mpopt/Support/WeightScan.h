@@ -7,8 +7,8 @@
 //
 // One streaming pass over the bytes of weights, as they lie in their files:
 // range, special values, and how many values a narrower format loses. Exact:
-// the format's edges are turned into bit patterns of the source format, and bit
-// patterns are compared. Little-endian hosts only, as the files are.
+// the format's thresholds are turned into bit patterns of the source format,
+// and bit patterns are compared. Little-endian hosts only, as the files are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +41,8 @@ struct WeightStats {
   double min = 1, max = 0, absMax = 0;
   /// Smallest finite non-zero magnitude, 0 if there is none.
   double minNonZero = 0;
-  /// Finite values past the target's edge, non-zero values that it turns to
-  /// zero, and those that are only subnormal in it.
+  /// Finite values past the target's overflow threshold, non-zero values that
+  /// round to zero in it, and values that are subnormal in it.
   uint64_t overflows = 0, flushes = 0, subnormals = 0;
   /// Index of the first of them, -1 if there is none.
   int64_t firstOverflow = -1, firstFlush = -1;

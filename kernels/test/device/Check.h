@@ -25,9 +25,9 @@ inline void check(bool holds, const std::string &what) {
   if (!holds)
     fail(what);
 }
-/// True if to do with less, for tools that make everything slow.
+/// True if checks are to be short, for tools that slow everything down.
 bool isShort();
-/// What is tried now, which is said if the runtime fails.
+/// Sets the name of the current check, which is printed if the runtime fails.
 void setCurrent(const std::string &what);
 /// Ends the program if the runtime itself is at fault.
 void require(cudaError_t error, const char *what);
@@ -93,7 +93,8 @@ private:
   mpopt_cuda_probe *probe;
 };
 
-/// What differs, but for sums within their error; empty if nothing does.
+/// Describes how the records differ, apart from sums within their error bound;
+/// empty if they do not.
 std::string difference(mpopt_record got, mpopt_record wanted);
 
 void checkEquality();

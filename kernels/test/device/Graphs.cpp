@@ -75,7 +75,7 @@ public:
 
 } // namespace
 
-/// True if every call that is in it is in it as a whole.
+/// True if `record` holds each of its calls as a whole.
 static bool isWhole(const mpopt_record &record, const mpopt_record &one) {
   uint64_t counted = std::accumulate(
       record.histogram, record.histogram + MPOPT_BINS,

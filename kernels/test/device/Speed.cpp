@@ -67,7 +67,7 @@ static const Named kDtypes[] = {{"f32", MPOPT_F32},
                                 {"i64", MPOPT_I64},
                                 {"u64", MPOPT_U64}};
 
-/// The last two are at edges of other formats all over.
+/// All values of the last two are near thresholds of other formats.
 static const Values kValues[] = {
     {"normal(0,1)", 1, false, 0},
     {"normal(0,.02)", .02, false, 0},
@@ -77,7 +77,7 @@ static const Values kValues[] = {
     {"half lowest", 1, false, -0x1.fffffffffffffp1023},
     {"normal(0,1e6)", 1e6, false, 0}};
 
-/// Of one call.
+/// Time of one call on the device, in seconds.
 static double seconds(cudaStream_t stream, const std::function<void()> &call) {
   Event begin, end;
   std::vector<float> times;
@@ -187,7 +187,7 @@ static void measureViews(const Buffer &memory, size_t bytes, double copy,
   }
 }
 
-/// What a call costs at least: on the device, and the caller.
+/// Measures the fixed cost of a call: on the device, and for the caller.
 static void measureSmall(const Buffer &memory, cudaStream_t stream) {
   std::printf(
       "small tensors of f16: on the device, the caller, switched off\n");

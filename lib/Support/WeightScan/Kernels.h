@@ -18,7 +18,7 @@
 
 namespace mpopt::scan {
 
-/// The edges as magnitudes' bit patterns in the source format.
+/// The target's thresholds as bit patterns of magnitudes in the source format.
 struct Edges {
   uint64_t infinity;     // of the source format; above it NaN
   uint64_t overflowFrom; // the first that overflows; `infinity` if none does

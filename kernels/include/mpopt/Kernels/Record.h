@@ -12,7 +12,7 @@
 //
 // The histogram counts finite non-zero values by binary exponent. It decides
 // how many values would overflow or underflow in a format except in the bins
-// through which the format's edges run; for those the record counts the exact
+// that contain a threshold of the format; for those the record counts the exact
 // rounding test itself (`mpopt_edge`).
 //
 //===----------------------------------------------------------------------===//
@@ -73,7 +73,7 @@ enum mpopt_format {
 #define MPOPT_BINS 280
 #define MPOPT_BIN_OF_EXPONENT(e) ((e) + 151)
 
-/// Format edges under round to nearest even:
+/// Thresholds of formats under round to nearest even:
 ///
 ///   format  max finite  not finite from   min normal  zero at and below
 ///   f16     65504       >= 65520          2^-14       2^-25
@@ -84,7 +84,7 @@ enum mpopt_format {
 ///
 /// (bf16: FP32 bit patterns. e4m3 is E4M3FN, which has NaN in place of Inf; 464
 /// is a tie that rounds to 448.) Counted here are only the values in the bin
-/// that holds the edge; mpopt_record_format adds the bins beyond it.
+/// that contains the threshold; mpopt_record_format adds the bins beyond it.
 typedef struct mpopt_edge {
   uint64_t beyond_max;     // |x| > max finite
   uint64_t not_finite;     // rounds to Inf (e4m3: NaN)
@@ -124,8 +124,8 @@ enum mpopt_record_flags {
   /// from before these two flags have neither.
   MPOPT_STEPS_COUNTED = 32,
   /// A call was recorded without histogram and sums, which are of the other
-  /// calls only. Its `edge` holds all its values beyond the edges of the
-  /// formats but MPOPT_TO_F32, so that `not_finite` and `rounds_to_zero` of
+  /// calls only. Its `edge` holds all its values beyond the thresholds of the
+  /// formats except MPOPT_TO_F32, so that `not_finite` and `rounds_to_zero` of
   /// mpopt_record_format are right all the same.
   MPOPT_NO_DISTRIBUTION = 64,
   /// The shape of a call is not known: `rank` and the dims are 0. Statistics as
@@ -189,7 +189,7 @@ typedef struct mpopt_format_counts {
   uint64_t rounds_to_zero; // non-zero, but zero in the format
 } mpopt_format_counts;
 
-/// The edges above as doubles, for margins.
+/// The thresholds above as doubles, for margins.
 typedef struct mpopt_format_edges {
   const char *name; // "f16", "bf16", "e4m3", "e5m2", "f32"
   double max_finite;
