@@ -4,8 +4,8 @@ import pathlib
 
 
 def to_numpy(value):
-    """An array of numbers. Of a tensor of PyTorch, on whatever device, too; NumPy has no
-    BF16 and no FP8, FP32 holds both."""
+    """An array of numbers, from an array or a PyTorch tensor on any device. BF16 and FP8,
+    which NumPy lacks, become FP32, which holds their values exactly."""
     import numpy
 
     if hasattr(value, "detach"):
@@ -20,7 +20,7 @@ def to_numpy(value):
 
 
 def save(file: pathlib.Path, **values) -> None:
-    """As an .npz archive."""
+    """Writes the arrays to `file`, an .npz archive."""
     import numpy
 
     numpy.savez(file, **{name: to_numpy(value) for name, value in values.items()})

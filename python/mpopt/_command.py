@@ -1,4 +1,4 @@
-"""From keyword arguments to a command line, and running it."""
+"""Makes a command line of keyword arguments, and runs it."""
 
 import contextlib
 import dataclasses
@@ -16,21 +16,21 @@ PathLike = str | os.PathLike
 
 
 class Error(RuntimeError):
-    """mpopt refused the model or an option; the text is its one line."""
+    """mpopt rejected the model or an option; the text is one line."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Normal:
-    """The likely distribution of an input, which says nothing of its bounds."""
+    """The normal distribution expected of an input; it sets no bounds."""
 
     mean: float
     std: float
 
 
 def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "") -> str:
-    """Standard output of the tool; `Error` at an exit status that is not accepted. Its
-    text does not name `model`, which may be a temporary file. Warnings are in the
-    reports."""
+    """Runs the tool and returns its standard output; `Error` for an exit status that is
+    not in `accepted`. The error's text does not name `model`, which may be a temporary file.
+    Warnings are in the reports."""
     done = subprocess.run([_files.binary(), *arguments], capture_output=True,
                           encoding="utf-8", errors="replace", env=environment(), check=False)
     if done.returncode not in accepted:
@@ -42,8 +42,8 @@ def run(arguments: Sequence[str], accepted: Sequence[int] = (0,), model: str = "
 
 
 def environment() -> dict[str, str]:
-    """With the libraries of the PyTorch that this Python has, for the TorchScript
-    reader."""
+    """The environment for the tool, with the folder of the installed PyTorch's libraries
+    for the TorchScript reader."""
     from mpopt import _torch_hook
 
     variables = dict(os.environ)
@@ -55,7 +55,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def argument(name: str):
-    """What Python says of a wrong value inside becomes an `Error` that names it."""
+    """Turns exceptions about a wrong value inside into an `Error` that names the argument."""
     try:
         yield
     except Error:
@@ -119,7 +119,7 @@ def judging_options(folder: pathlib.Path, *, precision: str, policy: PathLike | 
                     input_shapes: Mapping | None, method: str | None,
                     select: Sequence[str] | str | None, ignore: Sequence[str] | str | None,
                     thresholds: Mapping[str, float] | None, jobs: int | None) -> list[str]:
-    """What `check` and `instrument` share. Arrays go through files in `folder`."""
+    """Options that `check` and `instrument` share. Arrays go through files in `folder`."""
     options = ["--precision", text("precision", precision), "--fail-on", "never"]
     for name, value in (("policy", policy), ("target", target), ("method", method)):
         if value is not None:

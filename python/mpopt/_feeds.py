@@ -1,4 +1,4 @@
-"""What `python -m mpopt.run` gives a model: arrays of a file, or drawn ones."""
+"""Inputs that `python -m mpopt.run` feeds a model: arrays of a file, or random ones."""
 
 import json
 import pathlib
@@ -15,7 +15,7 @@ _KINDS = {"float16": "float16", "float": "float32", "double": "float64", "bool":
 
 
 def dtype_of(value) -> numpy.dtype:
-    """Of an input of a session (`tensor(float)`)."""
+    """The NumPy dtype of a session's input (`tensor(float)`)."""
     name = value.type.removeprefix("tensor(").removesuffix(")")
     if name not in _KINDS:
         raise _command.Error(f"input '{value.name}' is a {value.type}, which numpy has not")
@@ -41,7 +41,7 @@ def _read_arrays(file: pathlib.Path) -> dict[str, numpy.ndarray]:
 
 
 def _check(value, array, many: bool, file) -> None:
-    """Whether the array suits the input, or as many steps of it."""
+    """Checks that the array has the input's shape, or one axis more in front: of steps."""
     rank, wanted = array.ndim - many, dtype_of(value)
     if rank != len(value.shape):
         raise _command.Error(f"'{value.name}' has {array.ndim} axes in '{file}' and "
@@ -83,8 +83,8 @@ def load_steps(file, session):
 # -- drawn -----------------------------------------------------------------------------------
 
 def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
-    """By input: `lo`, `hi`, `shape` (-1: left open), and `mean` and `std` where they are
-    assumed."""
+    """The assumptions of a ledger by input: `lo`, `hi`, `shape` (-1: dynamic), and `mean`
+    and `std` where they are assumed."""
     try:
         content = json.loads(ledger.read_text())
         shapes = {probe["tensor"]: [int(size) for size in probe["shape"]]
@@ -105,7 +105,7 @@ def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
 
 
 def _shape(value, assumed, dims) -> list[int]:
-    """Of a drawn array: what the model leaves open is as in `dims`, else as assumed, else 2."""
+    """The shape of a random array: dynamic dims are as in `dims`, else as assumed, else 2."""
     sizes = assumed.get("shape", [])
     if len(sizes) != len(value.shape):
         sizes = [-1] * len(value.shape)
@@ -114,7 +114,7 @@ def _shape(value, assumed, dims) -> list[int]:
 
 
 def _integers(dtype, assumed) -> tuple[int, int]:
-    """The least and the largest to draw."""
+    """The least and the largest integer to draw."""
     limits = numpy.iinfo(dtype)
     first, last = max(assumed["lo"], limits.min), min(assumed["hi"], limits.max)
     if "mean" in assumed and "std" in assumed:
@@ -152,7 +152,7 @@ def draw_steps(count, session, assumed, dims, seed=0):
 
 
 def read_dims(texts, session) -> dict[str, int]:
-    """`--dim NAME=N`, of the dimensions that the model leaves open."""
+    """Sizes of the model's dynamic dimensions, from `--dim NAME=N`."""
     known = {size for value in session.get_inputs() for size in value.shape}
     dims = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""Where the parts of the package are that are not Python.
+"""Paths of the package's parts that are not Python.
 
 In an installed wheel they lie beside this file. In a source tree they are in a build
 folder, which the environment variable MPOPT_BUILD names."""
@@ -22,7 +22,7 @@ def find(kind: str, name: str) -> pathlib.Path | None:
 
 
 def binary() -> pathlib.Path:
-    """The command-line tool."""
+    """Path of the command-line tool."""
     found = find("bin", "mpopt")
     if found is None:
         raise FileNotFoundError(

@@ -104,7 +104,7 @@ class Types:
         return parameters[-1] if parameters else None
 
     def takes(self, node: onnx.NodeProto, index: int) -> int:
-        """In which dtype an op that computes in FP16 reads an operand."""
+        """The dtype in which an op that computes in FP16 reads an operand."""
         schema = self.schema(node)
         if schema is None:
             return FLOAT if index in self._always_float.get(node.op_type, ()) else HALF
@@ -112,7 +112,7 @@ class Types:
         return HALF if parameter is None or "tensor(float16)" in parameter.types else FLOAT
 
     def gives(self, node: onnx.NodeProto, index: int) -> int:
-        """In which dtype such an op gives a result that the file has in FP32. `node` as the
+        """The dtype of such an op's result that is FP32 in the file. `node` is as the
         converter left it."""
         for name in ("to", "dtype"):
             dtype = _attribute(node, name)
@@ -128,7 +128,7 @@ class Types:
         return HALF if parameter is None or "tensor(float16)" in parameter.types else FLOAT
 
     def is_float(self, node: onnx.NodeProto, index: int, scope: Scope) -> bool:
-        """Whether a result whose type nobody inferred is FP32 in the file."""
+        """True if a result without an inferred type is FP32 in the file."""
         for name in ("to", "dtype"):
             if (dtype := _attribute(node, name)) is not None:
                 return dtype == FLOAT
@@ -197,7 +197,7 @@ class Rewiring:
 
     def _define(self, name: str, dtype: int | None, behind: list,
                 outputs: dict[str, int]) -> Value:
-        """A tensor that a node gives. An output of the model keeps its name in the dtype
+        """Defines a result of a node. An output of the model keeps its name in the dtype
         that the output has."""
         wanted = outputs.get(name)
         if dtype is None or wanted in (None, dtype):
@@ -320,7 +320,7 @@ class Rewiring:
 
 
 def known_floats(graph: onnx.GraphProto, outer: dict[str, bool] | None = None) -> dict[str, bool]:
-    """Of the tensors whose types the file or its inference tells, whether they are FP32."""
+    """Whether a tensor is FP32, by name, for tensors of known type."""
     known = dict(outer or {})
     for value in (*graph.value_info, *graph.input, *graph.output):
         kind = value.type.WhichOneof("value")

@@ -1,5 +1,5 @@
-"""Models whose probes are outputs (`--probe-with outputs`, docs/instrument.md): what
-`run` gives of them goes to the recorder, as from the op."""
+"""Models whose probes are outputs (`--probe-with outputs`, docs/instrument.md): their
+values from `run` go to the recorder, as those of the op."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def statistics_record(probe: int, step: int, counts, values, dtype: str = "",
 
 
 def shape_of(value) -> tuple[int, ...] | None:
-    """Of what was fed: an array or an `OrtValue`; None of anything else."""
+    """The shape of an array or an `OrtValue` that was fed; None for other objects."""
     shape = getattr(value, "shape", None)
     shape = shape() if callable(shape) else shape
     return None if shape is None else tuple(shape)
@@ -84,8 +84,8 @@ def find_probes(outputs: Sequence[str]) -> dict[int, tuple[str, str]]:
 
 
 def record_outputs(session, recorder: Recorder) -> bool:
-    """Makes `session.run` record and give the other outputs, as the original does; whoever
-    names the statistics gets them, too. False if the model has none."""
+    """Makes `session.run` record the statistics and return the other outputs, as the original
+    does; statistics that a caller names are returned, too. False if the model has none."""
     outputs = [value.name for value in session.get_outputs()]
     probes = find_probes(outputs)
     if not probes:

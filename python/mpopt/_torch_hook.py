@@ -11,7 +11,7 @@ import warnings
 
 
 def library_folder() -> pathlib.Path | None:
-    """Where the installed PyTorch has its libraries; found without importing it."""
+    """The folder of the installed PyTorch's libraries, found without importing it."""
     try:
         spec = importlib.util.find_spec("torch")
     except (ImportError, ValueError):
@@ -53,7 +53,7 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Now if torch was imported, else when it is."""
+    """Loads the op library now if torch was imported, else when it is."""
     if "torch" in sys.modules:
         _load()
     elif not any(isinstance(finder, _AfterTorch) for finder in sys.meta_path):

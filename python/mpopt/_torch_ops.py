@@ -35,8 +35,8 @@ def _release(version: str) -> str:
 
 
 def record_gradients(enabled: bool = True) -> None:
-    """Whether probes record the gradients that flow back to their tensors, too. At first
-    they do if the variable MPOPT_PROBE_GRADIENTS is set."""
+    """Sets whether probes also record the gradients of their tensors. Initially they do if
+    the variable MPOPT_PROBE_GRADIENTS is set."""
     import torch
 
     if not load():

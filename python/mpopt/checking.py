@@ -28,10 +28,15 @@ def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
     input_shapes   name -> shape, or (shape, dtype); None is an open dimension
     select, ignore rules by id, prefix or name
     thresholds     key -> number (`list_rules()` has the keys)
-    min_certainty  which findings are listed: `certain`, `likely` or `possible`
-    keep_fp32      a file for the ops to keep in FP32, which `to_float16` reads
+    min_certainty  the least certainty that is listed: `certain`, `likely` or `possible`
+    method         the method of a TorchScript module; default `forward`
+    policy, target path of a precision policy, and name or path of a target profile
+    safe_input     True: the report has the largest safe scale of each input
+    keep_fp32      a file to write with the ops to keep in FP32, which `to_float16` reads
+    jobs           number of threads; default: one for each core
 
-    Raises `mpopt.Error` if the model or an option is at fault."""
+    Raises `mpopt.Error` if the model or an option is invalid, or a file cannot be read
+    or written."""
     with ModelFile(model, example_inputs) as file:
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
@@ -48,10 +53,12 @@ def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
 
 
 def list_rules() -> list[dict]:
-    """All rules with their thresholds, as `--list-rules --format json` gives them."""
+    """All rules with their thresholds, as dicts: the entries of `--list-rules --format
+    json` (docs/json.md)."""
     return json.loads(_command.run(["--list-rules", "--format", "json"]))["rules"]
 
 
 def explain(rule: str) -> dict:
-    """A rule's page, by id or name."""
+    """The page of a rule as a dict (docs/json.md). `rule`: its id (`MP103`) or name.
+    Raises `mpopt.Error` if there is no such rule."""
     return json.loads(_command.run(["--explain", _command.text("rule", rule), "--format", "json"]))

@@ -1,4 +1,4 @@
-"""Predictions against what probes saw."""
+"""Joins predictions with the records of probes."""
 
 import json
 import os
@@ -14,10 +14,12 @@ def confirm(records: PathLike | Sequence[PathLike], ledger: PathLike, *,
     """Joins record files (`.mprec`, of several processes or ranks) with the ledger of
     the model that wrote them: `mpopt --confirm`.
 
-    keep_fp32  a file for what confirmed findings ask to keep in FP32, which `to_float16`
-               reads
+    records    one path, or a sequence of paths
+    ledger     path of the ledger, `MODEL.probes.json`
+    keep_fp32  a file to write with the ops that confirmed findings ask to keep in FP32,
+               which `to_float16` reads
 
-    Raises `mpopt.Error` if there is no record, or one is not of this ledger."""
+    Raises `mpopt.Error` if there is no record, or one belongs to another ledger."""
     if isinstance(records, str | os.PathLike):
         records = [records]
     with _command.argument("records"):

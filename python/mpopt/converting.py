@@ -27,14 +27,15 @@ _LARGEST_PROTO = 2**31 - 1
 def to_float16(model, keep: PathLike | Mapping | Sequence[str] | None = None, *,
                converter: Converter = "onnxruntime",
                keep_io_types: bool | Sequence[str] | None = None) -> onnx.ModelProto:
-    """The model in FP16, the ops of `keep` in FP32.
+    """Returns the model in FP16, the ops of `keep` in FP32.
 
     model          the path of an ONNX model, an `onnx.ModelProto` or its bytes; it stays
                    as it is
     keep           a file that `--keep-fp32` wrote (but for `.autocast.txt`), what is in
                    it, or names of nodes; none: all ops become FP16 that the converter
                    holds fit for it
-    converter      which one's `convert_float_to_float16`; it has to be installed
+    converter      the package whose `convert_float_to_float16` is called; it has to be
+                   installed
     keep_io_types  inputs and outputs in FP32: True for all, False for none, or their names.
                    Default: inputs that an op of `keep` reads, and outputs that one computes,
                    since FP16 may not hold them
@@ -48,7 +49,7 @@ def to_float16(model, keep: PathLike | Mapping | Sequence[str] | None = None, *,
     mpopt's reports; functions of the model are inlined.
 
     Raises `mpopt.Error` if the converter is not installed or fails, if `keep` names a node
-    that the model has not, or if the result is no valid model, although the original is.
+    that the model lacks, or if the result is invalid although the original is valid.
 
     Sources: onnxruntime/python/tools/transformers/float16.py of ONNX Runtime 1.31 and
     onnxconverter_common/float16.py 1.16."""
@@ -69,7 +70,7 @@ def _load_converter(converter: str) -> ModuleType:
 
 
 def _load(model) -> onnx.ModelProto:
-    """A copy, in a form in which constants are no inputs and functions are inlined."""
+    """A copy of the model, without constants among the inputs, functions inlined."""
     import onnx
 
     if isinstance(model, str | os.PathLike):
@@ -209,8 +210,8 @@ def _interface(graph, names: set[str], keep_io_types):
 
 
 def _infer(model: onnx.ModelProto) -> onnx.ModelProto:
-    """With the types of tensors. A model that is too large for protobuf's own copy does
-    without: ONNX's schemas then say what is FP32."""
+    """The model with inferred types of tensors. A model that is too large for protobuf's
+    own copy does without: ONNX's schemas then say what is FP32."""
     import onnx
 
     if model.ByteSize() >= _LARGEST_PROTO:
@@ -222,8 +223,8 @@ def _infer(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _complaint(model: onnx.ModelProto) -> str | None:
-    """What ONNX's own checks, types included, have against a model; None for one that is
-    too large for them."""
+    """The error of ONNX's own checks, types included; None for a valid model, and for one
+    that is too large for them."""
     import onnx
 
     if model.ByteSize() >= _LARGEST_PROTO:

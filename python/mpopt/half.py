@@ -22,16 +22,16 @@ LARGEST = float(numpy.finfo(numpy.float16).max)
 
 
 def convert(model: Path, out: Path) -> None:
-    """Inputs and outputs are FP16, too. Ops that the converter holds unfit for FP16 (Max,
-    Min, Range, TopK and others) stay in FP32 between casts; constants are clamped to what
-    FP16 holds, so that none becomes Inf or 0."""
+    """Writes the model in FP16, inputs and outputs included. Ops that the converter holds
+    unfit for FP16 (Max, Min, Range, TopK and others) stay in FP32 between casts; constants
+    are clamped to what FP16 holds, so that none becomes Inf or 0."""
     from onnxruntime.transformers import float16
 
     onnx.save(float16.convert_float_to_float16(onnx.load(model), keep_io_types=False), out)
 
 
 def save_as_run(model: Path, out: Path) -> None:
-    """The graph that ONNX Runtime makes of a file on the CPU, its optimisations off: an
+    """Writes the graph that ONNX Runtime makes of a file on the CPU, optimisations off: an
     op without a kernel for FP16 runs in FP32 between casts, those between two such ops
     left out."""
     options = onnxruntime.SessionOptions()
@@ -74,8 +74,8 @@ def _round_all(graph: onnx.GraphProto) -> None:
 
 
 def put_roundings_back(saved: Path, out: Path) -> None:
-    """Behind each op that runs in FP32 in place of FP16: what it gives is stored in FP16
-    under its name in the original file, and read from there."""
+    """Rounds the result of each op that runs in FP32 in place of FP16 to FP16, under its
+    name in the original file; readers read that."""
     model = onnx.load(saved)
     _round_all(model.graph)
     del model.graph.value_info[:]

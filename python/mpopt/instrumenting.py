@@ -33,7 +33,7 @@ class Probe:
 
 @dataclasses.dataclass(frozen=True)
 class Instrumented:
-    """A probed model, its ledger, and the verdict that the probes are to prove."""
+    """A probed model, its ledger, and the report whose findings the probes test."""
 
     path: pathlib.Path
     ledger: pathlib.Path
@@ -44,7 +44,8 @@ class Instrumented:
 
     @classmethod
     def read(cls, path: PathLike) -> "Instrumented":
-        """Of a model that was written before; the ledger lies beside it."""
+        """Reads the ledger beside `path`, a model that was written before. Raises
+        `mpopt.Error` if it cannot be read."""
         path = pathlib.Path(path)
         ledger = pathlib.Path(f"{path}.probes.json")
         with _command.argument("the ledger"):
@@ -69,7 +70,8 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
     probe       `findings`, `all`, or a regular expression on names of tensors and ops
     probe_with  `op` (a custom op), or `outputs` (standard ops, further outputs)
 
-    The other arguments are those of `check`."""
+    The other arguments are those of `check`. Raises `mpopt.Error` if the model or an
+    option is invalid, or a file cannot be written."""
     with ModelFile(model, example_inputs) as file:
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
@@ -82,7 +84,8 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
 
 
 def strip(probed: PathLike, output: PathLike) -> pathlib.Path:
-    """Writes the original of a probed model, byte for byte."""
+    """Writes the original of the probed model `probed` to `output`, byte for byte, and
+    returns the path. Raises `mpopt.Error` if the model has no probes."""
     _command.run(["--strip", _command.text("probed", probed),
                   "-o", _command.text("output", output)])
     return pathlib.Path(output)

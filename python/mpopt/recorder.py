@@ -106,13 +106,13 @@ def _end_with_process(library: ctypes.CDLL) -> None:
 
 
 def ledger_hash(ledger: PathLike) -> bytes:
-    """What ties records to a ledger: the SHA-256 of its bytes."""
+    """The SHA-256 of a ledger's bytes, which ties records to it."""
     return hashlib.sha256(pathlib.Path(ledger).read_bytes()).digest()
 
 
 # The open recorders of each ledger that somebody still has.
 _open: dict[bytes, "weakref.WeakSet[Recorder]"] = {}
-# What names the file of each recorder; the library never frees one.
+# The path pattern of each recorder by handle; the library never frees one.
 _patterns: dict[int, str] = {}
 
 
@@ -123,12 +123,12 @@ class Recorder:
     record  path pattern of the file: %p is the process id, %h the host, %l the ledger's
             first hex digits. Default: that of the recorder that the ledger has, else the
             variable MPOPT_RECORD, else `mpopt-%p.mprec`.
-    beside  there may be another one with another file at the same time, as sessions of
-            ONNX Runtime have their own; otherwise that raises `Error`
+    beside  allows another recorder of the ledger with another file at the same time, as
+            sessions of ONNX Runtime have; otherwise that raises `Error`
 
     Probed TorchScript archives record to the one that was opened last, and after it was
-    closed still to that one, until there is another. A session of ONNX Runtime stays with
-    that one to which it began to record."""
+    closed still to that one, until there is another. A session of ONNX Runtime keeps its
+    first recorder."""
 
     def __init__(self, ledger: PathLike | bytes, record: PathLike | None = None,
                  runtime: str = "python", *, beside: bool = False):
@@ -156,8 +156,8 @@ class Recorder:
         return getattr(library(), f"mpopt_recorder_{name}")(self._handle, *arguments)
 
     def set_step(self, step: int) -> None:
-        """From now on calls of all probes belong to this step. Who never sets one has runs
-        counted: see `begin_run`."""
+        """Assigns the calls of all probes from now on to `step`. Without it runs are counted:
+        see `begin_run`."""
         self._call("set_step", step)
 
     def begin_run(self, here: bool = True) -> None:
@@ -172,7 +172,7 @@ class Recorder:
         library().mpopt_recorder_begin_run(self._shared, int(here))
 
     def enable(self, enabled: bool = True) -> None:
-        """Whether probes record; off, they cost a call."""
+        """Sets whether probes record; if not, a probe costs one call."""
         self._call("enable", int(enabled))
 
     def set_period(self, period: int) -> None:
@@ -185,7 +185,7 @@ class Recorder:
             raise OSError(code, f"cannot write {self.path}")
 
     def read(self, probe: int, kind: int = 0) -> Record | None:
-        """What a probe has seen so far; None if it was never called."""
+        """The record of a probe so far; None if it was never called."""
         record = Record()
         if not self._call("read", probe, kind, ctypes.byref(record), None, 0):
             return None
@@ -198,7 +198,7 @@ class Recorder:
         return step.value if self._call("begin", probe, kind, ctypes.byref(step)) else None
 
     def merge(self, record: Record) -> None:
-        """Adds a record that was made elsewhere."""
+        """Adds a record that was made elsewhere; `ValueError` if it is malformed."""
         if not self._call("merge", ctypes.byref(record), None):
             raise ValueError("a malformed record")
 
@@ -212,7 +212,7 @@ class Recorder:
 
     @property
     def path(self) -> str:
-        """Of the file; empty before the first probe has run."""
+        """Path of the record file; empty before the first probe has run."""
         if not self._handle:
             return self._last_path
         status = _Status()

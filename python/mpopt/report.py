@@ -62,7 +62,7 @@ class Cause:
 
 @dataclasses.dataclass(frozen=True)
 class Fix:
-    """What to do; `safe`: it was tried, and the finding is gone without another."""
+    """A suggested change. `safe`: it was tried, and the finding is gone without a new one."""
 
     kind: str
     safe: bool
@@ -71,7 +71,11 @@ class Fix:
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What probes saw of a tensor, over all steps. Extremes are over finite values."""
+    """Statistics of a tensor that probes recorded, over all steps. Counts are of elements;
+    `min`, `max`, `absmax` and `min_nonzero` are over finite values. `overflow` and
+    `underflow`: format -> number of values that would overflow or round to zero in it.
+    `bits_to_overflow` and `bits_to_flush` are margins in powers of two, None if there is
+    none to tell."""
 
     count: int
     nan: int
@@ -103,7 +107,7 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What a rule says. `status` and `observed` are set by `confirm` only: `confirmed`,
+    """A finding of a rule. `status` and `observed` are set by `confirm` only: `confirmed`,
     `refuted`, `not-exercised` or `not-observable`."""
 
     rule: str
@@ -124,7 +128,7 @@ class Finding:
     status: str | None
     observed: Observed | None
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
-    #: It is about the gradient that flowed back to the tensor.
+    #: True if it is about the gradient of the tensor.
     gradient: bool = False
 
     @classmethod
@@ -148,7 +152,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Assumption:
-    """What was taken for granted about an input."""
+    """The assumption about one input: bounds, mean and standard deviation (NaN: none)."""
 
     input: str
     bound: Interval
@@ -164,7 +168,7 @@ class Assumption:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The verdict on one model."""
+    """The report on one model (docs/json.md)."""
 
     path: str
     format: str
@@ -194,7 +198,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """No error and no warning is listed."""
+        """True if no error and no warning is listed."""
         return not any(finding.severity != "note" for finding in self.findings)
 
     @property
@@ -209,7 +213,7 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Gradient:
-    """What flowed back to a tensor; `op` is what computes it, None for an input."""
+    """Statistics of the gradient of a tensor; `op` computes the tensor, None for an input."""
 
     probe: int
     tensor: str
@@ -225,9 +229,9 @@ class Gradient:
 
 @dataclasses.dataclass(frozen=True)
 class Gradients:
-    """Of a run that recorded them. `beginnings`: where NaN and infinity began on the way
-    back, `first_bad` the one that did most harm. `loss_scale`: for `f16` and `e5m2` the best
-    power of two to multiply the loss by, and what is lost with and without it."""
+    """Gradients of a run that recorded them. `beginnings`: where NaN and infinity began on
+    the way back, `first_bad` the most harmful one. `loss_scale`: for `f16` and `e5m2` the
+    best power of two to multiply the loss by, and the values lost with and without it."""
 
     tensors: tuple[Gradient, ...]
     first_bad: dict[str, Any] | None
@@ -245,12 +249,13 @@ class Gradients:
 
 @dataclasses.dataclass(frozen=True)
 class Confirmation(Report):
-    """A report joined with what probes saw.
+    """A report joined with the records of probes.
 
-    `first_bad`: the op at which NaN or infinity began, with its step and the chain that
-    led to it; of several `beginnings` the one that did most harm. `outside_assumptions`: inputs that were not as assumed. `exceeded`: bounds
-    that were broken although all assumptions held, which is a bug in mpopt. `scales`: for
-    each float tensor the best power of two in FP16, E4M3 and E5M2."""
+    `first_bad`: the op at which NaN or infinity began, with its step and the chain that led
+    to it; of several `beginnings` the most harmful one. `outside_assumptions`: inputs that
+    were not as assumed. `exceeded`: bounds that were broken although all assumptions held,
+    which is a bug in mpopt. `scales`: for each float tensor the best power of two in FP16,
+    E4M3 and E5M2."""
 
     first_bad: dict[str, Any] | None = None
     outside_assumptions: tuple[Any, ...] = ()

@@ -58,14 +58,14 @@ class Interrupt:
 
 
 def read_steps(text) -> int:
-    """`--random N`."""
+    """The number of steps in `--random N`; `Error` unless it is a positive integer."""
     if not text.isdecimal() or int(text) == 0:
         raise _command.Error(f"--random: at least one step, not '{text}'")
     return int(text)
 
 
 def open_session(model, options):
-    """A session that records."""
+    """A `probe_session` of `model`, as the command-line options say."""
     import onnxruntime
 
     providers = {"cpu": ["CPUExecutionProvider"],
@@ -82,7 +82,7 @@ def open_session(model, options):
 
 
 def run_steps(session, feeds) -> tuple[int, bool]:
-    """How many steps ran, and whether ctrl-C ended them."""
+    """Runs each feed as one step. Returns the number of steps, and whether ctrl-C ended them."""
     progress, done = None, 0
     with Interrupt() as interrupt:
         for total, feed in feeds:
@@ -118,7 +118,8 @@ def parse(arguments) -> argparse.Namespace:
 
 
 def main(arguments=None) -> int:
-    """The exit status: 0, 2 for wrong input, 130 after ctrl-C; with `--confirm` its."""
+    """The exit status: 0, 2 for wrong input, 130 after ctrl-C; with `--confirm` that of
+    `mpopt --confirm`."""
     options = parse(arguments)
     ledger_file = options.ledger or pathlib.Path(f"{options.model}.probes.json")
     try:

@@ -13,8 +13,8 @@ from mpopt.recorder import Recorder, library
 
 
 def op_library() -> pathlib.Path:
-    """The custom op library, for `SessionOptions.register_custom_ops_library`. ONNX
-    Runtime 1.16 and newer."""
+    """Path of the custom op library, for `SessionOptions.register_custom_ops_library` of
+    ONNX Runtime 1.16 or newer. Raises `mpopt.Error` if this build has none."""
     found = _files.find("lib", "libmpopt_ort.so")
     if found is None:
         raise Error("this mpopt was built without the op library for ONNX Runtime")
@@ -23,8 +23,8 @@ def op_library() -> pathlib.Path:
 
 
 def find_ledger_hash(model: PathLike) -> bytes:
-    """The hash that a probed model carries: of its metadata, which lie at the end of
-    the file."""
+    """The SHA-256 of the ledger, from a probed model's metadata, which lie at the end of
+    the file. Raises `mpopt.Error` if it has none."""
     with argument("the model"), open(os.fspath(model), "rb") as file:
         file.seek(0, 2)
         size = file.tell()
@@ -45,14 +45,15 @@ def probe_session(model: PathLike, *, record: PathLike | None = None,
     file up to date, `.close()` at the end.
 
     record        path pattern of the record file (see `Recorder`)
-    sess_options  yours, to which the op library is added
-    providers     default: CPU
+    sess_options  `SessionOptions`, to which the op library is added; default: new ones
+    providers     execution providers; default: CPU
+    arguments     further arguments of `InferenceSession`
 
     Each run is a step of its own: 0, 1 and so on over all sessions of this model. To count
     otherwise, call `session.recorder.set_step(n)` before each run.
 
-    Where probes are outputs (`probe_with="outputs"`) `run` records them and gives the
-    others; the ways to run that give no arrays raise `Error`.
+    Where probes are outputs (`probe_with="outputs"`) `run` records them and returns the
+    other outputs; ways to run that return no arrays raise `Error`.
 
     Optimisations are as in `sess_options`; docs/instrument.md says what fusions a probe
     can prevent."""
