@@ -24,8 +24,8 @@ namespace mpopt {
 /// and views, else the value before inserted casts.
 mlir::Value getPlace(mlir::Value value);
 
-/// Adds the ops that compute with `value`, through inserted casts and at most
-/// `depth` ops that move it.
+/// Adds the ops that read `value`, also through inserted casts and ops that
+/// move it, of which at most `depth` are passed.
 void addReaders(mlir::Value value, llvm::SetVector<mlir::Operation *> &readers,
                 unsigned depth = 8);
 
