@@ -31,7 +31,7 @@ FloatRange range::add(const FloatRange &a, const FloatRange &b) {
   result.nan =
       a.nan || b.nan || (a.posInf && b.negInf) || (a.negInf && b.posInf);
   result.integral = a.integral && b.integral;
-  // Of one sign, nothing cancels.
+  // Terms of one sign do not cancel.
   if ((a.finite.lo >= 0 && b.finite.lo >= 0) ||
       (a.finite.hi <= 0 && b.finite.hi <= 0))
     result.minNonZero = std::min(a.minNonZero, b.minNonZero);

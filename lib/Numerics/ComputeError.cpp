@@ -11,7 +11,7 @@
 
 using namespace mpopt;
 
-/// From here on e^-x is past every format's edge.
+/// e^-x overflows in every format from here on.
 static constexpr double kExponentialCap = 800;
 
 Interval ComputeError::widen(const Interval &real, const KernelError &kernel,

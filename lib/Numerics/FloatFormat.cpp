@@ -1,4 +1,4 @@
-//===- FloatFormat.cpp - The edges of every float format
+//===- FloatFormat.cpp - The limits of every float format
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,9 +30,9 @@ static double toDouble(APFloat value) {
   return value.convertToDouble();
 }
 
-/// The smallest double past the edge under round-to-nearest-even. The edge
-/// itself lies half an ulp above the largest value; there the tie goes to the
-/// even neighbour, which is the one past the edge if the largest is odd.
+/// The smallest double that overflows under round-to-nearest-even. The
+/// threshold lies half an ulp above the largest finite value; there the tie
+/// goes to the even neighbour, which is the one above if the largest is odd.
 static double getOverflowEdge(const llvm::fltSemantics &semantics) {
   constexpr double infinity = kInfinity;
   if (&semantics == &APFloat::IEEEdouble())

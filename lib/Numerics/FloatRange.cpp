@@ -105,7 +105,7 @@ FloatRange FloatRange::store(const FloatFormat &format, StoreMode mode) const {
     stored.finite = {round(finite.lo) + 0.0, round(finite.hi) + 0.0};
   }
 
-  // Of every non-zero value the format holds, this is the smallest.
+  // The smallest non-zero value of the format is always a lower bound.
   stored.minNonZero = format.minSubnormal;
   if (minNonZero > format.flushAt && minNonZero < format.overflowFrom)
     stored.minNonZero = std::max(format.round(minNonZero), stored.minNonZero);
@@ -133,7 +133,7 @@ FloatRange FloatRange::store(const FloatFormat &format, StoreMode mode) const {
     if (past[1])
       stored.finite = hull(stored.finite, format.maxFinite);
   }
-  // What a cast of NaN gives where there is no NaN is left open.
+  // The result of casting NaN to a format without NaN is not defined.
   if (stored.nan && !format.hasNaN) {
     stored.nan = false;
     stored.finite = hull(stored.finite, Interval::symmetric(format.maxFinite));

@@ -155,8 +155,8 @@ Interval mpopt::multiplyAdd(const Interval &a, const Interval &b,
 // Powers
 //===----------------------------------------------------------------------===//
 
-/// Of a base that is not negative: y ln x is bilinear, so its extremes lie in
-/// the corners, and the exponential keeps their order.
+/// Powers of a base that is not negative: y ln x is bilinear in y and ln x, so
+/// its extremes lie in the corners, and the exponential keeps their order.
 static Interval powOfPositive(const Interval &base, const Interval &exponent) {
   if (base.isEmpty() || exponent.isEmpty())
     return Interval::empty();
@@ -187,8 +187,9 @@ static Interval powOfPositive(const Interval &base, const Interval &exponent) {
   return {std::max(low, 0.0), high};
 }
 
-/// True if [lo, hi], with integers as ends, holds one of that parity. From 2^53
-/// on every double is even, and so far out each interval is taken for both.
+/// True if [lo, hi], whose ends are integers, holds an integer of that parity.
+/// From 2^53 on every double is even, and there each interval is taken to hold
+/// both.
 static bool holdsParity(double lo, double hi, bool odd) {
   if (hi > lo)
     return true;

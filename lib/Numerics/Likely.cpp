@@ -26,8 +26,9 @@ struct Node {
 };
 } // namespace
 
-/// Of the standard normal density, 15 points: exact for polynomials of degree
-/// 29 (Abramowitz and Stegun, 25.4.46, rescaled by sqrt(2)).
+/// Nodes of the Gauss quadrature for the standard normal density, 15 points:
+/// exact for polynomials of degree 29 (Abramowitz and Stegun, 25.4.46, rescaled
+/// by sqrt(2)).
 static constexpr Node kNodes[] = {
     {0, 0.3182595182595182},
     {0.7991290683245481, 0.2324622936097323},
@@ -169,9 +170,9 @@ Likely likely::reciprocal(const Likely &x, double k) {
   double least = std::min(std::fabs(x.lo), std::fabs(x.hi));
   bool holdsZero = x.lo <= 0 && x.hi >= 0;
   if (holdsZero) {
-    // Of N draws, k^2 = 2 ln N, one is expected within e of zero where
-    // N 2 e density(0) = 1. The density is normal, at least that of a flat one
-    // over the extremes.
+    // One of N draws, k^2 = 2 ln N, is expected within e of zero where N 2 e
+    // density(0) = 1. The density is normal, at least that of a flat one over
+    // the extremes.
     double sigma = x.deviation(), width = x.hi - x.lo;
     if (width == 0)
       return Likely::point(kInfinity);
@@ -256,7 +257,7 @@ Likely likely::apply(llvm::function_ref<double(double)> function,
   if (low > high)
     return {NAN, NAN, NAN, NAN}; // Outside the domain everywhere.
 
-  // What is outside the domain has no weight.
+  // Nodes outside the domain have no weight.
   double sigma = x.deviation(), total = 0, mean = 0;
   double values[2 * std::size(kNodes)], weights[2 * std::size(kNodes)];
   unsigned count = 0;

@@ -23,7 +23,7 @@ using namespace mpopt::range;
 /// logarithm has; 16 covers them up to e^+-8, correctly built ones everywhere.
 static constexpr double kPowUlps = 16;
 
-/// True if only integers are possible.
+/// True if every finite value is an integer.
 static bool isInteger(const FloatRange &x) {
   return x.integral ||
          (x.finite.isPoint() && std::floor(x.finite.lo) == x.finite.lo);
@@ -34,7 +34,7 @@ static bool mayBeOdd(const Interval &x) {
   return low < high || (low == high && std::fmod(low, 2) != 0);
 }
 
-/// What infinite and NaN operands contribute.
+/// The results that infinite and NaN operands contribute.
 static FloatRange powSpecial(const FloatRange &base,
                              const FloatRange &exponent) {
   FloatRange result;

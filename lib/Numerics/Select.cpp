@@ -144,8 +144,8 @@ FloatRange range::refine(const FloatRange &x, Comparison comparison,
 // Fused forms
 //===----------------------------------------------------------------------===//
 
-/// What stays after an intermediate rounding in the kernel's format: Inf past
-/// its edge, some units of error otherwise.
+/// The range after an intermediate rounding in the kernel's format: Inf where
+/// that overflows, some units of error otherwise.
 static FloatRange roundIntermediate(FloatRange x, const ComputeError &error,
                                     double ulps = 1) {
   if (error.scale == 0)

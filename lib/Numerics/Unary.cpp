@@ -53,7 +53,8 @@ static Interval imageInDomain(const Unary &unary, const FunctionFacts &facts,
     result.lo = std::numeric_limits<double>::max();
   if (result.hi == -kInfinity)
     result.hi = -std::numeric_limits<double>::max();
-  // What underflows to 0 is off by less than 16 of the smallest doubles.
+  // A result that underflows to 0 is off by less than 16 of the smallest
+  // doubles.
   auto absolute = [](double end) {
     return end != 0 && std::fabs(end) > 0x1p-1000 ? 0 : 0x1p-1070;
   };
@@ -76,7 +77,7 @@ Interval mpopt::image(const Unary &unary, const Interval &x) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a kernel computes
+// Results of kernels
 //===----------------------------------------------------------------------===//
 
 /// The kernel's constants may be rounded to its format.
@@ -107,7 +108,7 @@ static Interval getComputedRange(const FunctionFacts &facts,
   return range;
 }
 
-/// Of the finite operands, what a kernel makes of those in the domain.
+/// The results of a kernel for the finite operands in the domain.
 static Interval computeFinite(const Unary &unary, const FunctionFacts &facts,
                               const FloatRange &x, const ComputeError &error) {
   // Around a pole at zero, the smallest magnitude bounds the result.
@@ -157,7 +158,7 @@ static double getSmallest(const Unary &unary, const FunctionFacts &facts,
   return std::isfinite(smallest) ? smallest : 0;
 }
 
-/// What a kernel gives for an infinity.
+/// The result of a kernel for an infinity.
 static FloatRange atInfinity(const Unary &unary, double infinity, bool nan) {
   FloatRange result = FloatRange::point(evaluate(unary, infinity));
   result.nan |= nan;

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For every order of the additions, blocked and tree sums included. The classic
-// factor gamma_n = n u / (1 - n u) (Higham, "Accuracy and Stability of
-// Numerical Algorithms", section 4.2) says nothing from n u = 1 on, which FP16
-// reaches at 2048 terms; for round to nearest n u itself holds without a limit
-// on n (Jeannerod and Rump, "Improved error bounds for inner products in
-// floating-point arithmetic", SIMAX 34, 2013).
+// The bounds hold for every order of the additions, blocked and tree sums
+// included. The classic factor gamma_n = n u / (1 - n u) (Higham, "Accuracy and
+// Stability of Numerical Algorithms", section 4.2) says nothing from n u = 1
+// on, which FP16 reaches at 2048 terms; for round to nearest n u itself holds
+// without a limit on n (Jeannerod and Rump, "Improved error bounds for inner
+// products in floating-point arithmetic", SIMAX 34, 2013).
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,9 +43,9 @@ inline double relativeSumError(const FloatFormat &format, double terms,
   return (terms + extra) * format.unitRoundoff();
 }
 
-/// At most |computed - exact| of a sum of `terms` numbers whose magnitudes add
-/// up to `magnitude` at most. Infinite if no bound is known; infinitely many
-/// terms are taken as `kUnknownCount`.
+/// An upper bound of |computed - exact| for a sum of `terms` numbers whose
+/// magnitudes add up to `magnitude` at most. Infinite if no bound is known;
+/// infinitely many terms are taken as `kUnknownCount`.
 double sumError(const Accumulator &accumulator, double terms, double magnitude);
 
 /// The same for a dot product, `magnitude` bounding the sum of |x_i y_i|: each
@@ -53,7 +53,8 @@ double sumError(const Accumulator &accumulator, double terms, double magnitude);
 /// multiply-add, or operands half as wide as the accumulator) loses less.
 double dotError(const Accumulator &accumulator, double terms, double magnitude);
 
-/// `exact` holds the real sum; the result holds the computed one.
+/// Widens `exact`, an interval that contains the real sum, so that it contains
+/// the computed sum.
 Interval widenSum(const Interval &exact, const Accumulator &accumulator,
                   double terms, double magnitude);
 

@@ -35,9 +35,9 @@ FloatRange floorDiv(const FloatRange &a, const FloatRange &b,
                     const ComputeError &error);
 /// Integer division toward zero; a zero divisor has no result.
 FloatRange truncDiv(const FloatRange &a, const FloatRange &b);
-/// The sign of a, as C's fmod.
+/// The remainder with the sign of a, as C's fmod gives it.
 FloatRange fmod(const FloatRange &a, const FloatRange &b);
-/// The sign of b, as Python's %.
+/// The remainder with the sign of b, as Python's % gives it.
 FloatRange remainder(const FloatRange &a, const FloatRange &b);
 FloatRange pow(const FloatRange &base, const FloatRange &exponent,
                const ComputeError &error);
@@ -46,11 +46,11 @@ FloatRange atan2(const FloatRange &y, const FloatRange &x,
 FloatRange min(const FloatRange &a, const FloatRange &b);
 FloatRange max(const FloatRange &a, const FloatRange &b);
 
-/// Which outcomes a condition may have.
+/// The outcomes that a condition may have.
 struct Truth {
   bool mayBeTrue = false, mayBeFalse = false;
   static Truth unknown() { return {true, true}; }
-  /// 0 and 1.
+  /// The outcomes as numbers, 0 and 1.
   FloatRange toRange() const;
   bool operator==(const Truth &other) const = default;
 };
@@ -75,8 +75,8 @@ Truth isFinite(const FloatRange &x);
 Truth isInf(const FloatRange &x, bool negative = true, bool positive = true);
 
 FloatRange where(Truth condition, const FloatRange &a, const FloatRange &b);
-/// The values of `x` for which `x comparison bound` may hold: what a guard
-/// leaves in its branch. NaN stays for NotEqual only.
+/// The values of `x` for which `x comparison bound` may hold, as a guard leaves
+/// them in its branch. NaN stays for NotEqual only.
 FloatRange refine(const FloatRange &x, Comparison comparison,
                   const FloatRange &bound);
 

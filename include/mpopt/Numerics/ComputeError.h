@@ -14,9 +14,10 @@
 // cancel (GELU is x/2 (1 + erf)) are off by units of an operand or of 1
 // instead.
 //
-// Not covered: fast approximations past these units (a target states them with
-// `scale` and `absolute`), and kernels of fused functions whose intermediates
-// overflow where the function does not (log(1 + e^x) for softplus).
+// The model does not cover fast approximations past these units (a target
+// states them with `scale` and `absolute`), and kernels of fused functions
+// whose intermediates overflow where the function does not (log(1 + e^x) for
+// softplus).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,25 +29,27 @@
 
 namespace mpopt {
 
-/// The error of one function: each field counts units of the computing format,
-/// a unit being 2^(1 - digits) of what it is relative to.
+/// The error of one function. Each field counts units of the computing format;
+/// a unit is 2^(1 - digits) of the number that the error is relative to.
 struct KernelError {
-  double ulps = 0;      ///< Relative to the result.
-  double unitUlps = 0;  ///< Relative to 1.
-  double inputUlps = 0; ///< Relative to the input, up to `inputCap`.
+  double ulps = 0;      ///< Error relative to the result.
+  double unitUlps = 0;  ///< Error relative to 1.
+  double inputUlps = 0; ///< Error relative to the input, up to `inputCap`.
   double inputCap = 0;
-  /// Lost when an intermediate e^-x overflows: in smallest normal numbers, and
-  /// the same times the input (up to 800).
+  /// The error where an intermediate e^-x overflows, in units of the smallest
+  /// normal number; `inputNormals` is multiplied by the input (up to 800).
   double normals = 0, inputNormals = 0;
   /// The result has the sign of the exact one, or is zero.
   bool keepsSign = true;
 };
 
+/// The format in which a kernel computes, and its errors there.
 struct ComputeError {
   const FloatFormat *format = &FloatFormat::f32();
   /// Factor on every function's units; 0 leaves the real image.
   double scale = 1;
-  /// Units by which division and square root are off (approximate GPU forms).
+  /// Error of division and square root, in units in the last place (approximate
+  /// GPU forms).
   double divisionUlps = 0;
   /// Error of the transcendental functions beyond the units, for kernels that
   /// clamp their argument (a sigmoid that is 1.5e-8 from -18 down).
@@ -57,20 +60,21 @@ struct ComputeError {
     error.format = &format;
     return error;
   }
-  /// The image in real numbers.
+  /// The computation in real numbers, without error.
   static ComputeError none() {
     ComputeError error;
     error.scale = 0;
     return error;
   }
 
-  /// `real` is the exact image of inputs up to `inputMagnitude`.
+  /// Widens `real`, the exact image of inputs of magnitude `inputMagnitude` at
+  /// most, by the kernel's error.
   Interval widen(const Interval &real, const KernelError &kernel,
                  double inputMagnitude) const;
-  /// By that many units of the result.
+  /// Widens `real` by `ulps` units in the last place of the result.
   Interval widen(const Interval &real, double ulps) const;
   /// `value` where the kernel holds a constant exactly; else the interval of
-  /// what it may hold.
+  /// the numbers that it may hold instead.
   Interval constant(double value) const;
 };
 

@@ -1,14 +1,15 @@
-//===- FloatFormat.h - The edges of every float format ----------*- C++ -*-===//
+//===- FloatFormat.h - The limits of every float format ---------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One table of where a format ends. "Past the largest finite value" and "rounds
-// to Inf" are different edges: under round-to-nearest-even an FP16 value
-// between 65504 and 65520 is stored as 65504. No IR here: Dialect/TypeSupport.h
-// maps an MLIR type to its format.
+// One table of the limits of formats. The largest finite value and the overflow
+// threshold, from which values round to Inf, are different: under
+// round-to-nearest-even an FP16 value between 65504 and 65520 is stored as
+// 65504. The table knows no IR: Dialect/TypeSupport.h maps an MLIR type to its
+// format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,22 +25,24 @@
 namespace mpopt {
 
 struct FloatFormat {
-  /// As MLIR spells the type: `f16`, `f8E4M3FN`.
+  /// The name of the type in MLIR: `f16`, `f8E4M3FN`.
   llvm::StringRef name;
   const llvm::fltSemantics *semantics;
+  /// Width of the storage, in bits.
   unsigned bits;
   /// Digits of the significand, the implicit one included.
   unsigned digits;
-  /// What a value past the edge becomes: Inf, else NaN, else `maxFinite`.
+  /// A value that overflows becomes Inf if the format has it, else NaN if the
+  /// format has that, else `maxFinite`.
   bool hasInf, hasNaN;
   /// False for E8M0, which holds powers of two only.
   bool hasZero;
   double maxFinite, minNormal, minSubnormal;
   /// The smallest double that does not round to a finite value of the format
-  /// (65520 for f16). Infinity for f64, whose edge no double can express.
+  /// (65520 for f16). Infinity for f64, whose threshold no double can express.
   double overflowFrom;
-  /// The largest double that rounds to zero (2^-25 for f16). 0 where only zero
-  /// does, or where no double can express it (f64).
+  /// The largest double that rounds to zero (2^-25 for f16). 0 if only zero
+  /// does, or if no double can express it (f64).
   double flushAt;
 
   static const FloatFormat &f64();
@@ -48,12 +51,13 @@ struct FloatFormat {
   static const FloatFormat &bf16();
   static llvm::ArrayRef<FloatFormat> all();
 
-  /// Null if there is no such format.
+  /// The format of that name; null if there is none.
   static const FloatFormat *byName(llvm::StringRef name);
+  /// The format of those semantics; null if the table has none.
   static const FloatFormat *bySemantics(const llvm::fltSemantics &semantics);
 
-  /// `value` as stored in the format, to nearest even. Inf stands for "past the
-  /// edge" also where the format would store NaN or its largest value.
+  /// `value` rounded to the format, to nearest even. Overflow gives Inf also
+  /// where the format would store NaN or its largest value.
   double round(double value) const;
 
   /// u, half of `epsilon`: the relative error of one rounding to nearest.
@@ -65,9 +69,12 @@ struct FloatFormat {
     return std::ldexp(1.0, std::ilogb(value) + 1 - int(digits));
   }
 
+  /// True if `value` is finite and does not round to a finite value.
   bool overflows(double value) const;
-  /// Finite and non-zero, but zero in the format.
+  /// True if `value` is finite and non-zero, and rounds to zero.
   bool flushes(double value) const;
+  /// True if |value| is below `minNormal` before rounding and does not round to
+  /// zero.
   bool becomesSubnormal(double value) const;
 };
 

@@ -9,9 +9,10 @@
 // the others. A transfer function takes what is read from a tensor and gives
 // what is computed; `store` turns that into what is read from the result.
 //
-// Bounds are not clipped at a format's edge. A value that may overflow keeps
-// its bound (a superset of what is stored) and gains the flag, so that one pair
-// of bounds answers both "how far past the edge" and "what may be stored".
+// Bounds are not clipped at a format's largest finite value. A value that may
+// overflow keeps its bound (a superset of the stored values) and gains the
+// flag, so that one pair of bounds answers both "by how much it overflows" and
+// "which values may be stored".
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +24,10 @@
 
 namespace mpopt {
 
-/// What a store does beyond rounding.
+/// The effects of a store beyond rounding.
 struct StoreMode {
-  /// Past the edge, the largest value instead of Inf or NaN (ONNX Cast to the
-  /// 8-bit formats).
+  /// Overflow gives the largest finite value instead of Inf or NaN (ONNX Cast
+  /// to the 8-bit formats).
   bool saturate = false;
   /// Subnormal results may be flushed to zero.
   bool flushSubnormals = false;
@@ -40,15 +41,16 @@ struct FloatRange {
   /// Every finite value is an integer.
   bool integral = false;
 
+  /// The finite values of an interval.
   static FloatRange of(const Interval &finite);
-  /// Also of an infinity or NaN.
+  /// One value, which may be an infinity or NaN.
   static FloatRange point(double value);
   /// Every value of the format.
   static FloatRange allOf(const FloatFormat &format);
-  /// Nothing known, not even the format.
+  /// Every value: nothing is known, not even the format.
   static FloatRange top();
 
-  /// No value at all.
+  /// True if no value is possible.
   bool isEmpty() const {
     return finite.isEmpty() && !nan && !posInf && !negInf;
   }
@@ -70,14 +72,14 @@ struct FloatRange {
   /// end between zero and `minNonZero`, `minNonZero` from bounds without zero.
   void tighten();
 
-  /// What a value of this range reads as after a store in the format, to
+  /// The values that are read back after a store in the format, which rounds to
   /// nearest even.
   FloatRange store(const FloatFormat &format, StoreMode mode = {}) const;
 
   bool operator==(const FloatRange &other) const = default;
 };
 
-/// The values of either.
+/// A range that holds the values of both.
 FloatRange join(const FloatRange &a, const FloatRange &b);
 
 } // namespace mpopt

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One row a function, in lib/Numerics/Functions, by idea. Everything else about
-// a function follows from its row: the interval image, the range that a kernel
-// computes, the transfer function of its op. A row is plain data and free
-// functions, so that it can be handed to kernels that evaluate arrays.
+// Each function has one row, in lib/Numerics/Functions, in files by family.
+// Everything else about a function follows from its row: the interval image,
+// the range that a kernel computes, the transfer function of its op. A row is
+// plain data and free functions, so that it can be handed to kernels that
+// evaluate arrays.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,8 @@
 
 namespace mpopt {
 
-/// Where a function gives an infinity and of which sign. At zero, whose sign is
-/// not known, rsqrt and reciprocal may give either.
+/// A point at which a function gives an infinity, and the sign of that. At
+/// zero, whose sign is not known, rsqrt and reciprocal may give either.
 struct Pole {
   double at;
   bool posInf, negInf;
@@ -31,26 +32,28 @@ struct Pole {
 enum class Monotone : std::uint8_t { Increasing, Decreasing, InPieces };
 
 struct FunctionFacts {
-  /// Where the function has a real value; open at a pole.
+  /// The arguments that have a real value; open at a pole.
   Interval domain = Interval::whole();
   llvm::ArrayRef<Pole> poles;
-  /// No value lies outside, not even a kernel's.
+  /// An interval that no value leaves, not even a kernel's.
   Interval range = Interval::whole();
   /// Relative error of `value`; 0 where `exactImage` gives the image.
   double margin = 0;
   KernelError kernel;
-  /// Over the domain, constant pieces included. InPieces: between the row's
-  /// `breaks`, and between phase + k spacing if `spacing` is not 0.
+  /// Monotonicity over the domain; constant pieces count as either. InPieces:
+  /// monotone between the row's `breaks`, and between phase + k spacing if
+  /// `spacing` is not 0.
   Monotone monotone = Monotone::InPieces;
   double phase = 0, spacing = 0;
   /// f(0) = 0, no other zero nearby, and |f| grows away from it on both sides,
   /// so that the smallest non-zero value comes from the smallest operand.
   bool growsFromZero = false;
-  /// Every result is an integer; for an integral operand.
+  /// Every result is an integer; `keepsIntegers`: for an integral operand.
   bool integral = false, keepsIntegers = false;
   /// |f(x)| <= |x|.
   bool contracts = false;
-  /// A kernel's Inf times a factor that is exactly 0 there, or Inf / Inf.
+  /// A kernel gives NaN at an infinity: Inf times a factor that is exactly 0
+  /// there, or Inf / Inf.
   bool nanAtPosInf = false, nanAtNegInf = false;
   /// Finite values that some kernels give for NaN, because a comparison with
   /// NaN is false: max(0, x) written x > 0 ? x : 0.
@@ -58,31 +61,34 @@ struct FunctionFacts {
   /// Units of the computing format by which a kernel may pass the ends of
   /// `range`.
   double rangeUlps = 0;
-  /// A division or a square root, which GPUs approximate.
+  /// The function is a division or a square root, which GPUs approximate.
   bool divides = false;
   /// Kernels clamp the argument of an exponential, so that the error is
-  /// absolute (ComputeError::absolute); x times such a function.
+  /// absolute (ComputeError::absolute); `timesApproximated`: the function is x
+  /// times such a one.
   bool approximated = false, timesApproximated = false;
 };
 
-/// The op's attributes that hold the numbers; empty where there are none.
+/// Names of the op's attributes that hold the numbers; empty where there are
+/// none.
 struct NumberNames {
   llvm::StringLiteral alpha = "", beta = "", threshold = "";
 };
 
 struct FunctionRow {
-  /// As the class of the op has it, without Op: LeakyRelu is mp.leaky_relu.
+  /// The name of the op's class without Op: LeakyRelu is mp.leaky_relu.
   llvm::StringLiteral name;
   double (*value)(const Unary &unary, double x);
   double (*derivative)(const Unary &unary, double x);
   FunctionFacts facts;
   NumberNames numbers;
-  /// Sets what depends on the numbers in the formula.
+  /// Sets the facts that depend on the numbers in the formula.
   void (*adapt)(const Unary &unary, FunctionFacts &facts) = nullptr;
-  /// By interval arithmetic, which keeps exact results exact, of an interval
-  /// within the domain. Null: from the values at the ends and inside.
+  /// The image of an interval within the domain, by interval arithmetic, which
+  /// keeps exact results exact. Null: the image follows from the values at the
+  /// ends and inside.
   Interval (*exactImage)(const Unary &unary, const Interval &x) = nullptr;
-  /// Where the function turns or jumps.
+  /// The points at which the function turns or jumps.
   void (*breaks)(const Unary &unary,
                  llvm::SmallVectorImpl<double> &points) = nullptr;
   /// Values inside an interval that its ends do not show: both limits at a
@@ -91,6 +97,7 @@ struct FunctionRow {
                    llvm::SmallVectorImpl<double> &values) = nullptr;
 };
 
+/// The facts of the function's row, adapted to its numbers.
 FunctionFacts getFacts(const Unary &unary);
 llvm::SmallVector<double, 2> getBreaks(const Unary &unary);
 

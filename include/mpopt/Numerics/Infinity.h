@@ -12,8 +12,7 @@
 
 namespace mpopt {
 
-/// An unbounded end, an overflow, or a value that stands for "none yet" in a
-/// minimum.
+/// Stands for an unbounded end, an overflow, or "none yet" in a minimum.
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 } // namespace mpopt

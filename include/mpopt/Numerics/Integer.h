@@ -22,12 +22,13 @@ struct IntegerFormat {
   bool isSigned;
 
   double min() const { return isSigned ? -std::ldexp(1.0, bits - 1) : 0; }
-  /// Rounded up from 54 bits on.
+  /// The largest value, rounded up to a double from 54 bits on.
   double max() const;
   /// Every value of the type.
   FloatRange all() const;
-  /// What a result reads as in this type: itself, or, as it wraps around (or
-  /// comes from a cast of Inf or NaN, which is left open), anything.
+  /// The values that `x` may have when stored in this type: itself if the type
+  /// holds it, else every value of the type (integers wrap around, and casts of
+  /// Inf and NaN are not defined).
   FloatRange wrap(const FloatRange &x) const;
 };
 

@@ -46,7 +46,7 @@ struct Interval {
     return other.isEmpty() || (lo <= other.lo && other.hi <= hi);
   }
 
-  /// The largest and the smallest |x|; 0 for the empty interval.
+  /// The largest |x| and the smallest one; 0 for the empty interval.
   double maxAbs() const {
     return isEmpty() ? 0 : std::max(std::fabs(lo), std::fabs(hi));
   }
@@ -56,14 +56,16 @@ struct Interval {
     return std::min(std::fabs(lo), std::fabs(hi));
   }
 
-  /// Always finite and, unless the interval is empty, a member.
+  /// A number near the middle: always finite and, unless the interval is empty,
+  /// a member.
   double midpoint() const;
-  /// Rounded up: `midpoint() ± radius()` holds the interval.
+  /// Half the width, rounded up so that `midpoint() ± radius()` holds the
+  /// interval.
   double radius() const;
-  /// Rounded up.
+  /// hi - lo, rounded up.
   double width() const;
 
-  /// Each end x moved outward by `relative` |x| + `absolute`.
+  /// The interval with each end x moved outward by `relative` |x| + `absolute`.
   Interval widened(double relative, double absolute = 0) const;
 };
 
@@ -85,7 +87,7 @@ inline Interval intersect(const Interval &a, const Interval &b) {
 Interval operator-(const Interval &x);
 Interval operator+(const Interval &a, const Interval &b);
 Interval operator-(const Interval &a, const Interval &b);
-/// 0 times an unbounded interval is 0: its members are finite.
+/// Products; 0 times an unbounded interval is 0, since its members are finite.
 Interval operator*(const Interval &a, const Interval &b);
 /// Quotients by the divisor's non-zero members, so that a/[0, 0] is empty.
 Interval operator/(const Interval &a, const Interval &b);
@@ -95,11 +97,11 @@ Interval operator+(const Interval &a, double b);
 Interval abs(const Interval &x);
 Interval min(const Interval &a, const Interval &b);
 Interval max(const Interval &a, const Interval &b);
-/// Of one value with itself: never negative.
+/// The squares of the members: never negative.
 Interval square(const Interval &x);
-/// Of the members that are not negative.
+/// The square roots of the members that are not negative.
 Interval sqrt(const Interval &x);
-/// Of the non-zero members.
+/// The reciprocals of the non-zero members.
 Interval reciprocal(const Interval &x);
 /// a b + c.
 Interval multiplyAdd(const Interval &a, const Interval &b, const Interval &c);

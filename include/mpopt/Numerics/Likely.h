@@ -27,58 +27,60 @@ namespace mpopt {
 
 struct Likely {
   double mean = 0, variance = 0;
-  /// Expected least and greatest value of one evaluation.
+  /// Least and greatest value expected in one evaluation of all elements.
   double lo = 0, hi = 0;
 
   static Likely point(double value) { return {value, 0, value, value}; }
-  /// Normal: the extremes are k standard deviations away.
+  /// A normal value, whose extremes are k standard deviations from the mean.
   static Likely normal(double mean, double variance, double k);
-  /// All values of [lo, hi] equally probable.
+  /// A value that is uniform on [lo, hi].
   static Likely uniform(double lo, double hi);
 
   double deviation() const;
   double absMax() const;
-  /// The extremes within `bound`, the moments within the extremes: the mean
-  /// between them and, after Bhatia and Davis, variance <= (hi-m)(m-lo).
+  /// The estimate with the extremes cut to `bound` and the moments cut to the
+  /// extremes: the mean lies between them and, after Bhatia and Davis, variance
+  /// <= (hi-m)(m-lo).
   Likely within(const Interval &bound) const;
 };
 
-/// k with which the largest of `count` elements, each drawn `draws` times, is
-/// not expected past mean + k sigma: sqrt(2 ln(count draws)), at least for two.
-/// It is above the expectation itself, which is `expectedMaximum`.
+/// The k for which the largest of `count` elements, each drawn `draws` times,
+/// is not expected above mean + k sigma: sqrt(2 ln(count draws)), with at least
+/// two draws. It is above the expectation itself, which is `expectedMaximum`.
 double expectedExtreme(double count, double draws = 1);
-/// The expectation of the largest of `count` normal draws, in deviations: 0 for
-/// one.
+/// The expectation of the largest of `count` normal draws, in standard
+/// deviations from the mean; 0 for one draw.
 double expectedMaximum(double count);
 
 namespace likely {
 
 /// scale x + shift.
 Likely affine(const Likely &x, double scale, double shift);
-/// Of independent operands; the extremes' distances from the mean add in
-/// quadrature, as two extremes seldom meet.
+/// The sum of independent operands. The extremes' distances from the mean add
+/// in quadrature, as two extremes seldom meet.
 Likely add(const Likely &a, const Likely &b);
 Likely sub(const Likely &a, const Likely &b);
-/// v = v_a v_b + v_a m_b^2 + v_b m_a^2. `k` as in expectedExtreme: the extremes
-/// of the product are not the product of the extremes, which seldom meet, but
-/// both factors somewhat less far out.
+/// The product of independent operands: variance v_a v_b + v_a m_b^2 + v_b
+/// m_a^2. `k` as in expectedExtreme: the extremes of the product are not the
+/// product of the extremes, which seldom meet, but both factors somewhat less
+/// far out.
 Likely mul(const Likely &a, const Likely &b, double k);
-/// Of one value with itself: m^2 + v, 2 v^2 + 4 m^2 v.
+/// The square of a normal value: mean m^2 + v, variance 2 v^2 + 4 m^2 v.
 Likely square(const Likely &x);
 /// a / b, by the moments of 1 / b.
 Likely div(const Likely &a, const Likely &b, double k);
 /// 1 / x. If zero lies within the extremes, the smallest magnitude expected
 /// among the draws that k stands for bounds the result.
 Likely reciprocal(const Likely &x, double k);
-/// Of two normal values (Clark, "The Greatest of a Finite Set of Random
-/// Variables", 1961).
+/// The maximum of two independent normal values (Clark, "The Greatest of a
+/// Finite Set of Random Variables", 1961).
 Likely max(const Likely &a, const Likely &b);
 Likely min(const Likely &a, const Likely &b);
-/// One or the other, `a` with that probability.
+/// A mixture of both, in which `a` has that probability.
 Likely mix(const Likely &a, const Likely &b, double probability = 0.5);
 
-/// f(x): moments by Gauss-Hermite quadrature with 15 points (of a normal x,
-/// cut at the extremes), extremes over a grid between the operand's.
+/// f(x): moments by Gauss-Hermite quadrature with 15 points (for a normal x
+/// that is cut at its extremes), extremes over a grid between the operand's.
 Likely apply(llvm::function_ref<double(double)> function, const Likely &x);
 Likely apply(const Unary &unary, const Likely &x);
 
@@ -88,6 +90,7 @@ Likely apply(const Unary &unary, const Likely &x);
 Likely sum(double mean, double variance, double tail, double k);
 /// A term's contribution to the 6th power of that norm.
 double tailPower(const Likely &x, double weight);
+/// The norm that the sum of those contributions gives: its sixth root.
 double tailFromPower(double power);
 
 } // namespace likely

@@ -12,7 +12,7 @@
 // [2, 2].
 //
 // Infinite operands are ends of unbounded intervals, not values: 0 * Inf is 0,
-// x / Inf is 0, and a finite result that overflows is rounded to Inf in one
+// x / Inf is 0. A finite result that overflows is rounded to Inf in one
 // direction and to the largest double in the other. No result is -0.
 //
 //===----------------------------------------------------------------------===//
@@ -40,10 +40,11 @@ inline double nextUp(double x) {
 inline double nextDown(double x) { return -nextUp(-x); }
 
 namespace detail {
-/// Below this the error of a product or quotient may not be a double.
+/// The error of a product or quotient below this may not be a double.
 constexpr double kExactAbove = 0x1p-960;
 
-/// `nearest` is the rounded value of something on that side of zero or on it.
+/// A double at or below a real number that rounds to `nearest` and is 0 or has
+/// that sign.
 inline double stepDown(double nearest, bool negative) {
   if (negative || nearest > 0)
     return nextDown(nearest);
@@ -79,7 +80,7 @@ inline double mulDown(double a, double b) {
 }
 inline double mulUp(double a, double b) { return 0.0 - mulDown(-a, b); }
 
-/// The divisor is not zero.
+/// a / b rounded down; `b` must not be zero.
 inline double divDown(double a, double b) {
   if (a == 0 || std::isinf(b))
     return 0;
@@ -95,7 +96,7 @@ inline double divDown(double a, double b) {
 }
 inline double divUp(double a, double b) { return 0.0 - divDown(-a, b); }
 
-/// Of a number that is not negative.
+/// sqrt(x) rounded down; `x` must not be negative.
 inline double sqrtDown(double x) {
   double root = std::sqrt(x);
   if (x == 0 || std::isinf(x))

@@ -12,10 +12,10 @@
 
 namespace mpopt {
 
-/// What the roundings of a sum typically amount to, as a share of it, if `n`
-/// terms of that mean and variance are added one after another, or pairwise:
-/// half a unit of each partial sum's size. 0 where all terms are. No bound;
-/// those are in Accumulation.h.
+/// The typical rounding error of a sum, relative to the sum, if `n` terms of
+/// that mean and variance are added one after another, or pairwise: half a unit
+/// of each partial sum's size. 0 if all terms are 0. It is no bound; those are
+/// in Accumulation.h.
 double estimateSumError(const FloatFormat &format, double n, double mean,
                         double variance, bool pairwise);
 

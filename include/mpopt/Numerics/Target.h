@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In which format a kernel adds and evaluates functions when its operands are
-// of a given one. Support/TargetFile.h reads one from its file.
+// The formats in which a kernel adds and evaluates functions, by the format of
+// its operands. Support/TargetFile.h reads a profile from its file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,21 +25,23 @@ namespace mpopt {
 class TargetProfile {
 public:
   const std::string &name() const { return profileName; }
-  /// What is assumed, a sentence.
+  /// A sentence that says what is assumed.
   const std::string &summary() const { return text; }
 
-  /// Where products of operands of `format` are summed (matmul, convolution).
+  /// The format in which products of operands of `format` are summed (matmul,
+  /// convolution).
   const FloatFormat &products(const FloatFormat &format) const;
-  /// Where elements of `format` are summed (reductions, norms, softmax, pools).
+  /// The format in which elements of `format` are summed (reductions, norms,
+  /// softmax, pools).
   const FloatFormat &sums(const FloatFormat &format) const;
-  /// Where elementwise functions of elements of `format` are computed.
+  /// The format in which elementwise functions of `format` are computed.
   const FloatFormat &functions(const FloatFormat &format) const;
-  /// Absolute error of sigmoid, tanh and erf beyond units in the last place:
-  /// of kernels that use rational approximations and clamp their argument.
+  /// Absolute error of sigmoid, tanh and erf beyond units in the last place, in
+  /// kernels that use rational approximations and clamp their argument.
   double approximation() const { return approximationError; }
   /// True if long sums are added as a tree, halves first, so that an estimate
   /// of their error grows with the logarithm of their length. Bounds hold for
-  /// any order and do not ask.
+  /// any order and do not depend on it.
   bool addsPairwise() const { return pairwise; }
 
 private:

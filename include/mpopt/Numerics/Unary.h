@@ -25,7 +25,7 @@ public:
   const FunctionRow &row() const { return *its; }
   bool operator==(const UnaryFunction &other) const = default;
 
-  // Those that formulas use; an op finds its own by name.
+  // The functions that formulas use; an op finds its own by name.
   static const UnaryFunction Abs, Elu, Exp, Gelu, HardSigmoid, LeakyRelu, Log,
       Log1p, Relu, Round, Rsqrt, Sigmoid, Silu, Softplus, Softsign, Sqrt,
       Square, Tanh, ThresholdedRelu;
@@ -37,6 +37,7 @@ private:
 /// The mnemonic of the function's op; `gelu_tanh` is mp.gelu with approximate =
 /// "tanh".
 std::string toString(UnaryFunction function);
+/// The function of that mnemonic; nothing if there is none.
 std::optional<UnaryFunction> parseUnaryFunction(llvm::StringRef mnemonic);
 llvm::ArrayRef<UnaryFunction> getUnaryFunctions();
 
@@ -48,24 +49,25 @@ struct Unary {
   double alpha = 1;
   /// hard_sigmoid: `beta`. selu: `gamma`. hard_tanh: `high`. shrink: `bias`.
   double beta = 0;
-  /// softplus: above it, beta x gives x itself.
+  /// softplus: x itself is the result where beta x is above it.
   double threshold = kInfinity;
 };
 
-/// The function's value in double, NaN outside the domain. At an infinity the
-/// limit, which a kernel may miss (x sigmoid(x) at -Inf is NaN in practice).
+/// The function's value in double, NaN outside the domain. At an infinity it is
+/// the limit, which a kernel may miss (x sigmoid(x) at -Inf is NaN in
+/// practice).
 double evaluate(const Unary &unary, double x);
 
-/// The slope at x, NaN outside the domain, infinite where the tangent is
-/// vertical, the limit at an infinity. Where the function has a kink or a jump
-/// it is the number that PyTorch's backward functions take there.
+/// The slope at x: NaN outside the domain, infinite where the tangent is
+/// vertical, and the limit at an infinity. Where the function has a kink or a
+/// jump it is the number that PyTorch's backward functions take there.
 double derivative(const Unary &unary, double x);
 
-/// The real image of an interval; the rest of the domain's complement is
-/// ignored. Holds libm's own error, not a kernel's.
+/// The real image of the part of an interval that lies in the domain. It
+/// includes libm's error, not a kernel's.
 Interval image(const Unary &unary, const Interval &x);
 
-/// What a kernel computes before the final rounding, for every value of `x`.
+/// The results of a kernel before the final rounding, for every value of `x`.
 FloatRange apply(const Unary &unary, const FloatRange &x,
                  const ComputeError &error);
 

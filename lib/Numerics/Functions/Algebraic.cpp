@@ -16,7 +16,7 @@ static void turnAtZero(const Unary &, llvm::SmallVectorImpl<double> &points) {
   points.push_back(0);
 }
 
-/// Of functions whose steps go up.
+/// The image under a step function whose steps go up.
 static Interval imageOfEnds(const Unary &unary, const Interval &x) {
   return {evaluate(unary, x.lo) + 0.0, evaluate(unary, x.hi) + 0.0};
 }

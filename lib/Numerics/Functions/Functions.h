@@ -45,7 +45,7 @@ constexpr KernelError units(double ulps, double unitUlps = 0,
   error.inputCap = inputCap;
   return error;
 }
-/// Of kernels that may miss the sign near a zero.
+/// The error of a kernel that may miss the sign near a zero.
 constexpr KernelError signless(KernelError error) {
   error.keepsSign = false;
   return error;

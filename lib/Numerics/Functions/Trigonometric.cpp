@@ -10,8 +10,8 @@
 using namespace mpopt;
 using namespace mpopt::functions;
 
-/// True if some phase + k period lies in `x`. Beyond 1e8 the period is not
-/// resolved, and the answer is yes.
+/// True if some phase + k period may lie in `x`. Beyond 1e8 the period is not
+/// resolved, and it always may.
 static bool holdsPhase(const Interval &x, double phase, double period) {
   if (!(x.maxAbs() < 1e8) || x.width() >= period)
     return true;
