@@ -20,10 +20,11 @@ class DialectRegistry;
 
 namespace mpopt {
 
-/// Makes every op for which lib/Ranges/Ops has a function a RangeOpInterface.
+/// Attaches RangeOpInterface to every op for which lib/Ranges/Ops has a
+/// transfer function.
 void registerTransferModels(mlir::DialectRegistry &registry);
 
-/// The model by which `function` is the transfer of an op: `void (OpTy,
+/// The interface's model that calls `function` to transfer an op: `void (OpTy,
 /// TransferContext &)`, or `void (Operation *, TransferContext &)` for several
 /// ops.
 template <auto function, typename OpTy>
@@ -38,8 +39,8 @@ struct TransferModel
   }
 };
 
-/// `attachTransfer<transferAdd, mp::AddOp>(context)`; several ops may share a
-/// function.
+/// Makes `function` the transfer function of `Ops`:
+/// `attachTransfer<transferAdd, mp::AddOp>(context)`.
 template <auto function, typename... Ops>
 void attachTransfer(mlir::MLIRContext *context) {
   (Ops::template attachInterface<TransferModel<function, Ops>>(*context), ...);

@@ -56,7 +56,8 @@ static bool isAlike(const AbstractValue &lhs, const AbstractValue &rhs) {
     if (a.empty())
       continue;
     double size = a.absMax();
-    // What is 0 at one end, or far below the other, is so for a reason.
+    // Each end is compared by its own size: one that is 0, or far smaller than
+    // the other, is so for a reason.
     if (!isAlike(a.lo, b.lo, std::fabs(a.lo)) ||
         !isAlike(a.hi, b.hi, std::fabs(a.hi)))
       return false;
@@ -74,7 +75,7 @@ static bool isAlike(const AbstractValue &lhs, const AbstractValue &rhs) {
   return true;
 }
 
-/// True if what was computed is what the original has.
+/// True if the computed range equals the original's.
 bool RangeAnalysis::Driver::isAsBefore(Value result) {
   Value original = originals->lookup(result);
   auto computed = entries.find(result);

@@ -26,7 +26,7 @@ IntegerInput mpopt::describeInteger(BlockArgument input) {
   AbstractValue all = TransferContext::anything(input);
   Interval range = {all.cell(0).lo, all.cell(0).hi};
   std::string why = "all of " + getDtypeName(type);
-  // A byte is a pixel; of a wide integer nobody knows what it may count.
+  // A byte is a pixel; a wide integer may count anything.
   if (type.getWidth() <= 8)
     return {range, range, why};
   return {range, std::nullopt, why};
@@ -42,7 +42,8 @@ static AbstractValue makeInput(BlockArgument input, double lo, double hi,
     for (int64_t dim : *shape)
       count *= dim > 0 ? dim : 1;
   double reach = deviation * std::sqrt(2 * std::log(std::max(count, 2.0)));
-  // At least what a few evaluations reach: sqrt(3) holds a uniform one.
+  // The extremes include those of a few evaluations: sqrt(3) deviations contain
+  // a uniform value.
   reach = std::max(reach, deviation * std::sqrt(3.0));
   Cell cell{lo, hi, mean, deviation * deviation, mean - reach, mean + reach};
   AbstractValue value(AbstractValue::Dims(shape ? shape->size() : 0, 1), cell);

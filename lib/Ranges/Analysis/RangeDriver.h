@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What computes the ranges: a whole module's (RangeAnalysis.cpp), those that
-// one argument reaches, and those that the changes of a copy reach
-// (ChangedRanges.cpp). What each value is held to is in RangeValues.cpp.
+// The driver that computes the ranges of a whole module (RangeAnalysis.cpp),
+// those that one argument reaches, and those that the changes of a copy reach
+// (ChangedRanges.cpp). The constraints on each value are in RangeValues.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ namespace mp {
 class ConstantOp;
 } // namespace mp
 
-/// What `reuseRanges` says, as an analysis of the copy: the constructor of
-/// RangeAnalysis sees the copy's other analyses only.
+/// The arguments of `reuseRanges`, as an analysis of the copy: the constructor
+/// of RangeAnalysis sees the copy's other analyses only.
 struct ReusedRanges {
   explicit ReusedRanges(mlir::Operation *) {}
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &) {
@@ -94,7 +94,7 @@ private:
 
   /// Where a variation finds what it does not compute itself.
   Driver *base = nullptr;
-  /// Of a changed copy: by which name.
+  /// For a changed copy: the values of `base` by those of the copy.
   const llvm::DenseMap<mlir::Value, mlir::Value> *originals = nullptr;
   // Entries do not move: transfer functions hold references to several.
   llvm::DenseMap<mlir::Value, std::unique_ptr<Entry>> entries;

@@ -26,7 +26,8 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// What every value of a dtype is, whatever a transfer function says.
+/// Limits a value to the range of its integer type, which holds whatever the
+/// transfer function says.
 static void fitInteger(AbstractValue &value, IntegerType type, Value of) {
   AbstractValue all = TransferContext::anything(of);
   const Cell &range = all.cell(0);
@@ -150,9 +151,9 @@ static void useElements(AbstractValue &pre, Value value,
   pre.source = LikelySource::Weight;
 }
 
-/// True if this is a step of a node that became several ops: a runtime's kernel
-/// may keep it in a wider format, or store it as the ops do. Of casts, those by
-/// which a precision has its way with such a step.
+/// True if the value is a step of a node that became several ops: a runtime's
+/// kernel may keep it in a wider format, or store it as the ops do. A cast
+/// counts if a precision inserted it at such a step.
 static bool isStep(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || getNodeType(op).empty() || !getValueName(value).empty())

@@ -49,7 +49,7 @@ public:
 
   /// False where there are too many terms, or one is stored as no float.
   bool add(Value value, double factor, unsigned depth);
-  /// True if less is left than was added.
+  /// True if terms cancelled, so that fewer are left than were added.
   bool cancels() const { return cancelled; }
   /// Adds up the roundings on the way, which takes a look at every value: not
   /// done where nothing comes of it. False if one of them is not bounded.
@@ -104,7 +104,7 @@ bool LinearForm::addRounding(Value stored, double factor) {
 bool LinearForm::round() {
   for (const auto &[stored, factor] : stores) {
     const FloatFormat *format = getFloatFormat(getElementType(stored));
-    // Results past the edge are not finite.
+    // Results that overflow are not finite.
     double most =
         std::min(ctx.preRounding(stored).hull().absMax(), format->overflowFrom);
     double lost =
@@ -226,8 +226,8 @@ static Value peelOrder(Value value, Rounding &error) {
 }
 
 namespace {
-/// Of casts in front of squares and products, where they count twice, and of
-/// what is computed.
+/// Errors of casts in front of squares and products, where they count twice,
+/// and of the computed values.
 struct Errors {
   Rounding casts, computed;
 };
@@ -343,7 +343,8 @@ static void refineDistance(const LinearForm &form, AbstractValue &value,
   clamp(value, form.shift.lo - off, kInfinity);
   if (!value.hasLikely())
     return;
-  // Of independent rows a scaled chi-square variable; between equal ones 0.
+  // The distance of independent rows is a scaled chi-square variable, that of
+  // equal ones 0.
   double spread = std::sqrt(2 / count);
   for (Cell &cell : value.mutableCells()) {
     double reach = (cell.likelyHi - cell.mean) / std::sqrt(cell.variance);

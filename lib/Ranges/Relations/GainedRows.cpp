@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of primitives: the multiplication and addition are looked for, whatever made
-// the norm. A fused norm gives its own R by the closed bound (Standardize.h).
+// Matches primitives: the multiplication and addition are looked for, whatever
+// computes the norm. A fused norm gives its own R by the closed bound
+// (Standardize.h).
 //
 //===----------------------------------------------------------------------===//
 

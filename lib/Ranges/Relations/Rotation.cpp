@@ -138,7 +138,7 @@ static bool repeatsHalf(Value angle, TransferContext &ctx) {
              int64_t(shape->size()) - 1;
 }
 
-/// True if the last axis of `operand` is that of `angle`, whole.
+/// True if `operand` has the whole last axis of `angle`.
 static bool endsWith(Value operand, Value angle, Value x) {
   MaybeShape from = getShape(angle), to = getShape(operand), of = getShape(x);
   return from && to && of && !from->empty() && !to->empty() && !of->empty() &&
@@ -155,8 +155,8 @@ void relations::refineRotation(Operation *op, AbstractValue &value,
       !ctx.isSameValue(a->wave.angle, b->wave.angle) || !getShape(a->operand) ||
       getShape(a->operand) != getShape(b->operand))
     return;
-  // What is multiplied by one number each, at the same place: unsqueezing keeps
-  // the order, so equal shapes mean equal angles.
+  // Each element is multiplied by one number at the same place: unsqueezing
+  // keeps the order, so equal shapes mean equal angles.
   Rounding error = a->wave.error;
   error.add(b->wave.error);
   for (Value stored : std::initializer_list<Value>{

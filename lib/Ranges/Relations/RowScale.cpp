@@ -97,7 +97,7 @@ static Operation *matchSum(Value value, double &q, Rounding &error) {
     q = divides ? 1 / *number : *number;
     stores.add(storeError(op->getResult(0)));
     op = getReduction(op->getOperand(1 - index), &stores);
-    // What underflowed before the factor counts times it.
+    // Underflow before the factor is multiplied by it.
     stores.absolute = std::max(stores.absolute, stores.absolute * q);
   }
   error.add(stores);

@@ -12,9 +12,10 @@
 
 namespace mpopt::relations {
 
-/// What a divisor is known to be.
+/// A divisor that is computed from rows.
 struct RowScale {
-  /// Its rows' elements, as they are read where they are squared or summed.
+  /// The elements of the rows, as they are read where they are squared or
+  /// summed.
   mlir::Value of;
   Axes axes;
   /// |of_i| <= bound * (the divisor), for each element and, of sums of
@@ -23,17 +24,17 @@ struct RowScale {
   bool squares = false;
   /// A plain sum of values that are not negative.
   bool sum = false;
-  /// What the variance op's deviations lack to be `of`: an error of the mean.
+  /// The variance op's deviations differ from `of` by an error of the mean.
   bool deviations = false;
 };
 
-/// What `op` divides, and by what.
+/// The dividend and the divisor of `op`, if the divisor is a row scale.
 std::optional<std::pair<mlir::Value, RowScale>>
 matchQuotient(mlir::Operation *op, TransferContext &ctx);
 
-/// The least magnitude of a value that is not 0.
+/// The least magnitude of the non-zero elements of a value.
 double least(mlir::Value value, TransferContext &ctx);
-/// True if no bound of it is below 0.
+/// True if no bound of the value is below 0.
 bool isNotNegative(mlir::Value value, TransferContext &ctx);
 
 } // namespace mpopt::relations

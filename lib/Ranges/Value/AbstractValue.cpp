@@ -93,7 +93,7 @@ std::optional<double> AbstractValue::constant() const {
 }
 
 namespace {
-/// Cells put together as equal parts of one.
+/// Merges cells as equal parts of one.
 class Mixture {
 public:
   void add(const Cell &cell) {
@@ -101,7 +101,8 @@ public:
     sum.hi = std::max(sum.hi, cell.hi);
     sum.likelyLo = std::min(sum.likelyLo, cell.likelyLo);
     sum.likelyHi = std::max(sum.likelyHi, cell.likelyHi);
-    // Of the moments relative to the first one: means may be large and close.
+    // Moments are taken relative to the first mean, as means may be large and
+    // close.
     if (count++ == 0)
       origin = cell.mean;
     double offset = cell.mean - origin;
@@ -306,7 +307,7 @@ static double roundFast(const FloatFormat &format, double value) {
   return format.round(value);
 }
 
-/// Past the edge a value stays what it was.
+/// A value that overflows stays what it was.
 static double storeEnd(const FloatFormat &format, double value) {
   return std::fabs(value) >= format.overflowFrom ? value
                                                  : roundFast(format, value);
@@ -339,7 +340,7 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
     result.posInf |= up;
     result.negInf |= down;
   } else {
-    // NaN stands for what is past the edge, in formats that have one.
+    // Overflow becomes NaN in formats that have one but no Inf.
     result.nan |= (up || down || posInf || negInf) && format->hasNaN;
     result.posInf = result.negInf = false;
   }

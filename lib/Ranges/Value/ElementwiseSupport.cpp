@@ -129,7 +129,8 @@ double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
     least = value.norm->bound;
   if (count <= 0 || axis < 0 || axis >= int64_t(value.rank()))
     return least;
-  // Of the groups along the axis if they are kept, else `count` of the largest.
+  // The squares of the groups along the axis if they are kept, else `count`
+  // times the largest.
   double squares = 0;
   int64_t dim = value.dims()[axis];
   size_t inner = countGroups(value.dims().drop_front(axis + 1));

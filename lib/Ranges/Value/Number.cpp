@@ -93,8 +93,8 @@ Number Number::clamped(double lo, double hi) const {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// Of the step's kind, rounded as the kernel stores it on the way, or not where
-/// it keeps the step in a wider format or fuses it with the next.
+/// A number like `like`: rounded as the kernel stores the step, and not rounded
+/// where it keeps the step in a wider format or fuses it with the next.
 static Number step(const Number &like, FloatRange range, Likely expected,
                    LikelySource source) {
   Number number;

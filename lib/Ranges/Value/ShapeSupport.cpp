@@ -107,7 +107,7 @@ AbstractValue mpopt::someOf(const AbstractValue &value, int64_t axis) {
   return result;
 }
 
-/// Norm of rows that are put together, or the larger one where rows stay.
+/// The norm of concatenated rows, or the larger one where rows stay.
 static std::optional<NormFact> joinNorms(ArrayRef<AbstractValue> parts,
                                          int64_t axis) {
   std::optional<NormFact> result;

@@ -132,9 +132,9 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t rowGroup,
 // Likely tier
 //===----------------------------------------------------------------------===//
 
-/// True if the logits are two heaps far apart, kept and masked ones, or as good
-/// as that: on [lo, hi] a normal value varies far less, a uniform one a third
-/// of what one with all values at the ends does.
+/// True if the logits have two modes far apart, kept and masked ones, or
+/// nearly: on [lo, hi] a normal value has a far smaller variance, a uniform one
+/// a third of that of a value that is always at an end.
 static bool hasTwoHeaps(const Cell &cell) {
   constexpr double kApart = 1000;
   double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;

@@ -20,7 +20,7 @@ using namespace mpopt;
 using namespace mlir;
 
 namespace {
-/// What a pass finds about one group.
+/// The statistics of one group in a pass.
 struct Tally {
   double lo = kInfinity, hi = -kInfinity, sum = 0, squares = 0;
   int64_t count = 0;
@@ -46,7 +46,7 @@ struct Flags {
   bool nan = false, posInf = false, negInf = false, integral = true;
   double minNonZero = kInfinity;
 
-  /// True if the element is finite.
+  /// Adds an element; true if it is finite.
   bool add(double value) {
     if (!std::isfinite(value)) {
       nan |= std::isnan(value);

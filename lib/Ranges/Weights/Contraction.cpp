@@ -51,7 +51,7 @@ struct Row {
     halfRange.clear();
   }
   void add(const Cell &cell) {
-    // What is never finite contributes to no finite sum.
+    // An operand that is never finite contributes to no finite sum.
     Interval bound = cells::bound(cell);
     range.push_back(bound.isEmpty() ? Interval::point(0) : bound);
     mean.push_back(cell.mean);
@@ -194,7 +194,7 @@ void Contraction::read(const Labelled &operand, ArrayRef<int64_t> at,
     row.add(operand.value.cell(group + k * step));
 }
 
-/// Of the terms of one sum.
+/// The norm of the operand's elements in one sum; infinite if unknown.
 double Contraction::normOf(const Labelled &operand) const {
   double least = kInfinity;
   if (!operand.value.norm)

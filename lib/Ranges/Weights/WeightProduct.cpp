@@ -20,7 +20,7 @@ using namespace mpopt;
 /// Weights that are read again for each row of small tensors, for each group
 /// that a result may have.
 static constexpr uint64_t kStepsPerGroup = 256;
-/// Inputs of batched weights that are told apart.
+/// Inputs of batched weights that are distinguished.
 static constexpr uint64_t kMaxBatched = 1 << 20;
 /// Weights whose operator norm is bounded better than by Frobenius' even where
 /// no fact gives the norm of a row.
@@ -41,8 +41,8 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   request.transposed = transposed;
   request.inputs = inputs.get();
   request.wantNorm = wantNorm;
-  // What is unbounded altogether needs no pass to find which channels it
-  // reaches: those whose weights are not all zero.
+  // Inputs that are all unbounded need no pass for their bound: they reach the
+  // channels whose weights are not all zero.
   bool unbounded = inputs.unbounded();
   if (unbounded)
     request.inputs.centre = request.inputs.radius = {};

@@ -7,8 +7,7 @@
 //
 // Trials of fixes change a copy of a module whose ranges are known. Ranges are
 // the expensive part of an analysis, so those that the changes do not reach are
-// read from the original. Whoever asks for the ranges of the copy sees no
-// difference.
+// read from the original. The users of RangeAnalysis see no difference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,22 +26,23 @@ class RangeAnalysis;
 
 /// How a copy of a module differs from it.
 struct ChangedModule {
-  /// Values of the copy, and what each is a copy of.
+  /// For each value of the copy the original value.
   llvm::DenseMap<mlir::Value, mlir::Value> originals;
-  /// Ops that the original does not have, or not like this.
+  /// Ops that the original does not have, or that differ from the original's.
   llvm::DenseSet<mlir::Operation *> changed;
 };
 
+/// The ops of a changed copy whose ranges are computed.
 enum class Recompute {
-  /// What the changes reach.
+  /// The ops that the changes reach.
   Reached,
-  /// Everything: the reference for tests of the former.
+  /// All ops: the reference for tests of `Reached`.
   All
 };
 
-/// Has the RangeAnalysis of `copy`, which nobody has asked for yet, read from
-/// `base`, the ranges of the original, what it need not compute. `base` and
-/// `change` must outlive it.
+/// Makes the RangeAnalysis of `copy`, which must not have been computed yet,
+/// read the ranges that it need not compute from `base`, the ranges of the
+/// original. `base` and `change` must outlive it.
 void reuseRanges(mlir::AnalysisManager copy, const RangeAnalysis &base,
                  const ChangedModule &change, Recompute what);
 

@@ -16,22 +16,23 @@
 
 namespace mpopt {
 
-/// What an integer input that nobody describes may hold.
+/// The values that an undescribed integer input may hold.
 struct IntegerInput {
-  /// Negative indices, which count from the end, included.
+  /// The possible values, with the negative indices that count from the end.
   Interval bound;
-  /// What one expects to be given, uniformly; nothing where the input may count
+  /// The expected values, equally probable; nothing where the input may count
   /// anything.
   std::optional<Interval> expected;
-  /// `picks one of 30522 rows of w`, `is one of 10 classes`, `all of i64`.
+  /// The reason: `picks one of 30522 rows of w`, `is one of 10 classes`, `all
+  /// of i64`.
   std::string why;
 };
 
-/// From what the input indexes, else from its type.
+/// The values by the tensor that the input indexes, else by its type.
 IntegerInput describeInteger(mlir::BlockArgument input);
 
-/// The value of a function's argument: what `assume` (`mp.assume`, may be null)
-/// says, else what its dtype and its users say.
+/// The value of a function's argument as `assume` (`mp.assume`, may be null)
+/// describes it, else by its dtype and its users.
 AbstractValue inputRange(mlir::BlockArgument input,
                          mlir::DictionaryAttr assume);
 

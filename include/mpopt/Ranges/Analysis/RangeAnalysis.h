@@ -8,15 +8,16 @@
 // One forward walk that asks each op's RangeOpInterface. An analysis of the
 // module that rules share: `getAnalysis<RangeAnalysis>()`.
 //
-// What is assumed about an input is the argument attribute `mp.assume`:
+// The assumption about an input is the argument attribute `mp.assume`:
 //   {lo = -10.0 : f64, hi = 10.0 : f64, mean = 0.0 : f64, std = 1.0 : f64,
 //    source = "option"}
 // and, where the bounds differ from element to element, `lo_elements` and
 // `hi_elements`, two dense f64 tensors whose shape broadcasts to the input's
 // (`mean` and `std` are then left out unless they are declared).
 // Without it, floats lie in [-10, 10] (mean 0, standard deviation 1), integers
-// in what they index or in their type. The module's `mp.target` names the
-// target profile, `mp.jobs` the number of threads.
+// in the index range of the tensor that they index, or in their type. The
+// module's `mp.target` names the target profile, `mp.jobs` the number of
+// threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,37 +36,37 @@ namespace mpopt {
 
 class TargetProfile;
 
+/// Bounds and estimates of all values of a module.
 class RangeAnalysis {
 public:
   explicit RangeAnalysis(mlir::Operation *module);
-  /// The same, unless `reuseRanges` (ChangedModule.h) said that the module is a
-  /// changed copy. Then only what the changes reach is computed, as far as it
-  /// differs from what it was by more than roundings.
+  /// The same, unless `reuseRanges` (ChangedModule.h) marked the module as a
+  /// changed copy. Then only the ops that the changes reach are computed, as
+  /// far as values differ from the original's by more than roundings.
   RangeAnalysis(mlir::Operation *module, mlir::AnalysisManager &manager);
-  /// The ranges if `argument`, of a function, were `value` instead. Only what
-  /// the argument reaches is computed again, the rest is read from `base`,
-  /// which must outlive this.
+  /// A variation: the ranges if `argument`, of a function, were `value`
+  /// instead. Only the ops that the argument reaches are computed again, the
+  /// rest is read from `base`, which must outlive this.
   RangeAnalysis(const RangeAnalysis &base, mlir::BlockArgument argument,
                 AbstractValue value);
   ~RangeAnalysis();
   RangeAnalysis(RangeAnalysis &&);
 
-  /// As stored: rounded to its dtype. What its users read.
+  /// The value as its users read it: rounded to its dtype.
   const AbstractValue &of(mlir::Value value) const;
-  /// Before it was rounded. Its cells contain every finite value that the op
-  /// can compute, past the edge of the dtype included; its flags are those of
-  /// an infinitely wide dtype.
+  /// The value before it was rounded. Its cells contain every finite value that
+  /// the op can compute, those that overflow the dtype included; its flags are
+  /// those of a dtype without a largest value.
   const AbstractValue &preRounding(mlir::Value value) const;
 
-  /// Of a variation or changed copy: the ops of the functions' bodies that it
-  /// computed, in program order; of a variation whether a value is theirs, or
-  /// inside one of them.
+  /// The ops of the functions' bodies that a variation or changed copy
+  /// computed, in program order; for a variation, `isVaried` is true if one of
+  /// them defines the value, or contains the op that does.
   llvm::ArrayRef<mlir::Operation *> varied() const;
   bool isVaried(mlir::Value value) const;
 
-  /// Ops at which knowledge ends, in program order: nothing is known of a float
-  /// result although something is of the operands, or there is no transfer
-  /// function.
+  /// Ops at which ranges become unknown, in program order: a float result is
+  /// unknown although the operands are not, or the op has no transfer function.
   llvm::ArrayRef<mlir::Operation *> unknown() const;
   const TargetProfile &target() const;
 

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Behind a normalisation x = g y + b with ‖y‖ <= R. A product with weights is
-// then at most |w b| + ‖w g‖ R, feature by feature; by the norm of x alone it
-// would be ‖w‖ (max|g| R + ‖b‖), as if every feature had the largest gain.
+// Rows behind a normalisation are x = g y + b with ‖y‖ <= R. A product with
+// weights is then at most |w b| + ‖w g‖ R, feature by feature; by the norm of x
+// alone it would be ‖w‖ (max|g| R + ‖b‖), as if every feature had the largest
+// gain.
 //
 // The stored x is off by a rounding of the product, of the sum and of each
 // cast: |e_k| <= relative (|g_k y_k| + |b_k|) + absolute.
@@ -23,24 +24,24 @@
 namespace mpopt {
 
 struct GainedRows {
-  /// Of y.
+  /// R, an upper bound of ‖y‖.
   double norm = 0;
   std::vector<double> gains;
-  /// b and what rounding adds to it.
+  /// b, and the absolute rounding error.
   std::vector<double> centre, radius;
   double relative = 0;
 
-  /// Nothing if `value`'s rows of `count` elements are not made so, or their
-  /// gains are not known one by one.
+  /// The rows of `value`, of `count` elements each; nothing if they are not
+  /// computed so, or their gains are not known one by one.
   static std::optional<GainedRows> match(mlir::Value value, uint64_t count,
                                          TransferContext &ctx);
 
   struct Products {
     std::vector<Interval> bound;
-    /// At least the sums of the products' magnitudes.
+    /// Upper bounds of the sums of the products' magnitudes.
     std::vector<double> terms;
   };
-  /// With one matrix of weights.
+  /// The products with one matrix of weights.
   Products multiply(LinearRequest request, unsigned jobs) const;
 };
 

@@ -15,8 +15,8 @@ namespace mpopt::relations {
 
 using Axes = llvm::SmallVector<int64_t, 4>;
 
-/// What rounding does to a value between two places: relative, and absolute
-/// from what underflows.
+/// The rounding error of a value between two places: relative, and absolute
+/// where it underflows.
 struct Rounding {
   double relative = 0, absolute = 0;
   void add(const Rounding &other) {
@@ -24,21 +24,22 @@ struct Rounding {
     absolute += other.absolute;
   }
 };
-/// Of a store in the value's dtype; none for what is no float.
+/// The error of a store in the value's dtype; none if that is no float.
 Rounding storeError(mlir::Value value);
-/// Of a function computed for it: some units where the target computes, and
-/// the store.
+/// The error of a function that computes the value: some units in the format in
+/// which the target computes it, and the store.
 Rounding functionError(mlir::Value value, TransferContext &ctx);
 
-/// `peel(value, Peel::Rounded)`; `error`, unless it is null, grows by the casts
-/// that round.
+/// `peel(value, Peel::Rounded)`; adds the casts that round to `error`, unless it
+/// is null.
 mlir::Value peel(mlir::Value value, Rounding *error);
 
-/// The same numbers: one value, or computed twice from the same ones.
+/// True if both are the same numbers: one value, or computed twice from the
+/// same ones.
 bool isSameExpression(mlir::Value lhs, mlir::Value rhs, unsigned depth = 3);
 
 /// x if `op` computes x^2, where the exponent of a power may be computed; null
-/// for others and for a null op.
+/// for other ops and for a null op.
 mlir::Value getSquared(mlir::Operation *op, TransferContext &ctx);
 
 /// True if `op` is a square; a product of one expression that is computed twice
@@ -50,28 +51,28 @@ bool isSquaredExpression(mlir::Operation *op);
 bool isRowScale(mlir::Value scale, mlir::Value rows,
                 llvm::ArrayRef<int64_t> axes);
 
-/// The number of elements of a row, if it is known.
+/// The number of elements of a row along `axes`; nothing if it is unknown.
 std::optional<double> rowLength(mlir::Value value,
                                 llvm::ArrayRef<int64_t> axes);
 
-/// The reduction behind a value, through casts and reshapes that put its axes
-/// back.
+/// The reduction that computes a value, through casts and reshapes that put its
+/// axes back; null if there is none.
 mlir::Operation *getReduction(mlir::Value value, Rounding *error = nullptr);
 
-/// Every element lies in [lo, hi], too.
+/// Cuts every cell to [lo, hi].
 void clamp(AbstractValue &value, double lo, double hi);
-/// Keeps the smaller bound.
+/// Claims that norm unless the value has a smaller one.
 void setNorm(AbstractValue &value, int64_t axis, double bound, int64_t count);
 
-/// A sum or difference in which values cancel (Affine.cpp).
+/// Narrows a sum or difference in which values cancel (Affine.cpp).
 void refineAffine(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);
 
-/// a cos(t) + b sin(t) (Rotation.cpp).
+/// Narrows a cos(t) + b sin(t) (Rotation.cpp).
 void refineRotation(mlir::Operation *op, AbstractValue &value,
                     TransferContext &ctx);
 
-/// x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
+/// Narrows x / s where s is a mean, sum or norm of x's own rows (RowScale.cpp).
 void refineQuotient(mlir::Value result, AbstractValue &value,
                     TransferContext &ctx);
 

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A transfer function takes its operands as independent. Where they are made of
-// the same value the result is often far narrower: x - max(x) is no more than
-// 0, x / sqrt(mean(x^2) + eps) no more than sqrt(n). These are facts about the
-// few ops above, whatever composite they were written for, so a decomposed
-// normalisation needs no recognition as a whole.
+// A transfer function takes its operands as independent. Where they are
+// computed from the same value the result is often far narrower: x - max(x) is
+// no more than 0, x / sqrt(mean(x^2) + eps) no more than sqrt(n). These are
+// facts about the few ops above, whatever composite they were written for, so a
+// decomposed normalisation needs no recognition as a whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace mpopt {
 
-/// Narrows `value`, what the op that defines `result` computes before rounding.
+/// Narrows `value`, the result of the op that defines `result` before rounding.
 void refineByRelations(mlir::Value result, AbstractValue &value,
                        TransferContext &ctx);
 

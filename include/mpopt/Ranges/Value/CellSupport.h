@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What transfer functions of several families share. A tensor of unknown size
-// is taken to have at least one element; where an error term needs a number of
-// terms that is not known, `kUnknownCount` stands for it.
+// Helpers for the transfer functions of several families. A tensor of unknown
+// size is taken to have at least one element; where an error term needs an
+// unknown number of terms, `kUnknownCount` stands for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ inline void setLikely(Cell &cell, const Likely &likely) {
   cell.likelyLo = likely.lo;
   cell.likelyHi = likely.hi;
 }
-/// The bound of `cell` stays.
+/// Sets the likely part of `cell`; its bound stays.
 inline void setLikely(Cell &cell, const Cell &likely) {
   setLikely(cell, getLikely(likely));
 }
@@ -49,36 +49,39 @@ Cell make(const Interval &bound, double mean, double variance,
 inline Cell point(double value) {
   return {value, value, value, 0, value, value};
 }
-/// Equally probable numbers.
+/// A cell of equally probable numbers in [lo, hi].
 Cell uniform(double lo, double hi);
 
-/// A share of the elements are of `other`, the rest of `cell`.
+/// A mixture: the part `share` (0 to 1) of the elements is of `other`, the rest
+/// of `cell`.
 Cell blend(const Cell &cell, const Cell &other, double share);
 /// `blend` for each group; where `other`'s likely tier is unknown the result's
-/// is, too. Flags are joined, facts are gone.
+/// is, too. Flags are joined, claims dropped.
 AbstractValue blend(const AbstractValue &value, const AbstractValue &other,
                     double share);
 
-/// One cell in the rank of `like`, with the value's flags and no facts.
+/// The hull of the value as one cell in the rank of `like`, with the value's
+/// flags and no claims.
 AbstractValue spread(const AbstractValue &value, mlir::Value like);
-/// Of the value's rank if that is `like`'s; axes whose size is another (or not
-/// known to be the same) are merged. Facts along such axes are gone.
+/// The value with the rank of `like`; axes whose size differs, or is not known
+/// to be the same, are merged, and claims along them are dropped.
 AbstractValue fitTo(AbstractValue value, mlir::Value like);
-/// Whole numbers in [lo, hi], equally likely.
+/// A value of whole numbers in [lo, hi], equally probable.
 AbstractValue integers(double lo, double hi, mlir::Value like);
-/// Numbers in `bound`, of which the middle is as likely as the rest.
+/// A value of numbers in `bound`, equally probable.
 AbstractValue numbers(const Interval &bound, mlir::Value like);
 
-/// A constant of one element, or a value whose bound is one number.
+/// The number of a constant of one element, or of a value whose bound is one
+/// number; nothing for others.
 std::optional<double> constantOf(TransferContext &ctx, mlir::Value value);
 
-/// `x` moved outward by `units` in the last place of the format.
+/// `x` with its ends moved outward by `units` in the last place of the format.
 Interval roundedIn(const FloatFormat &format, const Interval &x, double units);
 
-/// A sum of numbers in `term` that is off by `error`: never below 0 if none of
-/// them is.
+/// `exact`, a sum of numbers in `term`, widened by `error`: never below 0 if
+/// none of the terms is.
 Interval computedSum(const Interval &exact, const Interval &term, double error);
-/// `count` (an interval) numbers of `x` added up.
+/// The sum of `count` (an interval) numbers of `x`.
 Interval repeat(const Interval &x, const Interval &count);
 /// The product of `count` (1 or more) numbers of `x`, partial ones included if
 /// `count` is an interval.

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From a function of numbers to a transfer function of tensors: groups are
-// broadcast and paired, each pair goes through the function, flags are joined.
+// Makes a transfer function of tensors from a function of numbers: groups are
+// broadcast and paired, the function is applied to each pair, flags are joined.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,40 +21,41 @@
 
 namespace mpopt {
 
-/// What an op computes from one element of each operand: the sound part.
+/// The bound that an op computes from one element of each operand.
 using RangeFunction =
     llvm::function_ref<FloatRange(llvm::ArrayRef<FloatRange>)>;
-/// The same of the likely part.
+/// The estimate that it computes from those.
 using LikelyFunction = llvm::function_ref<Likely(llvm::ArrayRef<Likely>)>;
 
-/// True if the elements are floats or integers: not complex, no strings.
+/// True if the elements are floats or integers, not complex numbers or strings.
 bool isReal(mlir::Value value);
-/// True if those of all operands are.
+/// True if the elements of all operands are.
 bool areReal(mlir::Operation *op);
-/// What is known of all operands of the current op.
+/// The values of all operands of the current op, as it reads them.
 llvm::SmallVector<AbstractValue, 3> operandsOf(TransferContext &ctx);
 
-/// How far the extremes of a group of the current op's result are, in
-/// deviations.
+/// The expected distance of the extremes of a group of the current op's result
+/// from the mean, in standard deviations.
 double extremeOf(TransferContext &ctx);
 
 /// Applies both functions to each group of the broadcast operands. The likely
-/// part is unknown if an operand's is. Facts about rows are not carried.
+/// part is unknown if an operand's is. Claims about rows are dropped.
 AbstractValue mapGroups(TransferContext &ctx,
                         llvm::ArrayRef<AbstractValue> operands,
                         RangeFunction range, LikelyFunction estimate);
 
-/// The image of a function of one number, facts about rows included where the
-/// function has them (a norm does not grow under relu).
+/// The image of `operand` under a function of one number, with the claims about
+/// rows that the function preserves (a norm does not grow under relu).
 AbstractValue mapUnary(TransferContext &ctx, const AbstractValue &operand,
                        const Unary &unary, const ComputeError &error);
 
-/// How the kernel of the current op computes functions of this operand: exactly
-/// if it is no float.
+/// The errors with which the kernel of the current op computes functions of
+/// this operand; none if it is no float.
 ComputeError functionError(TransferContext &ctx, mlir::Value operand);
 
-/// A bound of the norm of rows along `axis`, from the fact or from the cells;
-/// infinite if nothing is known. `count` is the number of elements of a row.
+/// An upper bound of the Euclidean norm of rows along `axis`, from the claim or
+/// from the cells; infinite if nothing is known. `count` is the number of
+/// elements of a row.
 double rowNorm(const AbstractValue &value, int64_t axis, int64_t count);
 
 } // namespace mpopt

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What normalisations, softmax, attention and recurrent cells share.
+// Helpers for normalisations, softmax, attention and recurrent cells.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +20,21 @@
 
 namespace mpopt::cells {
 
-/// The number of elements of a slice along `axes`; nothing if one is unknown.
+/// The number of elements of a slice along `axes`; nothing if a dim is unknown.
 std::optional<int64_t> countAlong(llvm::ArrayRef<int64_t> shape,
                                   llvm::ArrayRef<int64_t> axes);
 
-/// A vector's value as one along `axis` of a tensor of `rank`.
+/// The value of a vector that lies along `axis` of a tensor of `rank`.
 AbstractValue alongAxis(const AbstractValue &vector, int64_t axis, size_t rank);
 
-/// At least the Euclidean norm of a row of `count` elements along `axis`, by
-/// the bounds of its elements.
+/// An upper bound of the Euclidean norm of a row of `count` elements along
+/// `axis`, by the bounds of its elements.
 double normByCells(const AbstractValue &value, int64_t axis, int64_t count);
 
-// Likely tier of independent operands; bounds are left alone.
+// The likely tier for independent operands; bounds are not set.
 
-/// `count` is the number of draws that the product's extremes are of.
+/// The product; `count` is the number of draws of which its extremes are
+/// expected.
 Cell likelyProduct(const Cell &lhs, const Cell &rhs, double count);
 Cell likelySum(const Cell &lhs, const Cell &rhs);
 

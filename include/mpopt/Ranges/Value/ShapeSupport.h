@@ -12,27 +12,27 @@
 
 namespace mpopt {
 
-/// The same numbers in other places: one cell, `rank` axes, no facts about
+/// The same numbers in other places: one cell, `rank` axes, no claims about
 /// rows.
 AbstractValue smeared(const AbstractValue &value, size_t rank);
 
-/// Without the given axis, which is merged, or with a merged one put in. Facts
-/// about other axes follow.
+/// The value without the given axis, which is merged, or with a merged one put
+/// in. Claims about other axes follow.
 AbstractValue withoutAxis(const AbstractValue &value, int64_t axis);
 AbstractValue withAxis(const AbstractValue &value, int64_t axis);
 
 /// The elements `first`, `first + step`, ... (`count` of them) of an axis.
 AbstractValue sliced(const AbstractValue &value, int64_t axis, int64_t first,
                      int64_t step, int64_t count);
-/// Some elements of an axis, none twice: nobody knows which.
+/// Some elements of an axis, none twice, of unknown positions.
 AbstractValue someOf(const AbstractValue &value, int64_t axis);
 
-/// One after another along an axis; `sizes` (negative: unknown) has one for
-/// each of `parts`, which have one rank.
+/// The parts one after another along an axis; `sizes` (negative: unknown) has
+/// one entry for each of `parts`, which have the same rank.
 AbstractValue concatenated(llvm::ArrayRef<AbstractValue> parts, int64_t axis,
                            llvm::ArrayRef<int64_t> sizes, size_t limit);
 
-/// One number everywhere.
+/// A tensor whose elements are all `number`, of one cell.
 AbstractValue constantValue(double number, size_t rank);
 
 } // namespace mpopt

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// ln sum_j e^x_j of n random logits. With a small spread the mean of e^x
-// decides, ln n + v / 2 above the mean; once the deviation exceeds
-// sqrt(2 ln n) the largest of the row does (Derrida's random energy model).
-// What is masked takes no part: logits far below the largest group's are left
-// out before the others are put together.
+// Estimates ln sum_j e^x_j of n random logits. With a small variance v the mean
+// of e^x decides, and the result is ln n + v / 2 above the mean; once the
+// deviation exceeds sqrt(2 ln n) the largest logit of the row does (Derrida's
+// random energy model). Masked logits take no part: those far below the largest
+// group's are left out before the others are merged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,19 +21,19 @@
 namespace mpopt {
 
 struct SoftmaxRow {
-  /// Of the row's exponentials, as expected.
+  /// The expected ln sum e^x of the row.
   double logSum = 0;
-  /// Elements that are not masked.
+  /// The number of elements that are not masked.
   double live = 1;
 };
 
-/// One for each group of `rows`, which is `x` with the rows' axes merged.
-/// `count` is the number of elements of a row.
+/// The estimates, one for each group of `rows`, which is `x` with the rows'
+/// axes merged. `count` is the number of elements of a row.
 std::vector<SoftmaxRow> estimateSoftmaxRows(const AbstractValue &x,
                                             const AbstractValue &rows,
                                             double count);
 
-/// ln sum e^x of `count` draws of a normal value.
+/// The expected ln sum e^x of `count` draws of a normal value.
 double expectedLogSumExp(double mean, double variance, double count);
 
 } // namespace mpopt

@@ -18,9 +18,9 @@
 
 namespace mpopt::cells {
 
-/// softmax of rows along `axes`, or its logarithm. `rowsHaveFinite`: no row is
-/// -Inf throughout (which gives NaN). Without a shape the rows' length is
-/// unknown. Exponentials are computed in `functions`, added up in `sums`.
+/// The softmax of rows along `axes`, or its logarithm. `rowsHaveFinite`: no row
+/// is -Inf throughout (which gives NaN). Without a shape the rows' length is
+/// unknown. Exponentials are computed in `functions` and added up in `sums`.
 AbstractValue softmaxOf(const MaybeShape &shape, const AbstractValue &x,
                         llvm::ArrayRef<int64_t> axes, bool logarithm,
                         bool rowsHaveFinite, const FloatFormat &functions,

@@ -36,25 +36,26 @@
 
 namespace mpopt {
 
-/// Elements of a constant, as they lie in their file.
+/// The elements of a constant, as they are stored in their file.
 struct WeightView {
   /// Little-endian, row-major; one element if `splat`.
   llvm::ArrayRef<char> data;
   bool splat = false;
-  /// Of the bytes.
+  /// The element type of `data`.
   mlir::Type elementType;
   Shape shape;
-  /// Formats that the elements are rounded to, in order, before the op reads
-  /// them (casts behind the constant); usually none or one.
+  /// The formats to which the elements are rounded, in order, before the op
+  /// reads them (casts of the constant); usually none or one.
   llvm::SmallVector<const FloatFormat *, 2> roundings;
 
   int64_t size() const;
-  /// Elements [first, first + out.size()), rounded as the op reads them. What a
-  /// format cannot hold becomes infinite.
+  /// Elements [first, first + out.size()), rounded as the op reads them. A
+  /// number that overflows becomes infinite.
   void read(int64_t first, llvm::MutableArrayRef<double> out) const;
 };
 
-/// What the driver offers; lib/Ranges/Analysis/RangeAnalysis implements it.
+/// The interface between transfer functions and the analysis, which
+/// lib/Ranges/Analysis/RangeAnalysis implements.
 class TransferContext {
 public:
   virtual ~TransferContext() = default;
@@ -65,47 +66,47 @@ public:
   // Values
   //===--------------------------------------------------------------------===//
 
-  /// What the op reads: rounded to the operand's dtype.
+  /// An operand as the op reads it: rounded to the operand's dtype.
   const AbstractValue &operand(unsigned index) {
     return of(current->getOperand(index));
   }
-  /// The same of any value computed before.
+  /// The same for any value computed before.
   virtual const AbstractValue &of(mlir::Value value) = 0;
-  /// Before it was rounded to its dtype.
+  /// A value before it was rounded to its dtype.
   virtual const AbstractValue &preRounding(mlir::Value value) = 0;
 
-  /// A result before it is rounded to its dtype. The context rounds it, limits
-  /// its groups, and cuts the likely tier to the bounds.
+  /// Sets a result, before it is rounded to its dtype. The context rounds it,
+  /// limits its groups, and cuts the likely tier to the bounds.
   void result(unsigned index, AbstractValue value) {
     setValue(current->getResult(index), std::move(value));
   }
-  /// Nothing is known of result `index`, but what its dtype says.
+  /// Sets result `index` to every value that its dtype allows.
   void unknown(unsigned index = 0) {
     result(index, anything(current->getResult(index)));
   }
-  /// Top for a value: for integers the range of their type.
+  /// The top element for a value: for integers the range of their type.
   static AbstractValue anything(mlir::Value value);
 
-  /// True if both are the same numbers, element by element: one value, seen
-  /// through identities and casts that lose nothing.
+  /// True if both are the same numbers, element by element: one value, through
+  /// identities and casts that lose nothing.
   bool isSameValue(mlir::Value lhs, mlir::Value rhs) const;
 
   //===--------------------------------------------------------------------===//
   // Constants and shapes
   //===--------------------------------------------------------------------===//
 
-  /// The elements of a constant, seen through identities and casts between
-  /// floats. Nothing for other values, and where the file is missing.
+  /// The elements of a constant, through identities and casts between floats.
+  /// Nothing for other values, and where the file is missing.
   virtual std::optional<WeightView> weights(mlir::Value value) = 0;
   /// Known elements of small integer tensors (shapes, axes, indices).
   virtual const ShapeFacts &shapes() = 0;
 
-  /// Rank of a tensor, 0 if it is not known.
+  /// The rank of a tensor; 0 if it is unknown.
   static size_t rankOf(mlir::Value value);
-  /// Size of the (non-negative) axis, nothing if it is not known.
+  /// The size of the (non-negative) axis; nothing if it is unknown.
   static std::optional<int64_t> dimOf(mlir::Value value, int64_t axis);
-  /// Elements of a group of `value`'s abstract value, unknown dims counting as
-  /// 1: how many draws its expected extremes are of.
+  /// The number of elements of a group of `value`, unknown dims counting as 1:
+  /// the number of draws of which its extremes are expected.
   double elementsPerGroup(mlir::Value value, size_t groups) const;
 
   //===--------------------------------------------------------------------===//
@@ -114,15 +115,15 @@ public:
 
   virtual const TargetProfile &target() = 0;
   /// The format in which this op adds up products, sums elements or evaluates
-  /// functions, given the dtype it reads; f32 for what is no float.
+  /// functions, by the dtype it reads; f32 if that is no float.
   const FloatFormat &productFormat(mlir::Value operand);
   const FloatFormat &sumFormat(mlir::Value operand);
   const FloatFormat &functionFormat(mlir::Value operand);
 
-  /// The most groups a result may have. Smaller in larger models, so that the
-  /// whole analysis stays linear.
+  /// The largest number of groups that a result may have. It is smaller in
+  /// larger models, so that the whole analysis stays linear.
   virtual size_t maxGroups() const = 0;
-  /// Passes over large weights that an analysis before this one has made.
+  /// Sums over large weights that an analysis before this one has computed.
   virtual SharedSums sharedSums() { return {}; }
   /// Threads that a transfer function may use.
   virtual unsigned jobs() const = 0;

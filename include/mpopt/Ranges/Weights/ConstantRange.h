@@ -12,10 +12,10 @@
 
 namespace mpopt {
 
-/// Up to this many elements a constant is told apart by element.
+/// The elements of a constant are distinguished up to this many.
 inline constexpr int64_t kElementwiseConstant = 4096;
 
-/// Both tiers of the elements as they are read. At most `limit` groups:
+/// Both tiers of the elements as they are read, in at most `limit` groups:
 /// elements, else slices along one axis (the last one; the first one of
 /// convolution weights, which have four axes or more), else the whole.
 AbstractValue summarizeWeights(const WeightView &weights, size_t limit);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What matrix products and convolutions share: weights as the kernels read
-// them, operands as their inputs, and what becomes of a sum of products: alpha,
-// bias, the accumulator's error and its overflow.
+// Helpers for matrix products and convolutions: weights as the kernels read
+// them, operands as their inputs, and the result that a sum of products gives
+// with alpha, bias, the accumulator's error and its overflow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,22 +27,24 @@ struct WeightSource {
   Shape shape;
 
   uint64_t size() const;
-  /// What `tensor` points to where the kernels cannot read the file itself.
+  /// The elements that `tensor` points to where the kernels cannot read the
+  /// file itself.
   std::vector<double> owned;
 };
 
-/// Nothing if `value` is no constant.
+/// The weights of `value`; nothing if it is no constant.
 std::optional<WeightSource> getWeightSource(TransferContext &ctx,
                                             mlir::Value value);
 
-/// Cells as the kernels' inputs; one entry for all if there is one cell.
+/// Cells as the kernels' inputs, with one entry for all if there is one cell.
 struct InputLists {
   std::vector<double> centre, radius, mean, variance, halfRange;
 
   void add(const Cell &cell);
-  /// To one entry where all are alike: the kernels have a faster way for that.
+  /// Reduces the lists to one entry if all cells are alike, for which the
+  /// kernels are faster.
   void compress();
-  /// Nothing bounds any of them.
+  /// True if no cell is bounded.
   bool unbounded() const;
   LinearInputs get() const;
 };
@@ -50,48 +52,50 @@ struct InputLists {
 /// A sum of products in real arithmetic.
 struct ProductSum {
   Interval bound;
-  /// At least the sum of the products' magnitudes, of `count` products.
+  /// An upper bound of the sum of the magnitudes of `count` products.
   double terms = 0;
   uint64_t count = 0;
   double mean = 0, variance = 0, tail = 0;
-  /// The extremes are no farther from the mean than this, whatever the
+  /// An upper bound of the distance of the extremes from the mean, whatever the
   /// variance.
   double mostReach = kInfinity;
-  /// No product is negative: rounding makes no sum of them so.
+  /// No product is negative, so that rounding makes no sum negative.
   bool nonNegative = false;
 
   static ProductSum of(const LinearSums &sums, size_t channel, uint64_t count);
   static ProductSum of(const DotRange &dot, uint64_t count);
-  /// |sum| <= norm, and so is the sum of the magnitudes.
+  /// Cuts the sum, and the sum of the magnitudes, to `norm`.
   void limit(double norm);
 };
 
-/// Makes a result of sums of products, in one accumulator.
+/// Makes a result from sums of products, all in one accumulator format.
 class ProductResult {
 public:
-  /// `result` is where it goes; `operand` decides the accumulator.
+  /// `result` is the value that is computed; the dtype of `operand` decides the
+  /// accumulator.
   ProductResult(TransferContext &ctx, mlir::Value operand, mlir::Value result);
 
-  /// Flags and the likely source of an operand, of which a product is Inf or
-  /// NaN if it is.
+  /// Adds the flags and the likely source of an operand; a product may be Inf
+  /// or NaN if the operand may be.
   void addOperand(const AbstractValue &value);
-  /// A bias' flags: sums with it.
+  /// Adds the flags of a bias to those of the sums.
   void addBias(const AbstractValue &value);
-  /// Constant weights, whose Inf and NaN a pass over them has told by channel
-  /// in `WeightFlag`s.
+  /// Adds constant weights, whose Inf and NaN are known by channel as
+  /// `WeightFlag`s.
   void addWeights(const AbstractValue &weights, llvm::ArrayRef<uint8_t> flags);
-  /// Products or partial sums that may not be finite.
+  /// Adds the `WeightFlag`s of products or partial sums that may not be finite.
   void addFlags(llvm::ArrayRef<uint8_t> flags);
 
-  /// alpha sum + beta bias; `bias` may be null.
+  /// The cell of alpha sum + beta bias; `bias` may be null.
   Cell finish(ProductSum sum, double alpha, const Cell *bias, double beta);
-  /// How many deviations from the mean extremes are expected.
+  /// The expected distance of extremes from the mean, in standard deviations.
   double extreme() const { return reach; }
-  /// The largest error of a result so far.
+  /// The largest absolute error of a result so far.
   double error() const { return largestError; }
 
-  /// Rows along `axis` of `count` elements have at most this norm before the
-  /// accumulator's errors; kept where the cells say less.
+  /// Claims that rows of `count` elements along `axis` have at most the norm
+  /// `bound` before the accumulator's error of `error` per element; the claim
+  /// is kept where the cells do not imply it.
   static void setNorm(AbstractValue &value, int64_t axis, int64_t count,
                       double bound, double error);
   AbstractValue take(AbstractValue::Dims dims, std::vector<Cell> cells) const;
@@ -104,12 +108,12 @@ private:
   LikelySource source = LikelySource::Weight;
 };
 
-/// A result of sums of an unknown number of products: unbounded, but of the
+/// A result of sums of an unknown number of products: unbounded, but with the
 /// sign of its terms, and zero if a factor is.
 AbstractValue unboundedProducts(TransferContext &ctx, const AbstractValue &lhs,
                                 const AbstractValue &rhs, size_t rank);
 
-/// x - zero, of integers; zero points of several channels are merged.
+/// x - zero for integers; zero points of several channels are merged.
 AbstractValue minusZero(const AbstractValue &value, const AbstractValue &zero);
 
 //===----------------------------------------------------------------------===//
@@ -121,18 +125,18 @@ AbstractValue minusZero(const AbstractValue &value, const AbstractValue &zero);
 struct Labelled {
   AbstractValue value;
   llvm::SmallVector<int, 6> labels;
-  /// Negative: unknown.
+  /// The tensor's shape; a negative dim is unknown.
   Shape shape;
 };
 
 struct ContractionBias {
   double alpha = 1, beta = 1;
-  /// Of the result's rank.
+  /// The bias, with the result's rank.
   std::optional<AbstractValue> value;
 };
 
-/// sum over the labels that `result` lacks of a b. Each operand's labels are
-/// distinct.
+/// The sum of a b over the labels that `result` lacks. The labels of an operand
+/// are distinct.
 AbstractValue contract(TransferContext &ctx, Labelled a, Labelled b,
                        llvm::ArrayRef<int> result, ProductResult &rules,
                        const ContractionBias &bias = {});

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The weights' bytes are streamed once: per output channel centre and radius,
-// the norm of its weights and the moments under independence. A row of known
-// Euclidean norm bounds a channel by |x w| <= ‖x‖ ‖w‖ and the new row by ‖x‖
-// times the matrix' operator norm (certified from above).
+// The weights' bytes are streamed once, which gives for each output channel
+// centre and radius, the norm of its weights and the moments under
+// independence. A row of known Euclidean norm bounds a channel by |x w| <= ‖x‖
+// ‖w‖ and the new row by ‖x‖ times the matrix' operator norm (certified from
+// above).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,23 +22,24 @@
 
 namespace mpopt {
 
-/// [batch..., rows, k] times weights [weight batch..., k, n].
+/// The product of an input [batch..., rows, k] with weights [weight batch...,
+/// k, n].
 struct WeightProduct {
   AbstractValue input;
   /// The weights as a value, and where their elements are read.
   mlir::Value constant;
   WeightSource weights;
-  /// Leading dims of the weights.
+  /// The leading dims of the weights.
   Shape batch;
   uint64_t k = 0, n = 0;
-  /// Stored as [n, k].
+  /// The weights are stored as [n, k].
   bool transposed = false;
   double alpha = 1, beta = 1;
-  /// Of the result's rank [batch..., rows, n].
+  /// The bias, with the rank of the result [batch..., rows, n].
   std::optional<AbstractValue> bias;
-  /// Zero points of the weights, none, one or one per channel.
+  /// Zero points of the weights: none, one, or one per output channel.
   std::vector<double> zeroPoints;
-  /// What the rows are behind a normalisation.
+  /// Gains and bias of the rows, if they come from a normalisation.
   std::optional<GainedRows> gained;
 
   AbstractValue run(TransferContext &ctx, ProductResult &rules);

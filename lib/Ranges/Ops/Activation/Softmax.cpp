@@ -27,8 +27,8 @@ using namespace mpopt::cells;
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// True if no row along `axis` can be -Inf throughout, by a constant mask that
-/// lets something through everywhere.
+/// True if no row along `axis` can be -Inf throughout, because a constant mask
+/// keeps an element of every row.
 static bool someFiniteInEveryRow(Value value, TransferContext &ctx,
                                  int64_t axis) {
   const AbstractValue &x = ctx.of(value);
@@ -47,7 +47,7 @@ static bool someFiniteInEveryRow(Value value, TransferContext &ctx,
     if (!weights || other.negInf || all.empty() || !format ||
         !std::isfinite(all.lo))
       continue;
-    // What is masked by nothing must not overflow either.
+    // An element that is not masked must not overflow either.
     double threshold = -format->maxFinite - all.lo;
     bool full =
         TransferContext::dimOf(mask, TransferContext::rankOf(mask) - 1) ==

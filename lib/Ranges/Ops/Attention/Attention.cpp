@@ -29,12 +29,12 @@ using namespace mpopt::cells;
 static constexpr double kMostKeys = 1 << 20;
 
 namespace {
-/// What matters of queries, keys or values: one head's rows.
+/// The facts about queries, keys or values that are used: one head's rows.
 struct HeadRows {
   Cell hull;
-  /// At least the norm of a row of a head.
+  /// An upper bound of the norm of a row of a head.
   double norm = 0;
-  /// Elements of a head; 0 if unknown.
+  /// Number of elements of a head; 0 if unknown.
   int64_t size = 0;
   bool nonFinite = false, likely = false;
 };

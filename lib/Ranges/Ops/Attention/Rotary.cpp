@@ -56,7 +56,7 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
       (own && own->digits < format.digits ? *own : format).unitRoundoff();
   // Features that are not turned stay.
   double stretch = std::max(1.0, turn) * (1 + 8 * unit);
-  // What products that underflow lose.
+  // The error of products that underflow.
   double tiny = 4 * (own ? std::max(own->minSubnormal, format.minSubnormal)
                          : format.minSubnormal);
   AbstractValue value =

@@ -113,8 +113,8 @@ static States joinStates(const States &a, const States &b) {
   return joined;
 }
 
-/// What is carried after the last iteration. The body's values afterwards hold
-/// for every iteration.
+/// The carried values after the last iteration. The body's values afterwards
+/// hold for every iteration.
 static States runLoop(const Carried &carried, const States &initial,
                       std::optional<int64_t> trips, TransferContext &ctx) {
   unsigned nested = countLoops(ctx.op());

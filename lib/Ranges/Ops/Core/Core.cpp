@@ -41,7 +41,7 @@ static AbstractValue toInteger(const AbstractValue &input, Value result) {
   return value;
 }
 
-/// True if it is not zero.
+/// A cast to bool: 1 where the element is not zero.
 static AbstractValue toBool(const AbstractValue &input) {
   AbstractValue value = AbstractValue::boundedLike(input);
   bool mayBeInf = input.mayBeNonFinite();
@@ -79,7 +79,8 @@ static AbstractValue toUnknown(const AbstractValue &input) {
 }
 
 /// Rounded by other rules than the driver's: up to a unit in the last place
-/// (E8M0 up to the next power of two), and to the edge where it saturates.
+/// (E8M0 up to the next power of two), and to the largest finite value where it
+/// saturates.
 static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
                                    const FloatFormat &format) {
   AbstractValue value = AbstractValue::boundedLike(input);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What gives truth values: comparisons, predicates, and, or, not.
+// Ops with boolean results: comparisons, predicates, and, or, not.
 //
 //===----------------------------------------------------------------------===//
 

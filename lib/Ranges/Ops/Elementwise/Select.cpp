@@ -104,7 +104,7 @@ static void findGuards(Value condition, bool taken, Value branch,
 }
 
 namespace {
-/// What a branch cannot be where it is taken.
+/// The non-finite values that a branch cannot have where it is selected.
 struct Excluded {
   bool nan = false, posInf = false, negInf = false;
 

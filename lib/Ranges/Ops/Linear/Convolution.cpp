@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // With constant filters by the streaming kernels: per element of small maps
-// whose positions are told apart, else per channel. Padding's zeros take part
-// where they occur. Filters that are not constant are a box each output
+// whose positions are distinguished, else per channel. Padding's zeros take
+// part where they occur. Filters that are not constant are a box each output
 // channel. A fast algorithm that multiplies sums of inputs (Winograd) loses
 // more than the bound of the accumulator's error allows for: that is the
 // target's matter.
@@ -29,8 +29,8 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Products that telling positions apart may take for each group that a result
-/// may have: fewer in larger models.
+/// Number of products that distinguishing positions may take for each group
+/// that a result may have: fewer in larger models.
 static constexpr uint64_t kStepsPerGroup = 512;
 
 namespace {
@@ -40,7 +40,7 @@ struct Convolution {
   bool transposed = false;
   Window window;
   ArrayRef<int64_t> outputPadding, outputShape;
-  /// What the kernel reads: the input, or what is sampled from it.
+  /// The values that the kernel reads: the input, or samples of it.
   AbstractValue value;
   /// Every position sees every tap, as far as the bound goes: zeros are among
   /// the values already.
@@ -128,7 +128,7 @@ const Cell *Convolution::biasOf(uint64_t channel) const {
   return &biasCells->cell(biasCells->groups() == 1 ? 0 : channel);
 }
 
-/// True if the input tells positions apart and there are few enough of them.
+/// True if the input distinguishes positions and there are few enough of them.
 bool Convolution::mapsAreSmall(TransferContext &ctx,
                                const ConvolutionRequest &request,
                                AbstractValue::Dims &dims) const {
@@ -317,7 +317,7 @@ static SmallVector<int64_t> getKernel(Value filter) {
   return {};
 }
 
-/// Of ops that read their input as it is.
+/// The convolution of an op that reads its input as it is.
 template <typename OpTy>
 static Convolution getConvolution(OpTy op, Value bias, TransferContext &ctx) {
   Convolution conv{op.getInput(), op.getFilter(), bias, int64_t(op.getGroup())};

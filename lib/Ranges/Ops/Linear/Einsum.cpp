@@ -104,7 +104,7 @@ static AbstractValue multiplyAll(ArrayRef<Labelled> operands,
     power *= hull.variance + hull.mean * hull.mean;
     rules.addOperand(operand.value);
   }
-  // Intermediate results are stored: rounded, and Inf past the edge.
+  // Intermediate results are stored: rounded, and Inf where they overflow.
   Value first = ctx.op()->getOperand(0);
   if (const FloatFormat *stored = getFloatFormat(getElementType(first))) {
     const FloatFormat &sums = ctx.productFormat(first);

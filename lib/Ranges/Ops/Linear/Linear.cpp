@@ -41,12 +41,12 @@ struct Product {
   bool transLhs = false, transRhs = false;
   double alpha = 1, beta = 1;
   Value bias;
-  /// Of integers: what is subtracted first.
+  /// Zero points of integers, which are subtracted first.
   std::optional<AbstractValue> lhsZero, rhsZero;
 };
 } // namespace
 
-/// As a matrix with the axis that is summed over in its place.
+/// The value as a matrix with the axis that is summed over in its place.
 static AbstractValue asMatrix(const AbstractValue &value, bool transposed,
                               bool isLhs) {
   if (value.rank() == 1)

@@ -60,8 +60,8 @@ static Number logProbability(Value input, TransferContext &ctx) {
   return result;
 }
 
-/// True if a target may be one that does not count. With a mean over the rest
-/// that is 0 / 0 if all do.
+/// True if a target may be the ignored one. A mean over the others is 0 / 0 if
+/// all targets are.
 static bool mayIgnore(Value target, std::optional<int64_t> index,
                       TransferContext &ctx) {
   if (!index)

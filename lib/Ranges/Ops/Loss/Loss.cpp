@@ -22,8 +22,8 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// What the reduction makes of a loss; `elements` broadcast to the shape of the
-/// losses, with `dropsLastAxis` to that and one axis more.
+/// Sets the result to the reduction of a loss; `elements` broadcast to the
+/// shape of the losses, with `dropsLastAxis` to that and one axis more.
 static void reduceLoss(TransferContext &ctx, Number loss, StringRef reduction,
                        ValueRange elements, bool dropsLastAxis = false) {
   double expected = 1, batch = 1;
@@ -104,7 +104,7 @@ static Number lossOf(mp::HuberLossOp op, const Number &x, const Number &t) {
 /// t log t, 0 for 0.
 static Number xlogx(const Number &t) {
   Number result = t * apply(UnaryFunction::Log, t);
-  // Of its own operand: the least is -1/e; log 0 is multiplied by 0.
+  // t log t has the minimum -1/e; log 0 is multiplied by 0.
   Interval bound = {-0.36788, kInfinity};
   double hi = t.bound().hi;
   bound.hi = std::max(0.0, hi > 1 ? hi * std::log(hi) * (1 + 1e-3) : 0.0);

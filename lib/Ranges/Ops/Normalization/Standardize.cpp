@@ -19,12 +19,12 @@ using namespace mpopt::cells;
 static constexpr double kLongestRow = 1 << 22;
 
 namespace {
-/// What rounding does to a row's statistics.
+/// The rounding errors of a row's statistics.
 struct RowError {
-  double unit;     ///< Of one rounding.
-  double relative; ///< Of a sum of n squares; 1 or more says nothing.
-  double tiny;     ///< Absolute, of the mean of squares.
-  double epsilon;  ///< As added, rounded down.
+  double unit;     ///< Relative error of one rounding.
+  double relative; ///< Relative error of a sum of n squares; none known from 1.
+  double tiny;     ///< Absolute error of the mean of squares.
+  double epsilon;  ///< Epsilon as it is added, rounded down.
 };
 } // namespace
 

@@ -30,14 +30,15 @@ struct Standardization {
   llvm::SmallVector<int64_t> axes;
   bool centred = true;
   double epsilon = 0;
-  /// Of the sums and of what follows from them.
+  /// The format of the sums and of the computations that follow.
   const FloatFormat *format = nullptr;
 };
 
 struct Standardized {
-  /// With the groups of the input, flags and the likely tier included.
+  /// The standardised value, with the groups of the input, flags and the likely
+  /// tier.
   AbstractValue value;
-  /// At least ‖row‖, infinite if the row's length is not known.
+  /// An upper bound of ‖row‖; infinite if the row's length is unknown.
   double norm;
   /// mean and 1 / deviation by row; the normalised axes are merged.
   AbstractValue mean, inverse;

@@ -116,7 +116,7 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
                 format.unitRoundoff() * all.absMax() * all.absMax();
   bool nan = size * all.absMax() * all.absMax() >= format.overflowFrom * 0.999;
   bool inf = false;
-  // What the other channels near it are expected to add.
+  // The square that each neighbouring channel is expected to add.
   double squares = all.variance + all.mean * all.mean;
   for (Cell &cell : result.mutableCells()) {
     if (cell.empty())

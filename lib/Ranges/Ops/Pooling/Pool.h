@@ -25,7 +25,7 @@ struct Pool {
   size_t spatial = 0;
   /// Elements of a window; nothing if unknown.
   std::optional<uint64_t> count;
-  /// True if some of a window may lie in padding; whether all may.
+  /// `padded`: part of a window may lie in padding; `empty`: all of it may.
   bool padded = false, empty = false;
   /// The spatial axes, if everything is known of them.
   llvm::SmallVector<PoolAxis, 3> axes;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the elements along an axis are told apart, so are the windows that
+// Where the elements along an axis are distinguished, so are the windows that
 // slide over it. Pools reduce one axis after another: the maximum of maxima,
 // the mean of means.
 //
@@ -23,7 +23,7 @@ struct PoolAxis {
   int64_t inputs, outputs, kernel, stride = 1, dilation = 1, padBegin = 0;
 };
 
-/// What a window's bound is made of its elements' bounds.
+/// How a window's bound follows from its elements' bounds.
 enum class PoolBound {
   Hull,      ///< Any of the elements.
   Maximum,   ///< The largest of the elements, all of which are finite.

@@ -51,13 +51,13 @@ static void transferMaximum(Value source, const Pool &pool,
                             TransferContext &ctx) {
   const AbstractValue &input = ctx.of(source);
   Value result = ctx.op()->getResult(0);
-  // What may be -Inf or passed over does not keep the others from being the
-  // largest.
+  // The maximum of the lower bounds holds only if no element may be -Inf or
+  // skipped.
   AbstractValue picked = windowGroups(
       input, result, pool,
       input.mayBeNonFinite() ? PoolBound::Hull : PoolBound::Maximum);
   AbstractValue value = AbstractValue::boundedLike(picked);
-  // So is what a kernel starts from.
+  // A kernel's initial value is an integer, too.
   value.keepsIntegral(picked);
   const FloatFormat *format = getFloatFormat(getElementType(source));
   for (Cell &cell : value.mutableCells()) {
@@ -133,7 +133,8 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
   double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
   double unit = format.unitRoundoff();
   bool mixedInf = value.posInf && value.negInf;
-  // Of whole windows alone the mean is more than one of the elements.
+  // The bound of the mean is taken only if every window lies inside the input;
+  // else it is that of the elements.
   std::optional<AbstractValue> means, magnitudes;
   if (!pool.axes.empty() && !anyWindowLeaves(pool.axes)) {
     means = slideWindows(input, pool.axes, PoolBound::Mean);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is read, at other positions, or zero.
+// Ops whose results are elements of the input at other positions, or zero.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// What is read, at other positions, or zero.
+/// Elements of the input at other positions, or zero.
 static AbstractValue withZero(const AbstractValue &input, Value result,
                               size_t spatial) {
   AbstractValue value = leadingGroups(input, result, spatial);

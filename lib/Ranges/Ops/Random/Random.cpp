@@ -71,7 +71,7 @@ static void transferMultinomial(mp::MultinomialOp op, TransferContext &ctx) {
   ctx.result(0, std::move(value));
 }
 
-/// True if the op may drop, and whether it may not.
+/// Two flags: the op may drop elements, and it may leave them all.
 static std::pair<bool, bool> whetherTraining(mp::DropoutOp op,
                                              TransferContext &ctx) {
   if (!op.getDynamicTraining())

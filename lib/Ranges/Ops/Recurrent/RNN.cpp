@@ -61,7 +61,7 @@ static void runPlain(const Recurrence &op, const Activation &activation,
   std::optional<PlainBounds> byUnit;
   if (units && !op.nonFinite)
     byUnit = boundPlain(op, *units, activation, gate, error);
-  // What no state can exceed, if there is such a bound.
+  // The bound of every state, if there is one.
   Interval closed = activation.imageOf(gate.bound(kInfinity), error);
   Interval state = hullOf(op.hidden), reached = Interval::empty();
   if (byUnit) {

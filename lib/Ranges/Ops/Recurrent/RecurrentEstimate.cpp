@@ -90,7 +90,7 @@ cells::readRecurrentUnits(TransferContext &ctx, Value input, Value weights,
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Of rows of a matrix times independent numbers.
+/// The moments of a matrix times independent numbers plus a bias.
 static Moments multiply(ArrayRef<double> matrix, size_t columns,
                         const Moments &x, ArrayRef<double> bias) {
   Moments sums;

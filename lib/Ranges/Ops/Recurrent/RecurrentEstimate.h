@@ -32,24 +32,24 @@ struct RecurrentUnits {
   std::vector<double> weights, recurrence;
   /// [gates * units], zero if there are none.
   std::vector<double> inputBias, stateBias;
-  /// Of the input's features, one or `inputs`.
+  /// Moments of the input's features, one entry or `inputs`.
   Moments input;
   int64_t steps = 1;
 
-  /// Of W x + b for all gates.
+  /// Moments of W x + b for all gates.
   Moments fromInput() const;
-  /// Of R h + b for the gates from `first` on.
+  /// Moments of R h + b for `count` gates from `first` on.
   Moments fromState(const Moments &state, size_t first, size_t count) const;
 };
 
-/// Nothing if the weights are no constants or too many. Weights are [dirs,
-/// gates H, ...], biases [dirs, 2 gates H].
+/// The weights' elements; nothing if they are no constants or too many. Weights
+/// are [dirs, gates H, ...], biases [dirs, 2 gates H].
 std::optional<RecurrentUnits>
 readRecurrentUnits(TransferContext &ctx, mlir::Value input, mlir::Value weights,
                    mlir::Value recurrence, mlir::Value bias, int64_t gates,
                    int64_t steps, unsigned direction);
 
-/// What a state h = f(W x + R h + b) can be after some of `steps` steps.
+/// Bounds of a state h = f(W x + R h + b) after any of `steps` steps.
 struct PlainBounds {
   Interval state;
   /// The largest sum of magnitudes that an activation takes.

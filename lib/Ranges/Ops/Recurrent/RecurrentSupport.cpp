@@ -75,7 +75,7 @@ GateInput::GateInput(const Recurrence &op, TransferContext &ctx)
   stateVariance = states * squareOf(r);
   for (Value bias : op.biases) {
     Cell b = ctx.of(bias).hull();
-    // Of W and of R, in one tensor or two.
+    // The biases of W and of R are in one tensor or in two.
     fixed += (op.biases.size() == 1 ? 2 : 1) * b.absMax();
     mean += b.mean * (op.biases.size() == 1 ? 2 : 1);
     fixedVariance += b.variance * (op.biases.size() == 1 ? 2 : 1);
@@ -156,8 +156,8 @@ estimateUnits(const Sequence &sequence, TransferContext &ctx,
   return result;
 }
 
-/// Result `index` with its units told apart: every step's states, or the last
-/// ones.
+/// Result `index` with its units distinguished: every step's states, or the
+/// last ones.
 static AbstractValue tellUnits(const Sequence &sequence, unsigned index,
                                const AbstractValue &value,
                                ArrayRef<Moments> units, TransferContext &ctx) {

@@ -31,7 +31,7 @@ namespace mpopt::cells {
 struct Activation {
   Unary unary{UnaryFunction::Tanh};
 
-  /// True if it stays in [0, 1].
+  /// True if the activation's values lie in [0, 1].
   bool isGate() const {
     return unary.function == UnaryFunction::Sigmoid ||
            unary.function == UnaryFunction::HardSigmoid;
@@ -51,7 +51,7 @@ readActivations(mlir::ArrayAttr names, llvm::ArrayRef<double> alphas,
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// What an op does, whatever the kind of its cell.
+/// The parameters of an op, whatever the kind of its cell.
 struct Recurrence {
   /// The states before the first step, zero if there are none; `cell` is an
   /// LSTM's.
@@ -64,8 +64,8 @@ struct Recurrence {
   double clip = 0;
   bool nonFinite = false;
 
-  /// Of the store of a state, which may be in the operands' dtype at every
-  /// step.
+  /// Relative error of the store of a state, which may be in the operands'
+  /// dtype at every step.
   double storeUnit() const;
   /// Steps that bounds count on, and how often the estimate is iterated.
   double mostSteps() const;
@@ -82,7 +82,7 @@ struct Sequence : Recurrence {
   mlir::Value source, bias;
   bool batchFirst = false;
   unsigned directions = 1;
-  /// Of all directions; nothing if one is not bounded here.
+  /// The activations of all directions; nothing if one has no bound here.
   std::optional<llvm::SmallVector<Activation, 3>> activations;
 
   /// The activations of one direction.
@@ -125,7 +125,7 @@ Sequence getSequence(OpTy op, int64_t gates, TransferContext &ctx) {
   return sequence;
 }
 
-/// Of an op that is one step.
+/// The parameters of an op that is a single step.
 template <typename OpTy>
 Recurrence getStep(OpTy op, int64_t gates, TransferContext &ctx) {
   Recurrence step;
@@ -149,7 +149,7 @@ Recurrence getStep(OpTy op, int64_t gates, TransferContext &ctx) {
   return step;
 }
 
-/// What the steps reach, of all directions.
+/// The states that the steps reach, in all directions.
 struct States {
   Interval hidden = Interval::empty(), cell = Interval::empty();
   std::optional<Likely> likelyHidden, likelyCell;
@@ -184,7 +184,7 @@ void setStepResults(const States &states, TransferContext &ctx);
 // Gates
 //===----------------------------------------------------------------------===//
 
-/// Of the activations of a cell.
+/// The error of the activations of a cell.
 ComputeError cellError(TransferContext &ctx, const Recurrence &op);
 
 /// Bounds and estimate of W x + R h + b for the state h.
@@ -201,7 +201,7 @@ public:
   bool isOver(double magnitude) const {
     return !(magnitude < format.overflowFrom);
   }
-  /// Of a sum, relative to its magnitudes.
+  /// The error of a sum, relative to the sum of its terms' magnitudes.
   double relativeError() const { return error; }
 
 private:
@@ -219,7 +219,7 @@ private:
 inline Interval hullOf(const AbstractValue &value) {
   return hull(bound(value.hull()), 0.0);
 }
-/// Of x^2.
+/// The mean of x^2.
 inline double squareOf(const Cell &cell) {
   return cell.variance + cell.mean * cell.mean;
 }

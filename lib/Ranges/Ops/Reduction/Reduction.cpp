@@ -42,7 +42,7 @@ template <typename OpTy> static double parameterOf(OpTy op) {
     return 0;
 }
 
-/// True if what an integer kernel adds up on the way may wrap.
+/// True if an intermediate sum of an integer kernel may wrap.
 static bool mayWrap(Value input, const AbstractValue &x, bool squares) {
   double most = cells::bound(x.hull()).maxAbs();
   if (squares)
@@ -52,14 +52,15 @@ static bool mayWrap(Value input, const AbstractValue &x, bool squares) {
   return most > 0 && !(most <= TransferContext::anything(input).cell(0).hi);
 }
 
-/// True if no element is there, whatever the open dims.
+/// True if the tensor has no element, whatever its unknown dims are.
 static bool isEmpty(Value input) {
   MaybeShape shape = getShape(input);
   return shape && llvm::is_contained(*shape, 0);
 }
 
-/// True if nothing is reduced to 0. Of the others the largest, the mean and the
-/// product of no elements are -Inf, NaN and 1, or what a runtime likes.
+/// True if the reduction of no elements is 0. For the other reductions the
+/// maximum, the mean and the product of no elements are -Inf, NaN and 1, or
+/// depend on the runtime.
 template <typename OpTy>
 static constexpr bool kEmptyIsZero =
     llvm::is_one_of<OpTy, mp::ReduceSumOp, mp::ReduceL1Op, mp::ReduceL2Op,

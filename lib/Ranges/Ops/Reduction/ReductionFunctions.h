@@ -36,7 +36,7 @@ Cell minRow(const Row &row, Reducing &state);
 Cell allRow(const Row &row, Reducing &state);
 Cell anyRow(const Row &row, Reducing &state);
 Cell countRow(const Row &row, Reducing &state);
-/// Of the elements without flags: those are the caller's.
+/// The maximum of the elements; the caller sets the flags.
 Cell maximumOf(const Row &row, const AbstractValue &input);
 
 } // namespace mpopt::reduction

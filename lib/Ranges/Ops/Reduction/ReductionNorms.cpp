@@ -20,7 +20,7 @@ using namespace mpopt;
 using namespace mpopt::cells;
 using namespace mpopt::reduction;
 
-/// Of x squared: the moments of a normal x.
+/// The cell of x^2, with the moments for a normal x.
 static Cell squareCell(const Cell &x) {
   Interval square = mpopt::square(cells::likelyInterval(x));
   double m2 = x.mean * x.mean;

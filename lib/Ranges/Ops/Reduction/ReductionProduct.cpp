@@ -33,7 +33,7 @@ static double likelyProductOf(const Row &row) {
 Cell reduction::productRow(const Row &row, Reducing &state) {
   Interval product = Interval::point(1), largest = product;
   bool zero = false, negative = false;
-  // Of log|x|: the sum of means and variances.
+  // Means and variances of log|x| add up.
   double logMean = 0, logVariance = 0, mean = 1, most = 1;
   bool vanishes = false, signs = false;
   double each = row.expected / double(row.terms.size());

@@ -36,7 +36,7 @@ struct Row {
   double draws = 1;
   /// Upper bound of the row's Euclidean norm.
   double euclid = kInfinity;
-  /// What the row is known to sum to; its elements are not negative.
+  /// The sum of the row, if it is known and no element is negative.
   std::optional<Interval> sum;
 
   Interval hull() const;
@@ -44,13 +44,13 @@ struct Row {
   Cell mixture() const;
 };
 
-/// What a function of a row reads and sets.
+/// The state that a function of a row reads and sets.
 struct Reducing {
   const AbstractValue &input;
   const FloatFormat &accumulator;
   /// Attribute of some reductions: order of a norm, correction of a variance.
   double parameter = 0;
-  /// Of the result, beyond what its bound says.
+  /// Flags of the result, beyond those that follow from its bound.
   bool nan = false, posInf = false, negInf = false;
 
   /// A number that the accumulator has to hold on the way.

@@ -96,7 +96,7 @@ Cell reduction::meanRow(const Row &row, Reducing &state) {
 //===----------------------------------------------------------------------===//
 
 Cell reduction::logSumRow(const Row &row, Reducing &state) {
-  // Of this group: other groups' flags are not the logarithm's business.
+  // The logarithm depends on the flags of this group only.
   Reducing group{state.input, state.accumulator};
   Cell sum = sumRow(row, group);
   FloatRange range = FloatRange::of(bound(sum)).store(state.accumulator);

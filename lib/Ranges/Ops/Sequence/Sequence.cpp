@@ -60,7 +60,7 @@ static void transferInsert(mp::SequenceInsertOp op, TransferContext &ctx) {
                      spread(ctx.of(op.getElement()), op.getResult())));
 }
 
-/// What holds of the first operand's elements holds of the result.
+/// Facts about the first operand's elements hold for the result.
 static void transferElement(Operation *op, TransferContext &ctx) {
   ctx.result(0, spread(ctx.operand(0), op->getResult(0)));
 }

@@ -27,7 +27,7 @@ using namespace mpopt::cells;
 // Blocks and windows
 //===----------------------------------------------------------------------===//
 
-/// Only batch and channel are told apart.
+/// Only batch and channel are distinguished.
 static AbstractValue byChannel(const AbstractValue &value) {
   return AbstractValue::pickedFrom(value.rank() < 2 ? value.merged()
                                                     : value.keeping({0, 1}));

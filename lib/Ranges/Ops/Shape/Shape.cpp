@@ -191,7 +191,7 @@ static void transferSlice(mp::SliceOp op, TransferContext &ctx) {
       value = sliced(value, *axis, start, step, *count);
       followed[*axis] = true;
     }
-  // What is not followed may have lost any of its elements.
+  // An axis that is not followed may have lost any of its elements.
   for (int64_t axis = 0; axis < rank; ++axis) {
     std::optional<int64_t> dim = ctx.dimOf(op.getInput(), axis);
     std::optional<int64_t> count = ctx.dimOf(op.getResult(), axis);
@@ -281,7 +281,7 @@ static void transferReverseSequence(mp::ReverseSequenceOp op,
   std::optional<int64_t> axis = normalizeAxis(op.getTimeAxis(), input.rank());
   if (!axis)
     return transferSmeared(ctx);
-  // Rows along the batch are put together from several steps.
+  // Rows along the batch consist of elements of several steps.
   AbstractValue merged = input.merging(*axis);
   AbstractValue value = AbstractValue::pickedFrom(merged);
   std::optional<int64_t> batch = normalizeAxis(op.getBatchAxis(), input.rank());

@@ -22,8 +22,8 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
 
-/// True if the tensor's elements are complex: its dtype is, or its last dim
-/// holds real and imaginary part.
+/// True if the tensor's elements may be complex: its dtype is, or its last dim
+/// may hold real and imaginary part.
 static bool isComplex(Value value) {
   MaybeShape shape = getShape(value);
   return isa<ComplexType>(getElementType(value)) || !shape || shape->empty() ||
@@ -175,7 +175,8 @@ static void transferWindow(mp::WindowOp op, TransferContext &ctx) {
           getFloatFormat(getElementType(op.getResult())))
     all = all.widened(0, 4.0 * format->unitRoundoff());
   AbstractValue value = numbers(all, op.getResult());
-  // Of one sample, size - 1 is 0: 0 / 0 in ONNX Runtime, 1 in PyTorch.
+  // A window of one sample has size - 1 = 0: 0 / 0 in ONNX Runtime, 1 in
+  // PyTorch.
   value.nan =
       !op.getPeriodic() && !(TransferContext::dimOf(op.getResult(), 0) > 1);
   // A half of cos^2 or so.

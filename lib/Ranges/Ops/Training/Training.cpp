@@ -193,7 +193,7 @@ static void normGradient(TransferContext &ctx, Value gradient, Value scale,
   double root = std::sqrt(count) * (1 + 1e-2);
   Number centred = grad * gain;
   Number spread = Number::within({-(2 + root), 2 + root}, format);
-  // What one expects is of the size of dY.
+  // The expected result is of the size of dY.
   spread.expected = Likely::normal(1, 0.1, 3);
   give(ctx, 0, centred * spread * inverse);
   if (ctx.op()->getNumResults() < 2)

@@ -167,7 +167,7 @@ static std::vector<const TapSet *> largest(ArrayRef<TapSet> sets) {
   return result;
 }
 
-/// Of any subset of the taps: each may count or not.
+/// The hull over all subsets of the taps: each tap may be inside or not.
 static Interval hullOfSubsets(const LinearSums &byTap, size_t first,
                               size_t taps) {
   Interval sum;

@@ -32,7 +32,7 @@ static uint64_t distinct(const DotOperand &a, const DotOperand &b,
   return std::min<uint64_t>(count, 1);
 }
 
-/// At least the norm of a row of the box.
+/// An upper bound of the norm of a row of the box.
 static double normOf(const DotOperand &side, uint64_t count) {
   double squares = 0;
   if (side.range.size() == 1) {

@@ -60,11 +60,12 @@ struct SumError {
             mulUp(double(count), double(Limits::denorm_min()))};
   }
 
-  /// At least what a sum of magnitudes is exactly.
+  /// An upper bound of the exact value of a sum of magnitudes.
   double up(double sum) const {
     return mulUp(addUp(sum, absolute), addUp(1, 2 * relative));
   }
-  /// At least the error of a sum whose terms' magnitudes add up to `terms`.
+  /// An upper bound of the error of a sum whose terms' magnitudes add up to
+  /// `terms`.
   double of(double termsUp) const {
     return addUp(mulUp(relative, termsUp), absolute);
   }
@@ -152,7 +153,7 @@ static void finishNorms(const LinearRequest &request, const Raw &raw,
   }
 }
 
-/// True if a float's range lost something: a sum overflowed, a channel's
+/// True if the range of a float was not enough: a sum overflowed, a channel's
 /// squares vanished (maybe because all its weights are 0: dead channels are
 /// exactly 0, which sums in double tell), or the sixth powers did.
 static bool lostRange(const Raw &raw, double range) {

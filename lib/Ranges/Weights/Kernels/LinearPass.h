@@ -22,7 +22,7 @@
 
 namespace mpopt::kernels {
 
-/// What the likely tier may compute with.
+/// The number as the likely tier may compute with it.
 inline double clamped(double value) {
   return std::isnan(value) ? 0 : std::clamp(value, -0x1p500, 0x1p500);
 }
@@ -64,11 +64,11 @@ template <typename T> struct Coefficients {
   bool uniform = true, perMatrix = false, anyUnbounded = false;
   size_t stride = 0;
   std::vector<T> values;
-  /// What the coefficients were divided by: c, r and a; mean; variance; h.
+  /// The divisors of the coefficients: c, r and a; mean; variance; h.
   double boundScale = 1, meanScale = 1, varianceScale = 1, rangeScale = 1;
 };
 
-/// What the pass adds up; lists by output channel of all matrices.
+/// The sums of the pass; lists are by output channel of all matrices.
 struct Raw {
   std::vector<double> sums[kSums];
   /// For norms: sum_n |w| by matrix and k, sum_k |w| by output channel. The

@@ -41,7 +41,7 @@ public:
     terms += count;
   }
   size_t width() const { return size; }
-  /// At least the norm of the matrix whose rows were added.
+  /// An upper bound of the norm of the matrix whose rows were added.
   double finish();
 
 private:

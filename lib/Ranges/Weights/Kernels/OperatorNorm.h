@@ -14,7 +14,7 @@
 
 namespace mpopt::kernels {
 
-/// True if the request's budget allows it.
+/// True if the request's budget allows the Gram matrix.
 bool isWithinGramBudget(const LinearRequest &request);
 
 /// Lowers each of `norms` to what the Gram matrix' powers prove, within the

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Per output channel, from what is known per input channel; or per element of
-// small maps. Which taps lie inside the input differs between positions (at
-// padded borders, between the phases of a transposed convolution): the bound is
-// the hull over the sets of taps that occur, not over all subsets.
+// Bounds and estimates per output channel, from those per input channel; or per
+// element of small maps. The taps that lie inside the input differ between
+// positions (at padded borders, between the phases of a transposed
+// convolution): the bound is the hull over the sets of taps that occur, not
+// over all subsets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +26,11 @@ namespace mpopt {
 
 struct ConvolutionAxis {
   int64_t kernel = 1, stride = 1, dilation = 1;
-  /// Zeros around the input; for a transposed convolution what is cut off.
+  /// Numbers of zeros around the input; for a transposed convolution, of
+  /// positions cut off from the result.
   int64_t padBegin = 0, padEnd = 0;
-  /// Of a transposed convolution, past the last position that a tap reaches.
+  /// Positions past the last one that a tap of a transposed convolution
+  /// reaches.
   int64_t outputPadding = 0;
   /// Negative if unknown.
   int64_t inputSize = -1;
@@ -47,23 +50,24 @@ struct ConvolutionRequest {
   uint64_t outputs = 0, inputs = 0, groups = 1;
   bool transposed = false;
   llvm::SmallVector<ConvolutionAxis, 3> axes;
-  /// One entry for all, or one per input channel; per element of the input map
-  /// [inputs, size...] for `convolutionElements`.
+  /// The input, with one entry for all, or one per input channel; per element
+  /// of the input map [inputs, size...] for `convolutionElements`.
   LinearInputs values;
 
   uint64_t taps() const;
-  /// The most terms that a sum has.
+  /// The largest number of terms of a sum.
   uint64_t terms() const { return inputs / groups * taps(); }
 };
 
-/// Lists have an entry per output channel; `operatorNorm` is empty. The likely
-/// part is that of positions inside; the phases of a transposed convolution
-/// count as a mixture of equal parts.
+/// The sums of a convolution. Lists have an entry per output channel;
+/// `operatorNorm` is empty. The likely part is that of positions inside; the
+/// phases of a transposed convolution are a mixture of equal parts.
 LinearSums convolutionSums(const ConvolutionRequest &request,
                            unsigned jobs = 0);
 
-/// Lists have an entry per element of the output map [outputs, size...]. Sizes
-/// are known. Takes outputs * positions * terms() steps: for small maps.
+/// The sums of a convolution of which all sizes are known. Lists have an entry
+/// per element of the output map [outputs, size...]. Takes outputs * positions
+/// * terms() steps: for small maps.
 LinearSums convolutionElements(const ConvolutionRequest &request,
                                unsigned jobs = 0);
 

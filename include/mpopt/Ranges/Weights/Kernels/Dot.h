@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// sum_k a_k b_k, as in attention, where neither side is a constant.
+// Dot products sum_k a_k b_k of which neither side is a constant, as in
+// attention.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,13 +22,13 @@
 
 namespace mpopt {
 
-/// One side. Each list has one entry for all k, or one per k; the likely ones
-/// may have none: zeros.
+/// One side of a dot product. Each list has one entry for all k, or one per k;
+/// those of the likely tier may be empty, which means zeros.
 struct DotOperand {
   llvm::ArrayRef<Interval> range;
-  /// At least the row's Euclidean norm, if known.
+  /// An upper bound of the row's Euclidean norm, if known.
   std::optional<double> norm;
-  /// What the row's elements sum to, if they are not negative.
+  /// The sum of the row's elements, if it is known and they are not negative.
   std::optional<Interval> sum;
   llvm::ArrayRef<double> mean, variance;
   /// Half the distance between the expected extremes.
@@ -35,15 +36,16 @@ struct DotOperand {
 };
 
 struct DotRange {
-  /// In real arithmetic: intersection of the interval sum, of
-  /// |a b| <= ‖a‖‖b‖, and of the hull of convex combinations.
+  /// The sum in real arithmetic: the intersection of the interval sum, of |a b|
+  /// <= ‖a‖‖b‖, and of the hull of convex combinations.
   Interval bound;
-  /// At least sum |a_k||b_k|, for `dotError`.
+  /// An upper bound of sum |a_k||b_k|, for `dotError`.
   double terms = 0;
-  /// For independent elements; `tail` as in `LinearSums`.
+  /// The estimate for independent elements; `tail` as in `LinearSums`.
   double mean = 0, variance = 0, tail = 0;
 };
 
+/// Bound and estimate of a dot product of `count` terms.
 DotRange dotOfBoxes(const DotOperand &a, const DotOperand &b, uint64_t count);
 
 } // namespace mpopt

@@ -16,12 +16,12 @@
 
 namespace mpopt {
 
-/// A memo, and how it may be used.
+/// A memo of sums, and how it may be used.
 struct SharedSums {
   Memo *memo = nullptr;
-  /// Sums of a box that this one nearly is do: bounds are widened to hold, the
-  /// estimate is the other's. For a trial, whose boxes differ from those of the
-  /// module as it is by a few roundings.
+  /// The sums of a nearly equal box may be used: bounds are widened to hold,
+  /// the estimate is the other's. This is for a trial, whose boxes differ from
+  /// those of the original module by a few roundings.
   bool nearly = false;
 };
 

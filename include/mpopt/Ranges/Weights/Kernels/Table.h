@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a lookup in an embedding table gives, and what a constant holds along an
-// axis, in one pass over the bytes.
+// Statistics of the results of a lookup in an embedding table, and of a
+// constant along an axis, in one pass over the bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,17 +20,19 @@
 
 namespace mpopt {
 
+/// A table of weights [rows, columns].
 struct TableRequest {
-  /// At most one zero point.
+  /// The elements, with at most one zero point.
   WeightTensor weights;
   uint64_t rows = 0, columns = 0;
 };
 
 struct GroupStats {
-  /// Exact. Values that are not finite count as 0; empty without values.
+  /// The exact range. Values that are not finite count as 0; empty without
+  /// values.
   Interval range = Interval::empty();
   double mean = 0, variance = 0;
-  /// At least the Euclidean norm.
+  /// An upper bound of the Euclidean norm.
   double norm = 0;
 };
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Bytes as they lie in the file, row-major, any alignment, little-endian.
+// The bytes are those of the file: row-major, little-endian, of any alignment.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,29 +21,29 @@
 namespace mpopt {
 
 struct WeightTensor {
-  /// Two elements to a byte, low half first, if they have four bits.
+  /// The elements; those of four bits are two to a byte, the low half first.
   llvm::ArrayRef<char> bytes;
   /// Null for integers of `integerBits` (4, 8, 16, 32 or 64) bits.
   const FloatFormat *format = nullptr;
   unsigned integerBits = 8;
   bool isSigned = true;
-  /// If set, the weight that counts is the one rounded to this format (to
-  /// nearest even). One that the format turns into Inf counts as it is and is
-  /// flagged.
+  /// If set, weights are rounded to this format (to nearest even). One that
+  /// overflows it is not rounded, and is flagged.
   const FloatFormat *storage = nullptr;
-  /// Subtracted from every weight: none, one, or one per output channel.
+  /// Zero points, which are subtracted from every weight: none, one, or one per
+  /// output channel.
   llvm::ArrayRef<double> zeroPoints;
 
   unsigned bits() const { return format ? format->bits : integerBits; }
 };
 
-/// What a channel's weights have that no sum can express. Such a weight counts
-/// as 0 in the sums, unless it is `StorageOverflow`.
+/// Weights of a channel that no sum can express. Such a weight counts as 0 in
+/// the sums, unless it is `StorageOverflow`.
 enum WeightFlag : uint8_t {
   WeightPosInf = 1,
   WeightNegInf = 2,
   WeightNaN = 4,
-  /// Finite in the file, Inf in the storage format.
+  /// The weight is finite in the file and Inf in the storage format.
   WeightStorageOverflow = 8,
 };
 
