@@ -168,7 +168,7 @@ static MaybeCount countRow(Operation *op) {
   return std::nullopt;
 }
 
-/// What a composite's sums are kept in, if the model says so.
+/// The format of a composite's sums, if the model states it; else null.
 static const FloatFormat *getStated(Operation *op) {
   for (StringRef name : {"stash_type", "softmax_type"})
     if (auto stated = op->getAttrOfType<TypeAttr>(name))

@@ -205,7 +205,7 @@ bool ConstantUses::isInvalidated(
 }
 
 //===----------------------------------------------------------------------===//
-// What the constant is for
+// The purpose of a constant
 //===----------------------------------------------------------------------===//
 
 /// True if a zero at operand `index` breaks the op.
@@ -236,7 +236,7 @@ static bool isRoot(Operation *op, unsigned index) {
 static bool isSafeguard(Operation *op, unsigned index) {
   if (hasRole(op, Role::Select))
     return index != 0;
-  // Of both limits the lower one comes first.
+  // The lower one of two limits comes first.
   if (hasRole(op, Role::LimitsBelow))
     return !hasRole(op, Role::LimitsAbove) || index == 1;
   return hasRole(op, Role::Addition);

@@ -217,7 +217,7 @@ findRoots(ArrayRef<FindingList::Entry> entries) {
   return roots;
 }
 
-// What the rule itself does not say of how a run decides its finding.
+// Fills in the tests by which a run decides a finding, where the rule has not.
 static void completeWatches(Finding &finding, Operation *module) {
   const RuleInfo *rule = findRule(finding.rule);
   if (!rule || rule->decision == Decision::None)
@@ -244,7 +244,8 @@ static void addFingerprints(ModuleOp module, FindingList &list) {
                        Twine(getPosition(entry.op, entry.value)))
                           .str();
     std::string print = fingerprints.get(entry.op, key);
-    // The same rule twice on one tensor: told apart by the order of reports.
+    // Findings of one rule on one tensor are distinguished by the order of
+    // reports.
     if (unsigned count = seen[print]++)
       print = fingerprints.get(entry.op, key + "," + std::to_string(count));
     entry.finding.fingerprint = std::move(print);

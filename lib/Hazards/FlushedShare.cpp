@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is 0 in FP32 as well has nothing to lose: it counts neither as flushed
-// nor as kept.
+// A value that is 0 in FP32 as well counts neither as flushed nor as kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,12 +28,12 @@ using namespace mpopt;
 
 /// ln of the last magnitude that is 0 in FP32, 2^-150.
 static constexpr double kLogZero = -103.97;
-/// A group of this many times the edge's size has hardly a value below it.
+/// A group of this many times the flush threshold has hardly a value below it.
 static constexpr double kFarAbove = 1e3;
 /// Groups of a logarithm: it is an estimate, and many ops may have one.
 static constexpr size_t kMostGroups = 1024;
 
-/// Of a normal variable, the share at or below `x`.
+/// The share of a normal variable that is at or below `x`.
 static double shareBelow(double x, double mean, double variance) {
   if (!(variance > 0))
     return mean <= x;
@@ -89,7 +88,7 @@ static Cell logarithm(const Cell &cell) {
 }
 
 namespace {
-/// Flushed and other non-zero values, of groups put together.
+/// The amounts of flushed and of other non-zero values, summed over groups.
 struct Tally {
   double flushed = 0, kept = 0;
 
@@ -109,7 +108,7 @@ struct Tally {
     flushed += below;
     kept += 1 - below;
   }
-  /// Of groups that only hold zeros, nothing.
+  /// The share that is flushed; nothing if the groups only hold zeros.
   std::optional<double> share() const {
     double all = flushed + kept;
     return all > 1e-9 ? std::optional(flushed / all) : std::nullopt;
@@ -150,7 +149,8 @@ static AbstractValue added(const AbstractValue &a, const AbstractValue &b,
   return AbstractValue(dims, std::move(cells));
 }
 
-/// True if hardly a value of any group is near the edge: no need to look.
+/// True if hardly a value of any group is near the flush threshold, so that the
+/// share need not be computed.
 bool FlushedShares::isFarAbove(Value value) const {
   const FloatFormat *format = getFloatFormat(getElementType(value));
   double far = format ? format->flushAt * kFarAbove : 0;
@@ -178,8 +178,9 @@ static AbstractValue ofExponential(const AbstractValue &argument,
   return value;
 }
 
-/// What is left of a normal value above 0, whose mean is m + s phi(z) / Phi(z);
-/// it lies between half a normal distribution and an exponential one.
+/// The logarithm of the part of a normal value above 0, whose mean is m + s
+/// phi(z) / Phi(z); its distribution lies between half a normal one and an
+/// exponential one.
 static AbstractValue ofRectifier(const AbstractValue &argument) {
   return mapCells(argument.limited(kMostGroups), [](const Cell &cell) {
     double deviation = std::sqrt(cell.variance);
@@ -271,8 +272,8 @@ std::optional<AbstractValue> FlushedShares::computeLogarithm(Operation *op) {
         return *known;
     }
   }
-  // What only moves elements keeps their distribution, of which the groups are
-  // not followed.
+  // An op that only moves elements keeps their distribution; the groups are not
+  // followed.
   if (isViewLike(op) && getLogarithm(op->getOperand(0))) {
     AbstractValue merged(
         AbstractValue::Dims(TransferContext::rankOf(op->getResult(0)), 1),

@@ -144,7 +144,7 @@ void mpopt::findMasks(Value value, double least,
         findMasks(inner, least, masks, depth - 1);
 }
 
-/// True if it is the mask that takes the op past the edge.
+/// True if the op overflows because of a mask.
 static bool isMasked(Value value, const RangeAnalysis &ranges) {
   Operation *op = value.getDefiningOp();
   if (!hasRole(op, Role::Addition | Role::Subtraction | Role::Multiplication |

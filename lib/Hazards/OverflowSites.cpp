@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranges are not clipped at an overflow, so everything downstream of one lies
-// past the edge, too: such a site follows from the first one that is at least
-// as sure. Where nothing is known of a tensor because its op has no transfer
-// function, nothing is said, neither there nor downstream.
+// Ranges are not clipped at an overflow, so everything downstream of one
+// overflows, too: such a site follows from the first one that is at least as
+// sure. Where nothing is known of a tensor because its op has no transfer
+// function, there is no site, neither there nor downstream.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +71,7 @@ bool mpopt::isJudged(Value value) {
   return getFloatFormat(getElementType(value)) && !isConstant(value);
 }
 
-/// Nothing if no group reaches the edge.
+/// Nothing if no group reaches the overflow threshold.
 static std::optional<Certainty> getCertainty(const AbstractValue &computed,
                                              double edge, bool always) {
   if (boundMagnitude(computed) < edge)
@@ -128,7 +128,7 @@ Operation *OverflowSite::op() const {
 void OverflowSites::judgeInput(BlockArgument input) {
   Type type = getElementType(input);
   const FloatFormat *format = getFloatFormat(type);
-  // What nobody described may be anything.
+  // The values of an undescribed input are only assumed: no finding.
   if (!format || !isLowPrecision(type) || !getFirstUser(input))
     return;
   const AbstractValue &known = this->known.preRounding(input);
@@ -224,7 +224,7 @@ void OverflowSites::judge(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// What findings say
+// Texts of findings
 //===----------------------------------------------------------------------===//
 
 std::string mpopt::describeOverflow(const OverflowSite &site,
@@ -289,7 +289,7 @@ void mpopt::fixByWidening(FindingBuilder &finding, const OverflowSite &site,
   double size = boundMagnitude(computed);
   if (site.certainty == Certainty::Likely)
     size = likelyMagnitude(computed).value_or(size);
-  // What f32 cannot hold either is not kept by it.
+  // A value that f32 cannot hold either is not fixed by it.
   if (size < FloatFormat::f32().overflowFrom)
     fixByKeeping(finding, getElementType(site.value), what);
 }

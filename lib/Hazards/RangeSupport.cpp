@@ -72,7 +72,8 @@ public:
   };
   /// From the op that breaks to where growth begins.
   SmallVector<Step> steps;
-  /// Of many, the two ends and the largest between them.
+  /// Keeps the two ends and the largest steps between them if there are more
+  /// than `most`.
   void shorten(size_t most);
 
 private:

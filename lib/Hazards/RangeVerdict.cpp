@@ -142,8 +142,8 @@ static std::string describeRange(const Cell &hull) {
   return "[" + formatNumber(hull.lo) + ", " + formatNumber(hull.hi) + "]";
 }
 
-/// True if zero instead of a tiny number breaks a reader: a logarithm, or what
-/// divides by it.
+/// True if zero instead of a tiny number breaks a reader: a logarithm, or an op
+/// that divides by it.
 static bool breaksAtZero(Value value, unsigned depth = 4) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();

@@ -7,7 +7,7 @@
 //
 // A search on the logarithm of the scale. Magnitudes are powers of the scale
 // over wide stretches, so that a secant of "how far is the largest magnitude
-// from its edge" lands close to the answer: some six analyses instead of the
+// from overflow" lands close to the answer: some six analyses instead of the
 // thirty of a bisection, and each of what the input reaches only. The verdict
 // itself is that of the overflow rules, never the secant's.
 //
@@ -37,10 +37,11 @@ static const double kPrecision = std::log2(1.01);
 static constexpr unsigned kMostSteps = 48;
 
 namespace {
-/// What an analysis at one scale found, of one tier.
+/// The findings of an analysis at one scale, in one tier.
 struct Tier {
   bool overflows = false;
-  /// log2 of the largest magnitude over its format's edge.
+  /// log2 of the largest ratio of a magnitude to its format's overflow
+  /// threshold.
   double excess = -kInfinity;
 
   void add(double magnitude, const FloatFormat &format) {
@@ -61,7 +62,7 @@ public:
   SafeScale run();
 
 private:
-  /// What is found at the scale 2^exponent.
+  /// The verdict at the scale 2^exponent.
   const Verdict &at(double exponent);
   Verdict judge(const RangeAnalysis &ranges) const;
   AbstractValue scaled(double scale) const;
@@ -74,7 +75,7 @@ private:
 };
 } // namespace
 
-/// What is assumed of the input, times `scale`.
+/// The assumed range of the input, times `scale`.
 AbstractValue Search::scaled(double scale) const {
   AbstractValue value = base.ranges().preRounding(input);
   for (Cell &cell : value.mutableCells()) {
@@ -181,7 +182,7 @@ double Search::find(Tier Verdict::*tier) {
 }
 
 SafeScale Search::run() {
-  // What this input does not reach stays as it is.
+  // Overflows that this input does not reach stay.
   RangeAnalysis ranges(base.ranges(), input, base.ranges().preRounding(input));
   auto stays = [&](Value value) { return !ranges.isVaried(value); };
   bool possible = llvm::any_of(base.unknown, stays), likely = false;

@@ -41,7 +41,7 @@ static double lostGuard(Operation *op, const RangeAnalysis &ranges) {
   return most;
 }
 
-/// True if the estimate has values of the group stored as 0.
+/// True if the estimate expects values of the group that are stored as 0.
 static bool expectsZero(const Cell &cell, double flushAt, bool exact,
                         double guard) {
   if (cell.likelyLo >= -flushAt && cell.likelyHi <= flushAt)

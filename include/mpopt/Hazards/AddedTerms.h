@@ -17,29 +17,31 @@
 
 namespace mpopt {
 
+/// The terms of a sum, and how they are added.
 struct AddedTerms {
-  /// Terms of one sum.
+  /// Number of terms of one sum.
   int64_t count;
-  /// Of the running sum.
+  /// Format of the running sum.
   const FloatFormat *format;
-  /// What is added; null where the terms are products.
+  /// The tensor whose elements are added; null where the terms are products.
   mlir::Value summed = {};
   /// The terms are |x|, x^2 or e^x of `summed`: none is negative.
   bool nonNegative = false;
 };
 
-/// Of a matrix product, a convolution, or the row sums inside a softmax or
-/// normalisation. Nothing for other ops and where a length is not known.
+/// The terms of a matrix product, of a convolution, or of the row sums inside a
+/// softmax or normalisation. Nothing for other ops, and where a length is
+/// unknown.
 std::optional<AddedTerms> getInnerTerms(mlir::Operation *op,
                                         const TargetProfile &target);
 
-/// Of a sum that the model writes: a reduction, a running sum, an average pool,
-/// or an addition to a value that a loop carries (which is stored, and so
-/// rounded to its dtype, in each iteration).
+/// The terms of a sum that the model writes: a reduction, a running sum, an
+/// average pool, or an addition to a value that a loop carries (which is
+/// stored, and so rounded to its dtype, in each iteration). Nothing as above.
 std::optional<AddedTerms> getWrittenTerms(mlir::Operation *op,
                                           const TargetProfile &target);
 
-/// 16 or 8 bits.
+/// True if the format has 16 bits or fewer.
 inline bool isNarrow(const FloatFormat &format) { return format.bits <= 16; }
 
 } // namespace mpopt

@@ -16,7 +16,7 @@
 
 namespace mpopt {
 
-/// Six significant digits, as few as it takes: `1e-12`, `65504`.
+/// `value` with at most six significant digits: `1e-12`, `65504`.
 std::string formatNumber(double value);
 
 /// "12 of 9216 values (0.13 %), the first at index 5, are `what`; largest

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An analysis of the module: for each float constant the narrower formats in
-// which it is used, and what its values lose in them. Both rules on constants
-// read it, so that each weight is streamed once.
+// which it is used, and how its values overflow or flush in them. Both rules on
+// constants read it, so that each weight is streamed once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,12 +30,12 @@ struct ConstantUse {
   mlir::Type type;
   /// Operands through which ops compute with the narrowed constant.
   llvm::SmallVector<mlir::OpOperand *, 2> uses;
-  /// Of the constant as a whole, also where it is a splat.
+  /// Statistics of the whole constant, also where it is a splat.
   WeightStats stats;
 
   mlir::Value value() const { return mp::ConstantOp(constant).getResult(); }
 
-  /// Of the non-zero finite values.
+  /// The share of the non-zero finite values that become 0, in [0, 1].
   double flushedShare() const;
 };
 
@@ -44,7 +44,8 @@ public:
   explicit ConstantUses(mlir::Operation *module);
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
-  /// In program order. Those that lose nothing are left out.
+  /// The uses in program order. Those in which nothing overflows or flushes are
+  /// left out.
   std::vector<ConstantUse> losses;
 };
 
@@ -52,23 +53,26 @@ public:
 struct Guard {
   /// The division, root or logarithm; null if there is none.
   mlir::Operation *op = nullptr;
-  /// What leads there from the constant, in order: the sum, clip or maximum.
+  /// The ops that lead there from the constant, in order: the sum, clip or
+  /// maximum.
   llvm::SmallVector<mlir::Operation *, 3> path;
 };
 
 /// The first division, root or logarithm that `use` guards as an epsilon does:
-/// added to, or a lower bound of, what is divided by, or that itself.
+/// the constant is added to the divisor or argument, limits it from below, or
+/// is it.
 Guard findGuard(mlir::OpOperand &use);
 
-/// A mask that is added to, or written into, attention scores.
+/// How a mask is applied to attention scores.
 enum class MaskUse { None, Added, Multiplied };
 
-/// True if `use` is an additive mask on its way to a softmax. `Multiplied`: a
-/// product of a 0/1 mask with the constant, in which 0 * -Inf is NaN.
+/// The role of `use` as a mask on its way to a softmax. `Multiplied`: a product
+/// of a 0/1 mask with the constant, in which 0 * -Inf is NaN.
 MaskUse findMaskUse(mlir::OpOperand &use);
 
-/// True if attention scores that the op reads are still scores behind it: sums,
-/// products with scales, limits, masks and views. Casts are not among them.
+/// True if attention scores that the op reads are still scores in its result:
+/// sums, products with scales, limits, masks and views. Casts are not among
+/// them.
 bool passesScores(mlir::Operation *op);
 
 } // namespace mpopt

@@ -18,14 +18,14 @@
 
 namespace mpopt {
 
-/// FP16 or BF16.
+/// True for FP16 and BF16.
 bool is16Bit(mlir::Type elementType);
-/// FP32 or FP64.
+/// True for FP32 and FP64.
 bool isWide(mlir::Type elementType);
 
-/// The 16-bit type in which `op` computes: that of its float operands and float
-/// results if all have it, else null. Casts and ops that only move elements
-/// compute nothing.
+/// The 16-bit type in which `op` computes: the type of its float operands and
+/// results if all have the same one, else null. Casts and ops that only move
+/// elements compute nothing.
 mlir::Type get16BitCompute(mlir::Operation *op);
 
 /// True if the policy keeps ops of this kind in FP32.
@@ -34,18 +34,18 @@ bool isKeptWide(mlir::Operation *op);
 /// The composite of which `op` is a recognised member, else its mnemonic.
 llvm::StringRef getKind(mlir::Operation *op);
 
-/// The policy's name for messages.
+/// The name of the policy, for messages.
 std::string getPolicyName(mlir::Operation *op);
 
 /// True if the policy in force is an autocast one.
 bool isAutocast(mlir::Operation *module);
 
-/// True if autocast governs `op`: a region of the model's own says so, else the
-/// policy in force.
+/// True if autocast governs `op`: as an autocast region of the model says, else
+/// as the policy in force does.
 bool isUnderAutocast(mlir::Operation *op);
 
-/// A run decides the finding by what the ops read (`onOperands`) and compute
-/// (`onResults`), as stored in `type`.
+/// Lets a run decide the finding by the tensors that the ops read
+/// (`onOperands`) and compute (`onResults`), as stored in `type`.
 void watchOps(FindingBuilder &finding, llvm::ArrayRef<mlir::Operation *> ops,
               mlir::Type type, Decision onOperands, Decision onResults);
 

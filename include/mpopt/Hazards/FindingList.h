@@ -24,8 +24,8 @@ namespace mpopt {
 struct FloatFormat;
 struct RuleInfo;
 
-/// The findings so far: an analysis of the module that rules append to. No rule
-/// changes the IR, so it is never out of date.
+/// The findings so far: an analysis of the module, to which rules append. No
+/// rule changes the IR, so it never becomes invalid.
 class FindingList {
 public:
   explicit FindingList(mlir::Operation *) {}
@@ -38,9 +38,9 @@ public:
     mlir::Operation *op;
     /// An operand or a result of `op`.
     mlir::Value value;
-    /// Where each of the finding's causes is.
+    /// The location of each of the finding's causes.
     std::vector<mlir::Location> causeLocations;
-    /// For each of the finding's fixes, how it can be tried.
+    /// The action by which each of the finding's fixes can be tried.
     std::vector<FixAction> actions = {};
     /// The value whose MP2 finding this one follows from; null for a root. Its
     /// fingerprint is looked up when all findings are there.
@@ -56,56 +56,59 @@ public:
   FindingBuilder(FindingList &list, const RuleInfo &rule, mlir::Operation *op,
                  mlir::Value value);
 
-  /// Default: the rule's severity.
+  /// Sets the severity. Default: the rule's.
   FindingBuilder &severity(Severity severity);
-  /// Default: certain.
+  /// Sets the certainty. Default: certain.
   FindingBuilder &certain() { return certainty(Certainty::Certain); }
   FindingBuilder &likely() { return certainty(Certainty::Likely); }
   FindingBuilder &possible() { return certainty(Certainty::Possible); }
   FindingBuilder &certainty(Certainty certainty);
 
-  /// Lower case, no full stop, with the numbers.
+  /// The text: lower case, no full stop, with the numbers.
   FindingBuilder &message(const llvm::Twine &text);
-  /// Where it starts and what makes it grow, in that order. `why` continues
-  /// "TENSOR (OP): ".
+  /// Adds a cause: first the one where the trouble begins, then those that make
+  /// it grow. `why` continues "TENSOR (OP): ".
   FindingBuilder &cause(mlir::Value value, const llvm::Twine &why);
   FindingBuilder &cause(mlir::Operation *op, const llvm::Twine &why);
-  /// The best first; kinds are listed in Finding.h. `action` is how it is
-  /// tried. Without one, a `keep-fp32` is tried on the finding's own ops; what
-  /// else cannot be tried is no fix and is left out: advice has its place in
-  /// the rule's `instead`.
+  /// Adds a fix, the best first; kinds are listed in Finding.h. `action` is the
+  /// change by which it is tried. Without one, a `keep-fp32` is tried on the
+  /// finding's own ops, and a fix of another kind is left out: advice has its
+  /// place in the rule's `instead`.
   FindingBuilder &fix(llvm::StringRef kind, const llvm::Twine &text,
                       FixAction action = {});
 
-  /// Default: the value's own. What the finding is about where that is neither
-  /// operand nor result of the op (a constant behind views of it).
+  /// The tensor that the finding names, where it is neither operand nor result
+  /// of the op (a constant behind views of it). Default: the value.
   FindingBuilder &tensor(mlir::Value value);
-  /// Default: the value's own element type.
+  /// Sets the dtype that the finding names. Default: the value's element type.
   FindingBuilder &dtype(mlir::Type elementType);
   FindingBuilder &bound(double lo, double hi);
   FindingBuilder &likely(double lo, double hi);
-  /// What a run is asked to decide the finding; may be called several times.
-  /// Default: the test of the rule's record on the finding's own tensor.
-  /// `value` is the result or an operand, as the op reads it; it has to have
-  /// elements of a float format. `threshold` as in Decision.h, 0: the record's.
+  /// Adds a test by which a run decides the finding; may be called several
+  /// times. Default: the test of the rule's record on the finding's own tensor.
+  /// `value` is the result or an operand, as the op reads it; its elements must
+  /// be floats. `threshold` is as in Decision.h; 0 takes that of the rule's
+  /// record.
   FindingBuilder &watch(Decision test, mlir::Value value,
                         llvm::StringRef part = "result", double threshold = 0);
-  /// As stored in another dtype than its own.
+  /// Adds a test on `value` as stored in another dtype than its own.
   FindingBuilder &watchAs(mlir::Type elementType, Decision test,
                           mlir::Value value, llvm::StringRef part);
-  /// The same of a test on two tensors, and of Decision::Domain.
+  /// Adds a test on two tensors; `watchDomain`: Decision::Domain, that the
+  /// values lie in [lo, hi], or between them if `open`.
   FindingBuilder &watch(Decision test, mlir::Value value, mlir::Value against,
                         llvm::StringRef part = "result");
   FindingBuilder &watchDomain(mlir::Value value, double lo, double hi,
                               bool open);
-  /// Of Decision::ChannelRatio, on the ranges along an axis.
+  /// Adds Decision::ChannelRatio, on the ranges along an axis.
   FindingBuilder &watchChannels(mlir::Value value, int64_t axis);
-  /// Of Decision::SumError: `terms` values like those of `summed` are added in
-  /// `format`.
+  /// Adds Decision::SumError: `terms` values like those of `summed` are added
+  /// in `format`.
   FindingBuilder &watchSum(mlir::Value summed, const FloatFormat &format,
                            int64_t terms, bool pairwise, bool oneSign);
 
-  /// Default: a root. Where no MP2 rule reports on `root`, it stays one.
+  /// Makes the finding a consequence of that on `root`. Default: a root, which
+  /// it stays where no MP2 rule reports on `root`.
   FindingBuilder &follows(mlir::Value root);
 
 private:
@@ -115,10 +118,11 @@ private:
   size_t index;
 };
 
-/// An op in the model's words; its mp name where the model has none.
+/// An op by its name in the model; by its mp name where the model has none.
 OpRef getOpRef(mlir::Operation *op);
 
-/// File and line of the op in the model's source, if the model has them.
+/// File and line of the op in the model's source; nothing if the model has
+/// none.
 std::optional<SourceLine> getModelLine(mlir::Operation *op);
 
 /// The value of a threshold of Rules.td, or the one that `mp.thresholds` on the

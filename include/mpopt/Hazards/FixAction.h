@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A rule names the change, and mpopt/Fix makes it on a copy of the module to
-// see whether it helps. Here it is data only.
+// see whether it helps. This file has the data only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,11 @@
 
 namespace mpopt {
 
+/// A change of the graph. The kind says what the other members mean.
 struct FixAction {
   enum class Kind {
-    /// A `keep-fp32` on the finding's own ops; another fix cannot be tried, and
-    /// is none.
+    /// No action: a `keep-fp32` is tried on the finding's own ops, another fix
+    /// cannot be tried and is left out.
     None,
     /// `ops` compute in f32; of `operands`, if there are any, only these are
     /// widened.
@@ -31,18 +32,19 @@ struct FixAction {
 
     /// No element of the constants `ops` is larger than `number` in magnitude.
     LimitConstant,
-    /// No element but 0 is smaller.
+    /// No non-zero element of the constants `ops` is smaller than `number` in
+    /// magnitude.
     RaiseConstant,
     /// Operand `operands[0]` of `ops[0]` is clipped to [number, upper].
     ClampOperand,
     /// Operand 0 of `ops[0]`, a product, is scaled as `ops[1]` scales the
-    /// result; `ops[1]` goes.
+    /// result; `ops[1]` is removed.
     ScaleFirst,
 
     // A power of two through a part of the graph (Scale.cpp).
 
-    /// The result of `ops[0]` is `number` binades larger; the other ops take
-    /// that along, and those whose `operands` entry is 1 take it back.
+    /// The result of `ops[0]` is scaled by 2^`number`; the other ops pass the
+    /// factor on, and those whose `operands` entry is 1 divide it out.
     Scale,
 
     // Stable forms (StableForms.cpp).
@@ -52,27 +54,31 @@ struct FixAction {
     LogOfOperand,
     /// `ops[1]`, 1 - sigmoid(x), is sigmoid(-x); `ops[0]` is the sigmoid.
     SigmoidOfNegative,
-    /// The row's maximum is taken off what `ops[0]`, an exponential, reads, and
-    /// added to the logarithm `ops[2]`, if there is one, of the sum `ops[1]`.
+    /// The row's maximum is subtracted from the operand of `ops[0]`, an
+    /// exponential, and added to the logarithm `ops[2]`, if there is one, of
+    /// the sum `ops[1]`.
     ShiftByMaximum,
     /// `ops[0]`, mean(x^2) - mean(x)^2 with `ops[1]` its first mean, is the
     /// mean of (x - mean(x))^2.
     CentreFirst,
-    /// `ops[0]` takes off what `ops[1]` added: the other operand is left.
+    /// `ops[0]` subtracts what `ops[1]` added; the other operand of `ops[1]`
+    /// replaces it.
     TakeOther,
     /// `ops[0]`, a loss of the probabilities that `ops[1]` makes, takes logits.
     LossOfLogits,
 
     // Casts (Recast.cpp).
 
-    /// What reads `ops[0]`, a cast, reads what the cast in front of it casts.
+    /// The users of `ops[0]`, a cast, read the operand of the cast in front of
+    /// it.
     SkipCast,
-    /// The narrow float operands of `ops[0]` are cast in front of it by the
-    /// model itself.
+    /// The narrow float operands of `ops[0]` get explicit casts to the wide
+    /// type.
     WidenExplicitly,
-    /// Its wide float operands are cast to the type of operand `operands[0]`.
+    /// The wide float operands of `ops[0]` get explicit casts to the type of
+    /// operand `operands[0]`.
     NarrowExplicitly,
-    /// The cast `ops[0]` goes, and what reads it gets what it cast.
+    /// The cast `ops[0]` is removed; its users read its operand.
     RemoveCast,
     /// `ops[0]` computes in the type of the cast `ops.back()` behind it; the
     /// ops between only move elements.

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What MP204 and MP213 share: the expected part of a result's non-zero values
-// that its dtype stores as zero.
+// The estimate that MP204 and MP213 share: the expected share of a result's
+// non-zero values that its dtype stores as zero.
 //
-// The second moment says little of how small small values are: a softmax of
+// The second moment says little about the smallest values: a softmax of
 // confident logits has a mean of 1 / n and mostly values of 1e-20. So the share
-// is taken from ln|x|, as a normal value: through exponentials, softmax,
-// products, quotients and powers it follows from the operands; elsewhere from
-// mean and spread.
+// is taken from ln|x|, as a normal value. Through exponentials, softmax,
+// products, quotients and powers ln|x| follows from the operands; elsewhere
+// from mean and variance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,18 +25,19 @@
 
 namespace mpopt {
 
-/// Values are asked for in program order.
+/// Computes the shares; values must be asked for in program order.
 class FlushedShares {
 public:
   explicit FlushedShares(const RangeAnalysis &ranges) : ranges(ranges) {}
 
-  /// Expected share of the non-zero values of `value` that become 0 where it is
-  /// stored; nothing if nothing is expected or can be said.
+  /// Expected share, in [0, 1], of the non-zero values of `value` that become 0
+  /// where it is stored; nothing if none is expected or the estimate is
+  /// unknown.
   std::optional<double> of(mlir::Value value);
 
 private:
-  /// mean and variance of ln|x| by group; an empty bound: only zeros. Null if
-  /// they do not tell more than the value itself.
+  /// Mean and variance of ln|x| by group; an empty bound means only zeros. Null
+  /// if they say no more than the value itself.
   const AbstractValue *getLogarithm(mlir::Value value);
   std::optional<AbstractValue> computeLogarithm(mlir::Operation *op);
   AbstractValue logarithmOf(mlir::Value value);
@@ -48,7 +49,8 @@ private:
   llvm::DenseMap<mlir::Value, std::optional<double>> shares;
 };
 
-/// Certain if every value flushes, whatever the input.
+/// The certainty of a flush: certain if every value flushes, whatever the
+/// input.
 Certainty certaintyOfFlush(mlir::Value value, const RangeAnalysis &ranges);
 
 /// "about 80 % of the non-zero values are below ... and become 0 in f16".

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An analysis of the module that MP201 and its specific forms (MP207-MP210,
-// MP213) share: one site a tensor, in the most specific form, so that no two of
-// these rules report on one.
+// MP213) share: one site for each tensor, in the most specific form, so that no
+// two of these rules report on the same tensor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,7 @@
 
 namespace mpopt {
 
+/// The forms of an overflow, each with a rule of its own.
 enum class OverflowForm {
   General,
   Exponential,
@@ -30,6 +31,7 @@ enum class OverflowForm {
   Narrowing
 };
 
+/// A tensor that overflows its dtype.
 struct OverflowSite {
   mlir::Value value;
   OverflowForm form;
@@ -37,22 +39,24 @@ struct OverflowSite {
   /// The overflow that this one follows from; null for a root.
   mlir::Value root;
 
-  /// The op that computes it; of a model's input, the first that reads it.
+  /// The op that computes the value; for a model's input, the first that reads
+  /// it.
   mlir::Operation *op() const;
 };
 
 class OverflowSites {
 public:
   OverflowSites(mlir::Operation *module, mlir::AnalysisManager &manager);
-  /// Those of a variation's ops; `base` has the others.
+  /// The sites of the ops that a variation computes; `base` has the others.
   OverflowSites(const RangeAnalysis &variation, const OverflowSites &base);
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &analyses);
 
-  /// In program order.
+  /// The sites in program order.
   std::vector<OverflowSite> sites;
-  /// Values of which nothing is said since nothing is known.
+  /// Values that are not judged, as nothing is known of them.
   std::vector<mlir::Value> unknown;
 
+  /// The site of `value`; null if it has none.
   const OverflowSite *find(mlir::Value value) const;
   const RangeAnalysis &ranges() const { return known; }
 
@@ -70,26 +74,26 @@ private:
   llvm::DenseMap<mlir::Value, size_t> indices;
 };
 
-/// True if an overflow of `value` is judged: a float, and no constant.
+/// True if overflows of `value` are judged: it is a float and no constant.
 bool isJudged(mlir::Value value);
 
-/// Which specific form an overflow of `value` has.
+/// The most specific form that an overflow of `value` has.
 OverflowForm classifyOverflow(mlir::Value value, const RangeAnalysis &ranges);
 
-/// True if the op is an exponential: its edge is near the origin in every
-/// dtype.
+/// True if the op is an exponential: it overflows from small arguments on in
+/// every dtype.
 bool isExponential(mlir::Operation *op);
 
-/// The product or quotient by a number that makes scores smaller, between
-/// `scores` and a softmax; null if there is none.
+/// The multiplication or division by a number that makes scores smaller,
+/// between `scores` and a softmax; null if there is none.
 mlir::Operation *findScale(mlir::Value scores);
 
-/// True if a number from -`least` down comes in through `value`, through what
-/// scales and selects it.
+/// True if a number of -`least` or below reaches `value`, through ops that
+/// scale and select it, at most `depth` in a row.
 bool holdsMask(mlir::Value value, double least, unsigned depth = 6);
 
-/// Constants of which `value` may have a mask's huge negative numbers: tensors,
-/// and single numbers from -`least` down.
+/// Collects the constants from which `value` may have the huge negative numbers
+/// of a mask: tensors, and single numbers of -`least` or below.
 void findMasks(mlir::Value value, double least,
                llvm::SetVector<mlir::Operation *> &masks, unsigned depth = 8);
 
@@ -97,11 +101,12 @@ void findMasks(mlir::Value value, double least,
 std::string describeOverflow(const OverflowSite &site,
                              const RangeAnalysis &ranges);
 
-/// Fills in what all forms have in common: certainty, ranges, root, causes.
+/// Fills in the fields that all forms have in common: certainty, ranges, root,
+/// causes.
 void addSite(FindingBuilder &finding, const OverflowSite &site,
              const RangeAnalysis &ranges);
 
-/// "keep `what` in f32", if f32 holds what is expected there.
+/// Adds the fix "keep `what` in f32", if f32 holds the values expected there.
 void fixByWidening(FindingBuilder &finding, const OverflowSite &site,
                    const RangeAnalysis &ranges, const llvm::Twine &what);
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A policy keeps exp or softmax in FP32 whatever they read. Ranges know: this
-// one's argument cannot pass 11.09, that one's is expected to.
+// A policy keeps exp or softmax in FP32 whatever they read. Ranges distinguish
+// an op whose argument cannot exceed 11.09 (ln 65504) from one whose argument
+// is expected to.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,19 +24,19 @@ namespace mpopt {
 
 struct RangeVerdict {
   enum Kind {
-    Open,     ///< Neither.
+    Open,     ///< Neither is shown.
     Harmless, ///< Proved: finite, not flushed to zero, and exact enough.
-    Confirmed ///< What the policy guards against is expected here.
+    Confirmed ///< The hazard that the policy avoids is expected.
   } kind = Open;
-  /// With the numbers; empty if open.
+  /// The reason, with the numbers; empty if open.
   std::string why;
   /// Confirmed: the value that breaks, and the one that it follows from.
   mlir::Value where = {}, root = {};
 };
 
-/// Of an op, or of all members of a decomposed composite. `kind` is the
-/// composite or the op's mnemonic; `tolerance` is the relative error of a
-/// result from which it is not exact enough.
+/// The verdict on an op, or on all members of a decomposed composite. `kind` is
+/// the composite or the op's mnemonic; `tolerance` is the relative error from
+/// which a result is not exact enough.
 RangeVerdict judgeByRanges(llvm::StringRef kind,
                            llvm::ArrayRef<mlir::Operation *> members,
                            mlir::Operation *result, double tolerance,

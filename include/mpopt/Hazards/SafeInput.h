@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The answer to "how large may x be?": each float input in turn is taken to be
-// a multiple of what is assumed of it, the others staying as they are.
+// Answers "how large may x be?": each float input in turn is assumed to be a
+// multiple of its assumed range, while the others stay as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +25,9 @@ namespace mpopt {
 ///
 /// A scale is found by search: it was analysed and has no overflow, and one at
 /// most 1 % larger was analysed and has one. That no smaller scale has one is
-/// taken for granted: most models overflow upwards, and one that does not
-/// (1 / x) is safe at the scale that is told. 0: there is an overflow however
-/// small the input is. `kMostScale`: there is none up to there.
+/// not checked: most models overflow as inputs grow, and one that does not (1 /
+/// x) is safe at the reported scale. 0: there is an overflow however small the
+/// input is. `kMostScale`: there is none up to that scale.
 ///
 /// Masks do not count: they are meant to be huge. A tensor of which nothing is
 /// known is not proved.

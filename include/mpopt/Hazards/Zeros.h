@@ -12,25 +12,27 @@
 
 namespace mpopt {
 
-/// How sure it is that some element of `value`, as stored, is 0. A range that
-/// contains 0 makes it possible; likely takes more, since a continuous value
-/// does not meet a single number: an op that makes exact zeros, or a flush.
+/// The certainty with which some element of `value`, as stored, is 0; nothing
+/// if none can be, or if nothing is known. A range that contains 0 makes it
+/// possible. It is likely only behind an op that makes exact zeros, or by a
+/// flush, since a continuous value does not meet a single number.
 std::optional<Certainty> mayBeZero(mlir::Value value,
                                    const RangeAnalysis &ranges);
 
-/// True if 0 is reached by rounding to the dtype only.
+/// True if `value` can be 0 only by rounding to its dtype.
 bool isZeroByRounding(mlir::Value value, const RangeAnalysis &ranges);
 
-/// True if nothing is known of the value: what may follow is not said.
+/// True if nothing is known of the value; rules then do not report what may
+/// follow from it.
 bool isUnknown(mlir::Value value, const RangeAnalysis &ranges);
 
 /// "0 for every input", "likely 0", "may be 0".
 std::string describeZero(mlir::Value value, Certainty certainty,
                          const RangeAnalysis &ranges);
 
-/// A run decides the finding by zeros of `value`, and of what is zero wherever
-/// it is: the sum below a root may flush to zero where the root itself, as a
-/// wider dtype has it, does not.
+/// Lets a run decide the finding by zeros of `value`, and of a tensor that is
+/// zero wherever `value` is: the sum below a root may flush to zero where the
+/// root itself, in a wider dtype, does not.
 void watchZeros(FindingBuilder &finding, mlir::Value value,
                 llvm::StringRef part);
 
