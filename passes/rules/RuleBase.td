@@ -39,9 +39,9 @@ class RuleRecord<string ruleId, string ruleName> {
   string about = "results";      // results or arguments
   bit byList = 0;
   bit byRange = 0;
-  // Of f16, bf16 and f32, those in which it can fire.
+  // The dtypes among f16, bf16 and f32 in which it can fire.
   list<string> dtypes = ["f16", "bf16"];
-  // True if findings come with a fix that is safe: safe, sometimes or none.
+  // How often findings come with a safe fix: safe (always), sometimes or none.
   string fix = "sometimes";
   // How a run decides a finding: the test that is made on what a probe saw, by
   // the words of include/mpopt/Report/Decision.def. The pass says

@@ -46,7 +46,7 @@ std::optional<Precision> mpopt::parsePrecision(StringRef text) {
   return std::nullopt;
 }
 
-/// True if an op only stores or converts what it gets.
+/// True if an op only stores or converts its operands.
 static bool isStorage(Operation *op) {
   return isa<mp::ConstantOp, mp::CastOp, mp::IdentityOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>() ||

@@ -156,7 +156,7 @@ void CastChurn::check(ModuleOp module) {
         continue;
       if (entry)
         island.entries.insert(cast);
-      // What comes in 16 bits from outside needs no cast to stay there.
+      // A 16-bit input of the model needs no cast to stay in 16 bits.
       island.paysOff |= isa<BlockArgument>(operand);
     }
     for (Value result : op->getResults())

@@ -50,7 +50,7 @@ private:
 // The first 16-bit and the first wide float operand that `op` computes with.
 std::optional<Mix> SilentUpcast::findMix(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
-  // What is changed in place had its dtype before.
+  // A tensor that is changed in place keeps its dtype.
   if (!precision || op->getNumOperands() < 2 || op->getNumResults() == 0 ||
       op->hasAttr("mp.keeps"))
     return std::nullopt;
@@ -78,9 +78,8 @@ static bool widens(Operation *op) {
   return isWide(type) || isUnknown(type);
 }
 
-// True if everything that reads `op`'s result wants it wide or narrows it: an
-// FP32 mask that is added to 16-bit scores in front of an FP32 softmax spreads
-// nowhere.
+// True if every user of `op`'s result reads it wide or narrows it: an FP32 mask
+// that is added to 16-bit scores in front of an FP32 softmax spreads nowhere.
 static bool endsHere(Operation *op) {
   Value result = op->getResult(0);
   return !result.use_empty() &&

@@ -54,7 +54,8 @@ static FixAction castFirst(mp::CastOp cast) {
 void TooLateUpcast::judge(mp::CastOp cast) {
   Type narrow = getElementType(cast.getInput());
   Type wide = getElementType(cast.getResult());
-  // What a whole-model conversion restores for an op that takes FP32 only.
+  // A storage cast is what a whole-model conversion restores for an op that
+  // takes FP32 only.
   if (cast.getOrigin() == mp::CastOrigin::Storage || !is16Bit(narrow) ||
       !isWide(wide))
     return;

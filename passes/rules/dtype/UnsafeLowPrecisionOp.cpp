@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of a recognised composite one finding, at its result. Losses and statistics
-// have rules of their own. The list says what is dangerous in general; ranges
-// say what is here: a note where they prove it harmless, a reason where they
-// expect what the list is there to avoid.
+// A recognised composite has one finding, at its result. Losses and statistics
+// have rules of their own. The policy's list says which ops are dangerous in
+// general; ranges say whether this one is: the finding is a note where they
+// prove it harmless, and has a reason where they expect the hazard.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace mpopt {
 using namespace mlir;
 using namespace mpopt;
 
-/// What goes wrong in 16 bits with ops of this kind.
+/// The hazard of ops of this kind in 16 bits.
 static StringRef getHazard(const OpMeaning *kind, bool bf16) {
   Role squares =
       Role::Square | Role::SumOfSquares | Role::InnerSquares | Role::Power;
@@ -84,7 +84,7 @@ private:
   RangeVerdict getVerdict(Operation *op);
   void judge(Operation *op, Type type);
 
-  /// Of each recognised composite, in program order.
+  /// The members of each recognised composite, in program order.
   llvm::DenseMap<int64_t, SmallVector<Operation *>> members;
 };
 } // namespace

@@ -59,7 +59,7 @@ static Value getSquareOf(Value value) {
   return squared ? peel(squared) : Value();
 }
 
-/// True if both are one value, or one number.
+/// True if both are the same value, or the same number.
 static bool isSame(Value lhs, Value rhs, const RangeAnalysis &ranges) {
   if (peel(lhs) == peel(rhs))
     return true;
@@ -67,9 +67,9 @@ static bool isSame(Value lhs, Value rhs, const RangeAnalysis &ranges) {
   return number && number == ranges.of(rhs).constant();
 }
 
-/// What a sum was before `taken` is taken off again (`subtracts`) or added
-/// back: the sum or difference that it was added to, and the other operand
-/// there.
+/// The step that subtracting `taken` again (`subtracts`), or adding it back,
+/// undoes: the sum or difference that has it as an operand, and the other
+/// operand there.
 static std::pair<Operation *, Value> findUndone(Value sum, Value taken,
                                                 bool subtracts,
                                                 const RangeAnalysis &ranges) {

@@ -60,7 +60,7 @@ private:
   std::optional<Imbalance> find(Value value, const RangeAnalysis &ranges);
   void judge(Operation *op, Value value, const RangeAnalysis &ranges);
 
-  /// What was measured: an op is asked for its operands, too.
+  /// The imbalances found so far: an op is asked for its operands, too.
   llvm::DenseMap<Value, std::optional<Imbalance>> found;
 };
 } // namespace
@@ -101,7 +101,7 @@ DimensionImbalance::measure(Value value, const RangeAnalysis &ranges) {
   return std::nullopt;
 }
 
-/// Of inputs and of what ops compute.
+/// The imbalance of an input or of a computed value; nothing for constants.
 std::optional<Imbalance> DimensionImbalance::find(Value value,
                                                   const RangeAnalysis &ranges) {
   if (isConstant(value))
@@ -116,7 +116,7 @@ std::optional<Imbalance> DimensionImbalance::find(Value value,
   return place->second;
 }
 
-/// True if the imbalance was there before.
+/// True if the op passes on an imbalance of its operand.
 static bool passesOn(Operation *op) {
   return op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
          hasRole(op, Role::CopiesElements | Role::Arithmetic |
@@ -137,7 +137,7 @@ void DimensionImbalance::judge(Operation *op, Value value,
     if (find(operand, ranges))
       before = operand;
   bool argument = isa_and_nonnull<BlockArgument>(before);
-  // Of an input it is said once, at the first op that reads it.
+  // The imbalance of an input is reported once, at the first op that reads it.
   if (before && passesOn(op) && !argument)
     return;
   if (argument && *before.getUsers().begin() != op && passesOn(op))

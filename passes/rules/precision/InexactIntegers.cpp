@@ -35,7 +35,7 @@ struct InexactIntegers
 };
 } // namespace
 
-/// True if integers enter a float here: not where they are passed on.
+/// True if integers become floats in this op, rather than being passed on.
 static bool makesIntegers(Operation *op) {
   if (isa<mp::CastOp>(op))
     return isa<IntegerType>(getElementType(op->getOperand(0)));
@@ -53,7 +53,8 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   const AbstractValue &computed = ranges.preRounding(value);
   double exact = std::ldexp(1.0, int(format->digits));
   double bound = boundMagnitude(computed);
-  // A type's whole range is no count; past the edge it is an overflow.
+  // A type's whole range is no count; beyond the largest value it is an
+  // overflow.
   if (!computed.integral || bound <= exact)
     return;
   std::optional<double> expected = likelyMagnitude(computed);

@@ -54,7 +54,8 @@ void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {
     return;
   double ulp = getUlp(*format, size);
   FindingBuilder finding = report(op, angle);
-  // At a radian positions are no longer told apart; before, they are blurred.
+  // At a radian positions are no longer distinguished; before, they are
+  // blurred.
   finding.severity(ulp >= 100 * least ? Severity::Warning : Severity::Note)
       .certainty(likely ? Certainty::Likely : Certainty::Possible)
       .message("angles up to " + formatNumber(size) + " are " +

@@ -25,9 +25,9 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// What reads a probability p: log(p), 1 - p and what becomes of that, also
-/// through guards that guard nothing in the dtype (a clip to [1e-8, 0.999999],
-/// an epsilon that is 0 or lost in 1 + eps).
+/// The ops that read a probability p: log(p), 1 - p and the users of that, also
+/// through guards without effect in the dtype (a clip to [1e-8, 0.999999], an
+/// epsilon that is 0 or lost in 1 + eps).
 struct Readers {
   explicit Readers(const RangeAnalysis &ranges) : ranges(ranges) {}
 

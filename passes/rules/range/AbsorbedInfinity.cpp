@@ -45,7 +45,7 @@ private:
 };
 } // namespace
 
-/// What the op makes of an Inf at `use`, if that is a finite number.
+/// The effect of an Inf at `use`, if the op turns it into a finite number.
 static StringRef describeAbsorption(OpOperand &use, bool &wrong) {
   Operation *op = use.getOwner();
   wrong = true;

@@ -51,7 +51,7 @@ static std::pair<MaskUse, OpOperand *> getMaskUse(const ConstantUse &use) {
   return worst;
 }
 
-/// What comes of an op that reads the Inf.
+/// The consequence for an op that reads the Inf.
 static std::string describeConsequence(OpOperand &use, bool number) {
   Operation *op = use.getOwner();
   std::string it = number ? "it" : "them";

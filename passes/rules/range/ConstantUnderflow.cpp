@@ -28,7 +28,8 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// What the constant guards, and through which use; further such uses.
+/// The op that the constant guards, and the use by which it does; `others`
+/// counts further such uses.
 struct Guarded {
   Guard guard;
   OpOperand *use = nullptr;

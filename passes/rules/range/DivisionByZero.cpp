@@ -44,7 +44,8 @@ static Value getDivisor(Operation *op) {
   return {};
 }
 
-/// Of one sign only: a divisor of both is not clamped by a limit.
+/// Clamps a divisor of one sign; a divisor of both signs cannot be kept from 0
+/// by a limit, and gets no action.
 static FixAction clampAwayFromZero(Operation *op, Value divisor,
                                    const Cell &hull,
                                    const FloatFormat &format) {

@@ -90,7 +90,8 @@ static bool expectsOutside(const Cell &cell, const Domain &domain,
                      : lo < domain.lo || hi > domain.hi;
 }
 
-/// True if a choice takes values outside, from a branch that has no others.
+/// True if a Where may select values outside the domain, from a branch that has
+/// no others.
 static bool choosesOutside(Value argument, const Domain &domain,
                            const RangeAnalysis &ranges) {
   auto op =
@@ -169,8 +170,8 @@ static FixAction clampToDomain(Operation *op, const Domain &domain,
   return FixAction::clamp(op, 0, inside(domain.lo, 1), inside(domain.hi, -1));
 }
 
-/// True if all that is made of `value` is integers, a few ops on: bucket
-/// numbers (T5's relative positions), of which a Where then takes others.
+/// True if all results of `value`, a few ops later, are integers: bucket
+/// numbers (T5's relative positions), of which a Where then selects others.
 static bool becomesIntegers(Value value) {
   constexpr size_t kMost = 16;
   SmallVector<Value> pending = {value};

@@ -55,7 +55,7 @@ static Value findGiven(Value value, const RangeAnalysis &ranges) {
       continue;
     Operation *op = at.getDefiningOp();
     if (!op) {
-      // Of a branch or body: what it is given there is judged there.
+      // The argument of a branch or body is judged where it is passed.
       if (isa<func::FuncOp>(at.getParentBlock()->getParentOp()))
         return at;
       continue;

@@ -1,4 +1,4 @@
-//===- NearOverflow.cpp - MP211: a result close to its dtype's edge
+//===- NearOverflow.cpp - MP211: a result close to overflowing its dtype
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,7 @@ struct NearOverflow : mpopt::impl::NearOverflowBase<NearOverflow> {
     sites = &getAnalysis<OverflowSites>();
     margin = threshold("near-overflow") / FloatFormat::f16().maxFinite;
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      // What is only moved is near where it was computed.
+      // An op that only moves elements repeats a finding about their source.
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op) &&
           !isViewLike(op))
         for (Value result : op->getResults())

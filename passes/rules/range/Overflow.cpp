@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What has a more specific form is reported by that form's rule, alone.
+// An overflow of a more specific form is reported by that form's rule alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
     return; // no power of two brings it back
   // A factor that leaves one binade of room.
   int shift = std::ilogb(size / getFloatFormat(type)->maxFinite) + 2;
-  // What follows from another overflow is fixed with it.
+  // An overflow that follows from another is fixed with that one.
   if (shift <= 16 && !site.root)
     fixOverflowByScaling(finding, site, ranges, -shift);
 }
