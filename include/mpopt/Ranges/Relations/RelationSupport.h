@@ -30,8 +30,8 @@ Rounding storeError(mlir::Value value);
 /// which the target computes it, and the store.
 Rounding functionError(mlir::Value value, TransferContext &ctx);
 
-/// `peel(value, Peel::Rounded)`; adds the casts that round to `error`, unless it
-/// is null.
+/// `peel(value, Peel::Rounded)`; adds the casts that round to `error`, unless
+/// it is null.
 mlir::Value peel(mlir::Value value, Rounding *error);
 
 /// True if both are the same numbers: one value, or computed twice from the
