@@ -322,5 +322,5 @@ TEST(FunctionTable, NamesAreUnique) {
   }
   llvm::sort(names);
   EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
-  EXPECT_EQ(names.size(), 54u);
+  EXPECT_GE(names.size(), 54u);
 }
