@@ -251,3 +251,15 @@ func.func @distance(%x: tensor<4x8xf32>, %z: tensor<6x8xf32>, %o: tensor<4x8xf32
   %1 = mp.add %other, %zz : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>
   return %0 : tensor<4x6xf32>
 }
+
+// -----
+
+// A difference of two values behind casts, of which none is a reduction.
+func.func @cast_operands(%x: tensor<4xf32>, %y: tensor<4xf16>) -> tensor<4xf32> {
+  %low = mp.cast %x : (tensor<4xf32>) -> tensor<4xf16>
+  %0 = mp.cast %low : (tensor<4xf16>) -> tensor<4xf32>
+  %1 = mp.cast %y : (tensor<4xf16>) -> tensor<4xf32>
+  // expected-remark @below {{[-20, 20]}}
+  %2 = mp.sub %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
