@@ -25,10 +25,13 @@ public:
   const FunctionRow &row() const { return *its; }
   bool operator==(const UnaryFunction &other) const = default;
 
-  // The functions that formulas use; an op finds its own by name.
+  // The functions that formulas use, named as enumerators are; an op finds its
+  // own by name.
+  // NOLINTBEGIN(readability-identifier-naming)
   static const UnaryFunction Abs, Elu, Exp, Gelu, HardSigmoid, LeakyRelu, Log,
       Log1p, Relu, Round, Rsqrt, Sigmoid, Silu, Softplus, Softsign, Sqrt,
       Square, Tanh, ThresholdedRelu;
+  // NOLINTEND(readability-identifier-naming)
 
 private:
   const FunctionRow *its;

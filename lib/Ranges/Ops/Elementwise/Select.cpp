@@ -124,7 +124,7 @@ static Excluded findExcluded(Value condition, bool taken, Value branch,
   for (; op && isa<mp::LogicalNotOp, mp::IdentityOp>(op);
        op = op->getOperand(0).getDefiningOp())
     taken ^= isa<mp::LogicalNotOp>(op);
-  if (!op || !isa<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op) ||
+  if (!isa_and_present<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op) ||
       !ctx.isSameValue(op->getOperand(0), branch))
     return {};
   if (isa<mp::IsFiniteOp>(op))
