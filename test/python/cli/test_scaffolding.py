@@ -143,12 +143,16 @@ def is_formatted(*files: Path) -> bool:
 
 
 def test_recipes_run_as_written(tree: Path):
-    """The commands of CONTRIBUTING.md."""
+    """The commands of CONTRIBUTING.md, but for one that somebody is following."""
     recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     commands = [shlex.split(command) for command in
                 re.findall(r"^ *scripts/(new-.*)$", recipes.replace("\\\n", ""), flags=re.M)]
     assert [command for command, *_ in commands] == ["new-rule", "new-op", "new-op"]
+    records = "".join(path.read_text() for path in [*(tree / "passes/rules/Rules").glob("*.td"),
+                                                    *(tree / "include/mpopt/Dialect/Ops").glob("*.td")])
     for command, *arguments in commands:
+        if f'"{arguments[0]}"' in records:
+            continue
         files = run(tree, command, *arguments).split()
         assert is_formatted(*(tree / file for file in files if file.endswith(".cpp")))
 
