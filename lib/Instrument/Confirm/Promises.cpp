@@ -249,11 +249,15 @@ void confirming::findExceeded(const Ledger &ledger, const RunRecords &runs,
     comparable[tensor.name] = probe.id;
     Comparison(probe, seen, confirmation.exceeded).run();
   }
-  // Certain findings have to be confirmed: they hold for every input.
+  // Certain findings about ranges have to be confirmed: they hold for every
+  // input. Those that a run itself made (MP5xx) hold for that run only.
+  auto isPrediction = [](const Finding &finding) {
+    return finding.certainty == Certainty::Certain && isByRange(finding.rule) &&
+           findRule(finding.rule)->isPass;
+  };
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses)) {
-    if (finding.certainty != Certainty::Certain ||
-        status.status != Status::Refuted || !isByRange(finding.rule) ||
+    if (!isPrediction(finding) || status.status != Status::Refuted ||
         !status.probe)
       continue;
     const Probe &probe = ledger.plan.probes[*status.probe];
