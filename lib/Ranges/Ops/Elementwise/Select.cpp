@@ -121,7 +121,7 @@ struct Excluded {
 static Excluded findExcluded(Value condition, bool taken, Value branch,
                              TransferContext &ctx) {
   Operation *op = condition.getDefiningOp();
-  for (; op && isa<mp::LogicalNotOp, mp::IdentityOp>(op);
+  for (; isa_and_present<mp::LogicalNotOp, mp::IdentityOp>(op);
        op = op->getOperand(0).getDefiningOp())
     taken ^= isa<mp::LogicalNotOp>(op);
   if (!isa_and_present<mp::IsNanOp, mp::IsInfOp, mp::IsFiniteOp>(op) ||
