@@ -15,7 +15,10 @@ find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 include(StaticMlir)
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Tables are made by the system's Python, whichever environment is active: the wheel is
+# built out of a build folder from within one, and would otherwise make them again.
+find_program(MPOPT_PYTHON python3 HINTS /usr/bin /usr/local/bin REQUIRED)
 
 # Debian's protobuf has no CMake config, so ONNX's own one cannot be used:
 # module mode here, then its target file.

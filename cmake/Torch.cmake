@@ -6,7 +6,7 @@
 
 set(MPOPT_TORCH "" CACHE PATH "Folder of the torch Python package (found by itself)")
 if(NOT MPOPT_TORCH)
-  set(python ${Python3_EXECUTABLE})
+  set(python ${MPOPT_PYTHON})
   if(EXISTS "$ENV{MPOPT_VENV}/bin/python")
     set(python $ENV{MPOPT_VENV}/bin/python)
   endif()

@@ -246,11 +246,14 @@ def test_module_is_the_tool():
 
 def test_wheel(tmp_path):
     """Built from this build folder, installed offline into an empty environment, it
-    checks and instruments a model."""
+    checks and instruments a model. The folder's own programs stay untouched: other
+    tests run them meanwhile."""
     pytest.importorskip("scikit_build_core")
+    made = {file: file.stat().st_mtime_ns for file in (BUILD / "bin").iterdir()}
     done = subprocess.run([ROOT / "scripts" / "wheel", tmp_path, BUILD], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert made == {file: file.stat().st_mtime_ns for file in (BUILD / "bin").iterdir()}
     (wheel,) = tmp_path.glob("mpopt-*-py3-none-*.whl")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
