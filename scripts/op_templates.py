@@ -23,7 +23,7 @@ RECORD = '''def MP_{cls}Op : MP_Op<"{mnemonic}", [Pure]> {{
 
 FUNCTION_RECORD = '''let roles = []<MP_Role> in // as those above have them: Roles.td
 def MP_{cls}Op : MP_UnaryOp<"{mnemonic}", "(to be written: formula)",
-  [{torch}], [], [{onnx}]>;
+  [{torch}], [], [{onnx}]>; // names in PyTorch, TensorFlow, ONNX
 '''
 
 INFERENCE = '''

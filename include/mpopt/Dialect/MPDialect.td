@@ -203,7 +203,7 @@ def MP_CastOriginAttr : MP_EnumAttr<MP_CastOrigin, "cast_origin">;
 // Op base
 //===----------------------------------------------------------------------===//
 
-// One framework's names, returned from getFrameworkNames.
+// One framework's names, returned from getStaticNames.
 class MP_FrameworkNames<string framework, list<string> names> {
   string quoted = !interleave(!foreach(n, names, "\"" # n # "\""), ", ");
   string body = !if(!empty(names), "",
@@ -248,9 +248,10 @@ class MP_FrameworkNames<string framework, list<string> names> {
 // operand 0 by c > 0 scales the results by c^d, `degree` is d ("1", "-0.5"); where
 // `epsilon` has to be scaled by c^e for that, `epsilonDegree` is e.
 //
-// `torch`, `tensorflow` and `onnx` are its names in the
-// policy tables (see PrecisionOpInterface); an op whose name depends on its
-// attributes sets `staticNames = 0` and defines getFrameworkNames itself.
+// `torch`, `tensorflow` and `onnx` are its names in the policy tables (see
+// PrecisionOpInterface); an op whose name depends on its attributes sets
+// `staticNames = 0` and defines getFrameworkNames itself. Importers make a
+// function of one number of the nodes of these names (Import/FunctionOps.h).
 class MP_Op<string mnemonic, list<Trait> traits = []>
     : Op<MP_Dialect, mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<TypeInferenceOpInterface>,
@@ -271,7 +272,11 @@ class MP_Op<string mnemonic, list<Trait> traits = []>
 
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
-  let extraClassDeclaration = moreDeclarations;
+  let extraClassDeclaration = moreDeclarations # !if(staticNames, [{
+    /// The names that the record has for the framework.
+    static ::llvm::ArrayRef<::llvm::StringRef>
+    getStaticNames(::mpopt::Framework framework);
+  }], "");
   let extraClassDefinition = [{
     const ::mpopt::OpMeaning &$cppClass::getMeaning() {
   }] # MP_Meaning<roles, divisor, gradientOf, degree, epsilonDegree>.body # [{
@@ -279,6 +284,10 @@ class MP_Op<string mnemonic, list<Trait> traits = []>
   }] # !if(staticNames, [{
     ::llvm::ArrayRef<::llvm::StringRef>
     $cppClass::getFrameworkNames(::mpopt::Framework framework) {
+      return getStaticNames(framework);
+    }
+    ::llvm::ArrayRef<::llvm::StringRef>
+    $cppClass::getStaticNames(::mpopt::Framework framework) {
   }] # MP_FrameworkNames<"PyTorch", torch>.body
      # MP_FrameworkNames<"TensorFlow", tensorflow>.body
      # MP_FrameworkNames<"Onnx", onnx>.body # [{

@@ -95,8 +95,8 @@ def MP_SeluOp : MP_ActivationOp<"selu",
        DefaultValuedAttr<F64Attr, "1.0507009873554805">:$gamma)>;
 let roles = [RoleInnerExponential, RoleSaturating, RoleProbability,
     RoleNeverZero] in
-def MP_SigmoidOp : MP_ActivationOp<"sigmoid", "1 / (1 + e^-x)", ["sigmoid"],
-  ["Sigmoid"], ["Sigmoid"]>;
+def MP_SigmoidOp : MP_ActivationOp<"sigmoid", "1 / (1 + e^-x)",
+  ["sigmoid", "special_expit"], ["Sigmoid"], ["Sigmoid"]>;
 let roles = [RoleInnerExponential] in
 def MP_LogSigmoidOp : MP_ActivationOp<"log_sigmoid", "log(1 / (1 + e^-x))",
   ["log_sigmoid"], [], []>;

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The part of the Elementwise family that has one operand. ElementwiseOps.td
-// includes it.
+// includes it. Importers find the functions of one number by the names that
+// their records have (Import/FunctionOps.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,13 +45,13 @@ class MP_UnaryOp<string mnemonic, string formula, list<string> torchNames,
 
 // Sign and rounding.
 let roles = [RoleKeepsMagnitude, RoleKeepsZeros], degree = "1" in
-def MP_AbsOp : MP_UnaryOp<"abs", "|x|", ["abs"], ["Abs"], ["Abs"],
+def MP_AbsOp : MP_UnaryOp<"abs", "|x|", ["abs", "absolute"], ["Abs"], ["Abs"],
   MP_NumericTensor, [MP_ElementInference]>;
 let roles = [RoleNegation, RoleKeepsMagnitude, RoleKeepsZeros], degree = "1" in
-def MP_NegOp : MP_UnaryOp<"neg", "-x", ["neg"], ["Neg"], ["Neg"],
+def MP_NegOp : MP_UnaryOp<"neg", "-x", ["neg", "negative"], ["Neg"], ["Neg"],
   MP_NumericTensor, [MP_ElementInference]>;
 let roles = [RoleMakesZeros], degree = "0" in
-def MP_SignOp : MP_UnaryOp<"sign", "-1, 0 or 1", ["sign"], ["Sign"], ["Sign"],
+def MP_SignOp : MP_UnaryOp<"sign", "-1, 0 or 1", ["sign", "sgn"], ["Sign"], ["Sign"],
   MP_NumericTensor, [MP_ElementInference]>;
 let roles = [RoleMakesZeros] in
 def MP_FloorOp : MP_UnaryOp<"floor", "the next integer below", ["floor"],
@@ -62,7 +63,8 @@ let roles = [RoleMakesZeros] in
 def MP_RoundOp : MP_UnaryOp<"round", "the nearest integer, ties to even",
   ["round"], ["Round"], ["Round"], MP_NumericTensor, [MP_ElementInference]>;
 let roles = [RoleMakesZeros] in
-def MP_TruncOp : MP_UnaryOp<"trunc", "the next integer toward zero", ["trunc"],
+def MP_TruncOp : MP_UnaryOp<"trunc", "the next integer toward zero",
+  ["trunc", "fix"],
   [], [], MP_NumericTensor, [MP_ElementInference]>;
 
 // Powers and roots.
@@ -83,9 +85,10 @@ def MP_SquareOp : MP_UnaryOp<"square", "x^2", ["square"], ["Square"], [],
 let roles = [RoleExponential, RoleNeverZero, RoleMaskable] in
 def MP_ExpOp : MP_UnaryOp<"exp", "e^x", ["exp"], ["Exp"], ["Exp"]>;
 let roles = [RoleExponential, RoleNeverZero, RoleMaskable] in
-def MP_Exp2Op : MP_UnaryOp<"exp2", "2^x", ["exp2"], [], []>;
+def MP_Exp2Op : MP_UnaryOp<"exp2", "2^x", ["exp2", "special_exp2"], [], []>;
 let roles = [RoleExponential] in
-def MP_Expm1Op : MP_UnaryOp<"expm1", "e^x - 1", ["expm1"], ["Expm1"], []>;
+def MP_Expm1Op : MP_UnaryOp<"expm1", "e^x - 1",
+  ["expm1", "special_expm1"], ["Expm1"], []>;
 let roles = [RoleLogarithm, RolePoleAtZero] in
 def MP_LogOp : MP_UnaryOp<"log", "natural logarithm", ["log"], ["Log"], ["Log"]>;
 let roles = [RoleLogarithm, RolePoleAtZero] in
@@ -93,7 +96,8 @@ def MP_Log2Op : MP_UnaryOp<"log2", "binary logarithm", ["log2"], [], []>;
 let roles = [RoleLogarithm, RolePoleAtZero] in
 def MP_Log10Op : MP_UnaryOp<"log10", "decimal logarithm", ["log10"], [], []>;
 let roles = [RoleLogarithm] in
-def MP_Log1pOp : MP_UnaryOp<"log1p", "log(1 + x)", ["log1p"], ["Log1p"], []>;
+def MP_Log1pOp : MP_UnaryOp<"log1p", "log(1 + x)",
+  ["log1p", "special_log1p"], ["Log1p"], []>;
 
 // Trigonometry.
 let roles = [RolePeriodic] in
@@ -103,30 +107,38 @@ def MP_CosOp : MP_UnaryOp<"cos", "cosine", ["cos"], ["Cos"], ["Cos"]>;
 let roles = [RolePeriodic, RoleSteep] in
 def MP_TanOp : MP_UnaryOp<"tan", "tangent", ["tan"], ["Tan"], ["Tan"]>;
 let roles = [RoleSteep, RoleArc] in
-def MP_AsinOp : MP_UnaryOp<"asin", "arc sine", ["asin"], ["Asin"], ["Asin"]>;
+def MP_AsinOp : MP_UnaryOp<"asin", "arc sine",
+  ["asin", "arcsin"], ["Asin"], ["Asin"]>;
 let roles = [RoleSteep, RoleArc] in
-def MP_AcosOp : MP_UnaryOp<"acos", "arc cosine", ["acos"], ["Acos"], ["Acos"]>;
+def MP_AcosOp : MP_UnaryOp<"acos", "arc cosine",
+  ["acos", "arccos"], ["Acos"], ["Acos"]>;
 let roles = [RoleSaturating] in
-def MP_AtanOp : MP_UnaryOp<"atan", "arc tangent", ["atan"], ["Atan"], ["Atan"]>;
+def MP_AtanOp : MP_UnaryOp<"atan", "arc tangent",
+  ["atan", "arctan"], ["Atan"], ["Atan"]>;
 let roles = [RoleExponential] in
 def MP_SinhOp : MP_UnaryOp<"sinh", "hyperbolic sine", ["sinh"], ["Sinh"], ["Sinh"]>;
 let roles = [RoleExponential, RoleNeverZero] in
 def MP_CoshOp : MP_UnaryOp<"cosh", "hyperbolic cosine", ["cosh"], ["Cosh"], ["Cosh"]>;
 let roles = [RoleSaturating] in
 def MP_TanhOp : MP_UnaryOp<"tanh", "hyperbolic tangent", ["tanh"], ["Tanh"], ["Tanh"]>;
-def MP_AsinhOp : MP_UnaryOp<"asinh", "inverse of sinh", ["asinh"], ["Asinh"], ["Asinh"]>;
-def MP_AcoshOp : MP_UnaryOp<"acosh", "inverse of cosh", ["acosh"], ["Acosh"], ["Acosh"]>;
+def MP_AsinhOp : MP_UnaryOp<"asinh", "inverse of sinh",
+  ["asinh", "arcsinh"], ["Asinh"], ["Asinh"]>;
+def MP_AcoshOp : MP_UnaryOp<"acosh", "inverse of cosh",
+  ["acosh", "arccosh"], ["Acosh"], ["Acosh"]>;
 let roles = [RoleSteep, RoleArc] in
-def MP_AtanhOp : MP_UnaryOp<"atanh", "inverse of tanh", ["atanh"], ["Atanh"], ["Atanh"]>;
+def MP_AtanhOp : MP_UnaryOp<"atanh", "inverse of tanh",
+  ["atanh", "arctanh"], ["Atanh"], ["Atanh"]>;
 
 // The error function; ONNX has it for integers too.
 let roles = [RoleSaturating] in
 def MP_ErfOp : MP_UnaryOp<"erf", "2/sqrt(pi) * integral of e^(-t^2) from 0 to x",
-  ["erf"], ["Erf"], ["Erf"], MP_NumericTensor>;
+  ["erf", "special_erf"], ["Erf"], ["Erf"], MP_NumericTensor>;
 let roles = [RoleSaturating, RoleNeverZero] in
-def MP_ErfcOp : MP_UnaryOp<"erfc", "1 - erf(x)", ["erfc"], ["Erfc"], []>;
+def MP_ErfcOp : MP_UnaryOp<"erfc", "1 - erf(x)",
+  ["erfc", "special_erfc"], ["Erfc"], []>;
 let roles = [RoleSteep] in
-def MP_ErfinvOp : MP_UnaryOp<"erfinv", "inverse of erf", ["erfinv"], ["Erfinv"], []>;
+def MP_ErfinvOp : MP_UnaryOp<"erfinv", "inverse of erf",
+  ["erfinv", "special_erfinv"], ["Erfinv"], []>;
 
 // Bits.
 def MP_LogicalNotOp : MP_UnaryOp<"logical_not", "not x", ["logical_not"],

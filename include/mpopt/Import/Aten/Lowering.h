@@ -145,7 +145,8 @@ using Lowering = llvm::LogicalResult (*)(NodeContext &);
 /// Lowerings by op name without `aten::` (`add`), for all its overloads, or by
 /// name and overload (`add.Tensor`), which goes first. An in-place form
 /// (`add_`) and an `out=` overload use the lowering of the plain one unless
-/// they have their own. Ops of `quantized::` keep that prefix.
+/// they have their own. Ops of `quantized::` keep that prefix. A later one of
+/// the same name replaces an earlier.
 class LoweringRegistry {
 public:
   virtual void add(llvm::StringRef name, Lowering lowering) = 0;

@@ -245,11 +245,6 @@ static LogicalResult lowerSafeSoftmax(NodeContext &context) {
 }
 
 void mpopt::aten::registerActivation(LoweringRegistry &registry) {
-  registry.add("relu", lowerUnary<mp::ReluOp>);
-  registry.add("relu6", lowerUnary<mp::Relu6Op>);
-  registry.add("hardswish", lowerUnary<mp::HardSwishOp>);
-  registry.add("log_sigmoid", lowerUnary<mp::LogSigmoidOp>);
-  registry.add("mish", lowerUnary<mp::MishOp>);
   registry.add("hardtanh", lowerHardTanh);
   registry.add("leaky_relu", lowerLeakyRelu);
   registry.add("hardsigmoid", lowerHardSigmoid);

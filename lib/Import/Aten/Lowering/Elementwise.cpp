@@ -14,8 +14,7 @@
 #include "Operands.h"
 #include "Subfamilies.h"
 
-#include "mpopt/Dialect/Ops/ActivationOps.h"
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Import/FunctionOps.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -273,42 +272,23 @@ static LogicalResult lowerWhere(NodeContext &context) {
 // Tables
 //===----------------------------------------------------------------------===//
 
+/// An integer stays one where the function of it is one. Lowerings that are
+/// registered later replace these.
+static void registerFunctions(LoweringRegistry &registry) {
+  visitFunctionOps(
+      [&]<typename OpT>(std::type_identity<OpT>, UnaryFunction function) {
+        const FunctionFacts &facts = function.row().facts;
+        bool staysIntegral = facts.integral || facts.keepsIntegers;
+        for (StringRef name : OpT::getStaticNames(Framework::PyTorch))
+          registry.add(name, staysIntegral ? lowerUnary<OpT> : lowerFloat<OpT>);
+      });
+}
+
+/// Functions that dtypes make a difference to, and what gives or takes bools.
 static void registerUnary(LoweringRegistry &registry) {
   registry.add({"abs", "absolute"}, lowerAbs);
-  registry.add({"neg", "negative"}, lowerUnary<mp::NegOp>);
-  registry.add({"sign", "sgn"}, lowerUnary<mp::SignOp>);
-  registry.add("floor", lowerUnary<mp::FloorOp>);
-  registry.add("ceil", lowerUnary<mp::CeilOp>);
-  registry.add({"trunc", "fix"}, lowerUnary<mp::TruncOp>);
   registry.add("square", lowerSquare);
   registry.add("positive", lowerAlias);
-
-  registry.add("sqrt", lowerFloat<mp::SqrtOp>);
-  registry.add("rsqrt", lowerFloat<mp::RsqrtOp>);
-  registry.add("reciprocal", lowerFloat<mp::ReciprocalOp>);
-  registry.add("exp", lowerFloat<mp::ExpOp>);
-  registry.add({"exp2", "special_exp2"}, lowerFloat<mp::Exp2Op>);
-  registry.add({"expm1", "special_expm1"}, lowerFloat<mp::Expm1Op>);
-  registry.add("log", lowerFloat<mp::LogOp>);
-  registry.add("log2", lowerFloat<mp::Log2Op>);
-  registry.add("log10", lowerFloat<mp::Log10Op>);
-  registry.add({"log1p", "special_log1p"}, lowerFloat<mp::Log1pOp>);
-  registry.add("sin", lowerFloat<mp::SinOp>);
-  registry.add("cos", lowerFloat<mp::CosOp>);
-  registry.add("tan", lowerFloat<mp::TanOp>);
-  registry.add({"asin", "arcsin"}, lowerFloat<mp::AsinOp>);
-  registry.add({"acos", "arccos"}, lowerFloat<mp::AcosOp>);
-  registry.add({"atan", "arctan"}, lowerFloat<mp::AtanOp>);
-  registry.add("sinh", lowerFloat<mp::SinhOp>);
-  registry.add("cosh", lowerFloat<mp::CoshOp>);
-  registry.add("tanh", lowerFloat<mp::TanhOp>);
-  registry.add({"asinh", "arcsinh"}, lowerFloat<mp::AsinhOp>);
-  registry.add({"acosh", "arccosh"}, lowerFloat<mp::AcoshOp>);
-  registry.add({"atanh", "arctanh"}, lowerFloat<mp::AtanhOp>);
-  registry.add({"erf", "special_erf"}, lowerFloat<mp::ErfOp>);
-  registry.add({"erfc", "special_erfc"}, lowerFloat<mp::ErfcOp>);
-  registry.add({"erfinv", "special_erfinv"}, lowerFloat<mp::ErfinvOp>);
-  registry.add({"sigmoid", "special_expit"}, lowerFloat<mp::SigmoidOp>);
 
   registry.add("logical_not", lowerLogicalNot);
   registry.add("bitwise_not", lowerBitwiseNot);
@@ -368,6 +348,7 @@ static void registerBinary(LoweringRegistry &registry) {
 }
 
 void mpopt::aten::registerElementwise(LoweringRegistry &registry) {
+  registerFunctions(registry);
   registerUnary(registry);
   registerBinary(registry);
   registry.add({"clamp", "clip", "clamp_min", "clamp_max"}, lowerClamp);

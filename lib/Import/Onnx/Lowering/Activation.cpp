@@ -29,10 +29,6 @@ static LogicalResult lowerFunction(NodeContext &ctx, Numbers... numbers) {
   return success();
 }
 
-template <typename OpT> static LogicalResult lowerPlain(NodeContext &ctx) {
-  return lowerFunction<OpT>(ctx);
-}
-
 //===----------------------------------------------------------------------===//
 // GELU and its relatives
 //===----------------------------------------------------------------------===//
@@ -180,11 +176,6 @@ static void registerNumbered(LoweringRegistry &registry) {
 }
 
 void onnx_import::registerActivationLowerings(LoweringRegistry &registry) {
-  registry.add("Relu", lowerPlain<mp::ReluOp>);
-  registry.add("Sigmoid", lowerPlain<mp::SigmoidOp>);
-  registry.add("Softsign", lowerPlain<mp::SoftsignOp>);
-  registry.add("HardSwish", lowerPlain<mp::HardSwishOp>);
-  registry.add("Mish", lowerPlain<mp::MishOp>);
   registerNumbered(registry);
   registry.add("PRelu", lowerPRelu);
   registry.add("SwiGLU", lowerSwiglu);

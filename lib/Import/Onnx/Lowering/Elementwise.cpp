@@ -9,7 +9,7 @@
 
 #include "LegacyBroadcast.h"
 
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Import/FunctionOps.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -99,35 +99,24 @@ static LogicalResult lowerClip(NodeContext &ctx) {
   return success();
 }
 
+/// A name of another domain than ai.onnx has it in front, as DOMAIN::TYPE.
+static void registerFunctions(LoweringRegistry &registry) {
+  visitFunctionOps([&]<typename OpT>(std::type_identity<OpT>, UnaryFunction) {
+    for (StringRef name : OpT::getStaticNames(Framework::Onnx)) {
+      auto [domain, type] = name.split("::");
+      if (type.empty())
+        std::swap(domain, type);
+      registry.add(domain, type, lowerUnary<OpT>);
+    }
+  });
+}
+
 /// Ops that differ in name only.
 static void registerPlain(LoweringRegistry &registry) {
   const std::pair<StringRef, Lowering> table[] = {
-      {"Abs", lowerUnary<mp::AbsOp>},
-      {"Acos", lowerUnary<mp::AcosOp>},
-      {"Acosh", lowerUnary<mp::AcoshOp>},
-      {"Asin", lowerUnary<mp::AsinOp>},
-      {"Asinh", lowerUnary<mp::AsinhOp>},
-      {"Atan", lowerUnary<mp::AtanOp>},
-      {"Atanh", lowerUnary<mp::AtanhOp>},
       {"BitwiseNot", lowerUnary<mp::BitwiseNotOp>},
-      {"Ceil", lowerUnary<mp::CeilOp>},
-      {"Cos", lowerUnary<mp::CosOp>},
-      {"Cosh", lowerUnary<mp::CoshOp>},
-      {"Erf", lowerUnary<mp::ErfOp>},
-      {"Exp", lowerUnary<mp::ExpOp>},
-      {"Floor", lowerUnary<mp::FloorOp>},
       {"IsNaN", lowerUnary<mp::IsNanOp>},
-      {"Log", lowerUnary<mp::LogOp>},
-      {"Neg", lowerUnary<mp::NegOp>},
       {"Not", lowerUnary<mp::LogicalNotOp>},
-      {"Reciprocal", lowerUnary<mp::ReciprocalOp>},
-      {"Round", lowerUnary<mp::RoundOp>},
-      {"Sign", lowerUnary<mp::SignOp>},
-      {"Sin", lowerUnary<mp::SinOp>},
-      {"Sinh", lowerUnary<mp::SinhOp>},
-      {"Sqrt", lowerUnary<mp::SqrtOp>},
-      {"Tan", lowerUnary<mp::TanOp>},
-      {"Tanh", lowerUnary<mp::TanhOp>},
 
       {"Add", lowerBinary<mp::AddOp>},
       {"And", lowerBinary<mp::LogicalAndOp>},
@@ -156,6 +145,7 @@ static void registerPlain(LoweringRegistry &registry) {
 }
 
 void onnx_import::registerElementwiseLowerings(LoweringRegistry &registry) {
+  registerFunctions(registry);
   registerPlain(registry);
   registry.add("BitShift", lowerBitShift);
   registry.add("Clip", lowerClip);
