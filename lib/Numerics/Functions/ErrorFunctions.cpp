@@ -38,6 +38,30 @@ static double erfinv(double x) {
   return std::copysign(y, x);
 }
 
+/// From here down log_ndtr takes the expansion of Phi (Abramowitz and Stegun,
+/// 7.1.23); the first term that is left out is below 1e-13.
+static constexpr double kFarBelow = -30;
+
+/// Phi(x) sqrt(2 pi) |x| e^(x^2 / 2), far below zero.
+static double tailFactor(double x) {
+  double s = 1 / (x * x);
+  return 1 - s * (1 - 3 * s * (1 - 5 * s * (1 - 7 * s * (1 - 9 * s))));
+}
+
+static double logNdtr(double x) {
+  if (x < kFarBelow)
+    return std::log(tailFactor(x)) - std::log(-x) - std::log(2 * kPi) / 2 -
+           x * x / 2;
+  return x > 0 ? std::log1p(-std::erfc(x / std::numbers::sqrt2) / 2)
+               : std::log(std::erfc(-x / std::numbers::sqrt2) / 2);
+}
+static double logNdtrSlope(double x) {
+  if (x < kFarBelow)
+    return -x / tailFactor(x);
+  return bell(x / std::numbers::sqrt2) / std::numbers::sqrt2 /
+         std::erfc(-x / std::numbers::sqrt2);
+}
+
 static constexpr FunctionRow kRows[] = {
     {.name = "Erf",
      .value = [](const Unary &, double x) { return std::erf(x); },
@@ -64,6 +88,13 @@ static constexpr FunctionRow kRows[] = {
                .kernel = units(16),
                .monotone = Monotone::Increasing,
                .growsFromZero = true}},
+    {.name = "LogNdtr",
+     .value = [](const Unary &, double x) { return logNdtr(x); },
+     .derivative = [](const Unary &, double x) { return logNdtrSlope(x); },
+     .facts = {.range = {-kInfinity, 0},
+               .margin = kComposite,
+               .kernel = units(16, 4),
+               .monotone = Monotone::Increasing}},
 };
 
 constinit const llvm::ArrayRef<FunctionRow> functions::kErrorFunctions(kRows);

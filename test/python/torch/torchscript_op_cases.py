@@ -22,7 +22,7 @@ def unary():
         isnan isfinite isinf isposinf isneginf positive deg2rad rad2deg frac
         signbit round logit nan_to_num special.expit special.exp2 special.expm1
         special.log1p special.erf special.erfc special.erfinv special.ndtr
-        special.logit special.round relu selu celu rrelu
+        special.log_ndtr special.logit special.round relu selu celu rrelu
         hardshrink""".split()
     yield from (f"torch.{name}({x})" for name in names for x in ANY)
     for x in ANY:

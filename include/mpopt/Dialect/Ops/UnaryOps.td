@@ -139,6 +139,8 @@ def MP_ErfcOp : MP_UnaryOp<"erfc", "1 - erf(x)",
 let roles = [RoleSteep] in
 def MP_ErfinvOp : MP_UnaryOp<"erfinv", "inverse of erf",
   ["erfinv", "special_erfinv"], ["Erfinv"], []>;
+def MP_LogNdtrOp : MP_UnaryOp<"log_ndtr", "log(P(normal variable < x))",
+  ["special_log_ndtr"], [], []>;
 
 // Bits.
 def MP_LogicalNotOp : MP_UnaryOp<"logical_not", "not x", ["logical_not"],
