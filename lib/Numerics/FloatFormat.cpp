@@ -15,7 +15,10 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 using namespace mpopt;
 using llvm::APFloat;
@@ -99,17 +102,28 @@ FloatFormat::bySemantics(const llvm::fltSemantics &semantics) {
 }
 
 double FloatFormat::round(double value) const {
-  if (std::isnan(value) || value == 0 || semantics == &APFloat::IEEEdouble())
-    return value;
-  if (overflows(value) || std::isinf(value))
+  constexpr unsigned kDoubleDigits = std::numeric_limits<double>::digits;
+  double magnitude = std::fabs(value);
+  if (!(magnitude > 0) || digits == kDoubleDigits)
+    return value; // NaN and zeros stay what they are.
+  if (magnitude >= overflowFrom)
     return std::copysign(kInfinity, value);
-  if (flushes(value))
+  if (magnitude <= flushAt)
     return std::copysign(0.0, value);
-  // The spacing at `value`; below the smallest normal it no longer shrinks.
-  int exponent = std::max(std::ilogb(value), std::ilogb(minNormal));
-  double ulp = std::ldexp(1.0, exponent - int(digits) + 1);
-  // Exact: a power of two, and fewer than 53 bits are left before the point.
-  return std::nearbyint(value / ulp) * ulp;
+  if (magnitude < minNormal) {
+    // The spacing no longer shrinks: at 1.5 2^52 times it, a double has it too.
+    double shift = minNormal * epsilon() * 0x1.8p52;
+    return std::copysign((magnitude + shift) - shift, value);
+  }
+  // To the nearest multiple of the last place that is kept, and of two equally
+  // near to the one whose last bit is 0; a carry moves into the exponent. The
+  // significand of a format of one digit has no last bit: 2^e is even.
+  auto bits = std::bit_cast<std::uint64_t>(value);
+  unsigned dropped = kDoubleDigits - digits;
+  std::uint64_t half = std::uint64_t(1) << (dropped - 1);
+  bool odd = digits == 1 || (bits >> dropped & 1);
+  bits += half - 1 + odd;
+  return std::bit_cast<double>(bits >> dropped << dropped);
 }
 
 bool FloatFormat::overflows(double value) const {

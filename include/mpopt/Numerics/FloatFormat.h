@@ -20,7 +20,9 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace mpopt {
 
@@ -61,9 +63,9 @@ struct FloatFormat {
   double round(double value) const;
 
   /// u, half of `epsilon`: the relative error of one rounding to nearest.
-  double unitRoundoff() const { return std::ldexp(1.0, -int(digits)); }
+  double unitRoundoff() const { return getPower(-int(digits)); }
   /// One unit in the last place of 1.
-  double epsilon() const { return std::ldexp(1.0, 1 - int(digits)); }
+  double epsilon() const { return getPower(1 - int(digits)); }
   /// One unit in the last place of a normal number.
   double ulp(double value) const {
     return std::ldexp(1.0, std::ilogb(value) + 1 - int(digits));
@@ -76,6 +78,12 @@ struct FloatFormat {
   /// True if |value| is below `minNormal` before rounding and does not round to
   /// zero.
   bool becomesSubnormal(double value) const;
+
+private:
+  /// 2^exponent, a normal double.
+  static double getPower(int exponent) {
+    return std::bit_cast<double>(std::uint64_t(1023 + exponent) << 52);
+  }
 };
 
 } // namespace mpopt
