@@ -40,8 +40,7 @@ Interval ComputeError::widen(const Interval &real, const KernelError &kernel,
     low = 0;
   if (fixed + subnormal(real.hi) == 0)
     high = 0;
-  Interval result = {real.widened(relative, low).lo,
-                     real.widened(relative, high).hi};
+  Interval result = real.widened({relative, low}, {relative, high});
   if (kernel.keepsSign) {
     if (real.lo >= 0)
       result.lo = std::max(result.lo, 0.0);

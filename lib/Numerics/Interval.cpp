@@ -39,13 +39,17 @@ double Interval::radius() const {
 double Interval::width() const { return isEmpty() ? 0 : subUp(hi, lo); }
 
 Interval Interval::widened(double relative, double absolute) const {
+  return widened({relative, absolute}, {relative, absolute});
+}
+
+Interval Interval::widened(const Margin &below, const Margin &above) const {
   if (isEmpty())
     return *this;
-  auto margin = [&](double end) {
-    return addUp(mulUp(relative, std::fabs(end)), absolute);
+  auto reach = [](double end, const Margin &margin) {
+    return addUp(mulUp(margin.relative, std::fabs(end)), margin.absolute);
   };
-  return {std::isinf(lo) ? lo : subDown(lo, margin(lo)),
-          std::isinf(hi) ? hi : addUp(hi, margin(hi))};
+  return {std::isinf(lo) ? lo : subDown(lo, reach(lo, below)),
+          std::isinf(hi) ? hi : addUp(hi, reach(hi, above))};
 }
 
 Interval mpopt::operator-(const Interval &x) {

@@ -13,6 +13,7 @@
 
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Numerics/UnaryKernel.h"
 
 #include <cmath>
 
@@ -22,26 +23,24 @@ using namespace mpopt;
 // Real images
 //===----------------------------------------------------------------------===//
 
-/// Values inside `x` that the ends do not show.
-static void addInterior(const Unary &unary, const Interval &x,
-                        llvm::SmallVectorImpl<double> &values) {
+/// Adds the values inside `x` that the ends do not show.
+void UnaryImage::addInterior(const Interval &x,
+                             llvm::SmallVectorImpl<double> &values) const {
   if (auto *interior = unary.function.row().interior)
     return interior(unary, x, values);
   // A function is flat where it is least: 1e-15 beside the point is far closer
   // in value than the margin.
-  for (double at : getBreaks(unary))
+  for (double at : breaks)
     if (x.contains(at))
       values.push_back(evaluate(unary, at));
 }
 
-/// `x` lies in the domain and is not empty.
-static Interval imageInDomain(const Unary &unary, const FunctionFacts &facts,
-                              const Interval &x) {
+Interval UnaryImage::ofDomain(const Interval &x) const {
   if (auto *exactImage = unary.function.row().exactImage)
     return exactImage(unary, x);
   llvm::SmallVector<double, 4> values = {evaluate(unary, x.lo),
                                          evaluate(unary, x.hi)};
-  addInterior(unary, x, values);
+  addInterior(x, values);
   Interval result = Interval::empty();
   for (double value : values) {
     if (std::isnan(value))
@@ -58,8 +57,8 @@ static Interval imageInDomain(const Unary &unary, const FunctionFacts &facts,
   auto absolute = [](double end) {
     return end != 0 && std::fabs(end) > 0x1p-1000 ? 0 : 0x1p-1070;
   };
-  Interval wide = {result.widened(facts.margin, absolute(result.lo)).lo,
-                   result.widened(facts.margin, absolute(result.hi)).hi};
+  Interval wide = result.widened({facts.margin, absolute(result.lo)},
+                                 {facts.margin, absolute(result.hi)});
   // Each function here is 0 at 0 exactly or has one sign on each side.
   if (facts.kernel.keepsSign || facts.growsFromZero) {
     if (result.lo >= 0)
@@ -70,18 +69,23 @@ static Interval imageInDomain(const Unary &unary, const FunctionFacts &facts,
   return intersect(wide, facts.range);
 }
 
-Interval mpopt::image(const Unary &unary, const Interval &x) {
-  FunctionFacts facts = getFacts(unary);
+Interval UnaryImage::operator()(const Interval &x) const {
   Interval inside = intersect(x, facts.domain);
-  return inside.isEmpty() ? inside : imageInDomain(unary, facts, inside);
+  return inside.isEmpty() ? inside : ofDomain(inside);
+}
+
+Interval mpopt::image(const Unary &unary, const Interval &x) {
+  return UnaryImage(unary)(x);
 }
 
 //===----------------------------------------------------------------------===//
 // Results of kernels
 //===----------------------------------------------------------------------===//
 
-/// The kernel's constants may be rounded to its format.
-static Unary roundConstants(const Unary &unary, const FloatFormat &format) {
+/// The function with the numbers of its formula as the kernel's format has
+/// them; nothing if it has all of them.
+static std::optional<Unary> roundNumbers(const Unary &unary,
+                                         const FloatFormat &format) {
   auto round = [&](double value) {
     double rounded = format.round(value);
     return std::isfinite(rounded) && rounded != 0 ? rounded : value;
@@ -90,6 +94,9 @@ static Unary roundConstants(const Unary &unary, const FloatFormat &format) {
   rounded.alpha = round(unary.alpha);
   rounded.beta = round(unary.beta);
   rounded.threshold = round(unary.threshold);
+  if (rounded.alpha == unary.alpha && rounded.beta == unary.beta &&
+      rounded.threshold == unary.threshold)
+    return std::nullopt;
   return rounded;
 }
 
@@ -108,71 +115,94 @@ static Interval getComputedRange(const FunctionFacts &facts,
   return range;
 }
 
-/// The results of a kernel for the finite operands in the domain.
-static Interval computeFinite(const Unary &unary, const FunctionFacts &facts,
-                              const FloatRange &x, const ComputeError &error) {
-  // Around a pole at zero, the smallest magnitude bounds the result.
-  llvm::SmallVector<Interval, 2> parts = {x.finite};
-  if (!facts.poles.empty() && facts.poles.front().at == 0)
-    parts = {x.negativePart(), x.positivePart()};
-  Unary rounded = roundConstants(unary, *error.format);
-  KernelError kernel = facts.kernel;
-  if (facts.divides)
+UnaryKernel::UnaryKernel(const Unary &unary, const ComputeError &error)
+    : exact(unary), error(error), kernel(exact.facts.kernel) {
+  if (error.scale != 0)
+    if (std::optional<Unary> numbers = roundNumbers(unary, *error.format))
+      rounded.emplace(*numbers, exact.facts);
+  if (exact.facts.divides)
     kernel.ulps += error.divisionUlps;
-  // Piecewise linear kernels have nothing to approximate.
+}
+
+/// The results for the operands in `part` and the domain.
+Interval UnaryKernel::computePart(const Interval &part) const {
+  const FunctionFacts &facts = exact.facts;
+  Interval inside = intersect(part, facts.domain);
+  if (inside.isEmpty())
+    return inside;
   ComputeError applied = error;
+  // Piecewise linear kernels have nothing to approximate.
   if (facts.margin == 0)
     applied.absolute = 0;
-  Interval result = Interval::empty();
-  for (const Interval &part : parts) {
-    Interval inside = intersect(part, facts.domain);
-    if (inside.isEmpty())
-      continue;
-    if (facts.timesApproximated)
-      applied.absolute =
-          error.absolute == 0 ? 0 : mulUp(error.absolute, inside.maxAbs());
-    Interval range = getComputedRange(facts, applied);
-    Interval real = imageInDomain(unary, facts, inside);
-    if (error.scale != 0)
-      real = hull(real, imageInDomain(rounded, facts, inside));
-    result = hull(
-        result, intersect(applied.widen(real, kernel, inside.maxAbs()), range));
-  }
-  return result;
+  if (facts.timesApproximated)
+    applied.absolute =
+        error.absolute == 0 ? 0 : mulUp(error.absolute, inside.maxAbs());
+  Interval real = exact.ofDomain(inside);
+  if (rounded)
+    real = hull(real, rounded->ofDomain(inside));
+  return intersect(applied.widen(real, kernel, inside.maxAbs()),
+                   getComputedRange(facts, applied));
+}
+
+Interval UnaryKernel::computeFinite(const FloatRange &x) const {
+  // Around a pole at zero, the smallest magnitude bounds the result.
+  if (!exact.facts.poles.empty() && exact.facts.poles.front().at == 0)
+    return hull(computePart(x.negativePart()), computePart(x.positivePart()));
+  return computePart(x.finite);
 }
 
 /// The smallest non-zero magnitude of the result, 0 if it is not known.
-static double getSmallest(const Unary &unary, const FunctionFacts &facts,
-                          const FloatRange &x, const ComputeError &error) {
-  if (!facts.growsFromZero || x.minNonZero == 0 || error.absolute != 0 ||
+double UnaryKernel::getSmallest(const FloatRange &x) const {
+  if (!exact.facts.growsFromZero || x.minNonZero == 0 || error.absolute != 0 ||
       !x.finite.contains(0.0))
     return 0;
   double smallest = kInfinity;
   for (double end : {x.minNonZero, -x.minNonZero}) {
-    Interval value = image(unary, Interval::point(end));
+    Interval value = exact(Interval::point(end));
     if (value.isEmpty() || value == Interval::point(0))
       continue; // Outside the domain, or on the flat side of a ramp.
-    value = error.widen(value, facts.kernel, x.minNonZero);
+    value = error.widen(value, exact.facts.kernel, x.minNonZero);
     smallest = std::min(smallest, value.minAbs());
   }
   return std::isfinite(smallest) ? smallest : 0;
 }
 
 /// The result of a kernel for an infinity.
-static FloatRange atInfinity(const Unary &unary, double infinity, bool nan) {
-  FloatRange result = FloatRange::point(evaluate(unary, infinity));
+FloatRange UnaryKernel::atInfinity(double infinity, bool nan) const {
+  FloatRange result = FloatRange::point(evaluate(exact.unary, infinity));
   result.nan |= nan;
   return result;
 }
 
-FloatRange mpopt::apply(const Unary &unary, const FloatRange &x,
-                        const ComputeError &error) {
-  FunctionFacts facts = getFacts(unary);
+/// The results for NaN and the infinities among the operands.
+FloatRange UnaryKernel::atSpecials(const FloatRange &x) const {
+  const FunctionFacts &facts = exact.facts;
+  FloatRange special;
+  if (x.nan)
+    special.finite = facts.ofNaN;
+  if (x.posInf)
+    special = join(special, atInfinity(kInfinity, facts.nanAtPosInf));
+  if (x.negInf)
+    special = join(special, atInfinity(-kInfinity, facts.nanAtNegInf));
+  if (!special.finite.isEmpty()) {
+    // Limits such as pi/2 are rounded by the kernel as well.
+    special.finite =
+        intersect(error.widen(special.finite, facts.kernel.ulps), facts.range);
+    special.integral = special.finite.isPoint() &&
+                       std::floor(special.finite.lo) == special.finite.lo;
+    special.minNonZero = 0;
+    special.tighten();
+  }
+  return special;
+}
+
+FloatRange UnaryKernel::operator()(const FloatRange &x) const {
+  const FunctionFacts &facts = exact.facts;
   FloatRange result;
   result.nan = x.nan;
-  result.finite = computeFinite(unary, facts, x, error);
+  result.finite = computeFinite(x);
   result.integral = facts.integral || (facts.keepsIntegers && x.integral);
-  result.minNonZero = getSmallest(unary, facts, x, error);
+  result.minNonZero = getSmallest(x);
 
   Interval closed = facts.domain;
   for (const Pole &pole : facts.poles) {
@@ -183,23 +213,11 @@ FloatRange mpopt::apply(const Unary &unary, const FloatRange &x,
     result.negInf |= pole.negInf;
   }
   result.nan |= !closed.contains(x.finite);
-
-  FloatRange special;
-  if (x.nan)
-    special.finite = facts.ofNaN;
-  if (x.posInf)
-    special = join(special, atInfinity(unary, kInfinity, facts.nanAtPosInf));
-  if (x.negInf)
-    special = join(special, atInfinity(unary, -kInfinity, facts.nanAtNegInf));
-  if (!special.finite.isEmpty()) {
-    // Limits such as pi/2 are rounded by the kernel as well.
-    special.finite =
-        intersect(error.widen(special.finite, facts.kernel.ulps), facts.range);
-    special.integral = special.finite.isPoint() &&
-                       std::floor(special.finite.lo) == special.finite.lo;
-    special.minNonZero = 0;
-    special.tighten();
-  }
   result.tighten();
-  return join(result, special);
+  return join(result, atSpecials(x));
+}
+
+FloatRange mpopt::apply(const Unary &unary, const FloatRange &x,
+                        const ComputeError &error) {
+  return UnaryKernel(unary, error)(x);
 }

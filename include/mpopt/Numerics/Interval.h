@@ -67,6 +67,12 @@ struct Interval {
 
   /// The interval with each end x moved outward by `relative` |x| + `absolute`.
   Interval widened(double relative, double absolute = 0) const;
+  /// How far an end x moves: by `relative` |x| + `absolute`.
+  struct Margin {
+    double relative, absolute;
+  };
+  /// The same, by a margin for each end.
+  Interval widened(const Margin &below, const Margin &above) const;
 };
 
 inline Interval hull(const Interval &a, const Interval &b) {
