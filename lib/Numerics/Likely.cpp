@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <numbers>
 
@@ -19,6 +22,25 @@ static constexpr int kGrid = 33;
 
 /// Steps on a quarter of the circle that two factors' extremes share.
 static constexpr int kAngles = 8;
+/// cos(i pi / 16), and its binary logarithm where it is neither 0 nor 1.
+static constexpr double kCosines[kAngles + 1] = {1,
+                                                 0.9807852804032304,
+                                                 0.9238795325112867,
+                                                 0.8314696123025452,
+                                                 0.7071067811865476,
+                                                 0.5555702330196023,
+                                                 0.38268343236508984,
+                                                 0.19509032201612833,
+                                                 0};
+static constexpr double kCosineLogs[kAngles + 1] = {0,
+                                                    -0.027990767621123378,
+                                                    -0.11422334841819404,
+                                                    -0.26626455654802933,
+                                                    -0.4999999999999999,
+                                                    -0.8479587918701645,
+                                                    -1.3857766515818057,
+                                                    -2.3577858839606822,
+                                                    0};
 
 namespace {
 struct Node {
@@ -87,47 +109,76 @@ Likely likely::affine(const Likely &x, double scale, double shift) {
           std::max(a, b)};
 }
 
+/// sqrt(a^2 + b^2); by hypot only where a square leaves the range of doubles.
+static double getLength(double a, double b) {
+  double squares = a * a + b * b;
+  return squares > 1e-290 && squares < 1e300 ? std::sqrt(squares)
+                                             : std::hypot(a, b);
+}
+
 Likely likely::add(const Likely &a, const Likely &b) {
   double mean = a.mean + b.mean;
   return {mean, a.variance + b.variance,
-          mean - std::hypot(a.mean - a.lo, b.mean - b.lo),
-          mean + std::hypot(a.hi - a.mean, b.hi - b.mean)};
+          mean - getLength(a.mean - a.lo, b.mean - b.lo),
+          mean + getLength(a.hi - a.mean, b.hi - b.mean)};
 }
 
 Likely likely::sub(const Likely &a, const Likely &b) {
   return add(a, affine(b, -1, 0));
 }
 
-namespace {
-/// The quantile of a value r standard deviations out, r = part k, part <= 1: a
-/// power of r that is one deviation at 1 and the extreme at k. Linear for a
-/// normal value; what is heavier is far out at its extreme only.
-class Tails {
-public:
-  Tails(const Likely &x, double k)
-      : x(x), upper(getPower(x.hi - x.mean, k)),
-        lower(getPower(x.mean - x.lo, k)) {}
+/// 2^x within 1e-11 of itself, for |x| < 1000: by its series around the nearest
+/// integer, without a call, so that loops of it become vector code.
+static inline double estimateExp2(double x) {
+  // ln(2)^i / i!.
+  constexpr double terms[] = {1,
+                              0.6931471805599453,
+                              0.2402265069591007,
+                              0.055504108664821576,
+                              0.009618129107628477,
+                              0.0013333558146428441,
+                              0.00015403530393381606,
+                              1.5252733804059838e-05,
+                              1.3215486790144305e-06,
+                              1.0178086009239696e-07,
+                              7.054911620801121e-09};
+  double shifted = x + 0x1.8p52, whole = shifted - 0x1.8p52, part = x - whole;
+  double sum = 0;
+  for (size_t i = std::size(terms); i-- > 0;)
+    sum = sum * part + terms[i];
+  auto exponent = std::bit_cast<uint64_t>(shifted) + 1023;
+  return sum * std::bit_cast<double>(exponent << 52);
+}
 
-  double above(double part) const {
-    return x.mean + (x.hi - x.mean) * power(part, upper);
-  }
-  double below(double part) const {
-    return x.mean - (x.mean - x.lo) * power(part, lower);
+namespace {
+/// The quantiles of a value r = kCosines[i] k standard deviations out: a power
+/// of the cosine that is one deviation at r = 1 and the extreme at k. Linear
+/// for a normal value; what is heavier is far out at its extreme only.
+struct Tails {
+  double above[kAngles + 1], below[kAngles + 1];
+
+  Tails(const Likely &x, double k) {
+    double deviation = x.deviation();
+    fill(above, x.mean, x.hi - x.mean, deviation, k);
+    fill(below, x.mean, x.lo - x.mean, deviation, k);
   }
 
 private:
-  double getPower(double reach, double k) const {
-    double sigma = x.deviation();
-    if (k < 1.5 || sigma == 0 || reach <= 0)
+  static double getPower(double reach, double deviation, double k) {
+    if (k < 1.5 || deviation == 0 || reach == 0)
       return 1;
-    return std::clamp(std::log(reach / sigma) / std::log(k), 0.25, 8.0);
+    return std::clamp(std::log(reach / deviation) / std::log(k), 0.25, 8.0);
   }
-  static double power(double part, double exponent) {
-    return part < 1e-12 ? 0 : exponent == 1 ? part : std::pow(part, exponent);
+  static void fill(double (&quantiles)[kAngles + 1], double mean, double reach,
+                   double deviation, double k) {
+    double power = getPower(std::fabs(reach), deviation, k);
+    for (int i = 0; i <= kAngles; ++i)
+      quantiles[i] =
+          power == 1 ? kCosines[i] : estimateExp2(power * kCosineLogs[i]);
+    quantiles[kAngles] = 0;
+    for (double &quantile : quantiles)
+      quantile = mean + reach * quantile;
   }
-
-  const Likely &x;
-  double upper, lower;
 };
 } // namespace
 
@@ -145,15 +196,12 @@ Likely likely::mul(const Likely &a, const Likely &b, double k) {
     return affine(a, b.mean, 0);
   Tails x(a, k), y(b, k);
   Likely result = {mean, variance, mean, mean};
-  for (double step = 0; step <= kAngles; ++step) {
-    double angle = std::numbers::pi / 2 * step / kAngles;
-    double across = std::cos(angle), along = std::sin(angle);
-    for (double left : {x.above(across), x.below(across)})
-      for (double right : {y.above(along), y.below(along)}) {
+  for (int i = 0; i <= kAngles; ++i)
+    for (double left : {x.above[i], x.below[i]})
+      for (double right : {y.above[kAngles - i], y.below[kAngles - i]}) {
         result.lo = std::min(result.lo, left * right);
         result.hi = std::max(result.hi, left * right);
       }
-  }
   return result.within(Interval{a.lo, a.hi} * Interval{b.lo, b.hi});
 }
 
@@ -238,24 +286,33 @@ Likely likely::mix(const Likely &a, const Likely &b, double probability) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-Likely likely::apply(llvm::function_ref<double(double)> function,
-                     const Likely &x) {
-  // Extremes: a grid, and the mean, where a peak often is.
+namespace {
+/// Extremes of the values that are numbers.
+struct Extremes {
   double low = kInfinity, high = -kInfinity;
-  auto visit = [&](double at) {
-    double value = function(at);
-    if (std::isnan(value))
-      return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  };
-  visit(std::clamp(x.mean, x.lo, x.hi));
-  for (int i = 0; i < kGrid && x.hi > x.lo; ++i) {
-    double part = double(i) / (kGrid - 1);
-    visit(x.lo * (1 - part) + x.hi * part);
+
+  void add(double value) {
+    // NaN is neither less nor greater.
+    low = value < low ? value : low;
+    high = value > high ? value : high;
   }
+};
+} // namespace
+
+/// The moments of f(x), and `extremes` as the extremes of its values.
+template <typename Function>
+static Likely integrate(const Function &function, const Likely &x,
+                        const Extremes &extremes) {
+  auto [low, high] = extremes;
   if (low > high)
     return {NAN, NAN, NAN, NAN}; // Outside the domain everywhere.
+  Likely result = {low, 0, low, high};
+  if (x.variance == 0) {
+    double value = function(std::clamp(x.mean, x.lo, x.hi));
+    if (std::isfinite(value))
+      result.mean = value;
+    return result.within({low, high});
+  }
 
   // Nodes outside the domain have no weight.
   double sigma = x.deviation(), total = 0, mean = 0;
@@ -274,7 +331,6 @@ Likely likely::apply(llvm::function_ref<double(double)> function,
       total += node.weight;
       mean += node.weight * value;
     }
-  Likely result = {low, 0, low, high};
   if (total > 0) {
     mean /= total;
     // Around the mean: the difference of large moments would cancel.
@@ -286,10 +342,48 @@ Likely likely::apply(llvm::function_ref<double(double)> function,
   return result.within({low, high});
 }
 
-Likely likely::apply(const Unary &unary, const Likely &x) {
+/// The extremes over a grid, and at the mean, where a peak often is.
+template <typename Function>
+static Extremes searchExtremes(const Function &function, const Likely &x) {
+  Extremes extremes;
+  extremes.add(function(std::clamp(x.mean, x.lo, x.hi)));
+  for (int i = 0; i < kGrid && x.hi > x.lo; ++i) {
+    double part = double(i) / (kGrid - 1);
+    extremes.add(function(x.lo * (1 - part) + x.hi * part));
+  }
+  return extremes;
+}
+
+Likely likely::apply(llvm::function_ref<double(double)> function,
+                     const Likely &x) {
+  return integrate(function, x, searchExtremes(function, x));
+}
+
+likely::UnaryEstimate::UnaryEstimate(const Unary &unary)
+    : unary(unary), value(unary.function.row().value),
+      domain(getFacts(unary).domain), breaks(getBreaks(unary)) {
+  FunctionFacts facts = getFacts(unary);
+  monotone = facts.spacing == 0 && !unary.function.row().interior &&
+             (facts.monotone != Monotone::InPieces || !breaks.empty());
+}
+
+Likely likely::UnaryEstimate::operator()(const Likely &x) const {
   if (unary.function == UnaryFunction::Square)
     return square(x);
-  return apply([&](double value) { return evaluate(unary, value); }, x);
+  auto function = [&](double at) { return value(unary, at); };
+  if (!monotone || !(domain.lo < x.lo && x.lo <= x.hi && x.hi < domain.hi))
+    return integrate(function, x, searchExtremes(function, x));
+  Extremes extremes;
+  extremes.add(function(x.lo));
+  extremes.add(function(x.hi));
+  for (double at : breaks)
+    if (x.lo < at && at < x.hi)
+      extremes.add(function(at));
+  return integrate(function, x, extremes);
+}
+
+Likely likely::apply(const Unary &unary, const Likely &x) {
+  return UnaryEstimate(unary)(x);
 }
 
 Likely likely::sum(double mean, double variance, double tail, double k) {

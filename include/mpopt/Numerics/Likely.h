@@ -22,6 +22,7 @@
 #include "mpopt/Numerics/Unary.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace mpopt {
 
@@ -83,6 +84,22 @@ Likely mix(const Likely &a, const Likely &b, double probability = 0.5);
 /// that is cut at its extremes), extremes over a grid between the operand's.
 Likely apply(llvm::function_ref<double(double)> function, const Likely &x);
 Likely apply(const Unary &unary, const Likely &x);
+
+/// `apply` for a function of which much is known: where it is monotone its
+/// extremes are those at the ends and where it turns, and no grid is needed.
+class UnaryEstimate {
+public:
+  explicit UnaryEstimate(const Unary &unary);
+  Likely operator()(const Likely &x) const;
+
+private:
+  Unary unary;
+  double (*value)(const Unary &, double);
+  /// Monotone in pieces between `breaks`, within the open domain.
+  Interval domain;
+  bool monotone;
+  llvm::SmallVector<double, 2> breaks;
+};
 
 /// A sum of many independent terms, of that mean and variance: normal, unless
 /// few heavy-tailed terms decide. Then the largest single contribution does:

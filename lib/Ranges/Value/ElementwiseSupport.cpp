@@ -10,6 +10,7 @@
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
+#include "mpopt/Numerics/UnaryKernel.h"
 
 #include <cmath>
 #include <limits>
@@ -101,10 +102,11 @@ AbstractValue mpopt::mapUnary(TransferContext &ctx,
   ComputeError error = given;
   if (facts.approximated && error.scale != 0)
     error.absolute = std::max(error.absolute, ctx.target().approximation());
+  UnaryKernel kernel(unary, error);
+  likely::UnaryEstimate estimate(unary);
   AbstractValue result = mapGroups(
-      ctx, operand,
-      [&](ArrayRef<FloatRange> x) { return apply(unary, x[0], error); },
-      [&](ArrayRef<Likely> x) { return likely::apply(unary, x[0]); });
+      ctx, operand, [&](ArrayRef<FloatRange> x) { return kernel(x[0]); },
+      [&](ArrayRef<Likely> x) { return estimate(x[0]); });
   if (operand.norm && facts.contracts) {
     // The kernel's error, of each element.
     double units = 16 * error.scale * error.format->epsilon();
