@@ -92,43 +92,32 @@ std::optional<double> AbstractValue::constant() const {
   return first;
 }
 
-namespace {
-/// Merges cells as equal parts of one.
-class Mixture {
-public:
-  void add(const Cell &cell) {
-    sum.lo = std::min(sum.lo, cell.lo);
-    sum.hi = std::max(sum.hi, cell.hi);
-    sum.likelyLo = std::min(sum.likelyLo, cell.likelyLo);
-    sum.likelyHi = std::max(sum.likelyHi, cell.likelyHi);
-    // Moments are taken relative to the first mean, as means may be large and
-    // close.
-    if (count++ == 0)
-      origin = cell.mean;
-    double offset = cell.mean - origin;
-    sum.mean += offset;
-    sum.variance += cell.variance + offset * offset;
-  }
+void CellMixture::add(const Cell &cell) {
+  sum.lo = std::min(sum.lo, cell.lo);
+  sum.hi = std::max(sum.hi, cell.hi);
+  sum.likelyLo = std::min(sum.likelyLo, cell.likelyLo);
+  sum.likelyHi = std::max(sum.likelyHi, cell.likelyHi);
+  // Moments are taken relative to the first mean, as means may be large and
+  // close.
+  if (count++ == 0)
+    origin = cell.mean;
+  double offset = cell.mean - origin;
+  sum.mean += offset;
+  sum.variance += cell.variance + offset * offset;
+}
 
-  Cell get() const {
-    Cell cell = sum;
-    double offset = sum.mean / count;
-    cell.mean = origin + offset;
-    cell.variance = std::max(0.0, sum.variance / count - offset * offset);
-    return cell;
-  }
-
-private:
-  Cell sum{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity};
-  double origin = 0;
-  size_t count = 0;
-};
-} // namespace
+Cell CellMixture::get() const {
+  Cell cell = sum;
+  double offset = sum.mean / double(count);
+  cell.mean = origin + offset;
+  cell.variance = std::max(0.0, sum.variance / double(count) - offset * offset);
+  return cell;
+}
 
 Cell mpopt::mergeCells(ArrayRef<Cell> cells) {
   if (cells.size() == 1)
     return cells.front();
-  Mixture mixture;
+  CellMixture mixture;
   for (const Cell &cell : cells)
     mixture.add(cell);
   return mixture.get();

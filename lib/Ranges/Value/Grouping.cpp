@@ -90,16 +90,15 @@ static AbstractValue withCells(const AbstractValue &value, Dims dims,
 
 /// Merges the axes on which `target` is 1.
 static AbstractValue mergeAxes(const AbstractValue &value, Dims target) {
-  size_t count = countGroups(target);
-  std::vector<std::vector<Cell>> parts(count);
+  std::vector<CellMixture> parts(countGroups(target));
   SmallVector<SmallVector<size_t>> steps = {getSteps(target, value.dims())};
   walk(value.dims(), steps, [&](size_t group, ArrayRef<size_t> position) {
-    parts[position[0]].push_back(value.cell(group));
+    parts[position[0]].add(value.cell(group));
   });
   std::vector<Cell> cells;
-  cells.reserve(count);
-  for (const std::vector<Cell> &part : parts)
-    cells.push_back(mergeCells(part));
+  cells.reserve(parts.size());
+  for (const CellMixture &part : parts)
+    cells.push_back(part.get());
   return withCells(value, std::move(target), std::move(cells));
 }
 
@@ -167,24 +166,37 @@ AbstractValue AbstractValue::withRank(size_t rank) const {
 // Fewer groups
 //===----------------------------------------------------------------------===//
 
+/// The bound's width; 0 where it is empty or without end.
+static double getWidth(double lo, double hi) {
+  double width = lo <= hi ? hi - lo : 0;
+  return std::isfinite(width) ? width : 0.0;
+}
+
 /// By how much merging `axis` widens the cells, relative to the whole's width;
 /// 0 if the axis is merged already.
 static double mergingCost(const AbstractValue &value, int64_t axis) {
-  if (value.dims()[axis] == 1)
+  size_t dim = value.dims()[axis];
+  if (dim == 1)
     return 0;
-  auto width = [](const Cell &cell) {
-    double width = cell.empty() ? 0 : cell.hi - cell.lo;
-    return std::isfinite(width) ? width : 0.0;
-  };
-  AbstractValue fewer = value.merging(axis);
-  double before = 0, after = 0;
-  for (const Cell &cell : value.cells())
-    before += width(cell);
-  for (const Cell &cell : fewer.cells())
-    after += width(cell);
-  before /= value.groups();
-  after /= fewer.groups();
-  double whole = width(value.hull());
+  size_t inner = countGroups(value.dims().drop_front(axis + 1));
+  ArrayRef<Cell> cells = value.cells();
+  double before = 0, after = 0, lowest = kInfinity, highest = -kInfinity;
+  for (size_t first = 0; first < cells.size(); first += dim * inner)
+    for (size_t i = 0; i < inner; ++i) {
+      double lo = kInfinity, hi = -kInfinity;
+      for (size_t k = 0; k < dim; ++k) {
+        const Cell &cell = cells[first + k * inner + i];
+        before += getWidth(cell.lo, cell.hi);
+        lo = std::min(lo, cell.lo);
+        hi = std::max(hi, cell.hi);
+      }
+      after += getWidth(lo, hi);
+      lowest = std::min(lowest, lo);
+      highest = std::max(highest, hi);
+    }
+  before /= double(cells.size());
+  after /= double(cells.size() / dim);
+  double whole = getWidth(lowest, highest);
   if (whole == 0) // the same everywhere, or without end
     whole = after;
   return whole > 0 ? (after - before) / whole : 0;
@@ -209,9 +221,18 @@ static size_t pickAxis(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values) {
   return best;
 }
 
+/// True if a value may not keep these groups. Both axes of a weight matter.
+static bool isTooFine(ArrayRef<int64_t> dims, LikelySource source,
+                      size_t limit) {
+  size_t groups = countGroups(dims);
+  bool joint = llvm::count_if(dims, [](int64_t dim) { return dim != 1; }) > 1;
+  return groups > limit ||
+         (joint && source != LikelySource::Weight && groups > kMostJointGroups);
+}
+
 AbstractValue AbstractValue::limited(size_t limit) const {
   AbstractValue result = *this;
-  while (result.groups() > limit)
+  while (isTooFine(result.dims(), source, limit))
     result = result.merging(pickAxis(result.dims(), result));
   return result;
 }
@@ -238,7 +259,10 @@ Dims mpopt::broadcastGroups(llvm::MutableArrayRef<AbstractValue> values,
     for (AbstractValue &value : values)
       value = value.merging(axis);
   }
-  while (countGroups(dims) > limit) {
+  LikelySource source = LikelySource::Weight;
+  for (const AbstractValue &value : values)
+    source = std::max(source, value.source);
+  while (isTooFine(dims, source, limit)) {
     size_t axis = pickAxis(dims, values);
     dims[axis] = 1;
     for (AbstractValue &value : values)

@@ -36,6 +36,7 @@
 #define MPOPT_RANGES_VALUE_ABSTRACTVALUE_H
 
 #include "mpopt/Numerics/FloatFormat.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Interval.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -224,7 +225,8 @@ public:
   AbstractValue keeping(llvm::ArrayRef<int64_t> axes) const;
   AbstractValue merging(int64_t axis) const;
   AbstractValue merged() const;
-  /// This value with at most `limit` groups: axes are merged, first the one
+  /// This value with at most `limit` groups, and at most `kMostJointGroups` if
+  /// several axes of a computed value are kept: axes are merged, first the one
   /// along which the bounds differ least.
   AbstractValue limited(size_t limit) const;
 
@@ -267,10 +269,15 @@ private:
   std::shared_ptr<std::vector<Cell>> cells_;
 };
 
+/// The most groups of a computed value that keeps several axes. A position and
+/// a channel together seldom say more than the channel alone, so that the cost
+/// of an op does not grow with the number of positions.
+constexpr size_t kMostJointGroups = 256;
+
 /// The groups of an elementwise op's result: NumPy's broadcast of the operands'
-/// groups, merged down to `limit`. Gives the operands that rank and those
-/// groups (an axis on which an operand is merged stays so: use `forEachGroup`
-/// to pair cells).
+/// groups, merged down to `limit` as by `AbstractValue::limited`. Gives the
+/// operands that rank and those groups (an axis on which an operand is merged
+/// stays so: use `forEachGroup` to pair cells).
 AbstractValue::Dims broadcastGroups(llvm::MutableArrayRef<AbstractValue> values,
                                     size_t limit);
 
@@ -280,7 +287,19 @@ void forEachGroup(
     llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<AbstractValue> values,
     llvm::function_ref<void(size_t, llvm::ArrayRef<size_t>)> function);
 
-/// The hull and the mixture of groups of equal size.
+/// Merges groups of equal size: their hull, and the mixture of their estimates.
+class CellMixture {
+public:
+  void add(const Cell &cell);
+  /// What was added as one group; empty if nothing was.
+  Cell get() const;
+
+private:
+  Cell sum{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity};
+  double origin = 0;
+  size_t count = 0;
+};
+
 Cell mergeCells(llvm::ArrayRef<Cell> cells);
 
 /// The number of groups of `dims`.
