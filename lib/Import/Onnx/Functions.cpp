@@ -7,6 +7,8 @@
 
 #include "Functions.h"
 
+#include "StandardSchemas.h"
+
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -53,8 +55,15 @@ const onnx::OpSchema *onnx_import::findSchema(const onnx::NodeProto &node,
   int64_t version = opsets.version(node.domain());
   if (version < 1 || version > INT32_MAX)
     return nullptr;
+  StringRef domain = normalizeDomain(node.domain());
+  if (domain.empty())
+    return findStandardSchema(node.op_type(), int(version));
+  // The registry is slow to make: not for domains that it does not have.
+  if (!onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().count(
+          domain.str()))
+    return nullptr;
   return onnx::OpSchemaRegistry::Schema(node.op_type(), int(version),
-                                        normalizeDomain(node.domain()).str());
+                                        domain.str());
 }
 
 static std::string makeKey(StringRef domain, StringRef name,
