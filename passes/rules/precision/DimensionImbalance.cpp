@@ -18,6 +18,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -69,6 +70,21 @@ static double getSize(const Cell &cell) {
   return std::sqrt(cell.mean * cell.mean + cell.variance);
 }
 
+/// False if the sizes of all groups lie within a factor of `least`, and so
+/// those of channels, whatever groups they consist of. Half the factor leaves
+/// room for roundings.
+static bool mayDiffer(ArrayRef<Cell> cells, double least) {
+  double largest = 0, small = kInfinity;
+  for (const Cell &cell : cells) {
+    double square = cell.mean * cell.mean + cell.variance;
+    largest = std::max(largest, square);
+    small = std::min(small, square);
+    if (std::isnan(square))
+      return true;
+  }
+  return !(largest < small * least * least / 4);
+}
+
 std::optional<Imbalance>
 DimensionImbalance::measure(Value value, const RangeAnalysis &ranges) {
   if (!isLowPrecision(getElementType(value)))
@@ -78,6 +94,8 @@ DimensionImbalance::measure(Value value, const RangeAnalysis &ranges) {
   if (!known.hasLikely() || known.rank() < 2)
     return std::nullopt;
   double least = threshold("imbalance-ratio");
+  if (!mayDiffer(known.cells(), least))
+    return std::nullopt;
   for (size_t axis = 1; axis < known.rank(); ++axis) {
     if (known.dims()[axis] < 2)
       continue;
