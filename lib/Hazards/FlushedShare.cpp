@@ -267,7 +267,7 @@ std::optional<AbstractValue> FlushedShares::computeLogarithm(Operation *op) {
     for (unsigned index : {0u, 1u}) {
       const AbstractValue *known = getLogarithm(op->getOperand(index));
       std::optional<double> other =
-          likelyMagnitude(ranges.preRounding(op->getOperand(1 - index)));
+          ranges.magnitudes(op->getOperand(1 - index)).likely;
       if (known && format && other && *other <= format->flushAt)
         return *known;
     }
@@ -326,7 +326,8 @@ std::optional<double> FlushedShares::judge(Value value) {
       return known->second;
   Tally tally;
   // Whatever the shape of the distribution, none is expected to be larger.
-  if (double most = likelyMagnitude(computed).value_or(0); most <= flushAt)
+  if (double most = ranges.magnitudes(value).likely.value_or(0);
+      most <= flushAt)
     return most > 0 ? std::optional(1.0) : std::nullopt;
   if (const AbstractValue *known = getLogarithm(value)) {
     for (const Cell &cell : known->cells())
@@ -359,7 +360,7 @@ std::optional<double> FlushedShares::of(Value value) {
 Certainty mpopt::certaintyOfFlush(Value value, const RangeAnalysis &ranges) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   const AbstractValue &computed = ranges.preRounding(value);
-  bool all = boundMagnitude(computed) <= format.flushAt &&
+  bool all = ranges.magnitudes(value).bound <= format.flushAt &&
              value.getDefiningOp() && runsAlways(value.getDefiningOp());
   for (const Cell &cell : computed.cells())
     all &= !cell.empty() && (cell.lo > 0 || cell.hi < 0);

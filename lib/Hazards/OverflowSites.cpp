@@ -72,20 +72,21 @@ bool mpopt::isJudged(Value value) {
 }
 
 /// Nothing if no group reaches the overflow threshold.
-static std::optional<Certainty> getCertainty(const AbstractValue &computed,
+static std::optional<Certainty> getCertainty(Value value,
+                                             const RangeAnalysis &ranges,
                                              double edge, bool always) {
-  if (boundMagnitude(computed) < edge)
+  const auto &[bound, likely] = ranges.magnitudes(value);
+  if (bound < edge)
     return std::nullopt;
   if (always)
-    for (const Cell &cell : computed.cells())
+    for (const Cell &cell : ranges.preRounding(value).cells())
       if (!cell.empty() && (cell.lo >= edge || cell.hi <= -edge))
         return Certainty::Certain;
-  std::optional<double> likely = likelyMagnitude(computed);
   return likely && *likely >= edge ? Certainty::Likely : Certainty::Possible;
 }
 
-static bool isUnbounded(const AbstractValue &computed) {
-  return std::isinf(boundMagnitude(computed));
+static bool isUnbounded(Value value, const RangeAnalysis &ranges) {
+  return std::isinf(ranges.magnitudes(value).bound);
 }
 
 Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
@@ -102,8 +103,7 @@ Value OverflowSites::findRoot(Operation *op, Certainty certainty) const {
   for (Value operand : op->getOperands())
     if (isa<FloatType>(getElementType(operand)) && isConstant(operand)) {
       const FloatFormat *format = getFloatFormat(getElementType(operand));
-      const AbstractValue &constant = known.preRounding(operand);
-      if (format && boundMagnitude(constant) >= format->overflowFrom)
+      if (format && known.magnitudes(operand).bound >= format->overflowFrom)
         return operand;
     }
   return {};
@@ -131,11 +131,10 @@ void OverflowSites::judgeInput(BlockArgument input) {
   // The values of an undescribed input are only assumed: no finding.
   if (!format || !isLowPrecision(type) || !getFirstUser(input))
     return;
-  const AbstractValue &known = this->known.preRounding(input);
-  if (known.source != LikelySource::Declared)
+  if (known.preRounding(input).source != LikelySource::Declared)
     return;
   std::optional<Certainty> certainty =
-      getCertainty(known, format->overflowFrom, /*always=*/true);
+      getCertainty(input, known, format->overflowFrom, /*always=*/true);
   if (!certainty)
     return;
   indices[input] = sites.size();
@@ -144,9 +143,9 @@ void OverflowSites::judgeInput(BlockArgument input) {
 
 /// In FP32 a huge bound is mostly that of a quotient whose divisor may be 0,
 /// which is reported (MP206), and what is made of it.
-bool OverflowSites::comesFromDivision(Operation *op,
-                                      const AbstractValue &computed) const {
-  if (isUnbounded(computed))
+bool OverflowSites::comesFromDivision(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (isUnbounded(value, known))
     return true;
   if (hasRole(op, Role::Division | Role::Reciprocal | Role::Power)) {
     Cell divisor =
@@ -157,7 +156,7 @@ bool OverflowSites::comesFromDivision(Operation *op,
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     const FloatFormat *format = getFloatFormat(getElementType(operand));
     return format && !find(operand) &&
-           boundMagnitude(known.preRounding(operand)) >= format->overflowFrom;
+           known.magnitudes(operand).bound >= format->overflowFrom;
   });
 }
 
@@ -168,11 +167,11 @@ void OverflowSites::judge(Value value) {
   Type type = getElementType(value);
   const AbstractValue &computed = known.preRounding(value);
   std::optional<Certainty> certainty = getCertainty(
-      computed, getFloatFormat(type)->overflowFrom, runsAlways(op));
+      value, known, getFloatFormat(type)->overflowFrom, runsAlways(op));
   if (!certainty)
     return;
   if (!isLowPrecision(type) && *certainty == Certainty::Possible &&
-      comesFromDivision(op, computed))
+      comesFromDivision(value))
     return;
   // One value in one dtype has one name, however many casts there are.
   if (auto cast = dyn_cast<mp::CastOp>(op))
@@ -207,10 +206,10 @@ void OverflowSites::judge(Value value) {
       certainty = Certainty::Likely;
   }
   Value root = findRoot(op, *certainty);
-  if (*certainty == Certainty::Possible && !root && isUnbounded(computed))
+  if (*certainty == Certainty::Possible && !root && isUnbounded(value, known))
     for (Value operand : op->getOperands())
       if (isa<FloatType>(getElementType(operand)) &&
-          isUnbounded(known.preRounding(operand))) {
+          isUnbounded(operand, known)) {
         unknown.push_back(value);
         return;
       }
@@ -234,8 +233,8 @@ std::string mpopt::describeOverflow(const OverflowSite &site,
   const AbstractValue &computed = ranges.preRounding(site.value);
   std::string edge = formatNumber(format.maxFinite) + ", the largest " +
                      std::string(format.name) + " value";
-  double bound = boundMagnitude(computed);
-  double likely = likelyMagnitude(computed).value_or(0);
+  double bound = ranges.magnitudes(site.value).bound;
+  double likely = ranges.magnitudes(site.value).likely.value_or(0);
   switch (site.certainty) {
   case Certainty::Certain: {
     double least = 0;
@@ -285,10 +284,10 @@ void mpopt::addSite(FindingBuilder &finding, const OverflowSite &site,
 
 void mpopt::fixByWidening(FindingBuilder &finding, const OverflowSite &site,
                           const RangeAnalysis &ranges, const Twine &what) {
-  const AbstractValue &computed = ranges.preRounding(site.value);
-  double size = boundMagnitude(computed);
-  if (site.certainty == Certainty::Likely)
-    size = likelyMagnitude(computed).value_or(size);
+  const Magnitudes &sizes = ranges.magnitudes(site.value);
+  double size = site.certainty == Certainty::Likely
+                    ? sizes.likely.value_or(sizes.bound)
+                    : sizes.bound;
   // A value that f32 cannot hold either is not fixed by it.
   if (size < FloatFormat::f32().overflowFrom)
     fixByKeeping(finding, getElementType(site.value), what);

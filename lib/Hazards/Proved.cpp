@@ -47,9 +47,9 @@ Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
         continue;
       ++result.tensors;
       // An infinity that a mask holds stays what it is; NaN is no range.
-      const AbstractValue &computed = ranges.preRounding(value);
-      result.proved += !accused.contains(value) && !computed.nan &&
-                       boundMagnitude(computed) < format->overflowFrom;
+      result.proved += !accused.contains(value) &&
+                       !ranges.preRounding(value).nan &&
+                       ranges.magnitudes(value).bound < format->overflowFrom;
     }
   });
   return result;

@@ -24,22 +24,11 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 double mpopt::boundMagnitude(const AbstractValue &value) {
-  double most = 0;
-  for (const Cell &cell : value.cells())
-    if (!cell.empty())
-      most = std::max(most, cell.absMax());
-  return most;
+  return Magnitudes::of(value).bound;
 }
 
 std::optional<double> mpopt::likelyMagnitude(const AbstractValue &value) {
-  if (!value.hasLikely())
-    return std::nullopt;
-  double most = 0;
-  for (const Cell &cell : value.cells())
-    if (!cell.empty())
-      most =
-          std::max({most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
-  return most;
+  return Magnitudes::of(value).likely;
 }
 
 void mpopt::addRange(FindingBuilder &finding, Value value,
@@ -78,11 +67,8 @@ public:
 
 private:
   double magnitude(Value value) const {
-    const AbstractValue &computed = ranges.preRounding(value);
-    if (likely)
-      if (std::optional<double> expected = likelyMagnitude(computed))
-        return *expected;
-    return boundMagnitude(computed);
+    const Magnitudes &sizes = ranges.magnitudes(value);
+    return likely ? sizes.likely.value_or(sizes.bound) : sizes.bound;
   }
   Value largestOperand(Operation *op) const;
   std::string describeInput(Value value) const;

@@ -109,9 +109,9 @@ Verdict Search::judge(const RangeAnalysis &ranges) const {
   }
   auto add = [&](Value value) {
     const FloatFormat &format = *getFloatFormat(getElementType(value));
-    const AbstractValue &computed = ranges.preRounding(value);
-    verdict.possible.add(boundMagnitude(computed), format);
-    verdict.likely.add(likelyMagnitude(computed).value_or(0), format);
+    const Magnitudes &sizes = ranges.magnitudes(value);
+    verdict.possible.add(sizes.bound, format);
+    verdict.likely.add(sizes.likely.value_or(0), format);
   };
   for (Operation *root : ranges.varied())
     root->walk([&](Operation *op) {

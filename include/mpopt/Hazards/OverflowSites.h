@@ -66,8 +66,7 @@ private:
   void judge(mlir::Value value);
   void judgeInput(mlir::BlockArgument input);
   mlir::Value findRoot(mlir::Operation *op, Certainty certainty) const;
-  bool comesFromDivision(mlir::Operation *op,
-                         const AbstractValue &computed) const;
+  bool comesFromDivision(mlir::Value value) const;
 
   const RangeAnalysis &known;
   const OverflowSites *base = nullptr;

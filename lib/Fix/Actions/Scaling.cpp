@@ -17,8 +17,8 @@ using namespace mpopt;
 
 /// The likely magnitude of `value`, or else that of its bound.
 static double getSize(Value value, const RangeAnalysis &ranges) {
-  const AbstractValue &computed = ranges.preRounding(value);
-  return likelyMagnitude(computed).value_or(boundMagnitude(computed));
+  const Magnitudes &sizes = ranges.magnitudes(value);
+  return sizes.likely.value_or(sizes.bound);
 }
 
 static std::string describe(const FixAction &action, const char *what,
@@ -37,7 +37,7 @@ void mpopt::fixOverflowByScaling(FindingBuilder &finding,
     return;
   auto size = [&](Value value) {
     return site.certainty == Certainty::Possible
-               ? boundMagnitude(ranges.preRounding(value))
+               ? ranges.magnitudes(value).bound
                : getSize(value, ranges);
   };
   auto fits = [&](Value value) {
@@ -52,7 +52,7 @@ void mpopt::fixFlushByScaling(FindingBuilder &finding, Value value,
                               const RangeAnalysis &ranges,
                               function_ref<bool(Value)> keeps) {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
-  double most = likelyMagnitude(ranges.preRounding(value)).value_or(0);
+  double most = ranges.magnitudes(value).likely.value_or(0);
   Operation *op = value.getDefiningOp();
   if (!op || !(most > 0) || most >= 1)
     return;

@@ -114,7 +114,7 @@ void RangeAnalysis::Driver::propagate(Block &body,
       if (llvm::all_of(op->getResults(),
                        [&](Value result) { return isAsBefore(result); })) {
         for (Value result : op->getResults())
-          entries.erase(result);
+          forget(result);
         behind = patience[op] - 1;
       }
     }

@@ -66,7 +66,7 @@ void RangeAnalysis::Driver::visit(Operation *op) {
   Operation *outer = std::exchange(current, op);
   auto transfer = dyn_cast<RangeOpInterface>(op);
   for (Value result : op->getResults())
-    entries.erase(result);
+    forget(result);
   if (transfer)
     transfer.transfer(*this);
   for (Value result : op->getResults())
@@ -177,6 +177,9 @@ const AbstractValue &RangeAnalysis::of(Value value) const {
 }
 const AbstractValue &RangeAnalysis::preRounding(Value value) const {
   return driver->preRounding(value);
+}
+const Magnitudes &RangeAnalysis::magnitudes(Value value) const {
+  return driver->magnitudes(value);
 }
 ArrayRef<Operation *> RangeAnalysis::varied() const { return driver->varied; }
 bool RangeAnalysis::isVaried(Value value) const {

@@ -20,6 +20,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/Allocator.h"
 
 namespace mlir {
 class FunctionOpInterface;
@@ -57,6 +58,7 @@ public:
   const AbstractValue &preRounding(mlir::Value value) override {
     return get(value).pre;
   }
+  const Magnitudes &magnitudes(mlir::Value value);
   std::optional<WeightView> weights(mlir::Value value) override;
   // Elements of shapes do not depend on what inputs hold.
   const ShapeFacts &shapes() override {
@@ -81,9 +83,12 @@ protected:
 private:
   struct Entry {
     AbstractValue pre, stored;
+    std::optional<Magnitudes> magnitudes;
   };
 
-  const Entry &get(mlir::Value value);
+  Entry &get(mlir::Value value);
+  Entry &set(mlir::Value value, Entry entry);
+  void forget(mlir::Value value);
   void visit(mlir::Operation *op);
   bool losesTrack(mlir::Operation *op);
   void propagate(mlir::Block &body, const ChangedModule &change);
@@ -96,8 +101,11 @@ private:
   Driver *base = nullptr;
   /// For a changed copy: the values of `base` by those of the copy.
   const llvm::DenseMap<mlir::Value, mlir::Value> *originals = nullptr;
-  // Entries do not move: transfer functions hold references to several.
-  llvm::DenseMap<mlir::Value, std::unique_ptr<Entry>> entries;
+  // Entries do not move: transfer functions hold references to several. Those
+  // of values that are read together lie together.
+  llvm::SpecificBumpPtrAllocator<Entry> storage;
+  llvm::SmallVector<Entry *> unused;
+  llvm::DenseMap<mlir::Value, Entry *> entries;
   ShapeFacts facts;
   size_t groupLimit = 0;
   unsigned threads = 0;

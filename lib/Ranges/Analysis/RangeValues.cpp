@@ -186,14 +186,10 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   refineByRelations(value, pre, *this);
   const FloatFormat *format = getFloatFormat(element);
   fitCells(pre, format);
-  std::unique_ptr<Entry> &entry = entries[value];
   AbstractValue stored = pre.stored(format);
   if (format && isStep(value))
     admitUnrounded(stored, pre);
-  if (entry)
-    *entry = Entry{std::move(pre), std::move(stored)};
-  else
-    entry = std::make_unique<Entry>(Entry{std::move(pre), std::move(stored)});
+  set(value, {std::move(pre), std::move(stored), std::nullopt});
 }
 
 /// Large weights are read once for all analyses of a context.
@@ -226,10 +222,33 @@ RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
   if (isa<IntegerType>(element))
     pre.integral = true;
   fitCells(pre, getFloatFormat(element));
-  return Entry{pre, pre.stored(getFloatFormat(element))};
+  return Entry{pre, pre.stored(getFloatFormat(element)), std::nullopt};
 }
 
-const RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::get(Value value) {
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::set(Value value,
+                                                         Entry entry) {
+  Entry *&known = entries[value];
+  if (known)
+    return *known = std::move(entry);
+  if (!unused.empty())
+    return *(known = unused.pop_back_val()) = std::move(entry);
+  known = new (storage.Allocate()) Entry(std::move(entry));
+  return *known;
+}
+
+void RangeAnalysis::Driver::forget(Value value) {
+  auto known = entries.find(value);
+  if (known == entries.end())
+    return;
+  unused.push_back(known->second);
+  entries.erase(known);
+}
+
+RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::get(Value value) {
   if (auto known = entries.find(value); known != entries.end())
     return *known->second;
   if (base) {
@@ -237,12 +256,32 @@ const RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::get(Value value) {
     if (known)
       return base->get(known);
   }
-  std::unique_ptr<Entry> &entry = entries[value];
   if (auto constant = value.getDefiningOp<mp::ConstantOp>())
-    entry = std::make_unique<Entry>(summarize(constant));
-  else // never computed: a body that nobody walks
-    entry = std::make_unique<Entry>(Entry{anything(value), anything(value)});
-  return *entry;
+    return set(value, summarize(constant));
+  // Never computed: a body that nobody walks.
+  return set(value, {anything(value), anything(value), std::nullopt});
+}
+
+Magnitudes Magnitudes::of(const AbstractValue &value) {
+  Magnitudes result;
+  if (value.hasLikely())
+    result.likely = 0;
+  for (const Cell &cell : value.cells()) {
+    if (cell.empty())
+      continue;
+    result.bound = std::max(result.bound, cell.absMax());
+    if (result.likely)
+      result.likely = std::max(
+          {*result.likely, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  }
+  return result;
+}
+
+const Magnitudes &RangeAnalysis::Driver::magnitudes(Value value) {
+  Entry &entry = get(value);
+  if (!entry.magnitudes)
+    entry.magnitudes = Magnitudes::of(entry.pre);
+  return *entry.magnitudes;
 }
 
 std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {

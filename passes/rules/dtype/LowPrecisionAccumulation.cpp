@@ -45,9 +45,9 @@ private:
 /// Products of whole numbers whose sums the format holds: nothing is rounded.
 static bool isExact(Operation *op, const FloatFormat &format,
                     const RangeAnalysis &ranges) {
-  const AbstractValue &result = ranges.preRounding(op->getResult(0));
-  return result.integral &&
-         boundMagnitude(result) <= std::ldexp(1.0, int(format.digits));
+  Value result = op->getResult(0);
+  return ranges.preRounding(result).integral &&
+         ranges.magnitudes(result).bound <= std::ldexp(1.0, int(format.digits));
 }
 
 void LowPrecisionAccumulation::judge(Operation *op, const AddedTerms &terms,

@@ -50,14 +50,13 @@ void InexactIntegers::judge(Operation *op, const RangeAnalysis &ranges) {
   const FloatFormat *format = getFloatFormat(type);
   if (!format || !isLowPrecision(type) || isConstant(value))
     return;
-  const AbstractValue &computed = ranges.preRounding(value);
   double exact = std::ldexp(1.0, int(format->digits));
-  double bound = boundMagnitude(computed);
+  double bound = ranges.magnitudes(value).bound;
   // A type's whole range is no count; beyond the largest value it is an
   // overflow.
-  if (!computed.integral || bound <= exact)
+  if (!ranges.preRounding(value).integral || bound <= exact)
     return;
-  std::optional<double> expected = likelyMagnitude(computed);
+  std::optional<double> expected = ranges.magnitudes(value).likely;
   bool likely = expected && *expected > exact;
   if (expected && *expected >= format->overflowFrom)
     return;

@@ -41,10 +41,8 @@ void LargeAngle::judge(Operation *op, const RangeAnalysis &ranges) {
   const FloatFormat *format = getFloatFormat(getElementType(angle));
   if (!format || isConstant(angle))
     return;
-  const AbstractValue &computed = ranges.preRounding(angle);
   double least = threshold("large-angle-ulp");
-  double bound = boundMagnitude(computed);
-  std::optional<double> expected = likelyMagnitude(computed);
+  const auto &[bound, expected] = ranges.magnitudes(angle);
   // A bound that says nothing is no angle.
   if (!std::isfinite(bound) && !expected)
     return;

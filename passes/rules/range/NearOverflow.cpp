@@ -51,8 +51,7 @@ void NearOverflow::judge(Operation *op, Value value) {
   if (site && site->certainty != Certainty::Possible)
     return;
   const FloatFormat &format = *getFloatFormat(type);
-  std::optional<double> likely =
-      likelyMagnitude(sites->ranges().preRounding(value));
+  std::optional<double> likely = sites->ranges().magnitudes(value).likely;
   if (!likely || *likely < margin * format.maxFinite)
     return;
   double room = 100 - std::floor(*likely / format.maxFinite * 100);

@@ -45,11 +45,10 @@ void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   finding.message(describeOverflow(site, ranges));
   addSite(finding, site, ranges);
   fixByWidening(finding, site, ranges, "the op and its result");
-  const AbstractValue &computed = ranges.preRounding(site.value);
-  double size =
-      site.certainty == Certainty::Possible
-          ? boundMagnitude(computed)
-          : likelyMagnitude(computed).value_or(boundMagnitude(computed));
+  const Magnitudes &sizes = ranges.magnitudes(site.value);
+  double size = site.certainty == Certainty::Possible
+                    ? sizes.bound
+                    : sizes.likely.value_or(sizes.bound);
   if (!std::isfinite(size))
     return; // no power of two brings it back
   // A factor that leaves one binade of room.

@@ -49,8 +49,8 @@ void SquareSumOverflow::judge(const OverflowSite &site,
   addSite(finding, site, ranges);
   fixByWidening(finding, site, ranges,
                 "the norm or variance, from the square to the root,");
-  const AbstractValue &computed = ranges.preRounding(site.value);
-  double size = likelyMagnitude(computed).value_or(boundMagnitude(computed));
+  const Magnitudes &sizes = ranges.magnitudes(site.value);
+  double size = sizes.likely.value_or(sizes.bound);
   if (!site.root && std::isfinite(size))
     fixOverflowByScaling(finding, site, ranges,
                          -(std::ilogb(size / format.maxFinite) + 2));

@@ -61,7 +61,7 @@ private:
 /// The value in `roots`, or the constant that is non-zero in the file and 0 as
 /// stored (MP203's), because of which `value` is 0.
 Value Underflow::findLostOperand(Operation *op, Value value) const {
-  if (boundMagnitude(ranges->preRounding(value)) != 0 || !runsAlways(op) ||
+  if (ranges->magnitudes(value).bound != 0 || !runsAlways(op) ||
       !hasRole(op, Role::MovesElements | Role::Concatenation | Role::Product))
     return {};
   for (Value operand : op->getOperands()) {
@@ -70,8 +70,7 @@ Value Underflow::findLostOperand(Operation *op, Value value) const {
       continue;
     if (Value known = roots.lookup(operand))
       return known;
-    if (isConstant(operand) &&
-        boundMagnitude(ranges->preRounding(operand)) != 0)
+    if (isConstant(operand) && ranges->magnitudes(operand).bound != 0)
       return operand;
   }
   return {};
@@ -83,7 +82,7 @@ Value Underflow::findLostOperand(Operation *op, Value value) const {
 std::string Underflow::besideLarge(Value value) const {
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   double large = std::ldexp(format.minNormal, 4);
-  double most = likelyMagnitude(ranges->preRounding(value)).value_or(0);
+  double most = ranges->magnitudes(value).likely.value_or(0);
   return most >= large ? ", beside values up to " + formatNumber(most) : "";
 }
 

@@ -36,6 +36,16 @@ namespace mpopt {
 
 class TargetProfile;
 
+/// How large the elements of a value are, over all its groups.
+struct Magnitudes {
+  static Magnitudes of(const AbstractValue &value);
+
+  /// The largest that the bounds allow; 0 if no element is finite.
+  double bound = 0;
+  /// The largest that the estimate expects; nothing if there is no estimate.
+  std::optional<double> likely;
+};
+
 /// Bounds and estimates of all values of a module.
 class RangeAnalysis {
 public:
@@ -58,6 +68,8 @@ public:
   /// the op can compute, those that overflow the dtype included; its flags are
   /// those of a dtype without a largest value.
   const AbstractValue &preRounding(mlir::Value value) const;
+  /// Those of `preRounding(value)`, which many ask for: they are found once.
+  const Magnitudes &magnitudes(mlir::Value value) const;
 
   /// The ops of the functions' bodies that a variation or changed copy
   /// computed, in program order; for a variation, `isVaried` is true if one of
