@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare what --confirm says on the generated zoo with what is true there.
 
-    confirm_zoo.py ZOO_DIR --mpopt PATH [--run fp32|fp16|fp16-saved|fp16-rounded]
+    confirm_zoo.py ZOO_DIR [--run fp32|fp16|fp16-saved|fp16-rounded]
                    [--only NAME] [--probe findings|all] [--jobs N] [--json FILE]
 
 Each model is instrumented with its declared inputs, run by ONNX Runtime on the batches
@@ -36,17 +36,17 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
-import subprocess
-import sys
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import numpy
+from convert_zoo import declared
 from mpopt import half
+from mpopt.report import STATUSES
 
-STATUSES = ("confirmed", "refuted", "not-exercised", "not-observable")
 OVERFLOW = {"MP201", "MP207", "MP208", "MP209", "MP210", "MP213"}
 JUDGED = OVERFLOW | {"MP204", "MP205", "MP206", "MP211"}
 
@@ -92,63 +92,12 @@ def is_clamped(truth: dict) -> bool:
                    for known in truth["inputs"].values() if known["dtype"].startswith("float")))
 
 
-RUN = """
-import sys, numpy, mpopt, onnxruntime
-from mpopt import half
-model, feeds, record = sys.argv[1:]
-options = onnxruntime.SessionOptions()
-options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-options.intra_op_num_threads = 1
-options.log_severity_level = 4
-session = mpopt.probe_session(model, record=record, sess_options=options)
-arrays = numpy.load(feeds)
-for batch in range(len(arrays[arrays.files[0]])):
-    session.run(None, half.feed_of(session, arrays, batch))
-session.recorder.close()
-"""
-
-
-class Failed(Exception):
-    """A step and the last line of why."""
-
-
-def step(name: str, command: list, accepted=(0,)) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode not in accepted:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise Failed(f"{name}: {lines[-1]}")
-    return done.stdout
-
-
-def as_run(model: Path, run: str, work: Path) -> Path:
-    """The file to instrument."""
-    if run == "fp32":
-        return model
-    made = work / "half.onnx"
-    mode = [f"--{run.removeprefix('fp16-')}"] * (run != "fp16")
-    step("conversion", [sys.executable, "-m", "mpopt.half", *mode, model, made])
-    return made
-
-
-def check(folder: Path, mpopt: str, run: str, probe: str, work: Path) -> dict:
+def check(folder: Path, run: str, probe: str) -> dict:
     truth = json.loads((folder / "truth.json").read_text())
-    probed, record = work / "probed.onnx", work / "run.mprec"
-    command = [mpopt, "--instrument", as_run(folder / "model.onnx", run, work), "-o", probed,
-               "--precision", "fp16" if run == "fp32" else "as-is", "--probe", probe]
-    for name, known in truth["inputs"].items():
-        lo, hi = known["lo"], known["hi"]
-        if known["dtype"].startswith("float"):
-            command += ["--input", f"{name}~{known['mean']},{known['std']}"]
-            if run != "fp32":
-                lo, hi = half.round_box(lo, hi)
-        command += ["--input", f"{name}={lo}:{hi}"]
-    for name, size in truth["dims"].items():
-        command += ["--dim", f"{name}={size}"]
-    step("instrument", command)
-    step("run", [sys.executable, "-c", RUN, probed, folder / "feeds.npz", record])
-    report = json.loads(step("confirm", [
-        mpopt, "--confirm", record, "--ledger", f"{probed}.probes.json", "--format", "json"],
-        accepted=(0, 1)))
+    with numpy.load(folder / "feeds.npz") as feeds:
+        arrays = dict(feeds)
+    report = half.confirm_run(folder / "model.onnx", arrays, run=run, inputs=declared(truth),
+                              dims=truth["dims"], probe=probe).raw
     is_labelled = run == "fp32" or not is_clamped(truth)
     judge = expected if run == "fp32" else expected_in_half
     rows = []
@@ -160,6 +109,14 @@ def check(folder: Path, mpopt: str, run: str, probe: str, work: Path) -> dict:
                      "why": finding.get("status_why", ""), "expected": want})
     return {"model": folder.name, "rows": rows, "exceeded": report["exceeded"],
             "outside": report["outside_assumptions"], "counts": report["confirmation"]}
+
+
+def check_or_say(folder: Path, run: str, probe: str) -> dict | str:
+    """The result, or why there is none."""
+    try:
+        return check(folder, run, probe)
+    except Exception as error:  # noqa: BLE001, ONNX Runtime's have no base class
+        return f"{folder.name}: {str(error).splitlines()[-1]}"
 
 
 def print_tables(results: list[dict]) -> None:
@@ -205,9 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("zoo", type=Path)
-    parser.add_argument("--mpopt", required=True)
-    parser.add_argument("--run", choices=("fp32", "fp16", "fp16-saved", "fp16-rounded"),
-                        default="fp32")
+    parser.add_argument("--run", choices=half.RUNS, default="fp32")
     parser.add_argument("--only", default="")
     parser.add_argument("--probe", default="findings")
     parser.add_argument("--jobs", type=int, default=1)
@@ -216,18 +171,11 @@ def main() -> None:
     folders = sorted(path.parent for path in options.zoo.glob("*/truth.json")
                      if path.parent.name.startswith(options.only))
     start = time.time()
-    failures, results = [], []
-
-    def run(folder: Path) -> None:
-        with tempfile.TemporaryDirectory() as work:
-            try:
-                results.append(check(folder, options.mpopt, options.run, options.probe,
-                                     Path(work)))
-            except Failed as error:
-                failures.append(f"{folder.name}: {error}")
-
-    with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(run, folders))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        done = list(pool.map(check_or_say, folders, itertools.repeat(options.run),
+                             itertools.repeat(options.probe)))
+    results = [result for result in done if isinstance(result, dict)]
+    failures = [result for result in done if isinstance(result, str)]
     print_tables(results)
     unknown = sum(row["status"] not in STATUSES for result in results for row in result["rows"])
     print(f"findings {sum(len(result['rows']) for result in results)}, without a status "

@@ -18,6 +18,14 @@ import numpy
 import onnx
 import onnxruntime
 
+from mpopt._command import Normal
+from mpopt.confirming import confirm
+from mpopt.instrumenting import instrument
+from mpopt.report import Confirmation
+from mpopt.sessions import probe_session
+
+#: Forms in which `confirm_run` runs a model.
+RUNS = ("fp32", "fp16", "fp16-saved", "fp16-rounded")
 LARGEST = float(numpy.finfo(numpy.float16).max)
 
 
@@ -100,16 +108,67 @@ def round_box(lo: float, hi: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def main() -> None:
-    *mode, model, out = sys.argv[1:]
-    if not mode:
-        return convert(Path(model), Path(out))
+def write_as(run: str, model: Path, out: Path) -> None:
+    """Writes `model` to `out` in the form `run` of `RUNS`, but for `fp32`: `fp16` is what
+    `convert` writes, `fp16-saved` the graph that `save_as_run` writes of that, and
+    `fp16-rounded` that graph with the roundings put back."""
+    if run == "fp16":
+        return convert(model, out)
     with tempfile.TemporaryDirectory() as folder:
         converted, saved = Path(folder, "half.onnx"), Path(folder, "saved.onnx")
-        convert(Path(model), converted)
-        save_as_run(converted, saved if mode == ["--rounded"] else Path(out))
-        if mode == ["--rounded"]:
-            put_roundings_back(saved, Path(out))
+        convert(model, converted)
+        save_as_run(converted, saved if run == "fp16-rounded" else out)
+        if run == "fp16-rounded":
+            put_roundings_back(saved, out)
+
+
+def _rounded_inputs(inputs: Mapping, arrays: Mapping[str, numpy.ndarray]) -> dict:
+    """The boxes of float inputs, as `feed_of` rounds what lies in them."""
+    def rounded(name, value):
+        if isinstance(value, list):
+            return [rounded(name, part) for part in value]
+        is_box = arrays[name].dtype.kind == "f" and not isinstance(value, Normal)
+        return round_box(*value) if is_box else value
+    return {name: rounded(name, value) for name, value in inputs.items()}
+
+
+def confirm_run(model: Path, arrays: Mapping[str, numpy.ndarray], *, run: str = "fp16",
+                inputs: Mapping | None = None, dims: Mapping[str, int] | None = None,
+                probe: str = "findings") -> Confirmation:
+    """Judges the FP32 model `model`, runs it with probes on batches, and says which findings
+    came true. ONNX Runtime runs it on the CPU with its optimisations off.
+
+    arrays  input -> float32 or other values, one axis more in front: of batches
+    run     `fp32`: the file as it is, judged for FP16. Other forms of `RUNS` are written
+            with `write_as` and judged as they are
+    inputs, dims, probe  those of `mpopt.instrument`; boxes, distributions or lists of both
+
+    Raises `mpopt.Error` if the model cannot be judged, and ONNX Runtime's exceptions if
+    the form cannot be made or run."""
+    with tempfile.TemporaryDirectory() as folder:
+        judged, record = Path(model), Path(folder, "run.mprec")
+        if run != "fp32":
+            judged = Path(folder, "half.onnx")
+            write_as(run, Path(model), judged)
+            inputs = _rounded_inputs(inputs or {}, arrays)
+        probed = instrument(judged, Path(folder, "probed.onnx"), probe=probe, inputs=inputs,
+                            dims=dims, precision="fp16" if run == "fp32" else "as-is")
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        session = probe_session(probed.path, record=record, sess_options=options)
+        try:
+            for batch in range(len(next(iter(arrays.values())))):
+                session.run(None, feed_of(session, arrays, batch))
+        finally:
+            session.recorder.close()
+        return confirm(record, probed.ledger)
+
+
+def main() -> None:
+    *mode, model, out = sys.argv[1:]
+    write_as(f"fp16{mode[0].removeprefix('-')}" if mode else "fp16", Path(model), Path(out))
 
 
 if __name__ == "__main__":

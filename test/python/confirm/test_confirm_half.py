@@ -1,20 +1,21 @@
-"""Models that were converted to FP16, from the converter to the verdict: mpopt.half and
-bench/confirm_zoo.py on a few small ones, and on a zoo where MPOPT_ZOO names one."""
+"""Models that were converted to FP16, from the converter to the verdict: mpopt.half on a
+few small ones, and on a zoo where MPOPT_ZOO names one."""
 
 import json
+import os
+import subprocess
 import sys
 
+import mpopt
 import numpy
 import onnx
 import pytest
-from onnx import parser
-
-
-import confirm_zoo
-from tool import MPOPT, ROOT, ZOOS
 from mpopt import half
+from mpopt.report import STATUSES
+from onnx import parser
+from tool import ROOT, ZOOS
 
-RUNS = ("fp16", "fp16-saved", "fp16-rounded")
+RUNS = half.RUNS[1:]
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
 # name: (model, magnitude of x, what becomes of the findings on tensors, by run)
@@ -40,26 +41,15 @@ MODELS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
-
-
-def write_case(folder, text, size):
-    """A model as the zoo has it."""
+def write_model(folder, text):
     onnx.save(parser.parse_model(text), folder / "model.onnx")
-    x = numpy.random.default_rng(0).uniform(-size, size, (3, 4, 8)).astype(numpy.float32)
-    x[:, 0, 0], x[:, 0, 1] = -size, size
-    numpy.savez(folder / "feeds.npz", x=x)
-    (folder / "truth.json").write_text(json.dumps({
-        "dims": {}, "constants": {}, "tensors": {},
-        "inputs": {"x": {"lo": -1000, "hi": 1000, "mean": 0, "std": size, "dtype": "float32"}}}))
+    return folder / "model.onnx"
 
 
-def check(folder, run, work):
-    result = confirm_zoo.check(folder, MPOPT, run, "findings", work)
-    assert result["exceeded"] == [] and result["outside"] == []
-    assert all(row["status"] in confirm_zoo.STATUSES for row in result["rows"])
+def check(model, arrays, run, inputs, dims=None):
+    result = half.confirm_run(model, arrays, run=run, inputs=inputs, dims=dims)
+    assert result.exceeded == () and result.outside_assumptions == ()
+    assert all(finding.status in STATUSES for finding in result.findings)
     return result
 
 
@@ -67,14 +57,14 @@ def check(folder, run, work):
 @pytest.mark.parametrize("name", MODELS)
 def test_converted(name, run, tmp_path):
     text, size, statuses = MODELS[name]
-    write_case(tmp_path, text, size)
-    result = check(tmp_path, run, tmp_path)
-    rows = result["rows"]
-    assert rows and result["counts"]["comparable"] > 0
+    x = numpy.random.default_rng(0).uniform(-size, size, (3, 4, 8)).astype(numpy.float32)
+    x[:, 0, 0], x[:, 0, 1] = -size, size
+    result = check(write_model(tmp_path, text), {"x": x}, run,
+                   {"x": [mpopt.Normal(0, size), (-1000, 1000)]})
+    assert result.findings and result.raw["confirmation"]["comparable"] > 0
     for tensor, status in statuses.get(run, {}).items():
-        found = {row["status"] for row in rows if row["tensor"] == tensor
-                 and row["rule"].startswith("MP2")}
-        assert status in found, rows
+        found = {finding.status for finding in result.by_rule("MP2") if finding.tensor == tensor}
+        assert status in found, result.findings
 
 
 def test_every_rounding_is_put_back(tmp_path):
@@ -82,13 +72,13 @@ def test_every_rounding_is_put_back(tmp_path):
     import onnxruntime
 
     text, size, _ = MODELS["log-of-flushed"]
-    write_case(tmp_path, text, size)
+    model = write_model(tmp_path, text)
     feed = {"x": numpy.full((4, 8), -size, numpy.float16)}
     results = {}
     for mode in ([], ["--saved"], ["--rounded"]):
         out = tmp_path / f"{mode}.onnx"
-        confirm_zoo.step("half", [sys.executable, "-m", "mpopt.half", *mode,
-                                  tmp_path / "model.onnx", out])
+        subprocess.run([sys.executable, "-m", "mpopt.half", *mode, model, out], check=True,
+                       env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(out, options, providers=["CPUExecutionProvider"])
@@ -111,5 +101,11 @@ ZOO = sorted(file for zoo in ZOOS for file in zoo.glob("*/truth.json"))
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("truth", ZOO, ids=lambda path: path.parent.name)
-def test_zoo(truth, run, tmp_path):
-    check(truth.parent, run, tmp_path)
+def test_zoo(truth, run):
+    known = json.loads(truth.read_text())
+    inputs = {name: (box["lo"], box["hi"]) for name, box in known["inputs"].items()}
+    for name, box in known["inputs"].items():
+        if box["dtype"].startswith("float"):
+            inputs[name] = [mpopt.Normal(box["mean"], box["std"]), inputs[name]]
+    with numpy.load(truth.with_name("feeds.npz")) as feeds:
+        check(truth.with_name("model.onnx"), dict(feeds), run, inputs, known["dims"])
