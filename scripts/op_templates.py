@@ -93,7 +93,7 @@ ROW = '''    {{.name = "{cls}",
 
 CASE = '''
 
-@case
+@ir_case
 def {case}(draw):
     for _ in range(2):
         shape = draw.shape()

@@ -223,7 +223,7 @@ def make_records(tree: Path, family: str) -> None:
 
 OP_FILES = ["include/mpopt/Dialect/Ops/{0}Ops.td", "lib/Dialect/Ops/{0}Ops.cpp", "lib/Import/Onnx/Lowering/{0}.cpp",
             "lib/Import/Aten/Lowering/{1}.cpp", "lib/Ranges/Ops/{0}/{0}.cpp",
-            "test/python/ranges/soundness_ir_cases.py", "test/Dialect/{2}/quite-new.mlir",
+            "test/python/ranges/soundness_cases/{2}.py", "test/Dialect/{2}/quite-new.mlir",
             "test/Ranges/{2}/quite-new.mlir", "test/Import/Onnx/quite-new.onnxtext"]
 
 
@@ -265,7 +265,7 @@ def test_new_op(tree: Path, family: str):
     if family in ("Recurrent", "Signal"):  # Those with new files: a file takes seconds.
         make_records(tree, family)
         assert compiles(tree, *(file for file in sources if "Registry" not in file))
-    cases = runpy.run_path(str(tree / cases))["CASES"]
+    cases = runpy.run_path(str(tree / cases))["CASES"].ir
     assert list(cases)[-1] == "quite_new"
     blanks = run(tree, "generate-docs", "--check", status=1)
     assert re.fullmatch(rf"generate-docs: still to be written: {record}:\d+, {record}:\d+, "
@@ -287,7 +287,7 @@ def test_new_function(tree: Path):
     files = run(tree, "new-op", "quite_new", "Algebraic", *FUNCTION, "--onnx", "com.microsoft::QuiteNew",
                 "--torch", "quite_new").split()
     assert files == ["include/mpopt/Dialect/Ops/UnaryOps.td", "lib/Numerics/Functions/Algebraic.cpp",
-                     "test/python/ranges/soundness_ir_cases.py", "test/Dialect/elementwise/quite-new.mlir",
+                     "test/python/ranges/soundness_cases/elementwise.py", "test/Dialect/elementwise/quite-new.mlir",
                      "test/Import/Onnx/quite-new.onnxtext"]
     assert "class QuiteNewOp" in tablegen(tree, "-gen-op-decls", "include/mpopt/Dialect/Ops/ElementwiseOps.td")
     # Importers read the names from the record.
@@ -297,7 +297,7 @@ def test_new_function(tree: Path):
     make_records(tree, "Elementwise")
     importers = ["lib/Import/Onnx/Lowering/Elementwise.cpp", "lib/Import/Aten/Lowering/Elementwise.cpp"]
     assert compiles(tree, files[1], *importers)
-    assert "quite_new" in runpy.run_path(str(tree / files[2]))["CASES"]
+    assert "quite_new" in runpy.run_path(str(tree / files[2]))["CASES"].ir
 
 
 @pytest.mark.parametrize("arguments, reason", [

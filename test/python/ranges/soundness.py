@@ -299,6 +299,11 @@ class Round:
     compared: int = 0
     counts: soundness_counts.Counts = field(default_factory=soundness_counts.Counts)
 
+    def update(self, other):
+        self.complaints.update(other.complaints)
+        self.compared += other.compared
+        self.counts.update(other.counts)
+
 
 def check_round(cases, seed, format, repeats=1, samples=12, opset=20):
     draw = draw_cases(Draw(seed, format, opset), cases, seed, repeats)

@@ -1,161 +1,21 @@
-"""Cases of test_soundness.py that are written as mp IR: layers of PyTorch, gradients
-and optimisers, with their references."""
+"""Cases of test_soundness.py: gradients and optimisers."""
 
 import numpy as np
-from soundness_ir_cases import _reduce, erf, sigmoid
+from soundness_family import Cases
+from soundness_operands import erf, scale_of, sigmoid
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+CASES = Cases()
+onnx_case, ir_case = CASES.onnx_case, CASES.ir_case
 
 
-# -- linear --------------------------------------------------------------------------------
-
-
-def _scale(draw):
-    return draw.choice([0.5, 3, 10]) if draw.fp16 else draw.choice([1e-3, 0.5, 3, 1e3, 1e8])
-
-
-@case
-def linear(draw):
-    rows, k, n = draw.integer(1, 4), draw.choice([1, 3, 17, 64]), draw.integer(1, 6)
-    x, b = draw.box((rows, k), scale=_scale(draw)), draw.weights((n,), 2)
-    w = draw.weights((n, k), _scale(draw)) if draw.integer(0, 1) else draw.box((n, k), scale=2)
-    draw.op("linear", [x, w, b], lambda x, w, b: x @ w.T + b)
-    second = draw.box((rows, 3), scale=2)
-    weight = draw.weights((n, k, 3), 1)
-    draw.op("bilinear", [x, second, weight, b],
-            lambda x, y, w, b: np.einsum("ri,oij,rj->ro", x, w, y) + b)
-
-
-@case
-def embedding(draw):
-    rows = draw.integer(1, 9)
-    ids = draw.box((2, 3), 0, rows - 1, dtype=np.int64)
-    draw.op("embedding", [draw.weights((rows, 4)), ids], lambda table, ids: table[ids])
-
-
-@case
-def fake_quantize(draw):
-    x = draw.box(draw.shape())
-    scale = draw.constant(draw.format.round(np.float32(draw.choice([1e-3, 0.1, 3.0]))))
-    zero = draw.integer(-100, 100)
-    low, high = draw.choice([(-128, 127), (0, 255)])
-    zero = min(max(zero, low), high)
-
-    def reference(x, scale, zero):
-        return ((np.clip(np.round(x / scale) + zero, low, high) - zero) * scale).astype(x.dtype)
-    draw.op("fake_quantize", [x, scale, draw.constant(np.int32(zero))], reference,
-            quant_min=low, quant_max=high)
-
-
-def _cell(draw, gates):
-    hidden, inputs, rows, scale = 4, 3, 2, draw.choice([0.3, 1, 5])
-    operands = [draw.box((rows, inputs), scale=draw.choice([0.5, 3, 30])),
-                draw.box((rows, hidden), scale=2)]
-    return operands, [draw.weights((gates * hidden, inputs), scale),
-                      draw.weights((gates * hidden, hidden), scale),
-                      draw.weights((gates * hidden,), scale),
-                      draw.weights((gates * hidden,), scale)]
-
-
-@case
-def cells(draw):
-    state, weights = _cell(draw, 1)
-    activation = draw.choice(["tanh", "relu"])
-
-    def rnn(x, h, w, r, b, c):
-        z = x @ w.T + b + h @ r.T + c
-        return np.tanh(z) if activation == "tanh" else np.maximum(z, 0)
-    draw.op("rnn_cell", state + weights, rnn, segments=state + weights, activation=activation)
-
-    state, weights = _cell(draw, 3)
-
-    def gru(x, h, w, r, b, c):
-        ir, iz, inew = np.split(x @ w.T + b, 3, 1)
-        hr, hz, hnew = np.split(h @ r.T + c, 3, 1)
-        z = sigmoid(iz + hz)
-        new = np.tanh(inew + sigmoid(ir + hr) * hnew)
-        return (1 - z) * new + z * h
-    draw.op("gru_cell", state + weights, gru, segments=state + weights)
-
-    state, weights = _cell(draw, 4)
-    state.append(draw.box((2, 4), scale=5))
-
-    def lstm(x, h, cell, w, r, b, c):
-        i, f, g, o = np.split(x @ w.T + b + h @ r.T + c, 4, 1)
-        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
-        return sigmoid(o) * np.tanh(cell), cell
-    draw.op("lstm_cell", state + weights, lstm, segments=state + weights)
-
-
-# -- windows and movement ------------------------------------------------------------------
-
-
-def _channels(draw, shape):
-    """Groups that differ by channel, so that a mix-up shows."""
-    return draw.op("addcmul", [draw.box(shape), draw.weights((shape[1], *[1] * (len(shape) - 2)),
-                                                             2), draw.constant(np.float32(1))],
-                   lambda x, a, b: x + a * b, value=1.0)
-
-
-@case
-def adaptive_pools(draw):
-    size = [draw.integer(1, 7), draw.integer(1, 6)]
-    x = _channels(draw, (2, 3, 7, 6))
-    if draw.integer(0, 1):  # groups that differ by position
-        x = draw.op("mul", [x, draw.weights((7, 6), 2)], np.multiply)
-
-    def windows(x, pick):
-        rows = [pick(x[:, :, i * 7 // size[0]:-(-(i + 1) * 7 // size[0])], 2)
-                for i in range(size[0])]
-        x = np.stack(rows, 2)
-        columns = [pick(x[:, :, :, i * 6 // size[1]:-(-(i + 1) * 6 // size[1])], 3)
-                   for i in range(size[1])]
-        return np.stack(columns, 3)
-    draw.op("adaptive_avg_pool", [x], lambda x: windows(x, np.mean), output_size=size)
-    draw.op("adaptive_max_pool", [x],
-            lambda x: (windows(x, np.max), np.zeros((2, 3, *size), np.int64)), output_size=size)
-
-
-@case
-def movement(draw):
-    x = _channels(draw, draw.any_shape(3))
-    axes = draw.choice([[0], [1, 2], [-1]])
-    draw.op("reverse", [x], lambda x: np.flip(x, axes), axes=axes)
-    shifts = [draw.integer(-3, 3) for _ in axes]
-    draw.op("roll", [x], lambda x: np.roll(x, shifts, axes), shifts=shifts, axes=axes)
-    image = _channels(draw, (1, 2, 4, 5))
-    kernel, pad = [draw.integer(1, 2), draw.integer(1, 3)], draw.integer(0, 1)
-
-    def im2col(x):
-        x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
-        view = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
-        return view.transpose(0, 1, 4, 5, 2, 3).reshape(1, 2 * kernel[0] * kernel[1], -1)
-    draw.op("im2col", [image], im2col, kernel_shape=kernel, dilations=[1, 1],
-            strides=[1, 1], pads=[pad] * 4)
-
-
-@case
-def random_integers(draw):
-    low = draw.integer(-5000, 5000)
-    high = low + draw.integer(1, 400)
-    shape = draw.constant(np.array([3, 4]))
-    draw.op("random_int", [shape],
-            lambda _: np.random.default_rng().integers(low, high, (3, 4)), low=low, high=high)
-
-
-# -- gradients -----------------------------------------------------------------------------
+# -- gradients -------------------------------------------------------------------------
 
 
 def _density(x):
     return np.exp(-x * x / 2) / np.sqrt(2 * np.pi).astype(x.dtype)
 
 
-@case
+@ir_case
 def activation_gradients(draw):
     shape = draw.shape()
     grad, x = draw.box(shape), draw.box(shape)
@@ -181,10 +41,10 @@ def activation_gradients(draw):
     draw.op("gelu_grad", [grad, bounded, None], gelu, approximate="none")
 
 
-@case
+@ir_case
 def row_gradients(draw):
     shape = draw.choice([(2, 8), (3, 1, 5), (1, 64)])
-    grad, x = draw.box(shape, scale=_scale(draw)), draw.box(shape, scale=10)
+    grad, x = draw.box(shape, scale=scale_of(draw)), draw.box(shape, scale=10)
 
     def softmax(x):
         e = np.exp(x - np.max(x, -1, keepdims=True))
@@ -197,7 +57,7 @@ def row_gradients(draw):
             lambda g, y: g - np.exp(y) * np.sum(g, -1, keepdims=True), axis=-1)
 
 
-@case
+@ir_case
 def loss_gradients(draw):
     n, c = draw.integer(1, 4), draw.integer(2, 6)
     logs = draw.box((n, c), -20, 0)
@@ -213,7 +73,7 @@ def loss_gradients(draw):
             reduction=reduction)
 
 
-@case
+@ir_case
 def dropout_gradient(draw):
     shape = draw.shape()
     grad, mask = (draw.box(shape, scale=draw.random.uniform(0.1, 9)),
@@ -224,7 +84,7 @@ def dropout_gradient(draw):
             lambda g, m, r, _: np.where(m, g / (1 - r), 0).astype(g.dtype), segments=operands)
 
 
-@case
+@ir_case
 def movement_gradients(draw):
     rows = draw.integer(1, 5)
     ids = draw.constant(draw.random.integers(0, 4, rows))
@@ -262,10 +122,10 @@ def _moments(draw, x, axes, epsilon, centred=True):
     return mean, draw.op("rsqrt", [shifted], lambda x: 1 / np.sqrt(x))
 
 
-@case
+@ir_case
 def norm_gradients(draw):
     n, d = draw.integer(1, 4), draw.choice([4, 16])
-    grad, x = draw.box((n, d), scale=_scale(draw)), draw.box((n, d), scale=draw.choice([0.5, 5]))
+    grad, x = draw.box((n, d), scale=scale_of(draw)), draw.box((n, d), scale=draw.choice([0.5, 5]))
     scale = draw.box((d,), 0.5, 2)
     mean, deviation = _moments(draw, x, (1,), 1e-3)
 
@@ -284,10 +144,10 @@ def norm_gradients(draw):
     draw.op("rms_norm_grad", [grad, x, scale, inverse], rms, axis=-1)
 
 
-@case
+@ir_case
 def batch_norm_gradient(draw):
     shape = (3, 2, 4)
-    grad, x = draw.box(shape, scale=_scale(draw)), draw.box(shape, scale=2)
+    grad, x = draw.box(shape, scale=scale_of(draw)), draw.box(shape, scale=2)
     scale = draw.box((2,), 0.5, 2)
     mean, inverse = (draw.op("reshape", [value, draw.constant(np.array([2]))],
                              lambda x, _: x.reshape(2))
@@ -302,12 +162,12 @@ def batch_norm_gradient(draw):
     draw.op("batch_norm_grad", [grad, x, scale, mean, inverse], reference, epsilon=1e-3)
 
 
-@case
+@ir_case
 def conv_gradient(draw):
     n, c, m, size = 2, draw.integer(1, 3), draw.integer(1, 3), 5
     kernel, pad = draw.integer(1, 3), draw.integer(0, 1)
     out = size + 2 * pad - kernel + 1
-    grad = draw.box((n, m, out, out), scale=_scale(draw))
+    grad = draw.box((n, m, out, out), scale=scale_of(draw))
     x, w = draw.box((n, c, size, size), scale=3), draw.box((m, c, kernel, kernel), scale=2)
 
     def reference(g, x, w):
@@ -323,7 +183,7 @@ def conv_gradient(draw):
             pads=[pad] * 4)
 
 
-# -- training ------------------------------------------------------------------------------
+# -- steps -----------------------------------------------------------------------------
 
 
 def _step(draw, states):
@@ -337,7 +197,7 @@ def _step(draw, states):
     return parts, operands
 
 
-@case
+@ir_case
 def optimizers(draw):
     parts, operands = _step(draw, [])
     draw.op("sgd", operands, lambda rate, step, w, g, *_: w - rate * g, segments=parts)
@@ -381,7 +241,7 @@ def optimizers(draw):
             max_norm=1e30)
 
 
-@case
+@ir_case
 def steps(draw):
     shape = draw.shape()
     a, b, scale = draw.box(shape), draw.box(shape), draw.box(())
@@ -393,33 +253,3 @@ def steps(draw):
             lambda a, b: np.asarray(np.isfinite(a).all() and np.isfinite(b).all()))
     draw.op("global_norm", [a, b], lambda a, b: np.sqrt(np.sum(a * a) + np.sum(b * b)))
     draw.op("zero_gradient", [a, b], lambda a, b: np.zeros_like(a))
-
-
-@case
-def alignment(draw):
-    """CTC, by the forward recursion over the blank-extended targets."""
-    steps, n, c, length = draw.integer(4, 6), 2, 4, 2
-    x = draw.box((steps, n, c), *sorted(-draw.random.uniform(0, 9, 2)))
-    targets = draw.random.integers(1, c, (n, length))
-    reduction = draw.choice(["none", "sum", "mean"])
-
-    def reference(logs, targets, *_):
-        losses = []
-        for row in range(n):
-            labels = [0]
-            for label in targets[row]:
-                labels += [int(label), 0]
-            a = np.full(len(labels), -np.inf, logs.dtype)
-            a[:2] = logs[0, row, labels[:2]]
-            for t in range(1, steps):
-                b = a.copy()
-                b[1:] = np.logaddexp(b[1:], a[:-1])
-                for s in range(2, len(labels)):
-                    if labels[s] and labels[s] != labels[s - 2]:
-                        b[s] = np.logaddexp(b[s], a[s - 2])
-                a = b + logs[t, row, labels]
-            losses.append(-np.logaddexp(a[-1], a[-2]))
-        losses = np.stack(losses)
-        return _reduce(reduction)(losses / length if reduction == "mean" else losses)
-    draw.op("ctc_loss", [x, draw.constant(targets), draw.constant(np.full(n, steps)),
-                         draw.constant(np.full(n, length))], reference, reduction=reduction)
