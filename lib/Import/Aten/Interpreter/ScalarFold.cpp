@@ -7,6 +7,8 @@
 
 #include "ScalarFold.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -21,129 +23,135 @@ static int64_t floorDivide(int64_t lhs, int64_t rhs) {
   return quotient - ((lhs % rhs != 0) && ((lhs < 0) != (rhs < 0)));
 }
 
-std::optional<Item> fold::unary(StringRef op, const Item &x) {
-  bool isFloat = x.kind == Kind::Float;
-  double value = x.number();
-  auto number = [&](double result) { return Item::floating(result); };
-  auto whole = [&](double result) -> std::optional<Item> {
-    if (!(std::fabs(result) < 9e18))
-      return std::nullopt;
-    return Item::integerOf(int64_t(result));
+/// An integer, unless it is out of range.
+static std::optional<Item> toInteger(double value) {
+  if (!(std::fabs(value) < 9e18))
+    return std::nullopt;
+  return Item::integerOf(int64_t(value));
+}
+
+/// The functions of a number that give a float.
+static const llvm::StringMap<double (*)(double)> &floatFunctions() {
+  using F = double (*)(double);
+  static const llvm::StringMap<F> functions = {
+      {"Float", [](double x) { return x; }},
+      {"FloatImplicit", [](double x) { return x; }},
+      {"round", [](double x) { return std::nearbyint(x); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},
+      {"exp", [](double x) { return std::exp(x); }},
+      {"log", [](double x) { return std::log(x); }},
+      {"log2", [](double x) { return std::log2(x); }},
+      {"log10", [](double x) { return std::log10(x); }},
+      {"sin", [](double x) { return std::sin(x); }},
+      {"cos", [](double x) { return std::cos(x); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
   };
+  return functions;
+}
+
+/// The questions about a number.
+static const llvm::StringMap<bool (*)(double)> &predicates() {
+  using F = bool (*)(double);
+  static const llvm::StringMap<F> functions = {
+      {"__not__", [](double x) { return x == 0; }},
+      {"Bool", [](double x) { return x != 0; }},
+      {"isinf", [](double x) { return std::isinf(x); }},
+      {"isnan", [](double x) { return std::isnan(x); }},
+  };
+  return functions;
+}
+
+std::optional<Item> fold::unary(StringRef op, const Item &x) {
+  double value = x.number();
+  if (auto function = floatFunctions().lookup(op))
+    return Item::floating(function(value));
+  if (auto predicate = predicates().lookup(op))
+    return Item::boolean(predicate(value));
+  bool isFloat = x.kind == Kind::Float;
   if (op == "neg")
-    return isFloat ? number(-value) : Item::integerOf(-uint64_t(x.integer));
+    return isFloat ? Item::floating(-value)
+                   : Item::integerOf(-uint64_t(x.integer));
   if (op == "abs")
-    return isFloat ? number(std::fabs(value))
+    return isFloat ? Item::floating(std::fabs(value))
                    : Item::integerOf(std::abs(x.integer));
-  if (op == "__not__")
-    return Item::boolean(value == 0);
-  if (op == "Bool")
-    return Item::boolean(value != 0);
   if (op == "Int" || op == "IntImplicit" || op == "trunc")
-    return isFloat ? whole(std::trunc(value)) : Item::integerOf(x.integer);
-  if (op == "Float" || op == "FloatImplicit")
-    return number(value);
+    return isFloat ? toInteger(std::trunc(value)) : Item::integerOf(x.integer);
+  if (op == "ceil")
+    return toInteger(std::ceil(value));
+  if (op == "floor")
+    return toInteger(std::floor(value));
   if (op == "ScalarImplicit")
     return x;
-  if (op == "ceil")
-    return whole(std::ceil(value));
-  if (op == "floor")
-    return whole(std::floor(value));
-  if (op == "round")
-    return number(std::nearbyint(value));
-  if (op == "sqrt")
-    return number(std::sqrt(value));
-  if (op == "exp")
-    return number(std::exp(value));
-  if (op == "log")
-    return number(std::log(value));
-  if (op == "log2")
-    return number(std::log2(value));
-  if (op == "log10")
-    return number(std::log10(value));
-  if (op == "sin")
-    return number(std::sin(value));
-  if (op == "cos")
-    return number(std::cos(value));
-  if (op == "tanh")
-    return number(std::tanh(value));
-  if (op == "isinf")
-    return Item::boolean(std::isinf(value));
-  if (op == "isnan")
-    return Item::boolean(std::isnan(value));
   return std::nullopt;
 }
 
 static std::optional<Item> compare(StringRef op, double lhs, double rhs) {
-  if (op == "eq")
-    return Item::boolean(lhs == rhs);
-  if (op == "ne")
-    return Item::boolean(lhs != rhs);
-  if (op == "lt")
-    return Item::boolean(lhs < rhs);
-  if (op == "le")
-    return Item::boolean(lhs <= rhs);
-  if (op == "gt")
-    return Item::boolean(lhs > rhs);
-  if (op == "ge")
-    return Item::boolean(lhs >= rhs);
+  using F = bool (*)(double, double);
+  static const llvm::StringMap<F> functions = {
+      {"eq", [](double a, double b) { return a == b; }},
+      {"ne", [](double a, double b) { return a != b; }},
+      {"lt", [](double a, double b) { return a < b; }},
+      {"le", [](double a, double b) { return a <= b; }},
+      {"gt", [](double a, double b) { return a > b; }},
+      {"ge", [](double a, double b) { return a >= b; }},
+  };
+  if (F function = functions.lookup(op))
+    return Item::boolean(function(lhs, rhs));
   return std::nullopt;
 }
 
 static std::optional<Item> integers(StringRef op, int64_t lhs, int64_t rhs) {
-  // Wraps as the machine does, without its undefined behaviour.
-  auto a = uint64_t(lhs), b = uint64_t(rhs);
-  if (op == "add")
-    return Item::integerOf(int64_t(a + b));
-  if (op == "sub")
-    return Item::integerOf(int64_t(a - b));
-  if (op == "mul")
-    return Item::integerOf(int64_t(a * b));
-  if (op == "min")
-    return Item::integerOf(std::min(lhs, rhs));
-  if (op == "max")
-    return Item::integerOf(std::max(lhs, rhs));
-  if (op == "__and__")
-    return Item::integerOf(lhs & rhs);
-  if (op == "__or__")
-    return Item::integerOf(lhs | rhs);
-  if (op == "__xor__")
-    return Item::integerOf(lhs ^ rhs);
-  if (rhs == 0 || rhs == -1) {
-    if (op == "floordiv" && rhs)
-      return Item::integerOf(int64_t(-a));
-    if (op == "remainder" && rhs)
-      return Item::integerOf(0);
+  using F = int64_t (*)(int64_t, int64_t);
+  // Sums and products wrap as the machine's do, without the undefined
+  // behaviour of C++.
+  static const llvm::StringMap<F> functions = {
+      {"add",
+       [](int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }},
+      {"sub",
+       [](int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }},
+      {"mul",
+       [](int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }},
+      {"min", [](int64_t a, int64_t b) { return std::min(a, b); }},
+      {"max", [](int64_t a, int64_t b) { return std::max(a, b); }},
+      {"__and__", [](int64_t a, int64_t b) { return a & b; }},
+      {"__or__", [](int64_t a, int64_t b) { return a | b; }},
+      {"__xor__", [](int64_t a, int64_t b) { return a ^ b; }},
+  };
+  if (F function = functions.lookup(op))
+    return Item::integerOf(function(lhs, rhs));
+  if (rhs == 0)
     return std::nullopt;
-  }
+  // By -1 the least integer overflows.
   if (op == "floordiv")
-    return Item::integerOf(floorDivide(lhs, rhs));
+    return Item::integerOf(rhs == -1 ? int64_t(-uint64_t(lhs))
+                                     : floorDivide(lhs, rhs));
   if (op == "remainder")
-    return Item::integerOf(lhs - floorDivide(lhs, rhs) * rhs);
+    return Item::integerOf(rhs == -1 ? 0 : lhs - floorDivide(lhs, rhs) * rhs);
   return std::nullopt;
 }
 
 static std::optional<Item> floats(StringRef op, double lhs, double rhs) {
-  if (op == "add")
-    return Item::floating(lhs + rhs);
-  if (op == "sub")
-    return Item::floating(lhs - rhs);
-  if (op == "mul")
-    return Item::floating(lhs * rhs);
-  if (op == "min")
-    return Item::floating(std::min(lhs, rhs));
-  if (op == "max")
-    return Item::floating(std::max(lhs, rhs));
-  if (op == "pow")
-    return Item::floating(std::pow(lhs, rhs));
-  if (rhs == 0)
-    return std::nullopt;
-  if (op == "div" || op == "truediv")
-    return Item::floating(lhs / rhs);
-  if (op == "floordiv")
-    return Item::floating(std::floor(lhs / rhs));
-  if (op == "remainder")
-    return Item::floating(lhs - std::floor(lhs / rhs) * rhs);
+  using F = double (*)(double, double);
+  static const llvm::StringMap<F> functions = {
+      {"add", [](double a, double b) { return a + b; }},
+      {"sub", [](double a, double b) { return a - b; }},
+      {"mul", [](double a, double b) { return a * b; }},
+      {"min", [](double a, double b) { return std::min(a, b); }},
+      {"max", [](double a, double b) { return std::max(a, b); }},
+      {"pow", [](double a, double b) { return std::pow(a, b); }},
+  };
+  // Python raises an exception where the divisor is 0.
+  static const llvm::StringMap<F> quotients = {
+      {"div", [](double a, double b) { return a / b; }},
+      {"truediv", [](double a, double b) { return a / b; }},
+      {"floordiv", [](double a, double b) { return std::floor(a / b); }},
+      {"remainder",
+       [](double a, double b) { return a - std::floor(a / b) * b; }},
+  };
+  if (F function = functions.lookup(op))
+    return Item::floating(function(lhs, rhs));
+  if (F quotient = quotients.lookup(op); quotient && rhs != 0)
+    return Item::floating(quotient(lhs, rhs));
   return std::nullopt;
 }
 
