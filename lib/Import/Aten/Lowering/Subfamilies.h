@@ -18,6 +18,7 @@ namespace mpopt::aten {
 
 void registerConversion(LoweringRegistry &registry);
 void registerConvolution(LoweringRegistry &registry);
+void registerCopies(LoweringRegistry &registry);
 void registerDistance(LoweringRegistry &registry);
 void registerDropout(LoweringRegistry &registry);
 void registerElementwiseComposites(LoweringRegistry &registry);
