@@ -57,67 +57,47 @@ static DenseElementsAttr makeElements(RankedTensorType type,
   return DenseElementsAttr::get(type, values);
 }
 
-Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
-  mlir::Type element = NodeContext::elementTypeOf(context, tensor.scalarType);
-  auto opaque = [&](mlir::Type type) {
-    return mp::OpaqueOp::create(builder, location, TypeRange(type),
-                                "torch::tensor", ValueRange(), 0)
-        ->getResult(0);
-  };
-  if (!element)
-    return opaque(getUnknownTensor(context));
-  std::string name = tensor.name;
-  Location origin = makeOrigin(context, name.empty() ? "constant" : name,
-                               "Parameter", "", {name}, location);
-  SmallVector<int64_t> order = memoryOrder(tensor);
-  SmallVector<int64_t> sizes;
-  for (int64_t dim : order)
-    sizes.push_back(tensor.sizes[dim]);
-  auto type = RankedTensorType::get(sizes, element);
-  int64_t width = isa<ComplexType>(element) ? 2 * cast<ComplexType>(element)
-                                                      .getElementType()
-                                                      .getIntOrFloatBitWidth()
-                                            : element.getIntOrFloatBitWidth();
-  int64_t length = countOf(sizes) * std::max<int64_t>(width / 8, 1);
-  Attribute value;
+/// The bytes of so many elements; a complex number is two.
+static int64_t byteLength(mlir::Type element, int64_t count) {
+  int64_t width = 0;
+  if (auto complex = dyn_cast<ComplexType>(element))
+    width = 2 * complex.getElementType().getIntOrFloatBitWidth();
+  else
+    width = element.getIntOrFloatBitWidth();
+  return count * std::max<int64_t>(width / 8, 1);
+}
+
+Attribute GraphImporter::storedElements(const Tensor &tensor,
+                                        RankedTensorType type, int64_t length) {
   if (!tensor.bytes.empty() || length == 0) {
     if (int64_t(tensor.bytes.size()) != length)
-      return opaque(type);
-    value = makeElements(type, ArrayRef<char>(tensor.bytes.data(), length));
-  } else if (tensor.fileOffset >= 0) {
-    value = mp::WeightAttr::get(context, builder.getStringAttr(path),
-                                tensor.fileOffset, length);
-    if (length <= kInlineBytes) {
-      mp::MPDialect *dialect = context->getLoadedDialect<mp::MPDialect>();
-      if (auto bytes =
-              dialect->getWeights().bytes(path, tensor.fileOffset, length))
-        value = makeElements(type, *bytes);
-      else
-        llvm::consumeError(bytes.takeError());
-    }
-  } else {
-    return opaque(type);
+      return {};
+    return makeElements(type, ArrayRef<char>(tensor.bytes.data(), length));
   }
-  auto makeConstant = [&](mlir::Type constantType, Attribute elements) {
-    auto constant =
-        mp::ConstantOp::create(builder, origin, constantType, elements);
-    finish(constant);
-    return constant.getResult();
-  };
-  Value result = makeConstant(type, value);
-  if (!llvm::is_sorted(order)) {
-    SmallVector<int64_t> inverse(order.size());
-    for (auto [position, dim] : llvm::enumerate(order))
-      inverse[dim] = position;
-    auto transpose =
-        mp::TransposeOp::create(builder, origin, getUnknownTensor(context),
-                                result, builder.getDenseI64ArrayAttr(inverse));
-    finish(transpose);
-    result = transpose.getResult();
+  if (tensor.fileOffset < 0)
+    return {};
+  if (length <= kInlineBytes) {
+    mp::MPDialect *dialect = context->getLoadedDialect<mp::MPDialect>();
+    auto bytes = dialect->getWeights().bytes(path, tensor.fileOffset, length);
+    if (bytes)
+      return makeElements(type, *bytes);
+    llvm::consumeError(bytes.takeError());
   }
-  if (tensor.scales.empty())
-    return result;
-  // The numbers that it means (see Lowering/Quantized.cpp).
+  return mp::WeightAttr::get(context, builder.getStringAttr(path),
+                             tensor.fileOffset, length);
+}
+
+Value GraphImporter::makeConstant(mlir::Type type, Attribute elements,
+                                  Location location) {
+  auto constant = mp::ConstantOp::create(builder, location, type, elements);
+  finish(constant);
+  return constant.getResult();
+}
+
+Value GraphImporter::dequantize(const Tensor &tensor, Value stored,
+                                Location location) {
+  // See Lowering/Quantized.cpp.
+  mlir::Type element = NodeContext::elementTypeOf(context, tensor.scalarType);
   SmallVector<int64_t> channels;
   if (tensor.axis >= 0)
     channels.push_back(tensor.scales.size());
@@ -128,14 +108,50 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
     scales.push_back(builder.getF32FloatAttr(float(scale)));
     zeros.push_back(builder.getIntegerAttr(element, zero));
   }
-  Value scale =
-      makeConstant(scaleType, DenseElementsAttr::get(scaleType, scales));
-  Value zero = makeConstant(zeroType, DenseElementsAttr::get(zeroType, zeros));
-  auto dequantize = mp::DequantizeOp::create(
-      builder, origin, getUnknownTensor(context), result, scale, zero,
+  Value scale = makeConstant(
+      scaleType, DenseElementsAttr::get(scaleType, scales), location);
+  Value zero =
+      makeConstant(zeroType, DenseElementsAttr::get(zeroType, zeros), location);
+  auto real = mp::DequantizeOp::create(
+      builder, location, getUnknownTensor(context), stored, scale, zero,
       std::max<int64_t>(tensor.axis, 0), 0, TypeAttr());
-  finish(dequantize);
-  return dequantize.getResult();
+  finish(real);
+  return real.getResult();
+}
+
+Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
+  auto opaque = [&](mlir::Type type) {
+    return mp::OpaqueOp::create(builder, location, TypeRange(type),
+                                "torch::tensor", ValueRange(), 0)
+        ->getResult(0);
+  };
+  mlir::Type element = NodeContext::elementTypeOf(context, tensor.scalarType);
+  if (!element)
+    return opaque(getUnknownTensor(context));
+  SmallVector<int64_t> order = memoryOrder(tensor);
+  SmallVector<int64_t> sizes;
+  for (int64_t dim : order)
+    sizes.push_back(tensor.sizes[dim]);
+  auto type = RankedTensorType::get(sizes, element);
+  Attribute elements =
+      storedElements(tensor, type, byteLength(element, countOf(sizes)));
+  if (!elements)
+    return opaque(type);
+  Location origin =
+      makeOrigin(context, tensor.name.empty() ? "constant" : tensor.name,
+                 "Parameter", "", {tensor.name}, location);
+  Value result = makeConstant(type, elements, origin);
+  if (!llvm::is_sorted(order)) {
+    SmallVector<int64_t> inverse(order.size());
+    for (auto [position, dim] : llvm::enumerate(order))
+      inverse[dim] = position;
+    auto transpose =
+        mp::TransposeOp::create(builder, origin, getUnknownTensor(context),
+                                result, builder.getDenseI64ArrayAttr(inverse));
+    finish(transpose);
+    result = transpose.getResult();
+  }
+  return tensor.scales.empty() ? result : dequantize(tensor, result, origin);
 }
 
 Item GraphImporter::importConstant(const Constant &constant,

@@ -122,6 +122,15 @@ private:
   // Constants.cpp
   Item importConstant(const Constant &constant, mlir::Location location);
   mlir::Value importTensor(const Tensor &tensor, mlir::Location location);
+  /// The elements of a tensor in the order in which they are stored, or the
+  /// place of their bytes. Null if the archive does not hold `length` bytes.
+  mlir::Attribute storedElements(const Tensor &tensor,
+                                 mlir::RankedTensorType type, int64_t length);
+  mlir::Value makeConstant(mlir::Type type, mlir::Attribute elements,
+                           mlir::Location location);
+  /// The real numbers that the integers `stored` of a quantised tensor mean.
+  mlir::Value dequantize(const Tensor &tensor, mlir::Value stored,
+                         mlir::Location location);
   /// A tensor that the archive holds.
   Item savedTensor(int64_t index, mlir::Location location);
   /// A tensor that an earlier call may have changed.
