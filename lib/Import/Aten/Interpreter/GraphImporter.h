@@ -162,9 +162,11 @@ private:
   void forgetCollections(const Body &body);
 
   // If.cpp, Loop.cpp, LoopOp.cpp
+  class IfOp;
   class LoopOp;
   void importIf(const Node &node);
-  bool raises(const GraphBlock &block) const;
+  /// The branch that runs, if that is known.
+  const GraphBlock *onlyBranch(const Node &node);
   void importLoop(const Node &node);
   bool unrollLoop(const Node &node, int64_t limit);
   /// Nothing is known of what the loop gives and changes.
