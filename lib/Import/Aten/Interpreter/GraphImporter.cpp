@@ -140,7 +140,7 @@ static bool isIndex(const GraphBlock &block, ValueId value) {
   });
 }
 
-mlir::Type GraphImporter::inputType(const StaticType &type, StringRef name) {
+mlir::Type GraphImporter::inputType(StringRef name) {
   const GraphValue *traced = nullptr;
   mlir::Type assumed = defaultFloat;
   for (ValueId input : graph.inputs) {
@@ -150,17 +150,6 @@ mlir::Type GraphImporter::inputType(const StaticType &type, StringRef name) {
       traced = &graph.values[input];
     if (isIndex(graph.body, input))
       assumed = builder.getI64Type();
-  }
-  switch (type.kind) {
-  case StaticType::Kind::Int:
-    return RankedTensorType::get({}, builder.getI64Type());
-  case StaticType::Kind::Float:
-  case StaticType::Kind::Number:
-    return RankedTensorType::get({}, builder.getF64Type());
-  case StaticType::Kind::Bool:
-    return RankedTensorType::get({}, builder.getI1Type());
-  default:
-    break;
   }
   const InputShape *given = findShape(options, name);
   if (!given && traced) {
@@ -264,6 +253,8 @@ Item GraphImporter::importInput(const StaticType &type, const std::string &name,
     recordPlace(name, place);
     return function.getArgument(index);
   };
+  if (std::optional<Item::Kind> number = numberKindOf(type))
+    return Item::computed(*number, argument(numberType(*number, context)));
   switch (type.kind) {
   case StaticType::Kind::Tuple: {
     std::vector<Item> members;
@@ -295,14 +286,7 @@ Item GraphImporter::importInput(const StaticType &type, const std::string &name,
     recordUnfollowed(type, name);
     return unknownItem(type, location);
   case StaticType::Kind::Tensor:
-    return tensorItem(argument(inputType(type, name)));
-  case StaticType::Kind::Int:
-    return Item::computed(Item::Kind::Int, argument(inputType(type, name)));
-  case StaticType::Kind::Float:
-  case StaticType::Kind::Number:
-    return Item::computed(Item::Kind::Float, argument(inputType(type, name)));
-  case StaticType::Kind::Bool:
-    return Item::computed(Item::Kind::Bool, argument(inputType(type, name)));
+    return tensorItem(argument(inputType(name)));
   default:
     return unknownItem(type, location);
   }

@@ -71,7 +71,8 @@ private:
   // GraphImporter.cpp
   Item importInput(const StaticType &type, const std::string &name,
                    const GraphPlace &place, mlir::func::FuncOp function);
-  mlir::Type inputType(const StaticType &type, llvm::StringRef name);
+  /// The type of an input that is a tensor.
+  mlir::Type inputType(llvm::StringRef name);
   /// The names under which a value of this type appears among the inputs.
   void collectInputNames(const StaticType &type, const std::string &name,
                          std::vector<std::string> &names) const;
@@ -88,6 +89,11 @@ private:
   void importNode(const Node &node);
   void lower(const Node &node);
   void makeOpaque(const Node &node);
+  /// What an opaque op gives for a value of this type: an unknown tensor, or a
+  /// number. Null for anything else.
+  mlir::Type opaqueType(const StaticType &type) const;
+  /// Gives the node what the results of its opaque op stand for.
+  void bindOpaque(const Node &node, mlir::Operation *opaque);
   /// Normalisation writes its running statistics while training, of which the
   /// schema says nothing.
   bool updatesStatistics(const Node &node, unsigned input) const;

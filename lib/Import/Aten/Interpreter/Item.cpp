@@ -7,6 +7,7 @@
 
 #include "Item.h"
 
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -51,6 +52,29 @@ bool mpopt::aten::isSame(const Item &lhs, const Item &rhs) {
   // Lists are equal by identity, tuples by content.
   return lhs.kind == Item::Kind::Tuple && lhs.collection && rhs.collection &&
          llvm::equal(lhs.collection->items, rhs.collection->items, isSame);
+}
+
+std::optional<Item::Kind> mpopt::aten::numberKindOf(const StaticType &type) {
+  switch (type.kind) {
+  case StaticType::Kind::Bool:
+    return Item::Kind::Bool;
+  case StaticType::Kind::Int:
+    return Item::Kind::Int;
+  case StaticType::Kind::Float:
+  case StaticType::Kind::Number:
+    return Item::Kind::Float;
+  default:
+    return std::nullopt;
+  }
+}
+
+RankedTensorType mpopt::aten::numberType(Item::Kind kind,
+                                         MLIRContext *context) {
+  Builder builder(context);
+  return RankedTensorType::get(
+      {}, kind == Item::Kind::Float ? mlir::Type(builder.getF64Type())
+          : kind == Item::Kind::Int ? mlir::Type(builder.getI64Type())
+                                    : mlir::Type(builder.getI1Type()));
 }
 
 TensorVariable *State::makeVariable(Value value) {

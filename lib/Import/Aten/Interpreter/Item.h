@@ -25,6 +25,9 @@
 #ifndef MPOPT_LIB_IMPORT_ATEN_INTERPRETER_ITEM_H
 #define MPOPT_LIB_IMPORT_ATEN_INTERPRETER_ITEM_H
 
+#include "mpopt/Import/Aten/Graph.h"
+
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -163,6 +166,13 @@ private:
 };
 
 bool isSame(const Item &lhs, const Item &rhs);
+
+/// The kind of the numbers of this static type: Bool, Int or Float. A `Scalar`
+/// is taken to be a Float. None for a type of anything else.
+std::optional<Item::Kind> numberKindOf(const StaticType &type);
+
+/// The type of the rank-0 tensor that stands for a Bool, Int or Float.
+mlir::RankedTensorType numberType(Item::Kind kind, mlir::MLIRContext *context);
 
 /// The variables, collections and attributes, with a journal of their changes
 /// that can be rolled back to a mark.

@@ -34,19 +34,13 @@ Value GraphImporter::valueOf(const Item &item) {
   case Item::Kind::Float: {
     if (item.dynamic)
       return item.dynamic;
-    mlir::Type element =
-        item.kind == Item::Kind::Float ? mlir::Type(builder.getF64Type())
-        : item.kind == Item::Kind::Int ? mlir::Type(builder.getI64Type())
-                                       : mlir::Type(builder.getI1Type());
-    auto type = RankedTensorType::get({}, element);
+    RankedTensorType type = numberType(item.kind, context);
+    mlir::Type element = type.getElementType();
     Attribute value = isa<FloatType>(element)
                           ? Attribute(builder.getFloatAttr(element, item.real))
                           : builder.getIntegerAttr(element, item.integer);
-    auto constant =
-        mp::ConstantOp::create(builder, UnknownLoc::get(context), type,
-                               DenseElementsAttr::get(type, value));
-    finish(constant);
-    return constant.getResult();
+    return makeConstant(type, DenseElementsAttr::get(type, value),
+                        UnknownLoc::get(context));
   }
   default:
     return {};
@@ -67,22 +61,14 @@ Item GraphImporter::unknownItem(const StaticType &type, Location location,
                                        "torch::unknown", ValueRange(), 0);
     return opaque->getResult(0);
   };
-  auto scalar = [&](mlir::Type element) {
-    return makeValue(RankedTensorType::get({}, element));
-  };
+  if (std::optional<Item::Kind> number = numberKindOf(type))
+    return Item::computed(*number, makeValue(numberType(*number, context)));
   switch (type.kind) {
   case StaticType::Kind::Tensor: {
     Item item = tensorItem(makeValue(getUnknownTensor(context)));
     state.share(item.variable, shared);
     return item;
   }
-  case StaticType::Kind::Int:
-    return Item::computed(Item::Kind::Int, scalar(builder.getI64Type()));
-  case StaticType::Kind::Float:
-  case StaticType::Kind::Number:
-    return Item::computed(Item::Kind::Float, scalar(builder.getF64Type()));
-  case StaticType::Kind::Bool:
-    return Item::computed(Item::Kind::Bool, scalar(builder.getI1Type()));
   case StaticType::Kind::None:
     return Item::none();
   case StaticType::Kind::Tuple: {
@@ -268,6 +254,14 @@ void GraphImporter::shareOutputs(const Node &node) {
   }
 }
 
+mlir::Type GraphImporter::opaqueType(const StaticType &type) const {
+  if (type.kind == StaticType::Kind::Tensor)
+    return getUnknownTensor(context);
+  if (std::optional<Item::Kind> number = numberKindOf(type))
+    return numberType(*number, context);
+  return {};
+}
+
 void GraphImporter::makeOpaque(const Node &node) {
   SmallVector<Value> inputs;
   auto collect = [&](auto &self, const Item &item) -> void {
@@ -283,24 +277,10 @@ void GraphImporter::makeOpaque(const Node &node) {
     collect(collect, items[input]);
   // One result for each tensor or number, and one for each tensor it writes.
   SmallVector<mlir::Type> types;
-  auto resultType = [&](const StaticType &type) -> mlir::Type {
-    switch (type.kind) {
-    case StaticType::Kind::Tensor:
-      return getUnknownTensor(context);
-    case StaticType::Kind::Int:
-      return RankedTensorType::get({}, builder.getI64Type());
-    case StaticType::Kind::Float:
-    case StaticType::Kind::Number:
-      return RankedTensorType::get({}, builder.getF64Type());
-    case StaticType::Kind::Bool:
-      return RankedTensorType::get({}, builder.getI1Type());
-    default:
-      return {};
-    }
-  };
   for (ValueId output : node.outputs)
-    if (mlir::Type type = resultType(graph.values[output].type))
+    if (mlir::Type type = opaqueType(graph.values[output].type))
       types.push_back(type);
+  size_t numGiven = types.size();
   SmallVector<TensorVariable *> written;
   for (auto [index, input] : llvm::enumerate(node.inputs)) {
     if (index >= node.writes.size() || !items[input].isTensor() ||
@@ -309,38 +289,35 @@ void GraphImporter::makeOpaque(const Node &node) {
     written.push_back(items[input].variable);
     types.push_back(valueOf(items[input]).getType());
   }
-  Location location = locationOf(node);
-  auto opaque = mp::OpaqueOp::create(builder, location, types, node.qualified(),
-                                     inputs, 0);
+  auto opaque = mp::OpaqueOp::create(builder, locationOf(node), types,
+                                     node.qualified(), inputs, 0);
   markAutocast(opaque);
-  SmallVector<StringRef> names(opaque->getNumResults());
-  std::vector<std::string> kept(opaque->getNumResults());
+  bindOpaque(node, opaque);
+  for (auto [index, variable] : llvm::enumerate(written))
+    writeTensor(variable, opaque->getResult(numGiven + index));
+}
+
+void GraphImporter::bindOpaque(const Node &node, Operation *opaque) {
+  Location location = opaque->getLoc();
+  std::vector<std::string> names(opaque->getNumResults());
   unsigned next = 0;
   for (auto [index, output] : llvm::enumerate(node.outputs)) {
     const StaticType &type = graph.values[output].type;
-    if (!resultType(type)) {
+    if (!opaqueType(type)) {
       set(node, index, unknownItem(type, location));
       continue;
     }
-    kept[next] = valueName(output);
-    names[next] = kept[next];
+    names[next] = valueName(output);
     Value value = opaque->getResult(next++);
-    if (type.kind == StaticType::Kind::Tensor) {
-      set(node, index, tensorItem(value));
-    } else {
-      Item::Kind kind = type.kind == StaticType::Kind::Int ? Item::Kind::Int
-                        : type.kind == StaticType::Kind::Bool
-                            ? Item::Kind::Bool
-                            : Item::Kind::Float;
-      set(node, index, Item::computed(kind, value));
-    }
+    std::optional<Item::Kind> number = numberKindOf(type);
+    set(node, index,
+        number ? Item::computed(*number, value) : tensorItem(value));
   }
-  opaque->setLoc(withValues(location, names));
+  opaque->setLoc(
+      withValues(location, SmallVector<StringRef>(names.begin(), names.end())));
   shareOutputs(node);
   next = 0;
   for (ValueId output : node.outputs)
-    if (resultType(graph.values[output].type))
+    if (opaqueType(graph.values[output].type))
       recordPlace(opaque->getResult(next++), output);
-  for (TensorVariable *variable : written)
-    writeTensor(variable, opaque->getResult(next++));
 }

@@ -138,9 +138,8 @@ static LogicalResult answer(Evaluation &evaluation) {
 // The only element
 //===----------------------------------------------------------------------===//
 
-/// A tensor of shape [1] or [] as a rank-0 tensor of another dtype.
-static Value makeScalar(Evaluation &evaluation, Value value,
-                        mlir::Type element) {
+/// A tensor of shape [1] or [] as a number.
+static Value makeScalar(Evaluation &evaluation, Value value, Kind kind) {
   OpBuilder &builder = evaluation.builder();
   auto none = RankedTensorType::get({0}, builder.getI64Type());
   auto shape = mp::ConstantOp::create(
@@ -149,7 +148,7 @@ static Value makeScalar(Evaluation &evaluation, Value value,
   Value reshaped =
       evaluation.make<mp::ReshapeOp>(value, shape.getResult(), false);
   return evaluation
-      .makeTyped<mp::CastOp>({RankedTensorType::get({}, element)}, reshaped,
+      .makeTyped<mp::CastOp>({numberType(kind, builder.getContext())}, reshaped,
                              mp::CastOrigin::Model, false, StringAttr())
       .getResult();
 }
@@ -160,12 +159,8 @@ static LogicalResult giveElement(Evaluation &evaluation, Kind kind) {
       known && known->size() == 1 && kind != Kind::Float)
     return evaluation.give(makeNumber(
         kind, kind == Kind::Bool ? known->front() != 0 : known->front()));
-  OpBuilder &builder = evaluation.builder();
-  mlir::Type element = kind == Kind::Float  ? mlir::Type(builder.getF64Type())
-                       : kind == Kind::Bool ? mlir::Type(builder.getI1Type())
-                                            : mlir::Type(builder.getI64Type());
   return evaluation.give(
-      Item::computed(kind, makeScalar(evaluation, value, element)));
+      Item::computed(kind, makeScalar(evaluation, value, kind)));
 }
 
 template <Kind kKind>
