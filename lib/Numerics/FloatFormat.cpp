@@ -36,7 +36,7 @@ static double toDouble(APFloat value) {
 /// The smallest double that overflows under round-to-nearest-even. The
 /// threshold lies half an ulp above the largest finite value; there the tie
 /// goes to the even neighbour, which is the one above if the largest is odd.
-static double getOverflowEdge(const llvm::fltSemantics &semantics) {
+static double getOverflowThreshold(const llvm::fltSemantics &semantics) {
   constexpr double infinity = kInfinity;
   if (&semantics == &APFloat::IEEEdouble())
     return infinity;
@@ -61,7 +61,7 @@ static FloatFormat make(llvm::StringRef name,
   format.maxFinite = toDouble(APFloat::getLargest(semantics));
   format.minNormal = toDouble(APFloat::getSmallestNormalized(semantics));
   format.minSubnormal = toDouble(APFloat::getSmallest(semantics));
-  format.overflowFrom = getOverflowEdge(semantics);
+  format.overflowFrom = getOverflowThreshold(semantics);
   // Half the smallest value ties with zero, and zero is even.
   format.flushAt = format.hasZero ? format.minSubnormal / 2 : 0;
   return format;

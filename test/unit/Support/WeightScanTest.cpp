@@ -35,7 +35,7 @@ WeightStats scanF32(const std::vector<float> &values,
   return scanWeight(request(values, FloatFormat::f32(), target));
 }
 
-TEST(WeightScan, OverflowEdge) {
+TEST(WeightScan, OverflowThreshold) {
   WeightStats stats =
       scanF32({1.0f, 65504.0f, 65519.99f, 65520.0f, -65520.0f, -3e38f});
   EXPECT_EQ(stats.overflows, 3u);
@@ -46,7 +46,7 @@ TEST(WeightScan, OverflowEdge) {
   EXPECT_EQ(stats.minNonZero, 1);
 }
 
-TEST(WeightScan, FlushEdge) {
+TEST(WeightScan, FlushThreshold) {
   float edge = std::ldexp(1.0f, -25);
   WeightStats stats = scanF32(
       {edge, std::nextafter(edge, 1.0f), -edge, 1e-45f, std::ldexp(1.0f, -14),
