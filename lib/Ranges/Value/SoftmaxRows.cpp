@@ -135,7 +135,7 @@ Interval SoftmaxRows::logarithm(const Cell &cell, size_t rowGroup,
 /// True if the logits have two modes far apart, kept and masked ones, or
 /// nearly: on [lo, hi] a normal value has a far smaller variance, a uniform one
 /// a third of that of a value that is always at an end.
-static bool hasTwoHeaps(const Cell &cell) {
+static bool isBimodal(const Cell &cell) {
   constexpr double kApart = 1000;
   double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
   return above + below > kApart && cell.variance > 0.3 * above * below;
@@ -223,7 +223,7 @@ AbstractValue cells::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
       x.dims(), {x, rows.row()}, [&](size_t group, ArrayRef<size_t> at) {
         Interval log = rows.logarithm(x.cell(group), at[1], masks);
         Cell cell =
-            x.hasLikely() && !hasTwoHeaps(x.cell(group))
+            x.hasLikely() && !isBimodal(x.cell(group))
                 ? likelySoftmax(x.cell(group), expected[at[1]], logarithm)
                 : unknownSoftmax(rows.count(), logarithm);
         if (logarithm) {
