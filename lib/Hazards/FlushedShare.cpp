@@ -75,7 +75,7 @@ static Cell logarithm(const Cell &cell) {
     return onlyZeros();
   bool oneSided = cell.likelyLo >= 0 || cell.likelyHi <= 0;
   if (oneSided && square > 0 && cell.variance > 1e-6 * square) {
-    // More spread than a squared normal number has is a heap at zero, of a
+    // More spread than a squared normal number has is a mode at zero, of a
     // rectifier say, rather than many small values.
     double shape = std::max(square / cell.variance, 0.5);
     return makeLogarithm(digamma(shape) +
