@@ -1,4 +1,4 @@
-//===- ElementSupport.h - Arithmetic on known elements
+//===- ElementSupport.h - Arithmetic on known elements ----------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 
 namespace mpopt {
 
-/// `function` of each known element.
+/// Applies `function` to each known element.
 Elements mapElements(Elements input,
                      llvm::function_ref<int64_t(int64_t)> function);
 
@@ -23,12 +23,12 @@ Elements mapElements(Elements input,
 /// of an integer type, nothing where a float type may have rounded it.
 std::optional<int64_t> fitElement(int64_t value, mlir::Type elementType);
 
-/// `function` of each tuple of elements of `operands` with NumPy broadcasting,
-/// known or not, fitted to `elementType`. Nothing if a shape is unknown, or an
-/// operand of which `function` needs every element has none that is known
-/// (`needsAll`; else if no operand has one): most tensors of a model are data.
-/// Signed arithmetic wraps: callers compute in uint64_t where overflow is
-/// possible.
+/// Applies `function` to each tuple of elements of `operands`, known or not,
+/// with NumPy broadcasting; fits results to `elementType`. Nothing if a shape
+/// is unknown, or an operand of which `function` needs every element has none
+/// that is known (`needsAll`; else if no operand has one): most tensors of a
+/// model are data. Signed arithmetic wraps: callers compute in uint64_t where
+/// overflow is possible.
 Elements combineElements(mlir::ValueRange operands, mlir::Type elementType,
                          const ShapeFacts &facts,
                          llvm::function_ref<std::optional<int64_t>(

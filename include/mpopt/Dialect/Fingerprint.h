@@ -1,4 +1,4 @@
-//===- Fingerprint.h - What an op is, whatever it is called
+//===- Fingerprint.h - Ops told apart by structure --------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

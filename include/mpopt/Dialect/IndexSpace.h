@@ -1,4 +1,4 @@
-//===- IndexSpace.h - What integers index -----------------------*- C++ -*-===//
+//===- IndexSpace.h - The things that integers index ------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Names.h - What reports call values and ops
+//===- Names.h - Names of values and ops in reports -------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

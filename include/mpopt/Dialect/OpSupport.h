@@ -1,4 +1,4 @@
-//===- OpSupport.h - What every op family's header includes -----*- C++ -*-===//
+//===- OpSupport.h - Includes of the headers of op families -----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

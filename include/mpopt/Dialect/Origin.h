@@ -1,4 +1,4 @@
-//===- Origin.h - Where an op comes from
+//===- Origin.h - The model's node behind an op -----------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

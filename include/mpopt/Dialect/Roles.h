@@ -1,4 +1,4 @@
-//===- Roles.h - What an op means -------------------------------*- C++ -*-===//
+//===- Roles.h - The meaning of an op ---------------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

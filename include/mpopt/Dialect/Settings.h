@@ -1,4 +1,4 @@
-//===- Settings.h - What a request sets on a module -------------*- C++ -*-===//
+//===- Settings.h - A request as attributes of a module ---------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TypeInference.h - Shapes and dtypes of a whole module
+//===- TypeInference.h - Shapes and dtypes of a whole module ----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Assumptions.h - What is taken for granted about inputs
+//===- Assumptions.h - The assumptions about inputs -------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

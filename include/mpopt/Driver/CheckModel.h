@@ -1,4 +1,4 @@
-//===- CheckModel.h - One model, from file to report
+//===- CheckModel.h - One model, from file to report ------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KeepList.h - mpopt --keep-fp32
+//===- KeepList.h - mpopt --keep-fp32 ---------------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Npz.h - Ranges from NumPy archives
+//===- Npz.h - Ranges from NumPy archives -----------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

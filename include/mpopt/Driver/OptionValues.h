@@ -1,4 +1,4 @@
-//===- OptionValues.h - The small languages inside option values
+//===- OptionValues.h - Parsers of option values ----------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Output.h - Files that are whole or not there
+//===- Output.h - Files that are written whole or not at all ----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- RangeDump.h - mpopt --dump-ranges
+//===- RangeDump.h - mpopt --dump-ranges ------------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Fix.h - What a fix would change in the model -------------*- C++ -*-===//
+//===- Fix.h - Changes to a model that fixes ask for ------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

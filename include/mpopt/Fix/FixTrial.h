@@ -1,4 +1,4 @@
-//===- FixTrial.h - Whether a fix helps
+//===- FixTrial.h - Trying the fixes of findings ----------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Places.h - Where a finding is, and what is around it --------------===//
+//===- Places.h - The place of a finding, and its neighbours ----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

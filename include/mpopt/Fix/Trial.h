@@ -1,4 +1,4 @@
-//===- Trial.h - What the analysis finds with a fix applied -----*- C++ -*-===//
+//===- Trial.h - Findings of a model with a fix applied ---------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

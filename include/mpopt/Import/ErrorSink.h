@@ -1,4 +1,4 @@
-//===- ErrorSink.h - Where an import collects what is wrong
+//===- ErrorSink.h - Errors and warnings of an import -----------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Format.h - What kind of file this is
+//===- Format.h - File formats of models ------------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- GraphPlace.h - Where a tensor is in a model's graph ------*- C++ -*-===//
+//===- GraphPlace.h - The place of a tensor in a graph ----------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

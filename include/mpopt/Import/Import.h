@@ -1,4 +1,4 @@
-//===- Import.h - Models to mp IR
+//===- Import.h - Models to mp IR -------------------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ImportResult.h - What an import is given and gives -----*- C++ -*-===//
+//===- ImportResult.h - Options and results of an import --------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

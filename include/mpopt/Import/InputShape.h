@@ -1,4 +1,4 @@
-//===- InputShape.h - A shape that the caller gives an input
+//===- InputShape.h - A shape that the caller gives an input ----*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

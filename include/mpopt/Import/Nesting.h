@@ -1,4 +1,4 @@
-//===- Nesting.h - How deep brackets nest in a text
+//===- Nesting.h - Nesting depth of brackets in a text ----------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OpMaker.h - What lowerings of every format make ops with -*- C++ -*-===//
+//===- OpMaker.h - Makes mp ops with inferred types -------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

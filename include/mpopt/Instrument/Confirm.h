@@ -1,4 +1,4 @@
-//===- Confirm.h - Predictions against what was seen ------------*- C++ -*-===//
+//===- Confirm.h - Predictions compared with a run --------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Ledger.h - What each probe is there for ------------------*- C++ -*-===//
+//===- Ledger.h - The ledger of a model's probes ----------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -44,7 +44,7 @@ public:
   OnnxInstrumenter(OnnxInstrumenter &&);
   ~OnnxInstrumenter();
 
-  /// Why the tensor can have no probe; empty if it can.
+  /// The reason why the tensor can have no probe; empty if it can.
   std::string whyNot(llvm::StringRef tensor) const;
 
   /// Fails if the file would get larger than protobuf allows. `ledgerHash` is

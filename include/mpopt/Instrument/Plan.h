@@ -1,4 +1,4 @@
-//===- Plan.h - Which tensors are looked at ---------------------*- C++ -*-===//
+//===- Plan.h - The tensors that get probes ---------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -75,7 +75,7 @@ struct TensorFacts {
   bool mayBeNonFinite() const { return nan || posInf || negInf; }
 };
 
-/// Why a tensor has a probe.
+/// The reason for a probe.
 enum class ProbeRole {
   Input,    ///< of the model: says whether the assumptions held
   Finding,  ///< a finding is about it
@@ -129,7 +129,7 @@ struct ProbeSelection {
   static llvm::Expected<ProbeSelection> parse(llvm::StringRef text);
 };
 
-/// Why no probe can be put on a tensor; empty if one can.
+/// The reason why a tensor can have no probe; empty if it can.
 using Placeable = llvm::function_ref<std::string(llvm::StringRef tensor)>;
 
 /// Inputs always have a probe. `tensors` are in program order. Ids count from 0

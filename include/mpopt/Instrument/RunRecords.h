@@ -1,4 +1,4 @@
-//===- RunRecords.h - What the probes of a run saw --------------*- C++ -*-===//
+//===- RunRecords.h - The records of a run's probes -------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

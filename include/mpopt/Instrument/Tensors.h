@@ -1,4 +1,4 @@
-//===- Tensors.h - What the analysis says of each tensor --------*- C++ -*-===//
+//===- Tensors.h - The analysis' results by tensor --------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -30,7 +30,7 @@ public:
                                                 llvm::StringRef method,
                                                 GraphPlaces places);
 
-  /// Why the tensor can have no probe; empty if it can.
+  /// The reason why the tensor can have no probe; empty if it can.
   std::string whyNot(llvm::StringRef tensor) const;
 
   /// The tensors of the code that the analysis knows nothing of.

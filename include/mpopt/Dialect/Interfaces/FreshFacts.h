@@ -1,4 +1,4 @@
-//===- FreshFacts.h - Nothing is known of new ops ---------------*- C++ -*-===//
+//===- FreshFacts.h - Facts of erased ops are dropped -----------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Interfaces.h - What every mp op can be asked -------------*- C++ -*-===//
+//===- Interfaces.h - Interfaces of all mp ops ------------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ElementwiseOps.h - See ElementwiseOps.td
-//-------------------------------*- C++ -*-===//
+//===- ElementwiseOps.h - See ElementwiseOps.td -----------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
