@@ -195,7 +195,7 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
 /// Large weights are read once for all analyses of a context.
 AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (!shared.memo || view.data.size() < Memo::kLeastWeight)
-    return summarizeWeights(view, groupLimit);
+    return summarizeWeights(view, groupLimit, threads);
   MemoKey key;
   key.add('A');
   key.add(view.data.data());
@@ -207,8 +207,8 @@ AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   key.add(groupLimit);
   if (auto known = shared.memo->find<AbstractValue>(key))
     return *known;
-  auto value =
-      std::make_shared<const AbstractValue>(summarizeWeights(view, groupLimit));
+  auto value = std::make_shared<const AbstractValue>(
+      summarizeWeights(view, groupLimit, threads));
   shared.memo->keep(key, value, value->groups() * sizeof(Cell));
   return *value;
 }

@@ -5,13 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One streaming pass in blocks. Values that the op reads as Inf or NaN set
-// flags and count in no bound.
+// One streaming pass, of large constants by vector code on all threads. Values
+// that the op reads as Inf or NaN set flags and count in no bound; the pass for
+// them is the one of small constants.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/ConstantRange.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Weights/Kernels/Table.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
 #include <limits>
@@ -75,9 +79,9 @@ struct Flags {
 } // namespace
 
 /// Elements form `outer` runs of `groups` runs of `inner` elements.
-static AbstractValue summarize(const WeightView &weights,
-                               AbstractValue::Dims dims, int64_t groups,
-                               int64_t inner) {
+static AbstractValue summarizeElements(const WeightView &weights,
+                                       AbstractValue::Dims dims, int64_t groups,
+                                       int64_t inner) {
   std::vector<Tally> tallies(groups);
   Flags flags;
   constexpr int64_t kBlock = 4096;
@@ -111,12 +115,123 @@ static AbstractValue summarize(const WeightView &weights,
   return value;
 }
 
-static AbstractValue summarizeWhole(const WeightView &weights) {
-  return summarize(weights, AbstractValue::Dims(weights.shape.size(), 1), 1,
-                   std::max<int64_t>(1, weights.size()));
+//===----------------------------------------------------------------------===//
+// Large constants
+//===----------------------------------------------------------------------===//
+
+/// From so many elements on the kernels are worth their start.
+static constexpr int64_t kLarge = 1 << 16;
+/// Columns of a table into which a long run is cut.
+static constexpr int64_t kRunColumns = 2048;
+/// The longest row that has statistics for each of its columns.
+static constexpr int64_t kMostColumns = 1 << 16;
+
+static Cell getCell(const GroupStats &stats) {
+  auto [lo, hi] = stats.range;
+  double mean = std::min(std::max(stats.mean, lo), hi);
+  return Cell{lo, hi, mean, lo == hi ? 0 : stats.variance, lo, hi};
 }
 
-AbstractValue mpopt::summarizeAlong(const WeightView &weights, int64_t axis) {
+namespace {
+/// `groups` runs of `inner` elements, `outer` times over, by the kernels.
+class TableSummary {
+public:
+  TableSummary(const WeightTensor &tensor, unsigned jobs)
+      : tensor(tensor), jobs(jobs) {}
+
+  std::optional<AbstractValue> run(AbstractValue::Dims dims, int64_t size,
+                                   int64_t groups, int64_t inner);
+
+private:
+  TableStats scan(int64_t first, int64_t rows, int64_t columns);
+  Cell scanRun(int64_t first, int64_t count);
+
+  const WeightTensor &tensor;
+  unsigned jobs;
+  uint8_t flags = 0;
+  double minNonZero = kInfinity;
+  bool integral = true;
+};
+} // namespace
+
+TableStats TableSummary::scan(int64_t first, int64_t rows, int64_t columns) {
+  WeightTensor part = tensor;
+  uint64_t bytes = tensor.bits() / 8;
+  part.bytes = tensor.bytes.slice(first * bytes, rows * columns * bytes);
+  TableStats stats =
+      tableStats({part, uint64_t(rows), uint64_t(columns)}, jobs);
+  flags |= stats.flags;
+  minNonZero = std::min(minNonZero, stats.minNonZero);
+  integral &= stats.integral;
+  return stats;
+}
+
+/// Elements in one group, however many.
+Cell TableSummary::scanRun(int64_t first, int64_t count) {
+  int64_t rows = count / kRunColumns, rest = count % kRunColumns;
+  if (rows == 0)
+    return getCell(scan(first, 1, count).whole());
+  Cell cell = getCell(scan(first, rows, kRunColumns).whole());
+  if (rest == 0)
+    return cell;
+  Cell last = getCell(scan(first + count - rest, 1, rest).whole());
+  return cells::blend(cell, last, double(rest) / double(count));
+}
+
+std::optional<AbstractValue> TableSummary::run(AbstractValue::Dims dims,
+                                               int64_t size, int64_t groups,
+                                               int64_t inner) {
+  std::vector<Cell> cells;
+  cells.reserve(groups);
+  auto addAll = [&](ArrayRef<GroupStats> stats) {
+    for (const GroupStats &group : stats)
+      cells.push_back(getCell(group));
+  };
+  if (inner == 1 && groups <= kMostColumns)
+    addAll(scan(0, size / groups, groups).columns);
+  else if (groups * inner != size)
+    return std::nullopt; // Groups that come again and again.
+  else if (groups > 1 && inner <= kMostColumns)
+    addAll(scan(0, groups, inner).rows);
+  else
+    for (int64_t group = 0; group < groups; ++group)
+      cells.push_back(scanRun(group * inner, inner));
+  if (flags)
+    return std::nullopt;
+  AbstractValue value(std::move(dims), std::move(cells));
+  Flags all;
+  all.integral = integral;
+  all.minNonZero = minNonZero;
+  all.set(value);
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// All constants
+//===----------------------------------------------------------------------===//
+
+/// Elements form `outer` runs of `groups` runs of `inner` elements.
+static AbstractValue summarize(const WeightView &weights,
+                               AbstractValue::Dims dims, int64_t groups,
+                               int64_t inner, unsigned jobs) {
+  int64_t size = weights.size();
+  if (size >= kLarge)
+    if (std::optional<WeightTensor> tensor = getTensor(weights);
+        tensor && tensor->bits() % 8 == 0)
+      if (auto value =
+              TableSummary(*tensor, jobs).run(dims, size, groups, inner))
+        return std::move(*value);
+  return summarizeElements(weights, std::move(dims), groups, inner);
+}
+
+static AbstractValue summarizeWhole(const WeightView &weights,
+                                    unsigned jobs = 1) {
+  return summarize(weights, AbstractValue::Dims(weights.shape.size(), 1), 1,
+                   std::max<int64_t>(1, weights.size()), jobs);
+}
+
+AbstractValue mpopt::summarizeAlong(const WeightView &weights, int64_t axis,
+                                    unsigned jobs) {
   if (weights.splat || weights.size() == 0)
     return summarizeWhole(weights);
   AbstractValue::Dims dims(weights.shape.size(), 1);
@@ -124,10 +239,11 @@ AbstractValue mpopt::summarizeAlong(const WeightView &weights, int64_t axis) {
   int64_t inner = 1;
   for (int64_t dim : ArrayRef(weights.shape).drop_front(axis + 1))
     inner *= dim;
-  return summarize(weights, dims, dims[axis], inner);
+  return summarize(weights, dims, dims[axis], inner, jobs);
 }
 
-AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit) {
+AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit,
+                                      unsigned jobs) {
   int64_t size = weights.size(), rank = weights.shape.size();
   if (weights.splat || size <= 1)
     return summarizeWhole(weights);
@@ -135,13 +251,13 @@ AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit) {
     return summarize(
         weights,
         AbstractValue::Dims(weights.shape.begin(), weights.shape.end()), size,
-        1);
+        1, jobs);
   if (rank == 0)
-    return summarizeWhole(weights);
+    return summarizeWhole(weights, jobs);
   int64_t axis = rank >= 4 ? 0 : rank - 1;
   if (size_t(weights.shape[axis]) > limit)
-    return summarizeWhole(weights);
-  return summarizeAlong(weights, axis);
+    return summarizeWhole(weights, jobs);
+  return summarizeAlong(weights, axis, jobs);
 }
 
 bool mpopt::constantRowsReach(const WeightView &weights, double threshold) {

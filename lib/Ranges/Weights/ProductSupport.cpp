@@ -54,6 +54,26 @@ effectiveRoundings(const WeightView &view) {
   return result;
 }
 
+std::optional<WeightTensor> mpopt::getTensor(const WeightView &view) {
+  WeightTensor tensor;
+  tensor.format = getFloatFormat(view.elementType);
+  unsigned width = 0;
+  if (auto integer = dyn_cast<IntegerType>(view.elementType)) {
+    width = integer.getWidth();
+    tensor.integerBits = width;
+    tensor.isSigned = !integer.isUnsigned();
+  }
+  SmallVector<const FloatFormat *, 2> roundings = effectiveRoundings(view);
+  bool readable = tensor.format || width == 4 || width == 8 || width == 16 ||
+                  width == 32 || width == 64;
+  if (view.splat || !readable || roundings.size() > 1)
+    return std::nullopt;
+  tensor.bytes = view.data;
+  if (!roundings.empty())
+    tensor.storage = roundings.front();
+  return tensor;
+}
+
 std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
                                                    Value value) {
   std::optional<WeightView> view = ctx.weights(value);
@@ -61,27 +81,14 @@ std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
     return std::nullopt;
   WeightSource source;
   source.shape = view->shape;
-  source.tensor.format = getFloatFormat(view->elementType);
-  unsigned width = 0;
-  if (auto integer = dyn_cast<IntegerType>(view->elementType)) {
-    width = integer.getWidth();
-    source.tensor.integerBits = width;
-    source.tensor.isSigned = !integer.isUnsigned();
-  }
-  SmallVector<const FloatFormat *, 2> roundings = effectiveRoundings(*view);
-  bool readable = source.tensor.format || width == 4 || width == 8 ||
-                  width == 16 || width == 32 || width == 64;
-  if (!view->splat && readable && roundings.size() <= 1) {
-    source.tensor.bytes = view->data;
-    if (!roundings.empty())
-      source.tensor.storage = roundings.front();
+  if (std::optional<WeightTensor> tensor = getTensor(*view)) {
+    source.tensor = *tensor;
     return source;
   }
   if (source.size() > kMaxOwned)
     return std::nullopt;
   source.owned.resize(source.size());
   view->read(0, source.owned);
-  source.tensor = WeightTensor();
   source.tensor.format = &FloatFormat::f64();
   source.tensor.bytes =
       ArrayRef(reinterpret_cast<const char *>(source.owned.data()),

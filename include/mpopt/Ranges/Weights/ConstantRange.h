@@ -17,11 +17,14 @@ inline constexpr int64_t kElementwiseConstant = 4096;
 
 /// Both tiers of the elements as they are read, in at most `limit` groups:
 /// elements, else slices along one axis (the last one; the first one of
-/// convolution weights, which have four axes or more), else the whole.
-AbstractValue summarizeWeights(const WeightView &weights, size_t limit);
+/// convolution weights, which have four axes or more), else the whole. Large
+/// ones are read on `jobs` threads (0: all cores).
+AbstractValue summarizeWeights(const WeightView &weights, size_t limit,
+                               unsigned jobs);
 
 /// The same with slices along `axis`, whatever their number.
-AbstractValue summarizeAlong(const WeightView &weights, int64_t axis);
+AbstractValue summarizeAlong(const WeightView &weights, int64_t axis,
+                             unsigned jobs);
 
 /// True if every row (along the last axis) of a constant has an element of at
 /// least `threshold`; false where that takes too long.

@@ -32,6 +32,9 @@ struct WeightSource {
   std::vector<double> owned;
 };
 
+/// The elements of a constant where the kernels can read them; else nothing.
+std::optional<WeightTensor> getTensor(const WeightView &view);
+
 /// The weights of `value`; nothing if it is no constant.
 std::optional<WeightSource> getWeightSource(TransferContext &ctx,
                                             mlir::Value value);

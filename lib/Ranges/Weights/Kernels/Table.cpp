@@ -43,6 +43,8 @@ struct Task {
   uint64_t begin, end;
   std::unique_ptr<ColumnStats> columns;
   uint8_t flags = 0;
+  double minNonZero = kInfinity;
+  bool integral = true;
 };
 } // namespace
 
@@ -67,11 +69,11 @@ static GroupStats finish(double min, double max, double sum, double squares,
 template <typename T>
 static void scanRows(const TableRequest &request, const WeightReader &reader,
                      Task &task, std::vector<GroupStats> &rows) {
-  auto extremes = [] {
+  const SumLoops<T> &sums = [] -> const SumLoops<T> & {
     if constexpr (std::is_same_v<T, float>)
-      return loops().f32.extremes;
+      return loops().f32;
     else
-      return loops().f64.extremes;
+      return loops().f64;
   }();
   auto values = std::make_unique<T[]>(kColumns);
   for (uint64_t row = task.begin; row < task.end; ++row) {
@@ -83,8 +85,9 @@ static void scanRows(const TableRequest &request, const WeightReader &reader,
       if (!request.weights.zeroPoints.empty())
         for (size_t at = 0; at < count; ++at)
           values[at] -= T(request.weights.zeroPoints.front());
-      extremes(values.get(), count, task.columns->values.data() + column,
-               task.columns->stride, stats);
+      sums.extremes(values.get(), count, task.columns->values.data() + column,
+                    task.columns->stride, stats);
+      sums.magnitudes(values.get(), count, &task.minNonZero, &task.integral);
     }
     rows[row] = finish(stats[0], stats[1], stats[2], stats[3], request.columns);
   }
@@ -119,6 +122,8 @@ TableStats mpopt::tableStats(const TableRequest &request, unsigned jobs) {
   double *sum = max + all.stride, *squares = sum + all.stride;
   for (const Task &task : tasks) {
     result.flags |= task.flags;
+    result.minNonZero = std::min(result.minNonZero, task.minNonZero);
+    result.integral &= task.integral;
     const double *from = task.columns->values.data();
     for (uint64_t at = 0; at < request.columns; ++at) {
       min[at] = std::min(min[at], from[at]);

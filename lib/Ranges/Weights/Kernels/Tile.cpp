@@ -56,12 +56,17 @@ using namespace mpopt::kernels;
                        size_t stride, double *row) {                           \
     extremesOf<T, BYTES>(values, count, columns, stride, row);                 \
   }                                                                            \
+  template <typename T>                                                        \
+  TARGET void magnitudes(const T *values, size_t count, double *smallest,      \
+                         bool *integral) {                                     \
+    magnitudesOf<T, BYTES>(values, count, smallest, integral);                 \
+  }                                                                            \
   TARGET void gram(const double *a, size_t count, size_t n, double *to) {      \
     gramOf<BYTES>(a, count, n, to);                                            \
   }                                                                            \
   template <typename T, Element E, bool Direct> SumLoops<T> sums() {           \
     return {columns<T, E, Direct>, rows<T, E, Direct>, absColumns<T, E>,       \
-            absRows<T, E>, extremes<T>};                                       \
+            absRows<T, E>,         extremes<T>,        magnitudes<T>};         \
   }                                                                            \
   Loops all() {                                                                \
     return {                                                                   \

@@ -75,6 +75,10 @@ template <typename T> struct SumLoops {
   /// `row[4]`, and of each column, in columns[statistic * stride + column].
   void (*extremes)(const T *values, size_t count, double *columns,
                    size_t stride, double *row);
+  /// Lowers `smallest` to the least magnitude other than 0 of `count` values;
+  /// `integral` becomes false if one is no whole number.
+  void (*magnitudes)(const T *values, size_t count, double *smallest,
+                     bool *integral);
 };
 
 /// The dtypes that can be summed from where they lie: F32 to U8.

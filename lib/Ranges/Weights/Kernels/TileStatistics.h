@@ -62,6 +62,38 @@ MPOPT_INLINE void extremesOf(const T *values, size_t count, double *columns,
   }
 }
 
+/// `smallest` becomes the least magnitude other than 0, and `integral` false if
+/// an element is no whole number.
+template <typename T, unsigned Bytes>
+MPOPT_INLINE void magnitudesOf(const T *values, size_t count, double *smallest,
+                               bool *integral) {
+  constexpr size_t lanes = Bytes / sizeof(T);
+  // From here on every number is whole; adding it makes smaller ones so.
+  constexpr T whole = sizeof(T) == 4 ? T(0x1p23) : T(0x1p52);
+  using V = Vector<T, Bytes>;
+  using Mask = Vector<Integer<T>, Bytes>;
+  V least = V{} + T(__builtin_inf());
+  Mask parts{};
+  size_t at = 0;
+  for (; at + lanes <= count; at += lanes) {
+    V value = load<V>(values + at), magnitude = value < 0 ? -value : value;
+    least = ((magnitude > 0) & (magnitude < least)) ? magnitude : least;
+    parts |= (magnitude < whole) & ((magnitude + whole) - whole != magnitude);
+  }
+  bool fraction = false;
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    extend<false>(*smallest, least[lane]);
+    fraction |= parts[lane] != 0;
+  }
+  for (; at < count; ++at) {
+    T magnitude = values[at] < 0 ? -values[at] : values[at];
+    if (magnitude > 0)
+      extend<false>(*smallest, magnitude);
+    fraction |= magnitude < whole && (magnitude + whole) - whole != magnitude;
+  }
+  *integral &= !fraction;
+}
+
 /// Four rows of the result at a time, so that a row of `a` is read for four.
 template <unsigned Bytes>
 MPOPT_INLINE void gramOf(const double *a, size_t count, size_t n, double *to) {

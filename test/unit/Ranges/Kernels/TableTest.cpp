@@ -69,6 +69,14 @@ TEST(TableStats, RowsAndColumnsInEveryDtype) {
         expectStats(stats.columns[column], list);
       }
       expectStats(stats.whole(), weights.values);
+      double smallest = HUGE_VAL;
+      bool integral = true;
+      for (double value : weights.values) {
+        smallest = value == 0 ? smallest : std::min(smallest, std::fabs(value));
+        integral &= value == std::trunc(value);
+      }
+      EXPECT_EQ(stats.minNonZero, smallest);
+      EXPECT_EQ(stats.integral, integral);
     }
 }
 
@@ -83,6 +91,27 @@ TEST(TableStats, ManyThreads) {
   expectStats(stats.columns[430], list);
   expectStats(stats.rows[2999],
               {weights.values.end() - columns, weights.values.end()});
+}
+
+TEST(TableStats, OneFractionAmongIntegers) {
+  std::vector<double> list(100, 0);
+  list[3] = -(1 << 25);
+  for (const char *type : {"f64", "f32", "bf16"}) {
+    TableStats whole = tableStats({Weights(type, list).tensor, 2, 50});
+    EXPECT_TRUE(whole.integral);
+    EXPECT_EQ(whole.minNonZero, 1 << 25);
+  }
+  EXPECT_EQ(tableStats({Weights("f32", {0, 0}).tensor, 1, 2}).minNonZero,
+            HUGE_VAL);
+  // In a vector, and behind the last whole one.
+  for (size_t at : {10, 49}) {
+    list[at] = -0.75;
+    Weights weights("f32", list);
+    TableStats stats = tableStats({weights.tensor, 2, 50});
+    EXPECT_FALSE(stats.integral);
+    EXPECT_EQ(stats.minNonZero, 0.75);
+    list[at] = 0;
+  }
 }
 
 TEST(TableStats, EmptyAndFlags) {

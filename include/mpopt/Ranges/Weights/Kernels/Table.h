@@ -13,6 +13,7 @@
 #ifndef MPOPT_RANGES_WEIGHTS_KERNELS_TABLE_H
 #define MPOPT_RANGES_WEIGHTS_KERNELS_TABLE_H
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Interval.h"
 #include "mpopt/Ranges/Weights/Kernels/Weights.h"
 
@@ -40,6 +41,10 @@ struct TableStats {
   std::vector<GroupStats> rows, columns;
   /// `WeightFlag`s of all values together.
   uint8_t flags = 0;
+  /// The least magnitude other than 0; infinite if there is none.
+  double minNonZero = kInfinity;
+  /// Every value is a whole number.
+  bool integral = true;
 
   GroupStats whole() const;
 };
