@@ -21,6 +21,10 @@ std::string mpopt::getDtypeName(Type elementType) {
     return "unknown";
   if (isa<mp::StringType>(elementType))
     return "string";
+  if (elementType.isF16())
+    return "f16";
+  if (elementType.isBF16())
+    return "bf16";
   std::string name;
   llvm::raw_string_ostream(name) << elementType;
   return name;

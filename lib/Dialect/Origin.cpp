@@ -20,15 +20,22 @@ static mp::OriginAttr getOrigin(Location location) {
   return {};
 }
 
+static Location makeOrigin(StringAttr node, StringAttr type, StringAttr scope,
+                           ArrayRef<StringRef> values, Location source) {
+  MLIRContext *context = node.getContext();
+  SmallVector<StringAttr> names = llvm::map_to_vector(
+      values, [&](StringRef text) { return StringAttr::get(context, text); });
+  return FusedLoc::get({source},
+                       mp::OriginAttr::get(context, node, type, scope, names),
+                       context);
+}
+
 Location mpopt::makeOrigin(MLIRContext *context, StringRef node, StringRef type,
                            StringRef scope, ArrayRef<StringRef> values,
                            Location source) {
   auto string = [&](StringRef text) { return StringAttr::get(context, text); };
-  SmallVector<StringAttr> names = llvm::map_to_vector(values, string);
-  return FusedLoc::get({source},
-                       mp::OriginAttr::get(context, string(node), string(type),
-                                           string(scope), names),
-                       context);
+  return ::makeOrigin(string(node), string(type), string(scope), values,
+                      source);
 }
 
 // A fused location around nothing, with the path as metadata. No source has
@@ -51,9 +58,8 @@ Location mpopt::withValues(Location location, ArrayRef<StringRef> values) {
   mp::OriginAttr origin = getOrigin(location);
   if (!origin)
     return location;
-  return makeOrigin(location->getContext(), origin.getNode(), origin.getType(),
-                    origin.getScope(), values,
-                    getSource(cast<FusedLoc>(location)));
+  return ::makeOrigin(origin.getNode(), origin.getType(), origin.getScope(),
+                      values, getSource(cast<FusedLoc>(location)));
 }
 
 Location mpopt::withValueScope(Location location, StringRef scope) {

@@ -41,12 +41,24 @@ bool mpopt::isUnknown(Type elementType) {
   return isa<mp::UnknownType>(elementType);
 }
 
+// FloatType is an interface, which is looked up: the usual types come first.
+
 bool mpopt::isLowPrecision(Type elementType) {
+  if (elementType.isF16())
+    return true;
+  if (elementType.isF32() || isa<IntegerType>(elementType))
+    return false;
   return isa<FloatType>(elementType) &&
          elementType.getIntOrFloatBitWidth() <= 16;
 }
 
 const FloatFormat *mpopt::getFloatFormat(Type elementType) {
+  if (elementType.isF16())
+    return &FloatFormat::f16();
+  if (elementType.isF32())
+    return &FloatFormat::f32();
+  if (isa<IntegerType>(elementType))
+    return nullptr;
   auto type = dyn_cast<FloatType>(elementType);
   return type ? FloatFormat::bySemantics(type.getFloatSemantics()) : nullptr;
 }
