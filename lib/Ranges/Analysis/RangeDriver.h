@@ -86,7 +86,12 @@ private:
     std::optional<Magnitudes> magnitudes;
   };
 
-  Entry &get(mlir::Value value);
+  Entry &get(mlir::Value value) {
+    if (value != recent.first)
+      recent = {value, &find(value)};
+    return *recent.second;
+  }
+  Entry &find(mlir::Value value);
   Entry &set(mlir::Value value, Entry entry);
   void forget(mlir::Value value);
   void visit(mlir::Operation *op);
@@ -106,6 +111,9 @@ private:
   llvm::SpecificBumpPtrAllocator<Entry> storage;
   llvm::SmallVector<Entry *> unused;
   llvm::DenseMap<mlir::Value, Entry *> entries;
+  /// The last that was asked for: several questions about a value follow each
+  /// other.
+  std::pair<mlir::Value, Entry *> recent;
   ShapeFacts facts;
   size_t groupLimit = 0;
   unsigned threads = 0;

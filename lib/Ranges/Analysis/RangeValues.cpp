@@ -231,6 +231,7 @@ RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
 
 RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::set(Value value,
                                                          Entry entry) {
+  recent = {};
   Entry *&known = entries[value];
   if (known)
     return *known = std::move(entry);
@@ -241,6 +242,7 @@ RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::set(Value value,
 }
 
 void RangeAnalysis::Driver::forget(Value value) {
+  recent = {};
   auto known = entries.find(value);
   if (known == entries.end())
     return;
@@ -248,7 +250,7 @@ void RangeAnalysis::Driver::forget(Value value) {
   entries.erase(known);
 }
 
-RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::get(Value value) {
+RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::find(Value value) {
   if (auto known = entries.find(value); known != entries.end())
     return *known->second;
   if (base) {
