@@ -10,12 +10,16 @@
 
 #include "OnnxWire.h"
 
+#include "google/protobuf/arena.h"
 #include "onnx/onnx_pb.h"
 
 namespace mpopt::onnx_import {
 
 struct ModelFile {
-  onnx::ModelProto model;
+  /// The many small messages of a graph are made and destroyed at once.
+  google::protobuf::Arena arena;
+  onnx::ModelProto &model =
+      *google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
   /// All of the file, and where it is; an empty path is no file (standard
   /// input, text), in which nothing is cut.
   llvm::StringRef bytes;
