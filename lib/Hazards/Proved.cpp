@@ -14,17 +14,13 @@
 
 #include "mpopt/Hazards/RangeSupport.h"
 
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Report/RuleTable.h"
 
 using namespace mlir;
 using namespace mpopt;
-
-static bool isInserted(Operation *op) {
-  auto cast = dyn_cast_or_null<mp::CastOp>(op);
-  return cast && cast.getOrigin() != mp::CastOrigin::Model;
-}
 
 Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
                           const FindingList &findings) {
