@@ -116,7 +116,7 @@ Elements mpopt::zipElements(
 /// Integers of little-endian bytes.
 static Elements decode(ArrayRef<char> bytes, IntegerType type, int64_t count) {
   unsigned width = type.isInteger(1) ? 1 : type.getWidth() / 8;
-  if (width == 0 || int64_t(bytes.size()) < count * int64_t(width))
+  if (width == 0 || int64_t(bytes.size() / width) < count)
     return std::nullopt;
   Elements result(std::in_place);
   for (int64_t index = 0; index < count; ++index) {

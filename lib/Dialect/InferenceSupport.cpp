@@ -7,6 +7,7 @@
 
 #include "mpopt/Dialect/InferenceSupport.h"
 
+#include "mpopt/Dialect/CheckedDim.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Support/WeightStore.h"
 
@@ -36,19 +37,13 @@ LogicalResult mpopt::verifyByInference(Operation *op) {
 }
 
 int64_t mpopt::addDims(int64_t lhs, int64_t rhs) {
-  int64_t sum;
-  if (lhs == kDynamic || rhs == kDynamic || llvm::AddOverflow(lhs, rhs, sum) ||
-      sum < 0)
-    return kDynamic;
-  return sum;
+  int64_t sum = (CheckedDim(lhs) + rhs).get();
+  return sum < 0 ? kDynamic : sum;
 }
 
 int64_t mpopt::multiplyDims(int64_t lhs, int64_t rhs) {
-  int64_t product;
-  if (lhs == kDynamic || rhs == kDynamic ||
-      llvm::MulOverflow(lhs, rhs, product) || product < 0)
-    return kDynamic;
-  return product;
+  int64_t product = (CheckedDim(lhs) * rhs).get();
+  return product < 0 ? kDynamic : product;
 }
 
 int64_t mpopt::multiplyDims(ArrayRef<int64_t> dims) {
@@ -183,7 +178,7 @@ std::optional<SmallVector<double>> mpopt::floatConstants(Value value) {
     llvm::consumeError(bytes.takeError()); // reported by who needs the weights
     return std::nullopt;
   }
-  if (int64_t(bytes->size()) < *count * (width / 8))
+  if (int64_t(bytes->size()) / (width / 8) < *count)
     return std::nullopt;
   for (int64_t index = 0; index < *count; ++index) {
     uint64_t bits = 0;

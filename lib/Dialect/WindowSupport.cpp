@@ -44,8 +44,11 @@ std::optional<std::pair<int64_t, int64_t>> Window::pads(unsigned index,
   if (input < 0 || dim.extent() < 0)
     return std::nullopt;
   int64_t count = llvm::divideCeil(uint64_t(input), uint64_t(dim.stride));
-  int64_t total =
-      std::max<int64_t>(0, (count - 1) * dim.stride + dim.extent() - input);
+  CheckedDim needed =
+      (CheckedDim(count) - 1) * dim.stride + dim.extent() - input;
+  if (!needed.isKnown())
+    return std::nullopt;
+  int64_t total = std::max<int64_t>(0, *needed);
   int64_t half = total / 2;
   return autoPad == "SAME_UPPER" ? std::pair(half, total - half)
                                  : std::pair(total - half, half);
@@ -57,9 +60,11 @@ std::optional<int64_t> Window::outputDim(unsigned index, int64_t input) const {
     return kDynamic;
   if (autoPad.starts_with("SAME"))
     return int64_t(llvm::divideCeil(uint64_t(input), uint64_t(dim.stride)));
-  if (dim.extent() < 0)
+  CheckedDim begin = CheckedDim(input) + dim.padBegin;
+  CheckedDim checked = begin + dim.padEnd - dim.extent();
+  if (dim.extent() < 0 || !checked.isKnown())
     return kDynamic;
-  int64_t room = input + dim.padBegin + dim.padEnd - dim.extent();
+  int64_t room = *checked;
   // A window that does not fit. ONNX rounds towards zero, runtimes down: where
   // they differ the dim is unknown.
   if (room < 0) {
@@ -73,7 +78,10 @@ std::optional<int64_t> Window::outputDim(unsigned index, int64_t input) const {
   int64_t count =
       int64_t(llvm::divideCeil(uint64_t(room), uint64_t(dim.stride))) + 1;
   // The last window must start in the input or the padding before it.
-  if ((count - 1) * dim.stride >= input + dim.padBegin)
+  CheckedDim last = (CheckedDim(count) - 1) * dim.stride;
+  if (!last.isKnown())
+    return kDynamic;
+  if (*last >= *begin)
     --count;
   return count;
 }

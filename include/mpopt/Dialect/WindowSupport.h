@@ -13,7 +13,7 @@
 #ifndef MPOPT_DIALECT_WINDOWSUPPORT_H
 #define MPOPT_DIALECT_WINDOWSUPPORT_H
 
-#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Dialect/CheckedDim.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -29,7 +29,7 @@ struct WindowDim {
 
   /// Input elements from a window's first to its last; dynamic if unknown.
   int64_t extent() const {
-    return kernel == kDynamic ? kDynamic : (kernel - 1) * dilation + 1;
+    return ((CheckedDim(kernel) - 1) * dilation + 1).get();
   }
 };
 

@@ -44,11 +44,12 @@ static LogicalResult verifyConv(Operation *op, Value input, Value filter,
   if (first > 0 && first % group)
     return op->emitOpError("group ")
            << group << " does not divide the filter's " << first << " channels";
-  int64_t wanted = transposed ? first : second < 0 ? second : second * group;
+  int64_t perAll = (CheckedDim(second) * group).get();
+  int64_t wanted = transposed ? first : perAll;
   if (in && differ((*in)[1], wanted))
     return op->emitOpError("input has ")
            << (*in)[1] << " channels where the filter has " << wanted;
-  int64_t outputs = !transposed ? first : second < 0 ? second : second * group;
+  int64_t outputs = transposed ? perAll : first;
   if (!bias)
     return success();
   MaybeShape shape = getShape(bias);
@@ -144,8 +145,9 @@ LogicalResult DeformConvOp::verify() {
   std::optional<int64_t> count =
       getNumElements(Shape(ArrayRef(*taps).drop_front(2)));
   if (offset->size() != taps->size() ||
-      (count &&
-       differ((*offset)[1], *count * offsetGroup * int64_t(taps->size() - 2))))
+      (count && differ((*offset)[1], (CheckedDim(*count) * offsetGroup *
+                                      int64_t(taps->size() - 2))
+                                         .get())))
     return emitOpError("offset ")
            << getOffset().getType() << " does not fit filter "
            << getFilter().getType();
@@ -211,7 +213,7 @@ LogicalResult ConvTransposeOp::inferResultTypes(const ShapeFacts &,
   }
   Shape result{in ? (*in)[0] : kDynamic, kDynamic};
   if (taps && (*taps)[1] >= 0)
-    result[1] = (*taps)[1] * int64_t(getGroup());
+    result[1] = (CheckedDim((*taps)[1]) * int64_t(getGroup())).get();
   SmallVector<int64_t> kernel = getKernel(getFilter(), *rank);
   Window window = Window::get(kernel, getStrides(), getDilations(), getPads(),
                               getAutoPad());
@@ -229,15 +231,16 @@ LogicalResult ConvTransposeOp::inferResultTypes(const ShapeFacts &,
     int64_t extra = getOutputPadding().empty() ? 0 : getOutputPadding()[index];
     if (same) {
       // The standard and runtimes differ for a window below its stride.
-      result.push_back(dim.extent() < dim.stride || extra ? kDynamic
-                                                          : size * dim.stride);
+      result.push_back(dim.extent() < dim.stride || extra
+                           ? kDynamic
+                           : (CheckedDim(size) * dim.stride).get());
       continue;
     }
-    int64_t length = dim.stride * (size - 1) + extra + dim.extent() -
-                     dim.padBegin - dim.padEnd;
-    if (length < 0)
+    CheckedDim length = (CheckedDim(size) - 1) * dim.stride + extra +
+                        dim.extent() - dim.padBegin - dim.padEnd;
+    if (length.isKnown() && *length < 0)
       return emitOpError("pads leave nothing of spatial dim ") << index;
-    result.push_back(length);
+    result.push_back(length.get());
   }
   types.push_back(getTensorType(result, element));
   return success();

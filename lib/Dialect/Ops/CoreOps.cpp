@@ -7,6 +7,7 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 
+#include "mpopt/Dialect/CheckedDim.h"
 #include "mpopt/Dialect/ElementSupport.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -57,7 +58,8 @@ LogicalResult ConstantOp::verify() {
   else
     return emitOpError("elements of type ") << element << " have no bytes";
   std::optional<int64_t> count = getNumElements(getShape(type));
-  if (!count || (*count * bits + 7) / 8 != weight.getLength())
+  CheckedDim size = CheckedDim(count) * bits + 7;
+  if (!size.isKnown() || *size / 8 != weight.getLength())
     return emitOpError("weight of ")
            << weight.getLength() << " bytes does not fit the type";
   return success();

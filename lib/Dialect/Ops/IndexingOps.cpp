@@ -65,7 +65,9 @@ Elements GatherOp::inferElements(const ShapeFacts &facts) {
   if (!input || !indices || !axis || !count ||
       *count > ShapeFacts::kMaxElements)
     return std::nullopt;
-  // Small, since the input has at most kMaxElements.
+  // Small, since the input has at most kMaxElements, unless it has none.
+  if (*count == 0)
+    return Elements(std::in_place);
   ArrayRef<int64_t> dims(*shape);
   int64_t outer = multiplyDims(dims.take_front(*axis)), size = dims[*axis];
   int64_t inner = multiplyDims(dims.drop_front(*axis + 1));

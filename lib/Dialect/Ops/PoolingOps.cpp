@@ -84,9 +84,10 @@ static LogicalResult inferPool(OpT op, SmallVectorImpl<Type> &types,
       continue;
     // Did the rule drop a window that the older one keeps?
     const WindowDim &entry = window.dims[index];
-    if (!window.autoPad.starts_with("SAME") &&
-        dim * entry.stride < input + entry.padBegin + entry.padEnd -
-                                 entry.extent() + entry.stride)
+    CheckedDim past = CheckedDim(dim) * entry.stride -
+                      (CheckedDim(input) + entry.padBegin + entry.padEnd -
+                       entry.extent() + entry.stride);
+    if (!window.autoPad.starts_with("SAME") && !(past.isKnown() && *past >= 0))
       dim = kDynamic;
   }
   types.push_back(getTensorType(shape, element));
@@ -190,9 +191,10 @@ LogicalResult MaxUnpoolOp::inferResultTypes(const ShapeFacts &facts,
       int64_t &dim = (*shape)[leading + index];
       if (dim < 0)
         continue;
-      dim = (dim - 1) * entry.stride + entry.kernel - entry.padBegin -
-            entry.padEnd;
-      if (dim < 0)
+      CheckedDim length = (CheckedDim(dim) - 1) * entry.stride + entry.kernel -
+                          entry.padBegin - entry.padEnd;
+      dim = length.get();
+      if (length.isKnown() && dim < 0)
         return emitOpError("pads leave nothing of spatial dim ") << index;
     }
   }

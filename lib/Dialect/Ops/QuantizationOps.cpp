@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/InferenceSupport.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
@@ -180,8 +181,8 @@ GatherBlockQuantizedOp::inferResultTypes(const ShapeFacts &,
     return emitOpError("axis ") << int64_t(getAxis()) << " is out of range of "
                                 << getData().getType();
   if (getElementType(getData()).isUnsignedInteger(8) && getBits() > 0 &&
-      getBits() < 8 && data->back() != kDynamic)
-    data->back() *= 8 / int64_t(getBits());
+      getBits() < 8)
+    data->back() = multiplyDims(data->back(), 8 / int64_t(getBits()));
   Shape result(data->begin(), data->begin() + *axis);
   result.append(indices->begin(), indices->end());
   result.append(data->begin() + *axis + 1, data->end());

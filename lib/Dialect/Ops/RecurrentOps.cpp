@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/InferenceSupport.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -166,9 +167,8 @@ static LogicalResult inferCell(OpT op, int64_t gates, unsigned states,
                                SmallVectorImpl<Type> &types) {
   MaybeShape input = getShape(op.getInput()), hidden = getShape(op.getHidden()),
              weights = getShape(op.getHiddenWeights());
-  if (weights &&
-      (weights->size() != 2 ||
-       ((*weights)[1] >= 0 && differ((*weights)[0], gates * (*weights)[1]))))
+  if (weights && (weights->size() != 2 ||
+                  differ((*weights)[0], multiplyDims(gates, (*weights)[1]))))
     return op.emitOpError("hidden weights must be [")
            << gates << " H, H], got " << op.getHiddenWeights().getType();
   if (hidden && weights && !hidden->empty() &&

@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/InferenceSupport.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/DenseSet.h"
@@ -123,8 +124,8 @@ reduceElements(OpT op, const ShapeFacts &facts, std::optional<int64_t> start,
     return std::nullopt;
   int64_t count = 1;
   for (auto [dim, gone] : llvm::zip(*shape, *reduced))
-    count *= gone ? 1 : dim;
-  if (count > ShapeFacts::kMaxElements)
+    count = multiplyDims(count, gone ? 1 : dim);
+  if (count < 0 || count > ShapeFacts::kMaxElements)
     return std::nullopt;
 
   Elements result(std::in_place, count, start);

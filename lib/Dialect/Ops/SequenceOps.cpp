@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/SequenceOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/InferenceSupport.h"
 #include "mpopt/Dialect/TypeJoin.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -182,7 +183,7 @@ ConcatFromSequenceOp::inferResultTypes(const ShapeFacts &,
       MaybeShape other = getShape(element);
       int64_t dim =
           other && other->size() == shape->size() ? (*other)[*axis] : kDynamic;
-      total = total == kDynamic || dim == kDynamic ? kDynamic : total + dim;
+      total = addDims(total, dim);
     }
     (*shape)[*axis] = total;
   }

@@ -122,8 +122,8 @@ Elements SliceOp::inferElements(const ShapeFacts &facts) {
   Elements result(std::in_place);
   for (int64_t index = 0; index < *count; ++index) {
     int64_t place;
-    if (llvm::MulOverflow(index, step, place) || start + place < 0 ||
-        start + place >= size)
+    if (llvm::MulOverflow(index, step, place) || place < -start ||
+        place >= size - start)
       return std::nullopt;
     result->push_back((*input)[start + place]);
   }
