@@ -129,8 +129,9 @@ private:
                                             const Scope &scope);
   bool expand(const onnx::FunctionProto &function, const NodeInfo &info,
               Scope &scope, Frame &frame, std::string path);
-  /// After an error bodies are left out: they were imported once.
-  void makeOpaque(const NodeInfo &info, Scope &scope, bool withBodies = true);
+  /// After an error, which `refused` says there was, its bodies are left out:
+  /// they were imported once.
+  void makeOpaque(const NodeInfo &info, Scope &scope, bool refused = false);
   mlir::Attribute convertAttribute(const onnx::AttributeProto &attribute,
                                    llvm::StringRef node);
   mlir::Type declaredType(const onnx::NodeProto &node, unsigned index,

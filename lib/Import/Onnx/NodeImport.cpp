@@ -217,7 +217,7 @@ void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
                   "' is in a branch that cannot run: " + reason);
     }
     // The errors of its bodies suffice, unless they were rolled back.
-    makeOpaque(info, scope, /*withBodies=*/dead);
+    makeOpaque(info, scope, /*refused=*/!dead);
   } else if (!lowered) {
     rollBack(start);
     if (expandFunction(info, scope)) {

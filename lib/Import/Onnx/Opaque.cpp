@@ -64,7 +64,7 @@ static std::string attributeName(StringRef name) {
 }
 
 void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
-                               bool withBodies) {
+                               bool refused) {
   SmallVector<Value> inputs;
   SmallVector<int64_t> omitted;
   for (auto [index, name] : llvm::enumerate(info.node.input())) {
@@ -77,8 +77,11 @@ void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
   // Every output has a result, also those that nobody names.
   SmallVector<Type> results;
   std::vector<onnx::TypeProto> inferred;
-  if (const onnx::OpSchema *schema =
-          findSchema(info.node, *scope.frame->opsets))
+  // The library makes lists as long as an attribute says (Split's num_outputs):
+  // it is not asked of what makes no sense.
+  const onnx::OpSchema *schema =
+      refused ? nullptr : findSchema(info.node, *scope.frame->opsets);
+  if (schema)
     inferred = inferBySchema(*schema, resolveAttributes(info, scope),
                              operandTypes(info, scope));
   for (int index = 0; index < info.node.output_size(); ++index) {
@@ -95,10 +98,10 @@ void ModelImporter::makeOpaque(const NodeInfo &info, Scope &scope,
     const AttributeProto *resolved = scope.frame->resolve(attribute);
     if (!resolved || attribute.name().empty())
       continue;
-    if (withBodies && resolved->has_g())
+    if (!refused && resolved->has_g())
       bodies.push_back({&resolved->g(), attribute.name()});
     for (const onnx::GraphProto &graph : resolved->graphs())
-      if (withBodies)
+      if (!refused)
         bodies.push_back({&graph, attribute.name()});
     if (Attribute value = convertAttribute(*resolved, info.name))
       attributes.set(attributeName(attribute.name()), value);
