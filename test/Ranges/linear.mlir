@@ -79,6 +79,21 @@ func.func @transposed(%x: tensor<1x1x4xf32> {mp.assume = {lo = -1.0 : f64, hi = 
 
 // -----
 
+// Positions past the last tap receive the bias alone, however many they are.
+func.func @output_padding(%x: tensor<1x1x2xf32> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64}}) {
+  %w = mp.constant dense<2.0> : tensor<1x1x1xf32>
+  %b = mp.constant dense<5.0> : tensor<1xf32>
+  // expected-remark @below {{[7, 9]}}
+  %0 = mp.conv_transpose %x, %w bias %b : (tensor<1x1x2xf32>, tensor<1x1x1xf32>, tensor<1xf32>) -> tensor<1x1x2xf32>
+  // expected-remark @below {{[5, 9]}}
+  %1 = mp.conv_transpose %x, %w bias %b {output_padding = array<i64: 3>} : (tensor<1x1x2xf32>, tensor<1x1x1xf32>, tensor<1xf32>) -> tensor<1x1x5xf32>
+  // expected-remark @below {{[5, 9]}}
+  %2 = mp.conv_transpose %x, %w bias %b {output_padding = array<i64: 1099511627776>} : (tensor<1x1x2xf32>, tensor<1x1x1xf32>, tensor<1xf32>) -> tensor<1x1x1099511627778xf32>
+  return
+}
+
+// -----
+
 func.func @integers(%x: tensor<4x2xui8>) -> tensor<4x2xi32> {
   %w = mp.constant dense<[[1, -1], [2, 0]]> : tensor<2x2xi8>
   %z = mp.constant dense<128> : tensor<ui8>

@@ -24,6 +24,8 @@
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -94,7 +96,9 @@ ConvolutionAxis Convolution::axisOf(unsigned index) const {
     std::tie(axis.padBegin, axis.padEnd) = *pads;
     return axis;
   }
-  axis.padBegin = axis.padEnd = dim.extent();
+  // The padding is less than a window, or anything.
+  axis.padBegin = axis.padEnd =
+      dim.extent() < 0 ? std::numeric_limits<int64_t>::max() : dim.extent();
   return axis;
 }
 
@@ -103,7 +107,7 @@ int64_t Convolution::outputs() const {
   if (!shape)
     return kDynamic;
   int64_t dim = (*shape)[transposed ? 1 : 0];
-  return dim < 0 ? kDynamic : transposed ? dim * group : dim;
+  return transposed ? (CheckedDim(dim) * group).get() : dim;
 }
 
 std::optional<uint64_t> Convolution::terms() const {
@@ -144,9 +148,9 @@ bool Convolution::mapsAreSmall(TransferContext &ctx,
     dims.push_back(axis.outputSize(transposed));
     if (dims.back() <= 0 || !shape || (*shape)[2 + index] != dims.back())
       return false;
-    positions *= dims.back();
+    positions = llvm::SaturatingMultiply(positions, uint64_t(dims.back()));
   }
-  uint64_t groups = positions * request.outputs;
+  uint64_t groups = llvm::SaturatingMultiply(positions, request.outputs);
   return kept && groups <= ctx.maxGroups() &&
          groups * request.terms() <= kStepsPerGroup * ctx.maxGroups();
 }

@@ -23,6 +23,7 @@
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cassert>
 #include <cmath>
@@ -89,8 +90,8 @@ static bool hasInside(const ConvolutionRequest &request) {
   return llvm::all_of(request.axes, [](const ConvolutionAxis &axis) {
     if (axis.inputSize < 0)
       return true;
-    int64_t pad = std::max<int64_t>(axis.padBegin, 0);
-    int64_t first = (pad + axis.stride - 1) / axis.stride;
+    uint64_t pad = std::max<int64_t>(axis.padBegin, 0);
+    int64_t first = llvm::divideCeil(pad, uint64_t(axis.stride));
     return first < axis.outputSize(/*transposed=*/false) &&
            axis.input(first, axis.kernel - 1, /*transposed=*/false);
   });

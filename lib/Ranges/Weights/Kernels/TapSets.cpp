@@ -11,7 +11,10 @@
 
 #include "TapSets.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
+#include <map>
 #include <set>
 
 using namespace mpopt;
@@ -21,8 +24,23 @@ using namespace mpopt::kernels;
 static constexpr size_t kMaxSets = 4096;
 static constexpr int64_t kMaxKernel = 64;
 
+/// True if sums of an axis' numbers and of the products below do not overflow.
+static bool isModest(const ConvolutionAxis &axis) {
+  constexpr int64_t kMost = int64_t(1) << 59;
+  auto fits = [](int64_t a, int64_t b) {
+    int64_t product;
+    return !llvm::MulOverflow(a, b, product) && product <= kMost;
+  };
+  auto isSmall = [](int64_t number) {
+    return number >= -kMost && number <= kMost;
+  };
+  return isSmall(axis.padBegin) && isSmall(axis.padEnd) &&
+         isSmall(axis.outputPadding) && fits(axis.kernel, axis.dilation) &&
+         fits(axis.stride, std::max<int64_t>(axis.inputSize, 1));
+}
+
 int64_t ConvolutionAxis::outputSize(bool transposed) const {
-  if (inputSize < 0)
+  if (inputSize < 0 || !isModest(*this))
     return -1;
   int64_t reach = dilation * (kernel - 1) + 1;
   if (transposed)
@@ -46,28 +64,69 @@ std::optional<int64_t> ConvolutionAxis::input(int64_t position, int64_t tap,
   return index;
 }
 
+namespace {
 using Masks = std::set<uint64_t>;
 
-static void addKnown(const ConvolutionAxis &axis, bool transposed,
-                     Masks &masks) {
-  int64_t size = axis.outputSize(transposed);
-  auto add = [&](int64_t position) {
+/// Adds the set of taps inside at each of some positions.
+class KnownMasks {
+public:
+  KnownMasks(const ConvolutionAxis &axis, bool transposed, Masks &masks)
+      : axis(axis), transposed(transposed), size(axis.outputSize(transposed)),
+        masks(masks) {}
+
+  void addAll() {
+    if (transposed)
+      addPhases();
+    else
+      addSlides();
+  }
+
+private:
+  void add(int64_t position) {
+    if (position < 0 || position >= size)
+      return;
     uint64_t mask = 0;
     for (int64_t tap = 0; tap < axis.kernel; ++tap)
       if (axis.input(position, tap, transposed))
         mask |= uint64_t(1) << tap;
     masks.insert(mask);
-  };
-  // Positions farther from both ends than this see the whole kernel, and a
-  // transposed one's phases repeat.
-  int64_t border = axis.dilation * axis.kernel + axis.stride +
-                   std::max(axis.padBegin, axis.padEnd) +
-                   std::max<int64_t>(axis.outputPadding, 0) + 1;
-  for (int64_t at = 0; at < std::min(size, border + axis.stride); ++at)
-    add(at);
-  for (int64_t at = std::max<int64_t>(0, size - border); at < size; ++at)
-    add(at);
-}
+  }
+
+  /// A set changes only at positions where a tap enters or leaves the input.
+  void addSlides() {
+    add(0);
+    for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+      int64_t enters = axis.padBegin - tap * axis.dilation;
+      add(llvm::divideCeilSigned(enters, axis.stride));
+      add(llvm::divideCeilSigned(enters + axis.inputSize, axis.stride));
+    }
+  }
+
+  /// The same among the positions of each phase, which are `stride` apart; to a
+  /// phase without taps no input adds anything.
+  void addPhases() {
+    std::set<int64_t> phases;
+    for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+      int64_t first = tap * axis.dilation - axis.padBegin;
+      int64_t step = llvm::divideFloorSigned(first, axis.stride);
+      int64_t phase = first - step * axis.stride;
+      add(phase);
+      for (int64_t at : {step, step + axis.inputSize})
+        if (at >= 0 && at <= size / axis.stride)
+          add(phase + at * axis.stride);
+      if (phase < size)
+        phases.insert(phase);
+    }
+    if (int64_t(phases.size()) < std::min(size, axis.stride))
+      masks.insert(0);
+  }
+
+  const ConvolutionAxis &axis;
+  bool transposed;
+  int64_t size;
+  Masks &masks;
+};
+} // namespace
 
 /// The taps of `all` but the first `begin` and the last `end`.
 static uint64_t cut(const std::vector<int64_t> &all, size_t begin, size_t end) {
@@ -81,24 +140,24 @@ static void addUnknown(const ConvolutionAxis &axis, bool transposed,
                        Masks &masks) {
   if (transposed) {
     // A phase's taps that lie inside are neighbours, at a border only some.
-    for (int64_t phase = 0; phase < axis.stride; ++phase) {
-      std::vector<int64_t> taps;
-      for (int64_t tap = 0; tap < axis.kernel; ++tap)
-        if (tap * axis.dilation % axis.stride == phase)
-          taps.push_back(tap);
+    // A phase without taps sees none, as the others may.
+    std::map<int64_t, std::vector<int64_t>> phases;
+    for (int64_t tap = 0; tap < axis.kernel; ++tap)
+      phases[tap * axis.dilation % axis.stride].push_back(tap);
+    for (const auto &[phase, taps] : phases)
       for (size_t begin = 0; begin <= taps.size(); ++begin)
         for (size_t end = 0; begin + end <= taps.size(); ++end)
           masks.insert(cut(taps, begin, end));
-    }
     return;
   }
   std::vector<int64_t> taps;
   for (int64_t tap = 0; tap < axis.kernel; ++tap)
     taps.push_back(tap);
   auto outside = [&](int64_t pad) {
-    int64_t count =
-        (std::max<int64_t>(pad, 0) + axis.dilation - 1) / axis.dilation;
-    return std::min(count, axis.kernel);
+    return std::min<int64_t>(
+        llvm::divideCeil(uint64_t(std::max<int64_t>(pad, 0)),
+                         uint64_t(axis.dilation)),
+        axis.kernel);
   };
   for (int64_t begin = 0; begin <= outside(axis.padBegin); ++begin)
     for (int64_t end = 0; end <= outside(axis.padEnd); ++end)
@@ -109,11 +168,11 @@ std::optional<std::vector<TapSet>>
 mpopt::kernels::tapSets(const ConvolutionRequest &request) {
   std::vector<TapSet> sets = {{0}};
   for (const ConvolutionAxis &axis : request.axes) {
-    if (axis.kernel > kMaxKernel)
+    if (axis.kernel > kMaxKernel || !isModest(axis))
       return std::nullopt;
     Masks masks;
-    if (axis.inputSize >= 0)
-      addKnown(axis, request.transposed, masks);
+    if (axis.outputSize(request.transposed) >= 0)
+      KnownMasks(axis, request.transposed, masks).addAll();
     else
       addUnknown(axis, request.transposed, masks);
     if (masks.size() * sets.size() > kMaxSets)

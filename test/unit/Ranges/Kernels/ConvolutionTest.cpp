@@ -109,6 +109,9 @@ std::vector<Case> cases() {
     list.push_back({3, 2, 1, transposed, {axis(5, 1, 3, 6, 6, 4)}});
     list.push_back({2, 2, 1, transposed, {axis(4, 3, 1, 0, 0, 40)}});
     list.push_back({2, 1, 1, transposed, {axis(2, 4, 1, 0, 0, 9, 1)}});
+    list.push_back({2, 2, 1, transposed, {axis(2, 2, 1, 0, 0, 4, 5)}});
+    list.push_back({2, 1, 1, transposed, {axis(3, 2, 5, 4, 9, 3)}});
+    list.push_back({1, 1, 1, transposed, {axis(3, 7, 2, 1, 0, 6, 2)}});
     list.push_back({12, 4, 4, transposed, {axis(3, 1, 1, 2, 2, 300)}});
     list.push_back({2, 3, 1, transposed, {axis(70, 1, 1, 35, 34, 80)}});
   }

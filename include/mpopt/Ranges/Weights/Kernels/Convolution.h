@@ -35,7 +35,7 @@ struct ConvolutionAxis {
   /// Negative if unknown.
   int64_t inputSize = -1;
 
-  /// Negative if unknown.
+  /// Negative if unknown, or too large to compute with.
   int64_t outputSize(bool transposed) const;
   /// The input index that `tap` reads at output index `position`, if it lies
   /// inside.
