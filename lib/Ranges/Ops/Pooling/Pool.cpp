@@ -7,6 +7,8 @@
 
 #include "Pool.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -35,7 +37,8 @@ Pool mpopt::getPool(const Window &window, Value input, Value result) {
   pool.spatial = window.dims.size();
   uint64_t count = 1;
   for (const WindowDim &dim : window.dims) {
-    count *= std::max<int64_t>(dim.kernel, 1);
+    count = llvm::SaturatingMultiply(
+        count, uint64_t(std::max<int64_t>(dim.kernel, 1)));
     // A window that starts past the input, too, with ceil_mode.
     pool.padded |= dim.padBegin > 0 || dim.padEnd > 0 || window.ceil ||
                    window.autoPad.starts_with("SAME");
@@ -77,7 +80,8 @@ Pool mpopt::getAdaptivePool(Value input, ArrayRef<int64_t> outputs) {
       continue;
     if (size < 0)
       return pool;
-    count *= size / std::max<int64_t>(wanted, 1) + 2;
+    count = llvm::SaturatingMultiply(
+        count, uint64_t(size / std::max<int64_t>(wanted, 1)) + 2);
   }
   pool.count = count;
   return pool;

@@ -15,6 +15,9 @@
 
 using namespace mpopt;
 
+/// Windows for each position of the input.
+static constexpr int64_t kMostWindows = 4;
+
 /// First and last (exclusive) tap of a window inside the input.
 static std::pair<int64_t, int64_t> tapsInside(const PoolAxis &axis,
                                               int64_t output) {
@@ -65,6 +68,10 @@ static Cell combine(llvm::ArrayRef<Cell> cells, PoolBound bound, bool whole) {
 static std::optional<AbstractValue> slide(const AbstractValue &value, size_t at,
                                           const PoolAxis &axis,
                                           PoolBound bound) {
+  // The input's positions are there, as many windows as padding makes are not.
+  // Frameworks pad by half a kernel at most.
+  if (axis.outputs > kMostWindows * axis.inputs)
+    return std::nullopt;
   size_t inner = countGroups(value.dims().drop_front(at + 1));
   size_t outer = countGroups(value.dims().take_front(at));
   AbstractValue::Dims dims(value.dims());
@@ -121,12 +128,12 @@ std::optional<AbstractValue> mpopt::slideWindows(const AbstractValue &value,
 }
 
 bool mpopt::anyWindowLeaves(llvm::ArrayRef<PoolAxis> axes) {
+  // The first window reaches farthest before the input, the last one behind it.
   return llvm::any_of(axes, [](const PoolAxis &axis) {
-    for (int64_t output = 0; output < axis.outputs; ++output) {
+    auto leaves = [&](int64_t output) {
       auto [first, last] = tapsInside(axis, output);
-      if (last - first != axis.kernel)
-        return true;
-    }
-    return false;
+      return last - first != axis.kernel;
+    };
+    return axis.outputs > 0 && (leaves(0) || leaves(axis.outputs - 1));
   });
 }
