@@ -26,6 +26,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -51,10 +53,9 @@ static MaybeCount countFrom(Value value, size_t first) {
   return getNumElements(shape);
 }
 
+/// Nothing if it does not fit, too.
 static MaybeCount operator*(MaybeCount a, MaybeCount b) {
-  if (!a || !b)
-    return std::nullopt;
-  return *a * *b;
+  return a && b ? llvm::checkedMul(*a, *b) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -67,7 +68,7 @@ static MaybeCount countContracted(mp::EinsumOp op) {
       EinsumEquation::parse(op.getEquation());
   if (!equation || equation->operands.size() != op.getInputs().size())
     return std::nullopt;
-  int64_t count = 1;
+  MaybeCount count = 1;
   std::string seen = equation->result;
   for (auto [labels, input] : llvm::zip(equation->operands, op.getInputs())) {
     if (StringRef(labels).contains('.'))
@@ -79,7 +80,7 @@ static MaybeCount countContracted(mp::EinsumOp op) {
       MaybeCount dim = getDim(input, axis);
       if (!dim)
         return std::nullopt;
-      count *= *dim;
+      count = count * dim;
     }
   }
   return count;
@@ -90,13 +91,14 @@ static MaybeCount countTaps(mp::ConvTransposeOp op) {
   MaybeShape filter = getShape(op.getFilter());
   if (!filter || filter->size() < 2 || (*filter)[0] < 0)
     return std::nullopt;
-  int64_t count = (*filter)[0] / std::max<int64_t>(op.getGroup(), 1);
+  MaybeCount count = (*filter)[0] / std::max<int64_t>(op.getGroup(), 1);
   ArrayRef<int64_t> strides = op.getStrides();
   for (size_t axis = 2; axis < filter->size(); ++axis) {
     int64_t stride = axis - 2 < strides.size() ? strides[axis - 2] : 1;
     if ((*filter)[axis] < 0 || stride <= 0)
       return std::nullopt;
-    count *= ((*filter)[axis] + stride - 1) / stride;
+    count = count * int64_t(llvm::divideCeil(uint64_t((*filter)[axis]),
+                                             uint64_t(stride)));
   }
   return count;
 }
@@ -223,9 +225,9 @@ static MaybeCount countWritten(Operation *op) {
   if (isa<mp::GlobalAveragePoolOp>(op))
     return countFrom(op->getOperand(0), 2);
   if (auto pool = dyn_cast<mp::AveragePoolOp>(op)) {
-    int64_t count = 1;
+    MaybeCount count = 1;
     for (int64_t size : pool.getKernelShape())
-      count *= size;
+      count = count * size;
     return count;
   }
   if (auto sum = dyn_cast<mp::CumSumOp>(op))

@@ -14,6 +14,7 @@
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
+#include "mpopt/Dialect/InferenceSupport.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -35,9 +36,9 @@ static AbstractValue byChannel(const AbstractValue &value) {
 
 static void transferDepthToSpace(mp::DepthToSpaceOp op, TransferContext &ctx) {
   AbstractValue value = byChannel(ctx.operand(0));
-  int64_t block = op.getBlockSize();
-  block *= block;
-  if (value.rank() != 4 || value.dims()[1] == 1 || value.dims()[1] % block)
+  int64_t block = multiplyDims(op.getBlockSize(), op.getBlockSize());
+  if (value.rank() != 4 || value.dims()[1] == 1 || block < 1 ||
+      value.dims()[1] % block)
     return ctx.result(
         0, fitTo(value.rank() == 4 ? value.merging(1) : value, op.getResult()));
   int64_t channels = value.dims()[1] / block;
@@ -61,14 +62,14 @@ static void transferDepthToSpace(mp::DepthToSpaceOp op, TransferContext &ctx) {
 static void transferSpaceToDepth(mp::SpaceToDepthOp op, TransferContext &ctx) {
   AbstractValue value = byChannel(ctx.operand(0));
   if (value.rank() == 4 && value.dims()[1] != 1) {
-    int64_t block = op.getBlockSize() * op.getBlockSize();
+    int64_t block = multiplyDims(op.getBlockSize(), op.getBlockSize());
+    int64_t channels = multiplyDims(value.dims()[1], block);
+    int64_t groups = multiplyDims(value.dims()[0], channels);
     SmallVector<int64_t> from;
-    for (int64_t i = 0; i < value.dims()[1] * block; ++i)
+    bool few = groups >= 0 && groups <= int64_t(ctx.maxGroups());
+    for (int64_t i = 0; few && i < channels; ++i)
       from.push_back(op.getMode() == "CRD" ? i / block : i % value.dims()[1]);
-    if (value.dims()[0] * int64_t(from.size()) > int64_t(ctx.maxGroups()))
-      value = value.merging(1);
-    else
-      value = value.selected(1, from);
+    value = few ? value.selected(1, from) : value.merging(1);
   }
   ctx.result(0, fitTo(value, op.getResult()));
 }

@@ -13,6 +13,7 @@
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/ShapeSupport.h"
 
+#include "mpopt/Dialect/CheckedDim.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -185,8 +186,8 @@ static void transferSlice(mp::SliceOp op, TransferContext &ctx) {
       if (start < 0)
         start += *dim;
       start = std::clamp<int64_t>(start, 0, step > 0 ? *dim : *dim - 1);
-      int64_t last = start + (*count - 1) * step;
-      if (*count > 0 && (last < 0 || last >= *dim))
+      CheckedDim last = CheckedDim(start) + (CheckedDim(*count) - 1) * step;
+      if (*count > 0 && (!last.isKnown() || *last < 0 || *last >= *dim))
         continue;
       value = sliced(value, *axis, start, step, *count);
       followed[*axis] = true;
