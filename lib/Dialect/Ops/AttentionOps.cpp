@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/AttentionOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/InferenceSupport.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -157,7 +158,7 @@ LogicalResult AttentionOp::inferResultTypes(const ShapeFacts &,
         (*result)[0] = *batch;
       }
       result->back() =
-          packed && features >= 0 ? features * *query->heads : features;
+          packed ? multiplyDims(features, *query->heads) : features;
     } else {
       result->back() = features;
     }
@@ -171,7 +172,7 @@ LogicalResult AttentionOp::inferResultTypes(const ShapeFacts &,
       getPastKey() ? getShape(getPastKey()) : MaybeShape(Shape{0, 0, 0, 0});
   int64_t before = past && past->size() == 4 ? (*past)[2] : kDynamic;
   int64_t total = key && key->length >= 0 && before >= 0 && !getCacheBuffer()
-                      ? before + key->length
+                      ? addDims(before, key->length)
                       : kDynamic;
   auto present = [&](const std::optional<Heads> &parts, Value operand) {
     Shape shape{kDynamic, kDynamic, total, kDynamic};

@@ -103,7 +103,11 @@ Elements ModOp::inferElements(const ShapeFacts &facts) {
   return zipElements(*this, facts, [&](int64_t lhs, int64_t rhs) {
     MaybeElement quotient =
         getFmod() ? divide(lhs, rhs) : divideFloor(lhs, rhs);
-    return quotient ? MaybeElement(lhs - *quotient * rhs) : std::nullopt;
+    if (!quotient)
+      return MaybeElement();
+    // The product may wrap where the difference fits.
+    return MaybeElement(
+        int64_t(uint64_t(lhs) - uint64_t(*quotient) * uint64_t(rhs)));
   });
 }
 

@@ -90,14 +90,15 @@ static LogicalResult verifySequence(OpT op, int64_t gates,
            << op.getInput().getType();
   int64_t batch = !input ? kDynamic : (*input)[op.getBatchFirst() ? 0 : 1];
   int64_t features = input ? (*input)[2] : kDynamic;
+  int64_t all = multiplyDims(gates, hidden);
   Shape state = op.getBatchFirst() ? Shape{batch, dirs, hidden}
                                    : Shape{dirs, batch, hidden};
   return failure(failed(verifyShape(op, "weights", op.getWeights(),
-                                    {dirs, gates * hidden, features})) ||
+                                    {dirs, all, features})) ||
                  failed(verifyShape(op, "recurrence", op.getRecurrence(),
-                                    {dirs, gates * hidden, hidden})) ||
+                                    {dirs, all, hidden})) ||
                  failed(verifyShape(op, "bias", op.getBias(),
-                                    {dirs, 2 * gates * hidden})) ||
+                                    {dirs, multiplyDims(2, all)})) ||
                  failed(verifyShape(op, "sequence_lengths",
                                     op.getSequenceLengths(), {batch})) ||
                  failed(verifyShape(op, "initial_h", op.getInitialH(), state)));
@@ -141,7 +142,8 @@ LogicalResult LSTMOp::verify() {
                                 : Shape{dirs, kDynamic, hidden};
   if (failed(verifyShape(*this, "initial_c", getInitialC(), state)))
     return failure();
-  return verifyShape(*this, "peepholes", getPeepholes(), {dirs, 3 * hidden});
+  return verifyShape(*this, "peepholes", getPeepholes(),
+                     {dirs, multiplyDims(3, hidden)});
 }
 
 LogicalResult LSTMOp::inferResultTypes(const ShapeFacts &,

@@ -333,7 +333,7 @@ TfIdfVectorizerOp::inferResultTypes(const ShapeFacts &,
                                     SmallVectorImpl<Type> &types) {
   MaybeShape shape = getShape(getInput());
   if (shape && !shape->empty())
-    shape->back() = 1 + *llvm::max_element(getNgramIndexes());
+    shape->back() = addDims(*llvm::max_element(getNgramIndexes()), 1);
   types.push_back(getTensorType(shape, Float32Type::get(getContext())));
   return success();
 }

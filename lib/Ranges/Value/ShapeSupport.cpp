@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Value/ShapeSupport.h"
+#include "mpopt/Dialect/CheckedDim.h"
 #include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -112,20 +114,20 @@ static std::optional<NormFact> joinNorms(ArrayRef<AbstractValue> parts,
                                          int64_t axis) {
   std::optional<NormFact> result;
   double squares = 0, largest = 0;
-  int64_t count = 0;
+  uint64_t count = 0;
   for (const AbstractValue &part : parts) {
     if (!part.norm || (result && part.norm->axis != result->axis))
       return std::nullopt;
     result = part.norm;
     squares += part.norm->bound * part.norm->bound;
     largest = std::max(largest, part.norm->bound);
-    count += part.norm->count;
+    count = llvm::SaturatingAdd(count, uint64_t(part.norm->count));
   }
   if (!result)
     return std::nullopt;
   if (result->axis == axis) {
     result->bound = std::sqrt(squares) * (1 + 1e-14);
-    result->count = count;
+    result->count = int64_t(std::min<uint64_t>(count, INT64_MAX));
   } else {
     result->bound = largest;
   }
@@ -164,14 +166,12 @@ AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
     if (!fits)
       dims[other] = 1;
   }
-  int64_t total = 0;
-  bool known = true;
-  for (int64_t size : sizes) {
-    known &= size >= 0;
-    total += std::max<int64_t>(size, 0); // an open dim is the least number
-  }
+  CheckedDim all = 0;
+  for (int64_t size : sizes)
+    all = all + (size < 0 ? kDynamic : size);
   size_t outside = countGroups(dims);
-  bool keep = known && total > 0 && outside * total <= limit;
+  int64_t total = all.get();
+  bool keep = total > 0 && uint64_t(total) <= limit / outside;
   if (!keep && outside > limit) {
     dims.assign(rank, 1);
     outside = 1;

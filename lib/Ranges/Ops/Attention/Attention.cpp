@@ -21,6 +21,8 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
+
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
@@ -138,10 +140,8 @@ Attention::Attention(mp::AttentionOp op, TransferContext &ctx)
     key = join(key, getRows(op.getPastKey(), 0, ctx));
     value = join(value, getRows(op.getPastValue(), 0, ctx));
     std::optional<int64_t> past = TransferContext::dimOf(op.getPastKey(), 2);
-    if (keys && past)
-      *keys += *past;
-    if (!past || op.getCacheBuffer())
-      keys.reset();
+    keys = keys && past && !op.getCacheBuffer() ? llvm::checkedAdd(*keys, *past)
+                                                : std::nullopt;
   }
 }
 
@@ -281,10 +281,11 @@ AbstractValue Attention::getResult() {
   if (rank == 4 && value.size > 0 && std::isfinite(norm))
     out.claimNorm(3, norm, value.size);
   // Heads side by side: their squares add up.
-  if (rank == 3 && op.getNumHeads() > 0 && value.size > 0 &&
+  auto features = llvm::checkedMul(value.size, int64_t(op.getNumHeads()));
+  if (rank == 3 && op.getNumHeads() > 0 && value.size > 0 && features &&
       std::isfinite(norm))
     out.claimNorm(2, norm * std::sqrt(double(op.getNumHeads())) * (1 + 1e-12),
-                  value.size * int64_t(op.getNumHeads()));
+                  *features);
   return out;
 }
 

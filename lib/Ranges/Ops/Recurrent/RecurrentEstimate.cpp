@@ -7,6 +7,7 @@
 
 #include "RecurrentEstimate.h"
 
+#include "mpopt/Dialect/InferenceSupport.h"
 #include "mpopt/Ranges/Weights/ConstantLayout.h"
 
 #include "mpopt/Ranges/Value/RowSupport.h"
@@ -50,7 +51,8 @@ cells::readRecurrentUnits(TransferContext &ctx, Value input, Value weights,
                           int64_t steps, unsigned direction) {
   MaybeShape w = getShape(weights), r = getShape(recurrence);
   if (!w || !r || w->size() != 3 || r->size() != 3 || (*w)[2] <= 0 ||
-      (*r)[2] <= 0 || (*r)[1] != gates * (*r)[2] || (*w)[1] != (*r)[1])
+      (*r)[2] <= 0 || (*r)[1] != multiplyDims(gates, (*r)[2]) ||
+      (*w)[1] != (*r)[1])
     return std::nullopt;
   RecurrentUnits result;
   result.units = (*r)[2];
@@ -58,8 +60,8 @@ cells::readRecurrentUnits(TransferContext &ctx, Value input, Value weights,
   result.gates = gates;
   int64_t rows = (*r)[1];
   const AbstractValue &x = ctx.of(input);
-  if (!x.hasLikely() || rows * (*r)[2] > kMostWeights ||
-      rows * (*w)[2] > kMostWeights ||
+  if (!x.hasLikely() || rows > kMostWeights / (*r)[2] ||
+      rows > kMostWeights / (*w)[2] ||
       !readDirection(ctx, weights, direction, rows * (*w)[2], result.weights) ||
       !readDirection(ctx, recurrence, direction, rows * (*r)[2],
                      result.recurrence))
