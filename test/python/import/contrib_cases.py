@@ -135,6 +135,13 @@ def normalisation() -> Iterator[Contrib]:
     yield case("flat", "SkipLayerNormalization", [real(6, 8), real(6, 8), real(8)])
     yield case("deviation", "SimplifiedLayerNormalization", [real(2, 3, 8), real(8)], 2, domain="")
 
+    # ONNX Runtime has them on GPUs.
+    image, pixel = real(2, 4, 4, 6), real(6)
+    yield case("", "GroupNorm", [image, pixel, pixel], groups=3, activation=1,
+               expected=[("f32", [2, 4, 4, 6])])
+    yield case("sum", "SkipGroupNorm", [image, pixel, pixel, real(2, 6), pixel], 2, groups=3,
+               expected=[("f32", [2, 4, 4, 6])] * 2)
+
     ids = byte(2, 5, dtype=np.int32) % 10
     tables = [real(10, 8), real(16, 8)]
     norm = [real(8), real(8)]
