@@ -265,7 +265,7 @@ static LogicalResult lowerTriangleIndices(NodeContext &context) {
                                       : 0;
   constexpr int64_t kMaxElements = 1 << 20;
   if (!rows || !columns || !offset || *rows < 0 || *columns < 0 ||
-      (*columns && *rows > kMaxElements / *columns))
+      *rows > kMaxElements / std::max<int64_t>(*columns, 1))
     return context.unsupported();
   SmallVector<int64_t> indices, second;
   for (int64_t row = 0; row < *rows; ++row)

@@ -9,6 +9,7 @@
 #include "Subfamilies.h"
 #include "ViewSteps.h"
 
+#include "mpopt/Dialect/InferenceSupport.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 
@@ -101,7 +102,7 @@ static LogicalResult lowerUnfold(NodeContext &context) {
   if (!dim || *size > *dim || *size < 0)
     return context.unsupported();
   int64_t count = (*dim - *size) / *step + 1;
-  if (count * std::max<int64_t>(*size, 1) > kMaxIndices)
+  if (count > kMaxIndices / std::max<int64_t>(*size, 1))
     return context.unsupported();
   SmallVector<int64_t> indices;
   for (int64_t window = 0; window < count; ++window)
@@ -149,18 +150,18 @@ static std::optional<Patches> findPatches(NodeContext &context, int64_t height,
     return std::nullopt;
   Patches patches;
   patches.padding = {padding->first, padding->second};
-  patches.paddedHeight = height + 2 * padding->first;
-  patches.paddedWidth = width + 2 * padding->second;
+  patches.paddedHeight = addDims(height, multiplyDims(2, padding->first));
+  patches.paddedWidth = addDims(width, multiplyDims(2, padding->second));
   auto count = [](int64_t size, int64_t taps, int64_t gap, int64_t by) {
-    int64_t span = gap * (taps - 1) + 1;
-    return size < span ? 0 : (size - span) / by + 1;
+    int64_t span = addDims(multiplyDims(gap, taps - 1), 1);
+    return span < 0 || size < span ? 0 : (size - span) / by + 1;
   };
   int64_t rows = count(patches.paddedHeight, kernel->first, dilation->first,
                        stride->first),
           columns = count(patches.paddedWidth, kernel->second, dilation->second,
                           stride->second);
-  patches.places = kernel->first * kernel->second;
-  patches.windows = rows * columns;
+  patches.places = multiplyDims(kernel->first, kernel->second);
+  patches.windows = multiplyDims(rows, columns);
   if (patches.places <= 0 || patches.windows <= 0 ||
       patches.places > kMaxIndices / patches.windows)
     return std::nullopt;
