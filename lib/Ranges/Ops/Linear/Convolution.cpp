@@ -23,7 +23,6 @@
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
-
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -97,8 +96,7 @@ ConvolutionAxis Convolution::axisOf(unsigned index) const {
     return axis;
   }
   // The padding is less than a window, or anything.
-  axis.padBegin = axis.padEnd =
-      dim.extent() < 0 ? std::numeric_limits<int64_t>::max() : dim.extent();
+  axis.padBegin = axis.padEnd = dim.extent() < 0 ? INT64_MAX : dim.extent();
   return axis;
 }
 
@@ -137,7 +135,7 @@ bool Convolution::mapsAreSmall(TransferContext &ctx,
                                const ConvolutionRequest &request,
                                AbstractValue::Dims &dims) const {
   bool kept = false;
-  uint64_t positions = 1;
+  uint64_t groups = request.outputs;
   dims = {1, int64_t(request.outputs)};
   MaybeShape shape = getShape(ctx.op()->getResult(0));
   for (auto [index, axis] : llvm::enumerate(request.axes)) {
@@ -148,9 +146,8 @@ bool Convolution::mapsAreSmall(TransferContext &ctx,
     dims.push_back(axis.outputSize(transposed));
     if (dims.back() <= 0 || !shape || (*shape)[2 + index] != dims.back())
       return false;
-    positions = llvm::SaturatingMultiply(positions, uint64_t(dims.back()));
+    groups = llvm::SaturatingMultiply(groups, uint64_t(dims.back()));
   }
-  uint64_t groups = llvm::SaturatingMultiply(positions, request.outputs);
   return kept && groups <= ctx.maxGroups() &&
          groups * request.terms() <= kStepsPerGroup * ctx.maxGroups();
 }
