@@ -359,6 +359,14 @@ Likely likely::apply(llvm::function_ref<double(double)> function,
   return integrate(function, x, searchExtremes(function, x));
 }
 
+Likely likely::applyMonotone(llvm::function_ref<double(double)> function,
+                             const Likely &x) {
+  Extremes extremes;
+  extremes.add(function(x.lo));
+  extremes.add(function(x.hi));
+  return integrate(function, x, extremes);
+}
+
 likely::UnaryEstimate::UnaryEstimate(const Unary &unary)
     : unary(unary), value(unary.function.row().value),
       domain(getFacts(unary).domain), breaks(getBreaks(unary)) {
@@ -396,4 +404,6 @@ double likely::tailPower(const Likely &x, double weight) {
   return squared * squared * squared;
 }
 
-double likely::tailFromPower(double power) { return std::pow(power, 1.0 / 6); }
+double likely::tailFromPower(double power) {
+  return std::cbrt(std::sqrt(power));
+}

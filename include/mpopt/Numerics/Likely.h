@@ -84,6 +84,10 @@ Likely mix(const Likely &a, const Likely &b, double probability = 0.5);
 /// that is cut at its extremes), extremes over a grid between the operand's.
 Likely apply(llvm::function_ref<double(double)> function, const Likely &x);
 Likely apply(const Unary &unary, const Likely &x);
+/// The same for a function that is monotone and has a value everywhere, whose
+/// extremes are at the ends.
+Likely applyMonotone(llvm::function_ref<double(double)> function,
+                     const Likely &x);
 
 /// `apply` for a function of which much is known: where it is monotone its
 /// extremes are those at the ends and where it turns, and no grid is needed.

@@ -157,7 +157,7 @@ static Cell likelySoftmax(const Cell &cell, const SoftmaxRow &row,
             cell.variance,
             map(cell.likelyLo),
             map(cell.likelyHi)};
-  Likely value = likely::apply(
+  Likely value = likely::applyMonotone(
       [&](double x) { return 1 / (1 + std::exp(rest - x)); }, getLikely(cell));
   Cell result{0, 0};
   setLikely(result, value);
