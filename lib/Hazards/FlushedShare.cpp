@@ -35,9 +35,11 @@ static constexpr size_t kMostGroups = 1024;
 
 /// The share of a normal variable that is at or below `x`.
 static double shareBelow(double x, double mean, double variance) {
-  if (!(variance > 0))
-    return mean <= x;
-  return 0.5 * std::erfc((mean - x) / std::sqrt(2 * variance));
+  double apart = mean - x;
+  // So far out the other side has no double's worth of the share.
+  if (!(variance > 0) || apart * apart > 72 * variance)
+    return apart <= 0;
+  return 0.5 * std::erfc(apart / std::sqrt(2 * variance));
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,8 +332,9 @@ std::optional<double> FlushedShares::judge(Value value) {
       most <= flushAt)
     return most > 0 ? std::optional(1.0) : std::nullopt;
   if (const AbstractValue *known = getLogarithm(value)) {
+    double edge = std::log(flushAt);
     for (const Cell &cell : known->cells())
-      tally.addLogarithm(cell, std::log(flushAt));
+      tally.addLogarithm(cell, edge);
     return tally.share();
   }
   double far = flushAt * kFarAbove;
