@@ -25,6 +25,7 @@
 #include "OperatorNorm.h"
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Rounding.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -56,21 +57,21 @@ struct SumError {
   template <typename T> static SumError of(uint64_t count) {
     using Limits = std::numeric_limits<T>;
     double u = double(Limits::epsilon()) / 2;
-    return {1.25 * ((kMaxTerms + 2) * u + (double(count) + 64) * 0x1p-53),
-            mulUp(double(count), double(Limits::denorm_min()))};
+    double relative =
+        1.25 * ((kMaxTerms + 2) * u + (double(count) + 64) * 0x1p-53);
+    return {relative, mulUp(double(count), double(Limits::denorm_min())),
+            addUp(1, 2 * relative)};
   }
 
   /// An upper bound of the exact value of a sum of magnitudes.
-  double up(double sum) const {
-    return mulUp(addUp(sum, absolute), addUp(1, 2 * relative));
-  }
+  double up(double sum) const { return mulUp(addUp(sum, absolute), factor); }
   /// An upper bound of the error of a sum whose terms' magnitudes add up to
   /// `terms`.
   double of(double termsUp) const {
     return addUp(mulUp(relative, termsUp), absolute);
   }
 
-  double relative, absolute;
+  double relative, absolute, factor;
 };
 } // namespace
 
@@ -103,7 +104,7 @@ static void finishUniform(const LinearRequest &request, const Raw &raw,
   result.variance[channel] =
       clamped(at.get(inputs.variance, 0, 0)) * raw.sums[Squares][channel];
   result.tail[channel] = clamped(at.get(inputs.halfRange, 0, 0)) *
-                         std::pow(raw.sums[Sixth][channel], 1.0 / 6);
+                         likely::tailFromPower(raw.sums[Sixth][channel]);
 }
 
 template <typename T>
@@ -124,7 +125,7 @@ static void finishChannel(const LinearRequest &request, const Raw &raw,
   result.variance[channel] =
       raw.sums[Variance][channel] * coefficients.varianceScale;
   result.tail[channel] =
-      coefficients.rangeScale * std::pow(raw.sums[Sixth][channel], 1.0 / 6);
+      coefficients.rangeScale * likely::tailFromPower(raw.sums[Sixth][channel]);
 }
 
 /// Frobenius and sqrt(|W|_1 |W|_inf), whichever is smaller.
