@@ -34,8 +34,6 @@ SECONDS, MEBIBYTES = 0.1, 300
 EACH = 0.01
 PRECISION = ("--precision", "fp16", "--fail-on", "never")
 FP32 = soundness.FORMATS["fp32"]
-IN_ONNX = {name: module for name, module in soundness_rounds.LISTS.items()
-           if name not in soundness_rounds.IN_NUMPY}
 
 # Quoted words beside lowerings that name no operator.
 NO_OPERATORS = {"Affine", "Fast", "Invertible", "ScaledTanh"}
@@ -68,12 +66,8 @@ def small_models():
         yield form.node.op_type, test_onnx_old_opsets.build(form)[0]
 
 
-def draw(module, made):
-    return soundness.draw_cases(made, module.CASES, 0, 1)
-
-
-def new_draw(module):
-    return soundness.Draw(0, FP32, getattr(module, "OPSET", 20))
+def draw_onnx(family, cases):
+    return soundness.draw_cases(soundness.Draw(0, FP32, family.opset), cases, 0, 1).model()
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +79,9 @@ def seeds():
             found.append(huge_onnx.Seed(name, model))
             if bound := with_weights(model):
                 found.append(huge_onnx.Seed(f"{name}, with weights", bound))
-        for module in IN_ONNX.values():
-            for name, build in module.CASES.items():
-                made = soundness.draw_cases(new_draw(module), {name: build}, 0, 1)
-                found.append(huge_onnx.Seed(name, made.model()))
+        for family in soundness_rounds.LISTS.values():
+            for name, build in family.onnx.items():
+                found.append(huge_onnx.Seed(name, draw_onnx(family, {name: build})))
     return found
 
 
@@ -98,16 +91,17 @@ def ops(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
     modules = [path for path in sorted((ROOT / "test/Dialect").glob("*.mlir"))
                if not path.stem.endswith("-invalid")]
-    for name, module in soundness_rounds.LISTS.items():
-        path = folder / f"{name}.mlir"
-        modules.append(path)
-        if name not in IN_ONNX:
-            path.write_text(draw(module, soundness_ir.IrDraw(0, FP32)).text())
-            continue
-        model = path.with_suffix(".onnx")
-        model.write_bytes(draw(module, new_draw(module)).model().SerializeToString())
-        done = run_mpopt("--emit-mlir", model, "-o", path)
-        assert done.returncode == 0, done.stderr
+    for name, family in soundness_rounds.LISTS.items():
+        if family.ir:
+            modules.append(folder / f"{name}.mlir")
+            made = soundness.draw_cases(soundness_ir.IrDraw(0, FP32), family.ir, 0, 1)
+            modules[-1].write_text(made.text())
+        if family.onnx:
+            modules.append(folder / f"{name}-onnx.mlir")
+            model = modules[-1].with_suffix(".onnx")
+            model.write_bytes(draw_onnx(family, family.onnx).SerializeToString())
+            done = run_mpopt("--emit-mlir", model, "-o", modules[-1])
+            assert done.returncode == 0, done.stderr
     return list(huge_ir.read_ops(huge_ir.generic(*modules)))
 
 
