@@ -28,7 +28,7 @@ const OpMeaning *mpopt::getMeaning(StringRef mnemonic, MLIRContext *context) {
 }
 
 bool mpopt::hasRole(const OpMeaning *meaning, Role role) {
-  return meaning && (meaning->roles & role) != Role();
+  return meaning && bitEnumContainsAny(meaning->roles, role);
 }
 
 bool mpopt::hasRole(Operation *op, Role role) {

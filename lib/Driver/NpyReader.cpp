@@ -169,7 +169,7 @@ Error NpyReader::takeElements(StringRef bytes) {
     block.clear();
     for (; bytes.size() >= size && block.size() < kBlock;
          bytes = bytes.drop_front(size)) {
-      double value = read(bytes.data());
+      double value = read(bytes.take_front(size).begin());
       if (std::isnan(value))
         return wrong("holds NaN");
       block.push_back(value);

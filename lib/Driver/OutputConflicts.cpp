@@ -14,7 +14,6 @@
 using namespace mpopt;
 using llvm::Error;
 using llvm::StringRef;
-using llvm::Twine;
 namespace fs = llvm::sys::fs;
 
 namespace {

@@ -207,7 +207,7 @@ static Type getRowType(Value input, int64_t axis, Type element) {
 }
 
 LogicalResult LayerNormOp::verify() {
-  if (getStats().size() != 0 && getStats().size() != 2)
+  if (!getStats().empty() && getStats().size() != 2)
     return emitOpError("has ")
            << getStats().size() << " statistics, none or two are possible";
   if (failed(verifyEpsilon(*this, getEpsilon())) ||

@@ -57,7 +57,7 @@ Attribute ModelImporter::convertAttribute(const AttributeProto &attribute,
 /// own.
 static std::string attributeName(StringRef name) {
   std::string result = name.str();
-  std::replace(result.begin(), result.end(), '.', '_');
+  llvm::replace(result, '.', '_');
   if (result == "name")
     result += '_';
   return result;

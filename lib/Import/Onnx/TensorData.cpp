@@ -126,7 +126,7 @@ bool TensorReader::readTyped(const TensorProto &tensor, StringRef name,
     return true;
   case TensorProto::UINT32:
   case TensorProto::UINT64:
-    out.reserve(tensor.uint64_data_size() * (bits / 8));
+    out.reserve(size_t(tensor.uint64_data_size()) * (bits / 8));
     for (uint64_t value : tensor.uint64_data())
       appendLittle(out, value, bits / 8);
     return true;
@@ -139,7 +139,7 @@ bool TensorReader::readTyped(const TensorProto &tensor, StringRef name,
   }
   // 4- and 2-bit elements come packed, a byte an entry.
   unsigned width = std::max(bits / 8, 1u);
-  out.reserve(tensor.int32_data_size() * width);
+  out.reserve(size_t(tensor.int32_data_size()) * width);
   for (int32_t value : tensor.int32_data())
     appendLittle(out, uint32_t(value), width);
   return true;

@@ -61,7 +61,7 @@ static DenseElementsAttr makeElements(RankedTensorType type,
 static int64_t byteLength(mlir::Type element, int64_t count) {
   int64_t width = 0;
   if (auto complex = dyn_cast<ComplexType>(element))
-    width = 2 * complex.getElementType().getIntOrFloatBitWidth();
+    width = 2 * int64_t(complex.getElementType().getIntOrFloatBitWidth());
   else
     width = element.getIntOrFloatBitWidth();
   return count * std::max<int64_t>(width / 8, 1);

@@ -31,7 +31,8 @@ static LogicalResult lowerConstruct(NodeContext &ctx) {
 }
 
 static LogicalResult lowerEmpty(NodeContext &ctx) {
-  Type element = ctx.elementTypeOf(ctx.getInt("dtype", /*float=*/1));
+  constexpr int64_t kFloat = 1; // of TensorProto.DataType
+  Type element = ctx.elementTypeOf(ctx.getInt("dtype", kFloat));
   if (!element)
     return ctx.error("has an unknown dtype");
   Type type = mp::SequenceType::get(ctx.context(),
