@@ -85,10 +85,15 @@ void RangeAnalysis::Driver::walk(Region &region) {
 void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
-  for (BlockArgument argument : function.getArguments())
-    setValue(argument,
-             inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
-                                      argument.getArgNumber(), "mp.assume")));
+  for (BlockArgument argument : function.getArguments()) {
+    AbstractValue value =
+        inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
+                                 argument.getArgNumber(), "mp.assume"));
+    // Who describes single elements asks for bounds of single elements.
+    if (value.groups() > limit.joint)
+      limit.joint = limit.most;
+    setValue(argument, std::move(value));
+  }
   walk(function.getFunctionBody());
 }
 
@@ -100,7 +105,7 @@ static constexpr size_t kMostGroups = 8192, kFewestGroups = 64;
 RangeAnalysis::Driver::Driver(Operation *module) {
   size_t ops = 0;
   module->walk([&](Operation *) { ++ops; });
-  groupLimit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
+  limit = std::clamp(kCellBudget / (ops + 1), kFewestGroups, kMostGroups);
   threads = getJobs(module);
   if (auto *dialect = module->getContext()->getLoadedDialect<mp::MPDialect>())
     shared.memo = &dialect->getWeights().memo;
@@ -142,7 +147,7 @@ static std::vector<Operation *> findReached(BlockArgument argument) {
 
 RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
                               AbstractValue value)
-    : profile(base.profile), base(&base), groupLimit(base.groupLimit),
+    : profile(base.profile), base(&base), limit(base.limit),
       threads(base.threads) {
   setValue(argument, std::move(value));
   varied = findReached(argument);

@@ -65,7 +65,7 @@ public:
     return base && !originals ? base->facts : facts;
   }
   const TargetProfile &target() override { return *profile; }
-  size_t maxGroups() const override { return groupLimit; }
+  GroupLimit groupLimit() const override { return limit; }
   unsigned jobs() const override { return threads; }
   SharedSums sharedSums() override { return shared; }
   void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
@@ -115,7 +115,7 @@ private:
   /// other.
   std::pair<mlir::Value, Entry *> recent;
   ShapeFacts facts;
-  size_t groupLimit = 0;
+  GroupLimit limit = 0;
   unsigned threads = 0;
   SharedSums shared;
   /// The same as `unknown`: bodies of loops are walked several times.

@@ -177,9 +177,9 @@ static void admitUnrounded(AbstractValue &stored, const AbstractValue &pre) {
 
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (isa<IntegerType>(getElementType(value)))
-    useElements(pre, value, shapes(), groupLimit);
+    useElements(pre, value, shapes(), limit.most);
   fitShape(pre, value);
-  pre = pre.limited(groupLimit);
+  pre = pre.limited(limit);
   Type element = getElementType(value);
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
@@ -195,7 +195,7 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
 /// Large weights are read once for all analyses of a context.
 AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (!shared.memo || view.data.size() < Memo::kLeastWeight)
-    return summarizeWeights(view, groupLimit, threads);
+    return summarizeWeights(view, limit.most, threads);
   MemoKey key;
   key.add('A');
   key.add(view.data.data());
@@ -204,11 +204,11 @@ AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   key.add(view.elementType.getAsOpaquePointer());
   key.addAll(ArrayRef<int64_t>(view.shape));
   key.addAll(ArrayRef<const FloatFormat *>(view.roundings));
-  key.add(groupLimit);
+  key.add(limit.most);
   if (auto known = shared.memo->find<AbstractValue>(key))
     return *known;
   auto value = std::make_shared<const AbstractValue>(
-      summarizeWeights(view, groupLimit, threads));
+      summarizeWeights(view, limit.most, threads));
   shared.memo->keep(key, value, value->groups() * sizeof(Cell));
   return *value;
 }

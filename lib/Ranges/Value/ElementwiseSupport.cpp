@@ -63,7 +63,7 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
                                ArrayRef<AbstractValue> operands,
                                RangeFunction range, LikelyFunction estimate) {
   SmallVector<AbstractValue, 3> values(operands);
-  AbstractValue::Dims dims = broadcastGroups(values, ctx.maxGroups());
+  AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
   LikelySource source = LikelySource::Weight;
   for (const AbstractValue &value : values)
     source = std::max(source, value.source);

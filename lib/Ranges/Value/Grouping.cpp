@@ -223,14 +223,14 @@ static size_t pickAxis(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values) {
 
 /// True if a value may not keep these groups. Both axes of a weight matter.
 static bool isTooFine(ArrayRef<int64_t> dims, LikelySource source,
-                      size_t limit) {
+                      const GroupLimit &limit) {
   size_t groups = countGroups(dims);
   bool joint = llvm::count_if(dims, [](int64_t dim) { return dim != 1; }) > 1;
-  return groups > limit ||
-         (joint && source != LikelySource::Weight && groups > kMostJointGroups);
+  return groups > limit.most ||
+         (joint && source != LikelySource::Weight && groups > limit.joint);
 }
 
-AbstractValue AbstractValue::limited(size_t limit) const {
+AbstractValue AbstractValue::limited(const GroupLimit &limit) const {
   AbstractValue result = *this;
   while (isTooFine(result.dims(), source, limit))
     result = result.merging(pickAxis(result.dims(), result));
@@ -238,7 +238,7 @@ AbstractValue AbstractValue::limited(size_t limit) const {
 }
 
 Dims mpopt::broadcastGroups(llvm::MutableArrayRef<AbstractValue> values,
-                            size_t limit) {
+                            const GroupLimit &limit) {
   size_t rank = 0;
   for (const AbstractValue &value : values)
     rank = std::max(rank, value.rank());

@@ -43,6 +43,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,6 +91,22 @@ struct RowSumFact {
   int64_t axis;
   double lo, hi;
   int64_t count;
+};
+
+/// How many groups a value may have.
+struct GroupLimit {
+  /// A position and a channel together seldom say more than the channel alone:
+  /// so few groups of several axes keep the cost of an op from growing with the
+  /// number of positions.
+  static constexpr size_t kMostJoint = 256;
+
+  GroupLimit(size_t most, size_t joint = kMostJoint)
+      : most(most), joint(std::min(joint, most)) {}
+
+  /// Of a value that keeps one axis, and of constants.
+  size_t most;
+  /// Of a computed value that keeps several axes.
+  size_t joint;
 };
 
 class AbstractValue {
@@ -225,10 +242,9 @@ public:
   AbstractValue keeping(llvm::ArrayRef<int64_t> axes) const;
   AbstractValue merging(int64_t axis) const;
   AbstractValue merged() const;
-  /// This value with at most `limit` groups, and at most `kMostJointGroups` if
-  /// several axes of a computed value are kept: axes are merged, first the one
-  /// along which the bounds differ least.
-  AbstractValue limited(size_t limit) const;
+  /// This value with as many groups as `limit` allows: axes are merged, first
+  /// the one along which the bounds differ least.
+  AbstractValue limited(const GroupLimit &limit) const;
 
   /// This value with its axes permuted: axis i of the result is axis perm[i] of
   /// this. Norm and row sum follow.
@@ -269,17 +285,12 @@ private:
   std::shared_ptr<std::vector<Cell>> cells_;
 };
 
-/// The most groups of a computed value that keeps several axes. A position and
-/// a channel together seldom say more than the channel alone, so that the cost
-/// of an op does not grow with the number of positions.
-constexpr size_t kMostJointGroups = 256;
-
 /// The groups of an elementwise op's result: NumPy's broadcast of the operands'
 /// groups, merged down to `limit` as by `AbstractValue::limited`. Gives the
 /// operands that rank and those groups (an axis on which an operand is merged
 /// stays so: use `forEachGroup` to pair cells).
 AbstractValue::Dims broadcastGroups(llvm::MutableArrayRef<AbstractValue> values,
-                                    size_t limit);
+                                    const GroupLimit &limit);
 
 /// Calls `function` with the index of each group of `dims` and, of each of
 /// `values` (whose dims broadcast to `dims`), the group it takes part in.

@@ -122,7 +122,8 @@ public:
 
   /// The largest number of groups that a result may have. It is smaller in
   /// larger models, so that the whole analysis stays linear.
-  virtual size_t maxGroups() const = 0;
+  virtual GroupLimit groupLimit() const = 0;
+  size_t maxGroups() const { return groupLimit().most; }
   /// Sums over large weights that an analysis before this one has computed.
   virtual SharedSums sharedSums() { return {}; }
   /// Threads that a transfer function may use.

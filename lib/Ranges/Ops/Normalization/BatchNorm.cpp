@@ -109,7 +109,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
       parameter(op.getVariance(), 1, rank, ctx),
       parameter(op.getScale(), 1, rank, ctx),
       parameter(op.getBias(), 0, rank, ctx)};
-  AbstractValue::Dims dims = broadcastGroups(values, ctx.maxGroups());
+  AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
   std::vector<Cell> cells(countGroups(dims));
   double draws = ctx.elementsPerGroup(op.getResult(), cells.size());
   double unit = format.unitRoundoff();

@@ -206,7 +206,7 @@ AbstractValue cells::scaleAndShift(const AbstractValue &y,
   AbstractValue zero = AbstractValue::within(0, 0);
   SmallVector<AbstractValue, 3> values = {y, scale ? *scale : one,
                                           bias ? *bias : zero};
-  AbstractValue::Dims dims = broadcastGroups(values, ctx.maxGroups());
+  AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
   std::vector<Cell> cells(countGroups(dims));
   double unit = format.unitRoundoff();
   double draws = ctx.elementsPerGroup(ctx.op()->getResult(0), cells.size());
