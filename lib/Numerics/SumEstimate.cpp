@@ -24,8 +24,11 @@ static double getGrowth(double n, double m, double v, bool pairwise) {
     all = std::fabs(m) * n * n / 2 + std::sqrt(v) * std::pow(n, 1.5) * 2 / 3;
     return all / whole;
   }
-  for (double k = 2; k < 2 * n; k *= 2)
+  double k = 2;
+  while (k < 2 * n) {
     all += n / std::min(k, n) * partial(std::min(k, n));
+    k *= 2;
+  }
   return all / whole;
 }
 

@@ -43,7 +43,7 @@ TemporaryFile::TemporaryFile(StringRef suffix) {
 
 TemporaryFile::~TemporaryFile() {
   if (!path.empty())
-    llvm::sys::fs::remove(path);
+    (void)llvm::sys::fs::remove(path); // No harm if it stays.
 }
 
 bool TemporaryFile::write(StringRef bytes) const {

@@ -39,7 +39,7 @@ private:
   /// Values of a magnitude below 2^exponent.
   uint64_t countBelow(int exponent) const {
     int bin = MPOPT_BIN_OF_EXPONENT(exponent);
-    return below[std::min(std::max(bin, 0), int(MPOPT_BINS))];
+    return below[std::min(std::max(bin, 0), MPOPT_BINS)];
   }
   uint64_t flushed(int shift) const {
     if (shift == 0)

@@ -18,6 +18,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/SumEstimate.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -25,7 +26,6 @@
 
 using namespace mpopt;
 using namespace mpopt::confirming;
-using llvm::StringRef;
 
 namespace {
 class Test {
@@ -248,10 +248,9 @@ TestResult Test::channelRatio() const {
   // One scale serves channels that are 0 throughout.
   if (sizes.empty())
     return {Verdict::No};
-  double largest = *std::max_element(sizes.begin(), sizes.end());
-  auto small = std::count_if(sizes.begin(), sizes.end(), [&](double size) {
-    return size * watch.threshold <= largest;
-  });
+  double largest = *llvm::max_element(sizes);
+  auto small = llvm::count_if(
+      sizes, [&](double size) { return size * watch.threshold <= largest; });
   return yesIf(largest > 0 && size_t(small) * 4 >= sizes.size());
 }
 

@@ -44,9 +44,7 @@ size_t MappedArchive::read(uint64_t position, void *buffer, size_t count,
   if (position >= length)
     return 0;
   count = std::min<size_t>(count, length - position);
-  auto after = std::upper_bound(
-      weights.begin(), weights.end(), position,
-      [](uint64_t at, const FileRange &range) { return at < range.end; });
+  auto after = std::ranges::upper_bound(weights, position, {}, &FileRange::end);
   bool isWeight = after != weights.end() && after->begin <= position &&
                   position + count <= after->end;
   auto start = reinterpret_cast<uintptr_t>(buffer);

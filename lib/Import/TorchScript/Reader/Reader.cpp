@@ -92,6 +92,7 @@ static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
     }
   } catch (const std::exception &) {
     // A convenience of the file: the shapes stay open without it.
+    return;
   }
 }
 
@@ -103,9 +104,8 @@ bool mpopt::torchscript::readArchive(
   try {
     std::vector<FileRange> ranges;
     for (const auto &range : weights)
-      ranges.push_back(
-          {range.first, range.second,
-           std::binary_search(attributes.begin(), attributes.end(), range)});
+      ranges.push_back({range.first, range.second,
+                        std::ranges::binary_search(attributes, range)});
     auto archive = std::make_shared<MappedArchive>(path, std::move(ranges));
     jit::Module module =
         jit::load(archive, at::kCPU, /*load_debug_files=*/true);

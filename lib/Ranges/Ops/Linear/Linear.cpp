@@ -62,9 +62,9 @@ static Shape matrixShape(Shape shape, bool transposed, bool isLhs) {
   return shape;
 }
 
-static AbstractValue minusKnown(AbstractValue value,
+static AbstractValue minusKnown(const AbstractValue &value,
                                 const std::optional<AbstractValue> &zero) {
-  return zero ? minusZero(std::move(value), *zero) : value;
+  return zero ? minusZero(value, *zero) : value;
 }
 
 /// Numbers of a constant zero point: one, or one per channel of the weights.

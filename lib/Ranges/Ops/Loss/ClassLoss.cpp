@@ -179,10 +179,11 @@ static Number upTo(double hi, const Number &x) {
 static void transferMultiMargin(mp::MultiMarginLossOp op,
                                 TransferContext &ctx) {
   const FloatFormat &format = ctx.sumFormat(op.getInput());
-  Number x = Number::of(ctx.operand(0), format);
+  // Scores of two classes.
+  Number x = Number::of(ctx.operand(0), format), y = x;
   Number zero = Number::constant(0, format);
   Number term = max(
-      x - x + Number::constant(op.getMargin().convertToDouble(), format), zero);
+      x - y + Number::constant(op.getMargin().convertToDouble(), format), zero);
   if (op.getWeight())
     term = max(Number::of(ctx.of(op.getWeight()), format) * term, zero);
   if (op.getP().convertToDouble() == 2)

@@ -32,9 +32,9 @@ static const FloatFormat &statisticsFormat(std::optional<Type> stash,
 /// Gain and bias may be applied behind a store in the input's dtype (the ONNX
 /// function bodies do that): the coarser one counts.
 static const FloatFormat &affineFormat(Value input,
-                                       const FloatFormat &statistics) {
+                                       const FloatFormat *statistics) {
   const FloatFormat *own = getFloatFormat(getElementType(input));
-  return own && own->digits < statistics.digits ? *own : statistics;
+  return own && own->digits < statistics->digits ? *own : *statistics;
 }
 
 static double maxMagnitude(const AbstractValue *value, double none) {
@@ -84,7 +84,7 @@ static Standardized transferRows(OpTy op, bool centred,
                                   {axesFrom(input, op.getAxis()), centred,
                                    op.getEpsilon().convertToDouble(), &format});
   const AbstractValue *scale = op.getScale() ? &ctx.of(op.getScale()) : nullptr;
-  const FloatFormat &affine = affineFormat(input, format);
+  const FloatFormat &affine = affineFormat(input, &format);
   AbstractValue result = scaleAndShift(rows.value, scale, bias, affine, ctx);
   // Part of a row that spans several axes is no longer than the whole.
   if (int64_t rank = TransferContext::rankOf(input))
@@ -127,7 +127,7 @@ static void transferInstanceNorm(mp::InstanceNormOp op, TransferContext &ctx) {
     bias = alongAxis(ctx.of(op.getBias()), 1, rank);
   ctx.result(0, scaleAndShift(rows.value, scale ? &*scale : nullptr,
                               bias ? &*bias : nullptr,
-                              affineFormat(input, format), ctx));
+                              affineFormat(input, &format), ctx));
 }
 
 /// [N, C, ...] seen as [N, G, C / G, ...], standardised, and back. The norm is
@@ -172,7 +172,7 @@ static void transferGroupNorm(mp::GroupNormOp op, TransferContext &ctx) {
     scale = parameter(op.getScale());
   if (op.getBias())
     bias = parameter(op.getBias());
-  const FloatFormat &affine = affineFormat(input, format);
+  const FloatFormat &affine = affineFormat(input, &format);
   AbstractValue result = scaleAndShift(y, scale ? &*scale : nullptr,
                                        bias ? &*bias : nullptr, affine, ctx);
   setNorm(result, norm, scale ? &*scale : nullptr, bias ? &*bias : nullptr,
