@@ -2,47 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-OPS_A_LAYER = 8
+TOKENS = 4
+FLOAT = TensorProto.FLOAT
 
 
-def chain(nodes: int, path: Path) -> None:
-    """A chain of about `nodes` nodes: residual blocks of MatMul, Add, softmax and
-    a decomposed LayerNorm tail over 16 channels. Weights are shared, so that the
-    file's size is that of its graph."""
-    width = 16
-    rng = np.random.default_rng(0)
-    weight = rng.standard_normal((width, width)).astype(np.float32) / 4
-    initializers = [
-        helper.make_tensor("w", TensorProto.FLOAT, weight.shape, weight.tobytes(), raw=True),
-        helper.make_tensor("b", TensorProto.FLOAT, [width], [0.1] * width),
-        helper.make_tensor("eps", TensorProto.FLOAT, [], [1e-5]),
-        helper.make_tensor("two", TensorProto.FLOAT, [], [2.0]),
-    ]
-    graph_nodes, x = [], "x"
+class Chain:
+    """Layers of nodes on a value of [TOKENS, width], repeated to a number of nodes.
 
-    def add(op: str, *inputs: str, **attributes) -> str:
-        name = f"{op.lower()}_{len(graph_nodes)}"
-        graph_nodes.append(helper.make_node(op, list(inputs), [name], name=f"/{name}", **attributes))
+    Weights are shared by all layers, so that the file's size is that of its graph.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width, self.nodes, self.initializers = width, [], []
+        self.rng = np.random.default_rng(0)
+
+    def matrix(self, name: str) -> str:
+        """A weight [width, width] that keeps the variance of what it multiplies."""
+        values = self.rng.standard_normal((self.width, self.width)) / self.width**0.5
+        self.initializers.append(helper.make_tensor(
+            name, FLOAT, values.shape, values.astype(np.float32).tobytes(), raw=True))
         return name
 
-    while len(graph_nodes) + OPS_A_LAYER <= nodes:
-        y = add("Add", add("MatMul", x, "w"), "b")
-        y = add("Softmax", y, axis=-1)
-        y = add("Mul", y, "two")
-        y = add("Relu", add("Sub", y, "eps"))
-        x = add("Tanh", add("Add", x, y))
-    graph = helper.make_graph(
-        graph_nodes, "chain",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, width])],
-        [helper.make_tensor_value_info(x, TensorProto.FLOAT, [4, width])], initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    path.write_bytes(model.SerializeToString())
+    def vector(self, name: str, fill: float) -> str:
+        self.initializers.append(helper.make_tensor(name, FLOAT, [self.width],
+                                                    [fill] * self.width))
+        return name
+
+    def scalar(self, name: str, value: float) -> str:
+        self.initializers.append(helper.make_tensor(name, FLOAT, [], [value]))
+        return name
+
+    def add(self, op: str, *inputs: str, **attributes) -> str:
+        name = f"{op.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name=f"/{name}", **attributes))
+        return name
+
+    def write(self, layer: Callable[[str], str], nodes: int, path: Path) -> None:
+        """As many layers as `nodes` hold, at least one; `layer` maps a value to the next."""
+        x = layer("x")
+        layer_nodes = len(self.nodes)
+        while len(self.nodes) + layer_nodes <= nodes:
+            x = layer(x)
+        shape = [TOKENS, self.width]
+        graph = helper.make_graph(
+            self.nodes, "chain", [helper.make_tensor_value_info("x", FLOAT, shape)],
+            [helper.make_tensor_value_info(x, FLOAT, shape)], self.initializers)
+        onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                                          ir_version=8), path)
+        onnx.checker.check_model(str(path))
+
+
+def chain(nodes: int, path: Path, width: int = 16) -> None:
+    """Residual blocks of MatMul, Add, softmax and a decomposed LayerNorm tail."""
+    made = Chain(width)
+    w, b = made.matrix("w"), made.vector("b", 0.1)
+    eps, two = made.scalar("eps", 1e-5), made.scalar("two", 2)
+
+    def layer(x: str) -> str:
+        y = made.add("Add", made.add("MatMul", x, w), b)
+        y = made.add("Softmax", y, axis=-1)
+        y = made.add("Mul", y, two)
+        y = made.add("Relu", made.add("Sub", y, eps))
+        return made.add("Tanh", made.add("Add", x, y))
+
+    made.write(layer, nodes, path)
+
+
+def products(nodes: int, path: Path, width: int) -> None:
+    """Products [4, width] x [width, width], softmaxes and residual sums."""
+    made = Chain(width)
+    w = made.matrix("w")
+
+    def layer(x: str) -> str:
+        return made.add("Add", x, made.add("Softmax", made.add("MatMul", x, w), axis=-1))
+
+    made.write(layer, nodes, path)
+
+
+def attention(nodes: int, path: Path, width: int) -> None:
+    """Attention of one head over four tokens: the three products, scores, softmax,
+    context, output product, residual sum, LayerNorm."""
+    made = Chain(width)
+    wq, wk, wv, wo = (made.matrix(name) for name in ("wq", "wk", "wv", "wo"))
+    scale = made.scalar("scale", width**-0.5)
+    gain, bias = made.vector("gain", 1), made.vector("bias", 0)
+
+    def layer(x: str) -> str:
+        q, k, v = (made.add("MatMul", x, w) for w in (wq, wk, wv))
+        scores = made.add("MatMul", q, made.add("Transpose", k, perm=[1, 0]))
+        softmax = made.add("Softmax", made.add("Mul", scores, scale), axis=-1)
+        y = made.add("MatMul", made.add("MatMul", softmax, v), wo)
+        return made.add("LayerNormalization", made.add("Add", x, y), gain, bias, axis=-1)
+
+    made.write(layer, nodes, path)
+
+
+# Chains by name: what builds them, and their channels.
+CHAINS: dict[str, tuple[Callable[[int, Path, int], None], int]] = {
+    "chain, 16 channels": (chain, 16),
+    "products, 64 channels": (products, 64),
+    "products, 1,024 channels": (products, 1024),
+    "attention, 64 channels": (attention, 64),
+    "attention, 1,024 channels": (attention, 1024),
+}
 
 
 def weights(total_bytes: int, path: Path, external: bool) -> None:
