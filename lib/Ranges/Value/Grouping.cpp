@@ -195,7 +195,7 @@ static double mergingCost(const AbstractValue &value, int64_t axis) {
       highest = std::max(highest, hi);
     }
   before /= double(cells.size());
-  after /= double(cells.size() / dim);
+  after /= double(cells.size()) / double(dim);
   double whole = getWidth(lowest, highest);
   if (whole == 0) // the same everywhere, or without end
     whole = after;
