@@ -347,6 +347,12 @@ def test_lists_of_the_site_are_indented_by_four(page: str, staged: str):
     assert SITE["with_wide_lists"](page) == staged
 
 
+def test_every_page_is_in_the_menu_of_the_site():
+    menu = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"rules.md"}
+    assert pages <= set(menu), pages - set(menu)
+
+
 def test_links_follow_pages_into_the_site():
     pages = SITE["list_pages"]()
     moved = SITE["with_moved_links"]
