@@ -78,8 +78,9 @@ static void transferTopK(mp::TopKOp op, TransferContext &ctx) {
   if (axis && out && (*in)[*axis] > 1 && (*out)[*axis] > 0 &&
       2 * (*out)[*axis] <= (*in)[*axis])
     for (Cell &cell : value.mutableCells()) {
-      double reach = std::sqrt(cell.variance) *
-                     expectedMaximum(double((*in)[*axis] / (*out)[*axis]));
+      // Of so many elements each result is the largest.
+      int64_t among = (*in)[*axis] / (*out)[*axis];
+      double reach = std::sqrt(cell.variance) * expectedMaximum(double(among));
       cell.variance /= 2;
       if (op.getLargest()) {
         cell.likelyLo = cell.mean;
