@@ -87,7 +87,7 @@ static Operation *matchSum(Value value, double &q, Rounding &error) {
   Rounding stores;
   Operation *op = getReduction(value, &stores);
   q = 1;
-  if (op && isa<mp::DivOp, mp::MulOp>(op)) {
+  if (isa_and_present<mp::DivOp, mp::MulOp>(op)) {
     // A sum over a number: the number of elements, whatever it is.
     bool divides = isa<mp::DivOp>(op);
     unsigned index = divides || getSplatConstant(op->getOperand(1)) ? 1 : 0;

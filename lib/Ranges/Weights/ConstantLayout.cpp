@@ -90,7 +90,7 @@ readCast(TransferContext &ctx, mp::CastOp op, int64_t most, unsigned depth) {
 static std::optional<std::vector<double>>
 read(TransferContext &ctx, Value value, int64_t most, unsigned depth) {
   if (std::optional<WeightView> view = ctx.weights(value)) {
-    if (int64_t(view->size()) > most)
+    if (view->size() > most)
       return std::nullopt;
     std::vector<double> elements(view->size());
     view->read(0, elements);

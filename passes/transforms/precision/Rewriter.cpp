@@ -96,7 +96,7 @@ void Rewriter::joinBranches(RegionBranchOpInterface op) {
         joined.push_back(elementType);
     }
   }
-  for (MutableOperandRange end : ends)
+  for (const MutableOperandRange &end : ends)
     castAll(end, joined);
 }
 

@@ -25,6 +25,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -147,7 +148,7 @@ static LinearSums sumTaps(const ConvolutionRequest &request, unsigned jobs) {
 }
 
 static bool isSubset(const TapSet &small, const TapSet &large) {
-  return std::includes(large.begin(), large.end(), small.begin(), small.end());
+  return std::ranges::includes(large, small);
 }
 
 /// Sets that no other one holds: what positions inside see.

@@ -90,7 +90,8 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
          (b.range.size() == 1 || b.range.size() == count) &&
          "a range per term");
   uint64_t different = distinct(a, b, count);
-  double repeats = double(count / different), sixth = 0;
+  uint64_t times = count / different;
+  double repeats = double(times), sixth = 0;
   double centreA = combinedMean(b, a, different);
   double centreB = combinedMean(a, b, different);
   for (uint64_t k = 0; k < different; ++k) {

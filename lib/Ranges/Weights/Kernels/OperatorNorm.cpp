@@ -20,6 +20,8 @@
 
 #include "mpopt/Numerics/Rounding.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cmath>
 
 using namespace mpopt;
@@ -149,8 +151,7 @@ void mpopt::kernels::boundByGram(const LinearRequest &request,
           copy[at * gram.width() + row] = whole[at];
         continue;
       }
-      std::copy(whole.begin(), whole.end(),
-                slab.begin() + filled * gram.width());
+      llvm::copy(whole, slab.begin() + filled * gram.width());
       if (++filled == kSlab || row + 1 == outer) {
         gram.add(slab.data(), filled);
         filled = 0;

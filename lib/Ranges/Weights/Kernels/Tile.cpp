@@ -18,6 +18,7 @@
 
 using namespace mpopt::kernels;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): TARGET is an attribute.
 #define LOOPS_FOR(NAME, BYTES, TARGET)                                         \
   namespace {                                                                  \
   namespace NAME {                                                             \
@@ -81,6 +82,7 @@ using namespace mpopt::kernels;
   }                                                                            \
   }                                                                            \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 LOOPS_FOR(baseline, 16, )
 #if defined(__x86_64__)

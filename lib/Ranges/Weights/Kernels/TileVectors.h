@@ -24,10 +24,11 @@
 namespace mpopt::kernels {
 
 template <typename T, unsigned Bytes> struct VectorOf {
-  typedef T type __attribute__((vector_size(Bytes)));
+  // An alias cannot have a size that depends on a parameter with every
+  // compiler.
+  typedef T type __attribute__((vector_size(Bytes))); // NOLINT
 };
-template <typename T, unsigned Bytes>
-using Vector = typename VectorOf<T, Bytes>::type;
+template <typename T, unsigned Bytes> using Vector = VectorOf<T, Bytes>::type;
 
 template <typename T> struct IntegerOf;
 template <> struct IntegerOf<float> {
@@ -36,7 +37,7 @@ template <> struct IntegerOf<float> {
 template <> struct IntegerOf<double> {
   using type = int64_t;
 };
-template <typename T> using Integer = typename IntegerOf<T>::type;
+template <typename T> using Integer = IntegerOf<T>::type;
 template <typename V, typename T> MPOPT_INLINE V load(const T *from) {
   V value;
   std::memcpy(&value, from, sizeof(V));
@@ -50,7 +51,7 @@ MPOPT_INLINE Vector<T, Bytes> loadAs(const char *data, size_t index) {
   constexpr unsigned lanes = Bytes / sizeof(T);
   if constexpr (E == Element::F16 && Bytes >= 32) {
     // There is an instruction for it.
-    typedef _Float16 H __attribute__((vector_size(lanes * 2)));
+    typedef _Float16 H __attribute__((vector_size(lanes * 2))); // NOLINT
     return __builtin_convertvector(load<H>(data + index * 2), V);
   } else if constexpr (E == Element::F16 || E == Element::BF16) {
     using Bits = Vector<uint32_t, Bytes>;
@@ -97,7 +98,7 @@ MPOPT_INLINE Vector<T, Bytes> magnitude(Vector<T, Bytes> value) {
 /// to[lane] += value[lane], in double.
 template <typename T, unsigned Bytes>
 MPOPT_INLINE void flush(double *to, Vector<T, Bytes> value) {
-  using Wide = Vector<double, Bytes * 8 / sizeof(T)>;
+  using Wide = Vector<double, Bytes / sizeof(T) * sizeof(double)>;
   Wide sum = load<Wide>(to) + __builtin_convertvector(value, Wide);
   std::memcpy(to, &sum, sizeof(sum));
 }
