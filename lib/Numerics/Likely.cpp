@@ -368,9 +368,9 @@ Likely likely::applyMonotone(llvm::function_ref<double(double)> function,
 }
 
 likely::UnaryEstimate::UnaryEstimate(const Unary &unary)
-    : unary(unary), value(unary.function.row().value),
-      domain(getFacts(unary).domain), breaks(getBreaks(unary)) {
+    : unary(unary), breaks(getBreaks(unary)) {
   FunctionFacts facts = getFacts(unary);
+  domain = facts.domain;
   monotone = facts.spacing == 0 && !unary.function.row().interior &&
              (facts.monotone != Monotone::InPieces || !breaks.empty());
 }
@@ -378,7 +378,7 @@ likely::UnaryEstimate::UnaryEstimate(const Unary &unary)
 Likely likely::UnaryEstimate::operator()(const Likely &x) const {
   if (unary.function == UnaryFunction::Square)
     return square(x);
-  auto function = [&](double at) { return value(unary, at); };
+  auto function = [&](double at) { return evaluate(unary, at); };
   if (!monotone || !(domain.lo < x.lo && x.lo <= x.hi && x.hi < domain.hi))
     return integrate(function, x, searchExtremes(function, x));
   Extremes extremes;

@@ -98,7 +98,6 @@ public:
 
 private:
   Unary unary;
-  double (*value)(const Unary &, double);
   /// Monotone in pieces between `breaks`, within the open domain.
   Interval domain;
   bool monotone;

@@ -166,11 +166,9 @@ TableStats TableSummary::scan(int64_t first, int64_t rows, int64_t columns) {
   return stats;
 }
 
-/// Elements in one group, however many.
+/// A long run of elements in one group.
 Cell TableSummary::scanRun(int64_t first, int64_t count) {
   int64_t rows = count / kRunColumns, rest = count % kRunColumns;
-  if (rows == 0)
-    return getCell(scan(first, 1, count).whole());
   Cell cell = getCell(scan(first, rows, kRunColumns).whole());
   if (rest == 0)
     return cell;
@@ -187,7 +185,7 @@ std::optional<AbstractValue> TableSummary::run(AbstractValue::Dims dims,
     for (const GroupStats &group : stats)
       cells.push_back(getCell(group));
   };
-  if (inner == 1 && groups <= kMostColumns)
+  if (inner == 1)
     addAll(scan(0, size / groups, groups).columns);
   else if (groups * inner != size)
     return std::nullopt; // Groups that come again and again.
@@ -230,10 +228,8 @@ static AbstractValue summarizeWhole(const WeightView &weights,
                    std::max<int64_t>(1, weights.size()), jobs);
 }
 
-AbstractValue mpopt::summarizeAlong(const WeightView &weights, int64_t axis,
+static AbstractValue summarizeAlong(const WeightView &weights, int64_t axis,
                                     unsigned jobs) {
-  if (weights.splat || weights.size() == 0)
-    return summarizeWhole(weights);
   AbstractValue::Dims dims(weights.shape.size(), 1);
   dims[axis] = weights.shape[axis];
   int64_t inner = 1;

@@ -22,10 +22,6 @@ inline constexpr int64_t kElementwiseConstant = 4096;
 AbstractValue summarizeWeights(const WeightView &weights, size_t limit,
                                unsigned jobs);
 
-/// The same with slices along `axis`, whatever their number.
-AbstractValue summarizeAlong(const WeightView &weights, int64_t axis,
-                             unsigned jobs);
-
 /// True if every row (along the last axis) of a constant has an element of at
 /// least `threshold`; false where that takes too long.
 bool constantRowsReach(const WeightView &weights, double threshold);
