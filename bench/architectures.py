@@ -127,7 +127,7 @@ def rms_norm(net: Network, x: str, width: int) -> str:
 
 
 def group_norm(net: Network, x: str, channels: int, groups: int = 32) -> str:
-    """Of opset 17, which has none of its own: InstanceNormalization of groups."""
+    """InstanceNormalization of groups: opset 17 has no GroupNormalization."""
     y = net.add("Reshape", x, net.sizes(0, groups, -1))
     y = net.add("InstanceNormalization", y, net.shared(numpy.ones(groups, net.dtype)),
                 net.shared(numpy.zeros(groups, net.dtype)), epsilon=1e-6)
@@ -144,7 +144,7 @@ def heads_of(net: Network, x: str, heads: int, size: int) -> str:
 
 
 def attention(net: Network, q: str, k: str, v: str, size: int, mask: str = "") -> str:
-    """Of heads, [1, heads, tokens, size] each; the result is [1, tokens, heads * size]."""
+    """The operands are heads, [1, heads, tokens, size] each; the result is [1, tokens, heads * size]."""
     scores = net.add("MatMul", q, net.add("Transpose", k, perm=[0, 1, 3, 2]))
     scores = net.add("Div", scores, net.number(size**0.5))
     if mask:
@@ -281,7 +281,7 @@ def unet(path: Path, widths: tuple[int, ...] = (128, 256, 512), image: int = 64)
     return net.parameters
 
 
-# What is built, and whether it has FP32 weights inline, for converters to convert.
+# Each has its builder, and True if it has FP32 weights inline, for converters to convert.
 ARCHITECTURES: dict[str, tuple[Callable[[Path], int], bool]] = {
     "small Llama, FP32": (small_llama, True),
     "ViT-B/16, FP32": (vit, True),

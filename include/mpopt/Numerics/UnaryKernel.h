@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What does not depend on the operand (the facts of the row, the numbers of the
-// formula as the kernel rounds them) is looked up once, for all groups of a
+// The facts of the row and the numbers of the formula as the kernel rounds them
+// do not depend on the operand: they are looked up once, for all groups of a
 // tensor.
 //
 //===----------------------------------------------------------------------===//

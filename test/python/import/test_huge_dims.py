@@ -28,7 +28,7 @@ from processor_time import Limits, Pool
 from test_onnx_node_corpus import load_cases
 from tool import ROOT, list_ops, run_mpopt
 
-# Of processor time for a model beyond what an empty one takes, and of memory.
+# A model may take so much processor time beyond an empty one, and so much memory.
 SECONDS, MEBIBYTES = 0.1, 300
 # For a model among others in one file.
 EACH = 0.01

@@ -49,7 +49,7 @@ def mask_of(draw, shape):
 
 
 def scale_of(draw):
-    """Of the operands of products."""
+    """The size of the operands of products."""
     return draw.choice([0.5, 3, 10]) if draw.fp16 else draw.choice([1e-3, 0.5, 3, 1e3, 1e8])
 
 
@@ -102,7 +102,7 @@ def softplus(x):
 
 
 def reduction_of(reduction):
-    """What a loss does with its elements."""
+    """The function by which a loss reduces its elements."""
     return {"none": lambda x: x, "mean": np.mean, "sum": np.sum,
             "batchmean": lambda x: np.sum(x) / len(x)}[reduction]
 

@@ -99,7 +99,7 @@ def generic(*modules) -> str:
 
 
 def places(op: Op) -> Iterator[tuple[str, callable]]:
-    """What each place is called, and what makes the text with a number there."""
+    """The name of each place, and a function that makes the text with a number there."""
     for index, type in enumerate(op.types):
         match = TENSOR.match(type)
         if not match or op.operands[index] in op.constants:

@@ -83,7 +83,7 @@ class Seed:
         return self.readers.get(value, f"unread {value}")
 
     def places(self) -> Iterator[tuple[str, callable]]:
-        """What each place is called, and what writes a number there."""
+        """The name of each place, and a function that writes a number there."""
         yield from self.input_dims()
         yield from self.equal_dims()
         yield from self.attributes()

@@ -67,7 +67,7 @@ class Runner:
 
 @dataclass
 class Limits:
-    """Of one model: seconds with the start of the process, and bytes."""
+    """A model's limits: seconds with the start of the process, and bytes."""
 
     seconds: float
     memory: int
@@ -113,7 +113,7 @@ class Pool:
         return min(self.run([*options, model]).seconds for _ in range(5))
 
     def check(self, models: list, limits: Limits, *options) -> tuple[dict, dict]:
-        """What is wrong with the run of a model, and the error line of each that was
+        """The problems in the run of each model, and the error line of each that was
         refused."""
         problems, refused = {}, {}
 

@@ -49,7 +49,7 @@ NODES: dict[str, tuple[list, int | list, dict]] = {
     "LambOptimizer": ([(BOOL, ONE), (), (), ONE, (LONG, ONE), MAP, MAP, MAP, MAP],
                       ["y0", "y1", "", "y3", "y4"], {}),
 }
-# Of lists of tensors.
+# Operators that take lists of tensors.
 LISTS: dict[str, tuple[list, int]] = {
     "InplaceClipGradNorm": (["list"], 1),
     "SGDOptimizerV2": (["rate", "list", "list"], 2),

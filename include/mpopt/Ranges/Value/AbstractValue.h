@@ -103,9 +103,9 @@ struct GroupLimit {
   GroupLimit(size_t most, size_t joint = kMostJoint)
       : most(most), joint(std::min(joint, most)) {}
 
-  /// Of a value that keeps one axis, and of constants.
+  /// The groups of a value that keeps one axis, and of constants.
   size_t most;
-  /// Of a computed value that keeps several axes.
+  /// The groups of a computed value that keeps several axes.
   size_t joint;
 };
 
@@ -302,7 +302,7 @@ void forEachGroup(
 class CellMixture {
 public:
   void add(const Cell &cell);
-  /// What was added as one group; empty if nothing was.
+  /// The added groups as one; empty if there were none.
   Cell get() const;
 
 private:

@@ -89,8 +89,8 @@ private:
   void importNode(const Node &node);
   void lower(const Node &node);
   void makeOpaque(const Node &node);
-  /// What an opaque op gives for a value of this type: an unknown tensor, or a
-  /// number. Null for anything else.
+  /// The result of an opaque op for a value of this type: an unknown tensor, or
+  /// a number. Null for anything else.
   mlir::Type opaqueType(const StaticType &type) const;
   /// Gives the node what the results of its opaque op stand for.
   void bindOpaque(const Node &node, mlir::Operation *opaque);

@@ -78,7 +78,7 @@ static void transferTopK(mp::TopKOp op, TransferContext &ctx) {
   if (axis && out && (*in)[*axis] > 1 && (*out)[*axis] > 0 &&
       2 * (*out)[*axis] <= (*in)[*axis])
     for (Cell &cell : value.mutableCells()) {
-      // Of so many elements each result is the largest.
+      // Each result is the largest of so many elements.
       int64_t among = (*in)[*axis] / (*out)[*axis];
       double reach = std::sqrt(cell.variance) * expectedMaximum(double(among));
       cell.variance /= 2;
