@@ -124,7 +124,7 @@ struct Tally {
 
 static AbstractValue mapCells(AbstractValue value,
                               llvm::function_ref<Cell(const Cell &)> map) {
-  for (Cell &cell : value.mutableCells())
+  for (CellRef cell : value.mutableCells())
     cell = cell.empty() ? onlyZeros() : map(cell);
   return value;
 }
@@ -166,7 +166,7 @@ AbstractValue FlushedShares::logarithmOf(Value value) {
     return *known;
   AbstractValue result = ranges.preRounding(value).limited(kMostGroups);
   bool known = result.hasLikely();
-  for (Cell &cell : result.mutableCells())
+  for (CellRef cell : result.mutableCells())
     cell = !known ? makeLogarithm(0, 0) : logarithm(cell);
   return result;
 }
@@ -175,7 +175,7 @@ AbstractValue FlushedShares::logarithmOf(Value value) {
 static AbstractValue ofExponential(const AbstractValue &argument,
                                    double factor) {
   AbstractValue value = argument.limited(kMostGroups);
-  for (Cell &cell : value.mutableCells())
+  for (CellRef cell : value.mutableCells())
     cell = makeLogarithm(cell.mean * factor, cell.variance * factor * factor);
   return value;
 }

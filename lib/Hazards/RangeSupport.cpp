@@ -24,11 +24,11 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 double mpopt::boundMagnitude(const AbstractValue &value) {
-  return Magnitudes::of(value).bound;
+  return value.magnitudes().bound;
 }
 
 std::optional<double> mpopt::likelyMagnitude(const AbstractValue &value) {
-  return Magnitudes::of(value).likely;
+  return value.magnitudes().likely;
 }
 
 void mpopt::addRange(FindingBuilder &finding, Value value,

@@ -78,7 +78,7 @@ private:
 /// The assumed range of the input, times `scale`.
 AbstractValue Search::scaled(double scale) const {
   AbstractValue value = base.ranges().preRounding(input);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     cell.lo = mulDown(cell.lo, scale);
     cell.hi = mulUp(cell.hi, scale);
     cell.mean *= scale;

@@ -28,6 +28,8 @@ void RulePass::addFindings(ModuleOp judged, AnalysisManager manager) {
   analyses = manager;
   findings = &getAnalysis<FindingList>();
   check(module);
+  if (auto ranges = analyses->getCachedAnalysis<RangeAnalysis>())
+    ranges->get().forgetRounded();
 }
 
 void RulePass::runOnOperation() {

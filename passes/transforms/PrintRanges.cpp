@@ -48,8 +48,9 @@ static void printCells(const AbstractValue &value, bool likely,
     llvm::interleave(value.dims(), os, "x");
     os << "} ";
   }
-  for (const Cell &cell : value.cells().take_front(kMost)) {
-    if (&cell != value.cells().begin())
+  for (size_t group = 0; group < std::min(kMost, value.groups()); ++group) {
+    const Cell &cell = value.cell(group);
+    if (group > 0)
       os << ' ';
     if (likely)
       os << '[' << number(cell.likelyLo) << ", " << number(cell.likelyHi)

@@ -82,9 +82,8 @@ bool RangeAnalysis::Driver::isAsBefore(Value result) {
   if (!original || original.getType() != result.getType() ||
       computed == entries.end())
     return false;
-  const Entry &before = base->get(original);
-  return isAlike(before.stored, computed->second->stored) &&
-         isAlike(before.pre, computed->second->pre);
+  return isAlike(base->preRounding(original), computed->second->pre) &&
+         isAlike(base->of(original), of(result));
 }
 
 void RangeAnalysis::Driver::propagate(Block &body,

@@ -52,9 +52,7 @@ public:
   Driver(Driver &base, const ChangedModule &change, Recompute what,
          mlir::Operation *module);
 
-  const AbstractValue &of(mlir::Value value) override {
-    return get(value).stored;
-  }
+  const AbstractValue &of(mlir::Value value) override;
   const AbstractValue &preRounding(mlir::Value value) override {
     return get(value).pre;
   }
@@ -72,6 +70,9 @@ public:
     setValue(argument, std::move(value));
   }
   void walk(mlir::Region &region) override;
+  /// Gives the memory of rounded values back: they are made again when somebody
+  /// asks. Nobody may hold a reference to one.
+  void forgetRounded();
   bool computes(mlir::Value value) const { return entries.contains(value); }
 
   std::vector<mlir::Operation *> varied, unknown;
@@ -82,7 +83,9 @@ protected:
 
 private:
   struct Entry {
-    AbstractValue pre, stored;
+    AbstractValue pre;
+    /// The value as its users read it, while somebody does.
+    std::unique_ptr<AbstractValue> rounded;
     std::optional<Magnitudes> magnitudes;
   };
 
@@ -92,14 +95,14 @@ private:
     return *recent.second;
   }
   Entry &find(mlir::Value value);
-  Entry &set(mlir::Value value, Entry entry);
+  Entry &set(mlir::Value value, AbstractValue pre);
   void forget(mlir::Value value);
   void visit(mlir::Operation *op);
   bool losesTrack(mlir::Operation *op);
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
   void visitFunction(mlir::FunctionOpInterface function);
-  Entry summarize(mp::ConstantOp constant);
+  AbstractValue summarize(mp::ConstantOp constant);
   AbstractValue summarizeOnce(const WeightView &view);
 
   /// Where a variation finds what it does not compute itself.
@@ -110,6 +113,8 @@ private:
   // of values that are read together lie together.
   llvm::SpecificBumpPtrAllocator<Entry> storage;
   llvm::SmallVector<Entry *> unused;
+  /// Those that have a rounded value.
+  std::vector<Entry *> rounded;
   llvm::DenseMap<mlir::Value, Entry *> entries;
   /// The last that was asked for: several questions about a value follow each
   /// other.

@@ -39,7 +39,7 @@ static void fitInteger(AbstractValue &value, IntegerType type, Value of) {
     Cell likely = value.hull();
     value = all;
     // The estimate stays if it fits: wrapping is not what one expects.
-    Cell &cell = value.mutableCells().front();
+    CellRef cell = value.mutableCells().front();
     if (source != LikelySource::Unknown && likely.likelyLo >= range.lo &&
         likely.likelyHi <= range.hi) {
       likely.lo = range.lo;
@@ -67,62 +67,6 @@ static void fitShape(AbstractValue &value, Value of) {
   AbstractValue merged(AbstractValue::Dims(rank, 1), value.hull());
   merged.copyFlags(value);
   value = std::move(merged);
-}
-
-/// Facts say something about single elements, too, and bounds limit what one
-/// expects, but for what flushed: a product with an epsilon that is stored as 0
-/// is 0 for sure, and the estimate still says what it would have been.
-static void fitCells(AbstractValue &value, const FloatFormat *format) {
-  double flushed = format ? format->flushAt : 0;
-  double limit = kInfinity;
-  if (value.norm)
-    limit = value.norm->bound;
-  double lo = -limit, hi = limit;
-  if (value.rowSum) {
-    lo = std::max(lo, 0.0);
-    hi = std::min(hi, value.rowSum->hi);
-  }
-  double smallest = std::numeric_limits<double>::max();
-  bool likely = value.hasLikely();
-  for (Cell &cell : value.mutableCells()) {
-    if (std::isnan(cell.lo) || std::isnan(cell.hi)) {
-      // Arithmetic on infinite bounds that says nothing, not no value.
-      cell.lo = -kInfinity;
-      cell.hi = -cell.lo;
-    }
-    if (cell.empty()) {
-      cell.lo = kInfinity;
-      cell.hi = -cell.lo;
-      continue;
-    }
-    cell.lo = std::max(cell.lo, lo);
-    cell.hi = std::min(cell.hi, hi);
-    if (cell.lo > 0)
-      smallest = std::min(smallest, cell.lo);
-    else if (cell.hi < 0)
-      smallest = std::min(smallest, -cell.hi);
-    else if (cell.lo != 0 || cell.hi != 0)
-      smallest = 0;
-    if (!likely)
-      continue;
-    if (std::isnan(cell.mean) || std::isnan(cell.variance) ||
-        std::isnan(cell.likelyLo) || std::isnan(cell.likelyHi)) {
-      value.source = LikelySource::Unknown;
-      continue;
-    }
-    bool lost = cell.absMax() <= flushed;
-    double least = lost ? -flushed : cell.lo, most = lost ? flushed : cell.hi;
-    cell.mean = std::clamp(cell.mean, least, std::max(least, most));
-    cell.likelyLo = std::clamp(cell.likelyLo, least, cell.mean);
-    cell.likelyHi =
-        std::clamp(cell.likelyHi, cell.mean, std::max(cell.mean, most));
-    // Popoviciu: what lies in an interval varies no more than its ends do.
-    double half = (most - least) / 2;
-    cell.variance = std::clamp(cell.variance, 0.0, half * half);
-  }
-  value.minNonZero = std::max(value.minNonZero, smallest);
-  if (value.integral)
-    value.minNonZero = std::max(value.minNonZero, 1.0);
 }
 
 /// Elements of small integer tensors that shape arithmetic follows are known
@@ -164,17 +108,6 @@ static bool isStep(Value value) {
                    isStep(cast.getInput()));
 }
 
-/// `stored` or what it was before, element by element.
-static void admitUnrounded(AbstractValue &stored, const AbstractValue &pre) {
-  for (auto [cell, before] :
-       llvm::zip_equal(stored.mutableCells(), pre.cells()))
-    if (!before.empty()) {
-      cell.lo = std::min(cell.lo, before.lo);
-      cell.hi = std::max(cell.hi, before.hi);
-    }
-  stored.minNonZero = std::min(stored.minNonZero, pre.minNonZero);
-}
-
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (isa<IntegerType>(getElementType(value)))
     useElements(pre, value, shapes(), limit.most);
@@ -184,12 +117,8 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
   refineByRelations(value, pre, *this);
-  const FloatFormat *format = getFloatFormat(element);
-  fitCells(pre, format);
-  AbstractValue stored = pre.stored(format);
-  if (format && isStep(value))
-    admitUnrounded(stored, pre);
-  set(value, {std::move(pre), std::move(stored), std::nullopt});
+  pre.fit(getFloatFormat(element));
+  set(value, std::move(pre));
 }
 
 /// Large weights are read once for all analyses of a context.
@@ -213,16 +142,15 @@ AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   return *value;
 }
 
-RangeAnalysis::Driver::Entry
-RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
+AbstractValue RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
   Value value = constant.getResult();
   Type element = getElementType(value);
   std::optional<WeightView> view = weights(value);
   AbstractValue pre = view ? summarizeOnce(*view) : anything(value);
   if (isa<IntegerType>(element))
     pre.integral = true;
-  fitCells(pre, getFloatFormat(element));
-  return Entry{pre, pre.stored(getFloatFormat(element)), std::nullopt};
+  pre.fit(getFloatFormat(element));
+  return pre;
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,14 +158,17 @@ RangeAnalysis::Driver::summarize(mp::ConstantOp constant) {
 //===----------------------------------------------------------------------===//
 
 RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::set(Value value,
-                                                         Entry entry) {
+                                                         AbstractValue pre) {
   recent = {};
   Entry *&known = entries[value];
   if (known)
-    return *known = std::move(entry);
-  if (!unused.empty())
-    return *(known = unused.pop_back_val()) = std::move(entry);
-  known = new (storage.Allocate()) Entry(std::move(entry));
+    known->rounded.reset();
+  else if (!unused.empty())
+    known = unused.pop_back_val();
+  else
+    known = new (storage.Allocate()) Entry;
+  known->pre = std::move(pre);
+  known->magnitudes.reset();
   return *known;
 }
 
@@ -246,6 +177,7 @@ void RangeAnalysis::Driver::forget(Value value) {
   auto known = entries.find(value);
   if (known == entries.end())
     return;
+  known->second->rounded.reset();
   unused.push_back(known->second);
   entries.erase(known);
 }
@@ -261,28 +193,32 @@ RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::find(Value value) {
   if (auto constant = value.getDefiningOp<mp::ConstantOp>())
     return set(value, summarize(constant));
   // Never computed: a body that nobody walks.
-  return set(value, {anything(value), anything(value), std::nullopt});
+  return set(value, anything(value));
 }
 
-Magnitudes Magnitudes::of(const AbstractValue &value) {
-  Magnitudes result;
-  if (value.hasLikely())
-    result.likely = 0;
-  for (const Cell &cell : value.cells()) {
-    if (cell.empty())
-      continue;
-    result.bound = std::max(result.bound, cell.absMax());
-    if (result.likely)
-      result.likely = std::max(
-          {*result.likely, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+const AbstractValue &RangeAnalysis::Driver::of(Value value) {
+  Entry &entry = get(value);
+  if (!entry.rounded) {
+    const FloatFormat *format = getFloatFormat(getElementType(value));
+    AbstractValue stored = entry.pre.stored(format);
+    if (format && isStep(value))
+      stored.admitUnrounded(entry.pre);
+    entry.rounded = std::make_unique<AbstractValue>(std::move(stored));
+    rounded.push_back(&entry);
   }
-  return result;
+  return *entry.rounded;
+}
+
+void RangeAnalysis::Driver::forgetRounded() {
+  for (Entry *entry : rounded)
+    entry->rounded.reset();
+  rounded.clear();
 }
 
 const Magnitudes &RangeAnalysis::Driver::magnitudes(Value value) {
   Entry &entry = get(value);
   if (!entry.magnitudes)
-    entry.magnitudes = Magnitudes::of(entry.pre);
+    entry.magnitudes = entry.pre.magnitudes();
   return *entry.magnitudes;
 }
 

@@ -346,7 +346,7 @@ static void refineDistance(const LinearForm &form, AbstractValue &value,
   // The distance of independent rows is a scaled chi-square variable, that of
   // equal ones 0.
   double spread = std::sqrt(2 / count);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     double reach = (cell.likelyHi - cell.mean) / std::sqrt(cell.variance);
     if (cell.empty() || !(cell.mean > 0) || !(reach > 0))
       continue;
@@ -385,7 +385,7 @@ void relations::refineAffine(Operation *op, AbstractValue &value,
     values.push_back(known.withRank(rank).regrouped(value.dims()));
   }
   bool likely = value.hasLikely() && source != LikelySource::Unknown;
-  MutableArrayRef<Cell> cells = value.mutableCells();
+  MutableCells cells = value.mutableCells();
   for (size_t group = 0; group < cells.size(); ++group) {
     SmallVector<size_t, 8> groups(values.size(), group);
     Cell cell = evaluateForm(form, values, groups);

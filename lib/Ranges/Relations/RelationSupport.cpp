@@ -119,7 +119,7 @@ void relations::clamp(AbstractValue &value, double lo, double hi) {
         return cell.lo >= lo && cell.hi <= hi;
       }))
     return;
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     cell.lo = std::max(cell.lo, lo);
     cell.hi = std::min(cell.hi, hi);
   }

@@ -11,6 +11,8 @@
 
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
+#include "CellKernels.h"
+
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -19,6 +21,7 @@
 #include <cmath>
 
 using namespace mpopt;
+using namespace mpopt::cells;
 using llvm::ArrayRef;
 
 llvm::StringRef mpopt::toString(LikelySource source) {
@@ -41,10 +44,6 @@ llvm::StringRef mpopt::toString(LikelySource source) {
   llvm_unreachable("unknown source");
 }
 
-double Cell::absMax() const {
-  return empty() ? 0 : std::max(std::fabs(lo), std::fabs(hi));
-}
-
 //===----------------------------------------------------------------------===//
 // Making
 //===----------------------------------------------------------------------===//
@@ -54,14 +53,16 @@ AbstractValue::AbstractValue()
   nan = posInf = negInf = true;
 }
 
-AbstractValue::AbstractValue(Dims dims, Cell cell)
-    : AbstractValue(std::move(dims), std::vector<Cell>{cell}) {}
+AbstractValue::AbstractValue(Dims dims, const Cell &cell)
+    : groupDims(std::move(dims)), cells_(countGroups(groupDims), cell) {}
 
-AbstractValue::AbstractValue(Dims dims, std::vector<Cell> cells)
-    : groupDims(std::move(dims)),
-      cells_(std::make_shared<std::vector<Cell>>(std::move(cells))) {
+AbstractValue::AbstractValue(Dims dims, Cells cells)
+    : groupDims(std::move(dims)), cells_(std::move(cells)) {
   assert(countGroups(groupDims) == groups() && "one cell a group");
 }
+
+AbstractValue::AbstractValue(Dims dims, ArrayRef<Cell> cells)
+    : AbstractValue(std::move(dims), Cells(cells)) {}
 
 AbstractValue AbstractValue::top(size_t rank) {
   AbstractValue value(Dims(rank, 1), Cell{-kInfinity, kInfinity});
@@ -71,12 +72,6 @@ AbstractValue AbstractValue::top(size_t rank) {
 
 AbstractValue AbstractValue::within(double lo, double hi, size_t rank) {
   return AbstractValue(Dims(rank, 1), Cell{lo, hi});
-}
-
-llvm::MutableArrayRef<Cell> AbstractValue::mutableCells() {
-  if (cells_.use_count() > 1)
-    cells_ = std::make_shared<std::vector<Cell>>(*cells_);
-  return *cells_;
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,38 +87,38 @@ std::optional<double> AbstractValue::constant() const {
   return first;
 }
 
-void CellMixture::add(const Cell &cell) {
-  sum.lo = std::min(sum.lo, cell.lo);
-  sum.hi = std::max(sum.hi, cell.hi);
-  sum.likelyLo = std::min(sum.likelyLo, cell.likelyLo);
-  sum.likelyHi = std::max(sum.likelyHi, cell.likelyHi);
-  // Moments are taken relative to the first mean, as means may be large and
-  // close.
-  if (count++ == 0)
-    origin = cell.mean;
-  double offset = cell.mean - origin;
-  sum.mean += offset;
-  sum.variance += cell.variance + offset * offset;
-}
-
-Cell CellMixture::get() const {
-  Cell cell = sum;
-  double offset = sum.mean / double(count);
-  cell.mean = origin + offset;
-  cell.variance = std::max(0.0, sum.variance / double(count) - offset * offset);
-  return cell;
-}
-
-Cell mpopt::mergeCells(ArrayRef<Cell> cells) {
-  if (cells.size() == 1)
-    return cells.front();
-  CellMixture mixture;
-  for (const Cell &cell : cells)
-    mixture.add(cell);
-  return mixture.get();
-}
-
 Cell AbstractValue::hull() const { return mergeCells(cells()); }
+
+Magnitudes AbstractValue::magnitudes() const {
+  auto largest = [](ArrayRef<double> a, ArrayRef<double> b) {
+    return loops().magnitude(a.data(), b.data(), a.size());
+  };
+  ArrayRef<double> lo = cells()[Field::Lo], hi = cells()[Field::Hi];
+  ArrayRef<double> likelyLo = cells()[Field::LikelyLo],
+                   likelyHi = cells()[Field::LikelyHi];
+  Magnitudes result;
+  if (hasLikely())
+    result.likely = 0;
+  // Most values have no empty bound.
+  if (lo.size() == hi.size() && llvm::all_of(llvm::zip(lo, hi), [](auto ends) {
+        return std::get<0>(ends) <= std::get<1>(ends);
+      })) {
+    result.bound = largest(lo, hi);
+    if (hasLikely())
+      result.likely =
+          std::max(largest(likelyLo, likelyLo), largest(likelyHi, likelyHi));
+    return result;
+  }
+  for (const Cell &cell : cells()) {
+    if (cell.empty())
+      continue;
+    result.bound = std::max(result.bound, cell.absMax());
+    if (result.likely)
+      result.likely = std::max(
+          {*result.likely, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  }
+  return result;
+}
 
 FloatRange AbstractValue::range(size_t group) const {
   FloatRange range;
@@ -289,41 +284,72 @@ bool AbstractValue::contains(const AbstractValue &other) const {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-static double roundFast(const FloatFormat &format, double value) {
-  // The compiler's conversion is the format's rounding.
-  if (&format == &FloatFormat::f32())
-    return float(value);
-  return format.round(value);
+static void roundNumbers(const NumberRounding &rounding, double least,
+                         llvm::MutableArrayRef<double> numbers) {
+  loops().round(rounding, least, numbers.data(), numbers.size());
 }
 
-/// A value that overflows stays what it was.
-static double storeEnd(const FloatFormat &format, double value) {
-  return std::fabs(value) >= format.overflowFrom ? value
-                                                 : roundFast(format, value);
+/// Means of values that do not vary.
+static void roundMeans(Cells &cells, const NumberRounding &rounding) {
+  ArrayRef<double> variances = std::as_const(cells)[Field::Variance];
+  auto isZero = [](double variance) { return variance == 0; };
+  if (llvm::all_of(variances, isZero)) {
+    roundNumbers(rounding, rounding.minNormal, cells.mutate(Field::Mean));
+  } else if (llvm::any_of(variances, isZero)) {
+    for (CellRef cell : cells.mutate())
+      if (cell.variance == 0)
+        roundNumbers(rounding, rounding.minNormal, cell.mean);
+  }
 }
 
-/// The estimate is not flushed, either: what is small says by how much, and
-/// what is made of it says whether it was lost.
-static double storeExpected(const FloatFormat &format, double value) {
-  return std::fabs(value) < format.minNormal ? value : storeEnd(format, value);
+/// Ends that overflow stay. An estimate is not flushed, either: what is small
+/// says by how much, and what is made of it says whether it was lost.
+static void roundCells(Cells &cells, const FloatFormat &format) {
+  NumberRounding rounding(format);
+  for (Field field : {Field::Lo, Field::Hi})
+    roundNumbers(rounding, 0, cells.mutate(field));
+  for (Field field : {Field::LikelyLo, Field::LikelyHi})
+    roundNumbers(rounding, rounding.minNormal, cells.mutate(field));
+  roundMeans(cells, rounding);
+}
+
+void AbstractValue::fit(const FloatFormat *format) {
+  double limit = norm ? norm->bound : kInfinity;
+  CellLimits limits{-limit, limit, format ? format->flushAt : 0, hasLikely()};
+  if (rowSum) {
+    limits.lo = std::max(limits.lo, 0.0);
+    limits.hi = std::min(limits.hi, rowSum->hi);
+  }
+  MutableCells all = mutableCells();
+  CellFit fit = loops().fit(limits, all);
+  if (fit.losesLikely)
+    source = LikelySource::Unknown;
+  minNonZero = std::max(minNonZero, fit.smallest);
+  if (integral)
+    minNonZero = std::max(minNonZero, 1.0);
+  if (format == &FloatFormat::f32()) {
+    // An estimate that ends where the bound does goes on doing so.
+    loops().widen(all[Field::Lo].data(), all[Field::Hi].data(), groups());
+    loops().widen(all[Field::LikelyLo].data(), all[Field::LikelyHi].data(),
+                  groups());
+    roundMeans(cells_, NumberRounding(*format));
+  }
+  cells_.pack();
 }
 
 AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   if (!format)
     return *this;
   AbstractValue result = *this;
-  bool up = false, down = false;
-  for (Cell &cell : result.mutableCells()) {
-    if (!cell.empty()) {
-      up |= cell.hi >= format->overflowFrom;
-      down |= cell.lo <= -format->overflowFrom;
-      cell.lo = storeEnd(*format, cell.lo);
-      cell.hi = storeEnd(*format, cell.hi);
-    }
-    cell.likelyLo = storeExpected(*format, cell.likelyLo);
-    cell.likelyHi = storeExpected(*format, cell.likelyHi);
-    if (cell.variance == 0)
-      cell.mean = storeExpected(*format, cell.mean);
+  bool up = llvm::any_of(cells()[Field::Hi],
+                         [&](double hi) { return hi >= format->overflowFrom; });
+  bool down = llvm::any_of(cells()[Field::Lo], [&](double lo) {
+    return lo <= -format->overflowFrom;
+  });
+  if (format != &FloatFormat::f64()) {
+    roundCells(result.cells_, *format);
+    if (result.cells_.isIdentical(cells_))
+      result.cells_ = cells_;
   }
   if (format->hasInf) {
     result.posInf |= up;
@@ -336,7 +362,8 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   // A format without a zero (E8M0) holds a power of two in its place.
   result.integral &= format->hasZero;
   result.minNonZero =
-      std::max(storeEnd(*format, minNonZero),
+      std::max(minNonZero < format->overflowFrom ? format->round(minNonZero)
+                                                 : minNonZero,
                format->minSubnormal > 0 ? format->minSubnormal : 0);
 
   // Each element moves by half a unit in its last place, or by half the
@@ -351,4 +378,13 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
     result.rowSum->hi = rowSum->hi * (1 + unit) + double(rowSum->count) * tiny;
   }
   return result;
+}
+
+void AbstractValue::admitUnrounded(const AbstractValue &before) {
+  for (auto [cell, old] : llvm::zip_equal(mutableCells(), before.cells()))
+    if (!old.empty()) {
+      cell.lo = std::min(cell.lo, old.lo);
+      cell.hi = std::max(cell.hi, old.hi);
+    }
+  minNonZero = std::min(minNonZero, before.minNonZero);
 }

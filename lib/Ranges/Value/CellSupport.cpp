@@ -46,7 +46,7 @@ AbstractValue cells::blend(const AbstractValue &value,
                            const AbstractValue &other, double share) {
   AbstractValue result = AbstractValue::boundedLike(value);
   Cell with = other.hull();
-  for (Cell &cell : result.mutableCells())
+  for (CellRef cell : result.mutableCells())
     cell = blend(cell, with, share);
   result.addNonFinite(other);
   if (value.integral && other.integral)

@@ -12,9 +12,7 @@
 using namespace mpopt;
 
 AbstractValue AbstractValue::like(const AbstractValue &operand) {
-  AbstractValue result(
-      operand.groupDims,
-      std::vector<Cell>(operand.groups(), Cell{-kInfinity, kInfinity}));
+  AbstractValue result(operand.groupDims, Cell{-kInfinity, kInfinity});
   result.setNonFinite(true, true, true);
   return result;
 }

@@ -44,35 +44,52 @@ static SmallVector<size_t> getSteps(ArrayRef<int64_t> dims,
   return steps;
 }
 
-/// Calls `function(index, positions)` for each group of `over`, `positions`
-/// being where each operand with the given steps is.
-static void walk(ArrayRef<int64_t> over, ArrayRef<SmallVector<size_t>> steps,
-                 llvm::function_ref<void(size_t, ArrayRef<size_t>)> function) {
-  SmallVector<size_t, 4> positions(steps.size(), 0);
-  SmallVector<int64_t, 6> index(over.size(), 0);
+/// Where each group of `over`, in row-major order, is by these steps.
+static SmallVector<uint32_t> walk(ArrayRef<int64_t> over,
+                                  ArrayRef<size_t> steps) {
   size_t count = countGroups(over);
-  for (size_t group = 0; group < count; ++group) {
-    function(group, positions);
-    for (size_t axis = over.size(); axis-- > 0;) {
-      if (++index[axis] < over[axis]) {
-        for (auto [position, step] : llvm::zip(positions, steps))
-          position += step[axis];
-        break;
-      }
-      for (auto [position, step] : llvm::zip(positions, steps))
-        position -= step[axis] * (over[axis] - 1);
-      index[axis] = 0;
-    }
+  SmallVector<uint32_t> positions;
+  if (count == 0)
+    return positions;
+  positions.resize_for_overwrite(count);
+  // From the last axis to the first, the groups so far are repeated along the
+  // axis.
+  positions[0] = 0;
+  size_t inner = 1;
+  for (size_t axis = over.size(); axis-- > 0;) {
+    for (size_t index = 1; index < size_t(over[axis]); ++index)
+      for (size_t i = 0; i < inner; ++i)
+        positions[index * inner + i] = positions[i] + index * steps[axis];
+    inner *= over[axis];
   }
+  return positions;
+}
+
+SmallVector<uint32_t> mpopt::getPositions(ArrayRef<int64_t> dims,
+                                          ArrayRef<int64_t> over) {
+  return walk(over, getSteps(dims, over));
 }
 
 void mpopt::forEachGroup(
     ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values,
     llvm::function_ref<void(size_t, ArrayRef<size_t>)> function) {
-  SmallVector<SmallVector<size_t>, 4> steps;
-  for (const AbstractValue &value : values)
-    steps.push_back(getSteps(value.dims(), dims));
-  walk(dims, steps, function);
+  SmallVector<size_t, 4> at(values.size(), 0);
+  // Values of other groups than the result's, and of more than one.
+  SmallVector<std::pair<size_t, SmallVector<uint32_t>>, 4> others;
+  SmallVector<size_t, 4> same;
+  size_t count = countGroups(dims);
+  for (auto [index, value] : llvm::enumerate(values))
+    if (value.groups() == count)
+      same.push_back(index);
+    else if (value.groups() > 1)
+      others.emplace_back(index, getPositions(value.dims(), dims));
+  for (size_t group = 0; group < count; ++group) {
+    for (size_t index : same)
+      at[index] = group;
+    for (const auto &[index, positions] : others)
+      at[index] = positions[group];
+    function(group, at);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -80,7 +97,7 @@ void mpopt::forEachGroup(
 //===----------------------------------------------------------------------===//
 
 static AbstractValue withCells(const AbstractValue &value, Dims dims,
-                               std::vector<Cell> cells) {
+                               Cells cells) {
   AbstractValue result(std::move(dims), std::move(cells));
   result.copyFlags(value);
   result.norm = value.norm;
@@ -88,28 +105,26 @@ static AbstractValue withCells(const AbstractValue &value, Dims dims,
   return result;
 }
 
+AbstractValue AbstractValue::withDims(Dims dims) const {
+  assert(countGroups(dims) == groups() && "as many groups");
+  AbstractValue result = *this;
+  result.groupDims = std::move(dims);
+  result.dropRowClaims();
+  return result;
+}
+
 /// Merges the axes on which `target` is 1.
 static AbstractValue mergeAxes(const AbstractValue &value, Dims target) {
-  std::vector<CellMixture> parts(countGroups(target));
-  SmallVector<SmallVector<size_t>> steps = {getSteps(target, value.dims())};
-  walk(value.dims(), steps, [&](size_t group, ArrayRef<size_t> position) {
-    parts[position[0]].add(value.cell(group));
-  });
-  std::vector<Cell> cells;
-  cells.reserve(parts.size());
-  for (const CellMixture &part : parts)
-    cells.push_back(part.get());
-  return withCells(value, std::move(target), std::move(cells));
+  return withCells(value, target,
+                   mergeGroups(value.cells(),
+                               getPositions(target, value.dims()),
+                               countGroups(target)));
 }
 
 /// Repeats merged axes where `target` is not 1.
 static AbstractValue repeatAxes(const AbstractValue &value, Dims target) {
-  std::vector<Cell> cells(countGroups(target));
-  SmallVector<SmallVector<size_t>> steps = {getSteps(value.dims(), target)};
-  walk(target, steps, [&](size_t group, ArrayRef<size_t> position) {
-    cells[group] = value.cell(position[0]);
-  });
-  return withCells(value, std::move(target), std::move(cells));
+  return withCells(value, target,
+                   value.cells().gathered(getPositions(value.dims(), target)));
 }
 
 AbstractValue AbstractValue::regrouped(ArrayRef<int64_t> target) const {
@@ -125,7 +140,7 @@ AbstractValue AbstractValue::regrouped(ArrayRef<int64_t> target) const {
   }
   if (merges && llvm::all_of(less, [](int64_t dim) { return dim == 1; }) &&
       ArrayRef<int64_t>(less) == target)
-    return withCells(*this, less, {hull()});
+    return withCells(*this, less, Cells(1, hull()));
   AbstractValue result = merges ? mergeAxes(*this, less) : *this;
   if (result.dims() == target)
     return result;
@@ -176,19 +191,20 @@ static double getWidth(double lo, double hi) {
 /// 0 if the axis is merged already.
 static double mergingCost(const AbstractValue &value, int64_t axis) {
   size_t dim = value.dims()[axis];
-  if (dim == 1)
+  const Cells &cells = value.cells();
+  if (dim == 1 || (cells.isUniform(Field::Lo) && cells.isUniform(Field::Hi)))
     return 0;
   size_t inner = countGroups(value.dims().drop_front(axis + 1));
-  ArrayRef<Cell> cells = value.cells();
   double before = 0, after = 0, lowest = kInfinity, highest = -kInfinity;
   for (size_t first = 0; first < cells.size(); first += dim * inner)
     for (size_t i = 0; i < inner; ++i) {
       double lo = kInfinity, hi = -kInfinity;
       for (size_t k = 0; k < dim; ++k) {
-        const Cell &cell = cells[first + k * inner + i];
-        before += getWidth(cell.lo, cell.hi);
-        lo = std::min(lo, cell.lo);
-        hi = std::max(hi, cell.hi);
+        double low = cells.get(Field::Lo, first + k * inner + i),
+               high = cells.get(Field::Hi, first + k * inner + i);
+        before += getWidth(low, high);
+        lo = std::min(lo, low);
+        hi = std::max(hi, high);
       }
       after += getWidth(lo, hi);
       lowest = std::min(lowest, lo);
@@ -280,15 +296,21 @@ AbstractValue AbstractValue::transposed(ArrayRef<int64_t> perm) const {
   Dims dims;
   SmallVector<size_t> own = getSteps(groupDims, groupDims);
   SmallVector<size_t> steps;
+  // Without axes of one group, the axes that stay in order move nothing.
+  int64_t last = -1;
+  bool moves = false;
   for (int64_t axis : perm) {
     dims.push_back(groupDims[axis]);
     steps.push_back(own[axis]);
+    if (groupDims[axis] == 1)
+      continue;
+    moves |= axis < last;
+    last = axis;
   }
-  std::vector<Cell> cells(groups());
-  walk(dims, {steps}, [&](size_t group, ArrayRef<size_t> position) {
-    cells[group] = cell(position[0]);
-  });
-  AbstractValue result = withCells(*this, std::move(dims), std::move(cells));
+  AbstractValue result = *this;
+  if (moves)
+    result.cells_ = cells().gathered(walk(dims, steps));
+  result.groupDims = std::move(dims);
   auto follow = [&](auto &fact) {
     if (fact)
       fact->axis = std::distance(perm.begin(), llvm::find(perm, fact->axis));
@@ -306,14 +328,15 @@ AbstractValue AbstractValue::selected(int64_t axis,
     dims[axis] = indices.size();
     size_t inner = countGroups(ArrayRef(groupDims).drop_front(axis + 1));
     size_t outer = countGroups(ArrayRef(groupDims).take_front(axis));
-    std::vector<Cell> cells;
-    cells.reserve(countGroups(dims));
+    SmallVector<uint32_t> groups;
+    groups.reserve(countGroups(dims));
     for (size_t i = 0; i < outer; ++i)
       for (int64_t index : indices) {
-        auto first = cells_->begin() + (i * groupDims[axis] + index) * inner;
-        cells.insert(cells.end(), first, first + inner);
+        size_t first = (i * groupDims[axis] + index) * inner;
+        for (size_t k = 0; k < inner; ++k)
+          groups.push_back(first + k);
       }
-    result = withCells(*this, std::move(dims), std::move(cells));
+    result = withCells(*this, std::move(dims), cells().gathered(groups));
   }
   // A selection without repetitions has no larger norm; its sum is another.
   if (norm && norm->axis == axis)

@@ -132,10 +132,7 @@ AbstractValue AbstractValue::reshaped(ArrayRef<int64_t> from,
       }
     }
   }
-  AbstractValue value = regrouped(target);
-  AbstractValue result(
-      dims, std::vector<Cell>(value.cells().begin(), value.cells().end()));
-  result.copyFlags(*this);
+  AbstractValue result = regrouped(target).withDims(std::move(dims));
   result.norm = newNorm;
   result.rowSum = newSum;
   return result;

@@ -29,10 +29,7 @@ AbstractValue cells::alongAxis(const AbstractValue &vector, int64_t axis,
   }
   AbstractValue::Dims dims(rank, 1);
   dims[axis] = vector.dims()[0];
-  AbstractValue result(
-      dims, std::vector<Cell>(vector.cells().begin(), vector.cells().end()));
-  result.copyFlags(vector);
-  return result;
+  return vector.withDims(std::move(dims));
 }
 
 double cells::normByCells(const AbstractValue &value, int64_t axis,

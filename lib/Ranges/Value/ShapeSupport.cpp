@@ -40,20 +40,11 @@ AbstractValue mpopt::constantValue(double number, size_t rank) {
   return value;
 }
 
-/// `value` with its cells under other dims of the same number of groups.
-static AbstractValue redimensioned(const AbstractValue &value,
-                                   AbstractValue::Dims dims) {
-  AbstractValue result(std::move(dims), std::vector<Cell>(value.cells().begin(),
-                                                          value.cells().end()));
-  result.copyFlags(value);
-  return result;
-}
-
 AbstractValue mpopt::withoutAxis(const AbstractValue &value, int64_t axis) {
   AbstractValue merged = value.merging(axis);
   AbstractValue::Dims dims(merged.dims());
   dims.erase(dims.begin() + axis);
-  AbstractValue result = redimensioned(merged, std::move(dims));
+  AbstractValue result = merged.withDims(std::move(dims));
   auto follow = [&](const auto &fact, auto &out) {
     if (!fact || fact->axis == axis)
       return;
@@ -68,7 +59,7 @@ AbstractValue mpopt::withoutAxis(const AbstractValue &value, int64_t axis) {
 AbstractValue mpopt::withAxis(const AbstractValue &value, int64_t axis) {
   AbstractValue::Dims dims(value.dims());
   dims.insert(dims.begin() + axis, 1);
-  AbstractValue result = redimensioned(value, std::move(dims));
+  AbstractValue result = value.withDims(std::move(dims));
   auto follow = [&](const auto &fact, auto &out) {
     if (!fact)
       return;
@@ -190,8 +181,8 @@ AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
   if (keep)
     for (size_t i = 0; i < outer; ++i)
       for (auto [part, size] : llvm::zip(regrouped, sizes)) {
-        auto run = part.cells().slice(i * size * inner, size * inner);
-        cells.insert(cells.end(), run.begin(), run.end());
+        auto run = part.cells().begin() + i * size * inner;
+        cells.insert(cells.end(), run, run + size * inner);
       }
   else
     for (size_t i = 0; i < outside; ++i) {

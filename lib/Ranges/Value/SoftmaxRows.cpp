@@ -186,7 +186,7 @@ static void fitMeans(AbstractValue &p, const AbstractValue &rows,
     double sum = sums[at[1]] * count / parts[at[1]];
     if (!(sum > 0) || !std::isfinite(sum))
       return;
-    Cell &cell = cells[group];
+    CellRef cell = cells[group];
     double scale = 1 / sum;
     cell.mean = std::min(1.0, cell.mean * scale);
     cell.variance = std::min(cell.variance * std::max(scale, 1.0),

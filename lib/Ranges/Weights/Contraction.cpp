@@ -303,8 +303,9 @@ AbstractValue Contraction::run() {
     sum.nonNegative = llvm::all_of(left.range, isPositive) &&
                       llvm::all_of(right.range, isPositive);
     Cell &cell = cells[group];
-    cell = rules.finish(sum, bias.alpha, added ? &added->cell(group) : nullptr,
-                        bias.beta);
+    cell = rules.finish(
+        sum, bias.alpha,
+        added ? std::optional(added->cell(group)) : std::nullopt, bias.beta);
     for (size_t axis = dims.size(); axis-- > 0;) {
       if (++at[axis] < dims[axis])
         break;

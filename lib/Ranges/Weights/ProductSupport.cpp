@@ -178,8 +178,8 @@ void ProductResult::addFlags(ArrayRef<uint8_t> flags) {
   integral &= flags.empty();
 }
 
-Cell ProductResult::finish(ProductSum sum, double alpha, const Cell *bias,
-                           double beta) {
+Cell ProductResult::finish(ProductSum sum, double alpha,
+                           std::optional<Cell> bias, double beta) {
   if (alpha != 1) {
     // Kernels scale the finished sum, which may have overflowed.
     if (accumulator) {
@@ -289,7 +289,7 @@ AbstractValue mpopt::minusZero(const AbstractValue &value,
   Cell off = zero.hull();
   AbstractValue result = AbstractValue::boundedLike(value);
   result.keepsIntegral(value); // Zero points are integers.
-  for (Cell &cell : result.mutableCells()) {
+  for (CellRef cell : result.mutableCells()) {
     Interval bound = cells::bound(cell) - cells::bound(off);
     cell.lo = bound.lo;
     cell.hi = bound.hi;

@@ -70,7 +70,8 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
       sum.limit(mulUp(inputNorm, sums.norm[channel]));
     size_t group = first + channel;
     cells[group] = rules.finish(
-        sum, alpha, biasCells ? &biasCells->cell(group) : nullptr, beta);
+        sum, alpha,
+        biasCells ? std::optional(biasCells->cell(group)) : std::nullopt, beta);
   }
 }
 

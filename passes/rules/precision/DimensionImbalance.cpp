@@ -73,7 +73,7 @@ static double getSize(const Cell &cell) {
 /// False if the sizes of all groups lie within a factor of `least`, and so
 /// those of channels, whatever groups they consist of. Half the factor leaves
 /// room for roundings.
-static bool mayDiffer(ArrayRef<Cell> cells, double least) {
+static bool mayDiffer(const Cells &cells, double least) {
   double largest = 0, small = kInfinity;
   for (const Cell &cell : cells) {
     double square = cell.mean * cell.mean + cell.variance;

@@ -53,7 +53,7 @@ TEST(AbstractValue, MergesAndRepeatsAxes) {
 TEST(AbstractValue, CopiesShareUntilOneChanges) {
   AbstractValue first = numbered({3});
   AbstractValue second = first;
-  EXPECT_EQ(first.cells().data(), second.cells().data());
+  EXPECT_EQ(first.cells()[Field::Lo].data(), second.cells()[Field::Lo].data());
   second.mutableCells()[0].lo = -7;
   EXPECT_EQ(first.cell(0).lo, 0);
   EXPECT_EQ(second.cell(0).lo, -7);

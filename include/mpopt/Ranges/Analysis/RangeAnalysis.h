@@ -36,16 +36,6 @@ namespace mpopt {
 
 class TargetProfile;
 
-/// How large the elements of a value are, over all its groups.
-struct Magnitudes {
-  static Magnitudes of(const AbstractValue &value);
-
-  /// The largest that the bounds allow; 0 if no element is finite.
-  double bound = 0;
-  /// The largest that the estimate expects; nothing if there is no estimate.
-  std::optional<double> likely;
-};
-
 /// Bounds and estimates of all values of a module.
 class RangeAnalysis {
 public:
@@ -68,6 +58,9 @@ public:
   /// the op can compute, those that overflow the dtype included; its flags are
   /// those of a dtype without a largest value.
   const AbstractValue &preRounding(mlir::Value value) const;
+  /// Gives the memory of what `of` returned back, to be made again when
+  /// somebody asks; no reference to it may be in use.
+  void forgetRounded() const;
   /// Those of `preRounding(value)`, which many ask for: they are found once.
   const Magnitudes &magnitudes(mlir::Value value) const;
 

@@ -38,6 +38,7 @@
 #include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Interval.h"
+#include "mpopt/Ranges/Value/Cells.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -45,9 +46,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <vector>
 
 namespace mpopt {
 
@@ -65,16 +64,6 @@ enum class LikelySource : uint8_t {
 };
 
 llvm::StringRef toString(LikelySource source);
-
-/// Bound, moments and expected extremes of one group of elements.
-struct Cell {
-  double lo, hi;
-  double mean = 0, variance = 0;
-  double likelyLo = 0, likelyHi = 0;
-
-  bool empty() const { return !(lo <= hi); }
-  double absMax() const;
-};
 
 /// ‖x‖ <= bound, in the Euclidean norm, for every row x along an axis (a
 /// normalisation's result, and linear maps of it). `count` is the number of
@@ -109,16 +98,25 @@ struct GroupLimit {
   size_t joint;
 };
 
+/// How large the elements of a value are, over all its groups.
+struct Magnitudes {
+  /// The largest that the bounds allow; 0 if no element is finite.
+  double bound = 0;
+  /// The largest that the estimate expects; nothing if there is no estimate.
+  std::optional<double> likely;
+};
+
 class AbstractValue {
 public:
   using Dims = llvm::SmallVector<int64_t, 6>;
 
   /// A value of which nothing is known, not even that it is a number.
   AbstractValue();
-  /// A value of one group: `dims` are all 1.
-  AbstractValue(Dims dims, Cell cell);
+  /// A value whose groups are all like `cell`.
+  AbstractValue(Dims dims, const Cell &cell);
   /// `cells` has one element per group.
-  AbstractValue(Dims dims, std::vector<Cell> cells);
+  AbstractValue(Dims dims, Cells cells);
+  AbstractValue(Dims dims, llvm::ArrayRef<Cell> cells);
 
   /// A value of which nothing is known, with `rank` axes, all merged.
   static AbstractValue top(size_t rank = 0);
@@ -148,14 +146,13 @@ public:
 
   llvm::ArrayRef<int64_t> dims() const { return groupDims; }
   size_t rank() const { return groupDims.size(); }
-  size_t groups() const { return cells_->size(); }
-  llvm::ArrayRef<Cell> cells() const & { return *cells_; }
+  size_t groups() const { return cells_.size(); }
+  const Cells &cells() const & { return cells_; }
   /// The cells would not outlive the value, as in `for (... : f().cells())`.
-  llvm::ArrayRef<Cell> cells() const && = delete;
-  const Cell &cell(size_t group) const { return (*cells_)[group]; }
-  /// The cells, to be changed. Copies of a value share them; this copies them
-  /// first.
-  llvm::MutableArrayRef<Cell> mutableCells();
+  const Cells &cells() const && = delete;
+  Cell cell(size_t group) const { return cells_[group]; }
+  /// The cells, to be changed one by one.
+  MutableCells mutableCells() { return cells_.mutate(); }
 
   //===--------------------------------------------------------------------===//
   // The whole tensor
@@ -178,6 +175,7 @@ public:
   /// The hull of all cells; empty (lo > hi) if no element is finite. The likely
   /// part is a mixture of the groups, all equally large.
   Cell hull() const;
+  Magnitudes magnitudes() const;
   /// The bound of one group, or of the hull, with the tensor's flags.
   FloatRange range(size_t group) const;
   FloatRange range() const;
@@ -257,6 +255,9 @@ public:
   /// This value with the groups of a kept axis in another order or selection,
   /// by index.
   AbstractValue selected(int64_t axis, llvm::ArrayRef<int64_t> indices) const;
+  /// The cells, flags and source of this value under other dims of as many
+  /// groups. Claims about rows are dropped.
+  AbstractValue withDims(Dims dims) const;
   /// This value with axes of size 1 put in front, as broadcasting does.
   AbstractValue withRank(size_t rank) const;
 
@@ -275,14 +276,25 @@ public:
   /// are not compared.
   bool contains(const AbstractValue &other) const;
 
+  /// Cuts the cells to what the claims say of single elements, estimates to the
+  /// bounds, and finds the least magnitude that the bounds allow, for a tensor
+  /// of that format (null: of no float). Estimates of values that are flushed
+  /// stay: a product with an epsilon that is stored as 0 is 0 for sure, and the
+  /// estimate still says what it would have been. Ends of FP32 tensors move
+  /// outward to FP32 numbers, so that the rounded value shares them.
+  void fit(const FloatFormat *format);
+
   /// The value as a tensor of `format` holds it: ends are rounded; those that
   /// overflow stay where they were, and a flag is set. A null format means no
   /// float: the value is unchanged.
   AbstractValue stored(const FloatFormat *format) const;
+  /// Widens the cells to those of `before`, the value before it was stored:
+  /// elements may have either.
+  void admitUnrounded(const AbstractValue &before);
 
 private:
   Dims groupDims;
-  std::shared_ptr<std::vector<Cell>> cells_;
+  Cells cells_;
 };
 
 /// The groups of an elementwise op's result: NumPy's broadcast of the operands'
@@ -292,26 +304,16 @@ private:
 AbstractValue::Dims broadcastGroups(llvm::MutableArrayRef<AbstractValue> values,
                                     const GroupLimit &limit);
 
+/// Where the groups of `over`, in row-major order, are among those of `dims`,
+/// whose axes are aligned to the right of `over`'s and are as large or merged.
+llvm::SmallVector<uint32_t> getPositions(llvm::ArrayRef<int64_t> dims,
+                                         llvm::ArrayRef<int64_t> over);
+
 /// Calls `function` with the index of each group of `dims` and, of each of
 /// `values` (whose dims broadcast to `dims`), the group it takes part in.
 void forEachGroup(
     llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<AbstractValue> values,
     llvm::function_ref<void(size_t, llvm::ArrayRef<size_t>)> function);
-
-/// Merges groups of equal size: their hull, and the mixture of their estimates.
-class CellMixture {
-public:
-  void add(const Cell &cell);
-  /// The added groups as one; empty if there were none.
-  Cell get() const;
-
-private:
-  Cell sum{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity};
-  double origin = 0;
-  size_t count = 0;
-};
-
-Cell mergeCells(llvm::ArrayRef<Cell> cells);
 
 /// The number of groups of `dims`.
 size_t countGroups(llvm::ArrayRef<int64_t> dims);

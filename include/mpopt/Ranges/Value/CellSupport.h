@@ -24,7 +24,7 @@ namespace mpopt::cells {
 inline Interval bound(const Cell &cell) {
   return cell.empty() ? Interval::empty() : Interval{cell.lo, cell.hi};
 }
-inline void setBound(Cell &cell, const Interval &bound) {
+inline void setBound(CellRef cell, const Interval &bound) {
   cell.lo = bound.lo;
   cell.hi = bound.hi;
 }
@@ -34,14 +34,14 @@ inline Interval likelyInterval(const Cell &cell) {
 inline Likely getLikely(const Cell &cell) {
   return {cell.mean, cell.variance, cell.likelyLo, cell.likelyHi};
 }
-inline void setLikely(Cell &cell, const Likely &likely) {
+inline void setLikely(CellRef cell, const Likely &likely) {
   cell.mean = likely.mean;
   cell.variance = likely.variance;
   cell.likelyLo = likely.lo;
   cell.likelyHi = likely.hi;
 }
 /// Sets the likely part of `cell`; its bound stays.
-inline void setLikely(Cell &cell, const Cell &likely) {
+inline void setLikely(CellRef cell, const Cell &likely) {
   setLikely(cell, getLikely(likely));
 }
 Cell make(const Interval &bound, double mean, double variance,

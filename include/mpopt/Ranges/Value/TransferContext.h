@@ -10,7 +10,7 @@
 //   static void transferNeg(mp::NegOp op, TransferContext &ctx) {
 //     const AbstractValue &x = ctx.operand(0);
 //     AbstractValue value = AbstractValue::boundedLike(x); // claims nothing
-//     for (Cell &cell : value.mutableCells())
+//     for (CellRef cell : value.mutableCells())
 //       cell = negate(cell);
 //     std::swap(value.posInf, value.negInf);
 //     value.keepsNorm(x);

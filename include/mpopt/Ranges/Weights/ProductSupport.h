@@ -89,8 +89,9 @@ public:
   /// Adds the `WeightFlag`s of products or partial sums that may not be finite.
   void addFlags(llvm::ArrayRef<uint8_t> flags);
 
-  /// The cell of alpha sum + beta bias; `bias` may be null.
-  Cell finish(ProductSum sum, double alpha, const Cell *bias, double beta);
+  /// The cell of alpha sum + beta bias.
+  Cell finish(ProductSum sum, double alpha, std::optional<Cell> bias,
+              double beta);
   /// The expected distance of extremes from the mean, in standard deviations.
   double extreme() const { return reach; }
   /// The largest absolute error of a result so far.

@@ -75,7 +75,7 @@ template <typename OpTy> static SmallVector<int64_t> rowAxes(OpTy op) {
 
 static AbstractValue negated(const AbstractValue &x) {
   AbstractValue result = AbstractValue::boundedLike(x);
-  for (Cell &cell : result.mutableCells())
+  for (CellRef cell : result.mutableCells())
     cell = Cell{-cell.hi,      -cell.lo,       -cell.mean,
                 cell.variance, -cell.likelyHi, -cell.likelyLo};
   std::swap(result.posInf, result.negInf);
@@ -106,7 +106,7 @@ static void transferHardmax(mp::HardmaxOp op, TransferContext &ctx) {
   MaybeShape shape = getShape(input);
   std::optional<int64_t> count =
       shape ? countAlong(*shape, axes) : std::nullopt;
-  for (Cell &cell : result.mutableCells()) {
+  for (CellRef cell : result.mutableCells()) {
     double share = count && *count > 0 && !axes.empty() ? 1.0 / *count : 0.5;
     cell = Cell{0, 1, share, share * (1 - share), 0, 1};
   }

@@ -58,8 +58,8 @@ static double normOfHeads(const AbstractValue &value, int64_t size) {
   for (size_t first = 0; first < row.groups(); first += size) {
     double squares = 0;
     size_t end = std::min<size_t>(row.groups(), first + size);
-    for (const Cell &cell : row.cells().slice(first, end - first))
-      squares += cell.absMax() * cell.absMax();
+    for (size_t group = first; group < end; ++group)
+      squares += row.cell(group).absMax() * row.cell(group).absMax();
     if (row.groups() == 1)
       squares *= double(size);
     most = std::max(most, std::sqrt(squares));
@@ -258,7 +258,7 @@ AbstractValue Attention::getResult() {
     share = std::min(1.0, std::exp(std::min(likely.variance, 50.0)) / n);
   if (!keys)
     share = 1;
-  for (Cell &cell : out.mutableCells()) {
+  for (CellRef cell : out.mutableCells()) {
     if (cell.empty())
       continue;
     Interval v = bound(cell);
@@ -300,7 +300,7 @@ AbstractValue Attention::present(Value now, Value past, const HeadRows &rows,
   value.source = rows.likely ? LikelySource::Propagated : LikelySource::Unknown;
   // A buffer's other places hold whatever was in it: that is `past`, or 0.
   if (op.getCacheBuffer())
-    for (Cell &cell : value.mutableCells())
+    for (CellRef cell : value.mutableCells())
       if (!cell.empty())
         setBound(cell, hull(bound(cell), 0.0));
   if (value.rank() == 4 && rows.size > 0 && std::isfinite(rows.norm))
@@ -325,7 +325,7 @@ AbstractValue Attention::getScoresResult(Value result) {
   value.negInf |= mode == 2 && negInf;
   value.nan |= mode == 3 && rowMayVanish;
   if (knowsLikely && mode < 2) {
-    Cell &cell = value.mutableCells().front();
+    CellRef cell = value.mutableCells().front();
     Likely within = likely.within(range);
     setLikely(cell, {0, 0, within.mean, within.variance, within.lo, within.hi});
     value.source = LikelySource::Propagated;

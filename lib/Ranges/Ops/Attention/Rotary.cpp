@@ -61,7 +61,7 @@ static void transferRotary(mp::RotaryEmbeddingOp op, TransferContext &ctx) {
                          : format.minSubnormal);
   AbstractValue value =
       AbstractValue::boundedLike(rank > 0 ? x.merging(rank - 1) : x);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
       continue;
     double most =

@@ -30,7 +30,7 @@ static AbstractValue toInteger(const AbstractValue &input, Value result) {
   if (input.mayBeNonFinite())
     return TransferContext::anything(result);
   AbstractValue value = AbstractValue::boundedLike(input);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     cell.lo = std::trunc(cell.lo);
     cell.hi = std::trunc(cell.hi);
     cell.likelyLo = std::trunc(cell.likelyLo);
@@ -45,7 +45,7 @@ static AbstractValue toInteger(const AbstractValue &input, Value result) {
 static AbstractValue toBool(const AbstractValue &input) {
   AbstractValue value = AbstractValue::boundedLike(input);
   bool mayBeInf = input.mayBeNonFinite();
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     bool zero = !cell.empty() && cell.lo <= 0 && cell.hi >= 0;
     bool other = cell.empty() || cell.lo != 0 || cell.hi != 0 || mayBeInf;
     double share = cell.mean >= 0 && cell.mean <= 1 ? cell.mean : 0.5;
@@ -65,7 +65,7 @@ static AbstractValue toUnknown(const AbstractValue &input) {
   AbstractValue value = AbstractValue::boundedLike(input);
   const FloatFormat &narrow = FloatFormat::f16();
   double unit = FloatFormat::bf16().unitRoundoff();
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
       continue;
     value.posInf |= cell.hi >= narrow.overflowFrom;
@@ -88,7 +88,7 @@ static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
   if (format.hasZero)
     value.keepsIntegral(input);
   double unit = format.epsilon();
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
       continue;
     cell.lo -= std::fabs(cell.lo) * unit + format.minSubnormal;
@@ -101,11 +101,11 @@ static AbstractValue roundedAsSaid(const AbstractValue &input, mp::CastOp op,
   if (!op.getSaturate() || !value.mayBeInf())
     return value;
   if (value.groups() == 1) {
-    Cell &first = value.mutableCells().front();
+    CellRef first = value.mutableCells().front();
     first.hi = std::max(first.hi, value.posInf ? format.maxFinite : first.hi);
     first.lo = std::min(first.lo, value.negInf ? -format.maxFinite : first.lo);
   } else {
-    for (Cell &cell : value.mutableCells()) {
+    for (CellRef cell : value.mutableCells()) {
       if (value.posInf)
         cell.hi = format.maxFinite;
       if (value.negInf)

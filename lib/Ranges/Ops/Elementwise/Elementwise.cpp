@@ -243,7 +243,7 @@ static void transferPow(mp::PowOp op, TransferContext &ctx) {
   if (isa<IntegerType>(getElementType(op.getResult()))) {
     value = AbstractValue::boundedLike(value);
     value.claimIntegral();
-    for (Cell &cell : value.mutableCells())
+    for (CellRef cell : value.mutableCells())
       if (!cell.empty()) {
         cell.lo = cell.lo > 0 ? std::floor(cell.lo) : cell.lo;
         cell.hi = cell.hi < 0 ? std::ceil(cell.hi) : cell.hi;

@@ -188,7 +188,7 @@ static void transferChoice(Value condition, Value lhs, Value rhs,
   // A mask of unknown density is no reason to know nothing of the result.
   if (!result.hasLikely() && values[1].hasLikely() && values[2].hasLikely()) {
     values[0].source = LikelySource::Propagated;
-    for (Cell &cell : values[0].mutableCells())
+    for (CellRef cell : values[0].mutableCells())
       cells::setLikely(cell, chance(0.5));
     AbstractValue mixed = mapGroups(
         ctx, ArrayRef(values).take_front(3),

@@ -157,7 +157,7 @@ static AbstractValue addUpdates(const AbstractValue &value,
       std::min(0.0, expected * update.mean - std::sqrt(expected) * reach),
       std::max(0.0, expected * update.mean + std::sqrt(expected) * reach)};
   AbstractValue result = AbstractValue::boundedLike(value);
-  for (Cell &cell : result.mutableCells()) {
+  for (CellRef cell : result.mutableCells()) {
     Interval x = cells::bound(cell);
     if (x.isEmpty())
       x = Interval::point(0);

@@ -64,7 +64,7 @@ struct Convolution {
   /// unknown.
   std::optional<uint64_t> terms() const;
   int64_t outputs() const;
-  const Cell *biasOf(uint64_t channel) const;
+  std::optional<Cell> biasOf(uint64_t channel) const;
 };
 } // namespace
 
@@ -124,10 +124,10 @@ std::optional<uint64_t> Convolution::terms() const {
   return uint64_t(transposed ? channels / group : channels) * uint64_t(*taps);
 }
 
-const Cell *Convolution::biasOf(uint64_t channel) const {
+std::optional<Cell> Convolution::biasOf(uint64_t channel) const {
   if (!biasCells)
-    return nullptr;
-  return &biasCells->cell(biasCells->groups() == 1 ? 0 : channel);
+    return std::nullopt;
+  return biasCells->cell(biasCells->groups() == 1 ? 0 : channel);
 }
 
 /// True if the input distinguishes positions and there are few enough of them.
@@ -279,7 +279,7 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
     b.range = bound;
     cells.front() = rules.finish(
         ProductSum::of(dotOfBoxes(a, b, *count), *count + extraRoundings), 1,
-        &merged, 1);
+        merged, 1);
     // No estimate for a mixture of channels with unknown filters.
     AbstractValue result = rules.take(dims, std::move(cells));
     result.source = LikelySource::Unknown;
@@ -364,7 +364,7 @@ static void transferDeformConv(mp::DeformConvOp op, TransferContext &ctx) {
   double unit = 16 * ctx.functionFormat(op.getInput()).unitRoundoff();
   bool masked = bool(op.getMask());
   Cell mask = masked ? ctx.of(op.getMask()).hull() : Cell{1, 1, 1, 0, 1, 1};
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     Interval bound = hull(cells::bound(cell), 0).widened(unit, 1e-40);
     bound = bound * hull(cells::bound(mask), masked ? 0.0 : 1.0);
     cell.lo = bound.lo;

@@ -125,7 +125,7 @@ static AbstractValue multiplyAll(ArrayRef<Labelled> operands,
       sum.mean = mean * *count;
       sum.variance = *count * std::max(0.0, power - mean * mean);
       return rules.take(AbstractValue::Dims(result.size(), 1),
-                        {rules.finish(sum, 1, nullptr, 1)});
+                        {rules.finish(sum, 1, std::nullopt, 1)});
     }
   }
   ProductSum sum;
@@ -135,7 +135,7 @@ static AbstractValue multiplyAll(ArrayRef<Labelled> operands,
   sum.mean = mean * *count;
   sum.variance = *count * std::max(0.0, power - mean * mean);
   return rules.take(AbstractValue::Dims(result.size(), 1),
-                    {rules.finish(sum, 1, nullptr, 1)});
+                    {rules.finish(sum, 1, std::nullopt, 1)});
 }
 
 static void transferEinsum(mp::EinsumOp op, TransferContext &ctx) {

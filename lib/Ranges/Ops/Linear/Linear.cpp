@@ -243,7 +243,7 @@ static void transferBilinear(mp::BilinearOp op, TransferContext &ctx) {
     rules.addBias(ctx.of(op.getBias()));
     bias = ctx.of(op.getBias()).hull();
   }
-  Cell cell = rules.finish(sum, 1, bias ? &*bias : nullptr, 1);
+  Cell cell = rules.finish(sum, 1, bias, 1);
   ctx.result(0, rules.take(AbstractValue::Dims(ctx.rankOf(result), 1), {cell}));
 }
 

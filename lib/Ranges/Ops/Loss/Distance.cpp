@@ -150,7 +150,7 @@ static void transferRenorm(mp::RenormOp op, TransferContext &ctx) {
       2 * relativeSumError(format, std::min(count, kUnknownCount), 16);
   most *= 1 + error;
   bool limits = op.getP().convertToDouble() >= 1 && std::isfinite(most);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
       continue;
     Interval all = hull(cells::bound(cell), 0.0);

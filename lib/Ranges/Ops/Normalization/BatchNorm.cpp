@@ -161,7 +161,7 @@ static AbstractValue blend(const AbstractValue &old, const AbstractValue &batch,
                 (momentum == 0 && old.mayBeInf()) ||
                 (result.posInf && result.negInf);
   bool convex = momentum >= 0 && momentum <= 1;
-  for (Cell &cell : result.mutableCells())
+  for (CellRef cell : result.mutableCells())
     if (!convex)
       cell = Cell{-kInfinity, kInfinity};
     else if (!cell.empty()) {
@@ -181,7 +181,7 @@ static AbstractValue varianceOf(const AbstractValue &x, double count,
                                 double error, const FloatFormat &format) {
   AbstractValue result = AbstractValue::boundedLike(x);
   bool overflow = false;
-  for (Cell &cell : result.mutableCells()) {
+  for (CellRef cell : result.mutableCells()) {
     double width = bound(cell).width();
     double most = width * width / 2 * (1 + error);
     overflow |= !(most * std::max(count, 1.0) < format.overflowFrom);

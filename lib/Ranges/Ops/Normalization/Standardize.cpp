@@ -169,8 +169,10 @@ Standardized cells::standardize(const MaybeShape &shape, const AbstractValue &x,
     double closed = closedBound(how, error, n, meanError);
     cells[group] = standardizeCell(x.cell(group), whole, how, error, closed,
                                    meanError, likely, draws);
-    std::tie(mean[at[1]], inverse[at[1]]) =
+    auto [rowMean, rowInverse] =
         getStatistics(whole, how, error, meanError, likely);
+    mean[at[1]] = rowMean;
+    inverse[at[1]] = rowInverse;
     if (mayOverflow(how, bound(whole), n)) {
       // Divided by Inf.
       overflow = true;

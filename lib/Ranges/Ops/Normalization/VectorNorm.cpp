@@ -118,7 +118,7 @@ static void transferLRN(mp::LRNOp op, TransferContext &ctx) {
   bool inf = false;
   // The square that each neighbouring channel is expected to add.
   double squares = all.variance + all.mean * all.mean;
-  for (Cell &cell : result.mutableCells()) {
+  for (CellRef cell : result.mutableCells()) {
     if (cell.empty())
       continue;
     Interval x = bound(cell);

@@ -109,7 +109,7 @@ std::optional<AbstractValue> mpopt::slideWindows(const AbstractValue &value,
   AbstractValue result = picks ? AbstractValue::pickedFrom(value)
                                : AbstractValue::boundedLike(value);
   if (bound == PoolBound::Magnitude)
-    for (Cell &cell : result.mutableCells())
+    for (CellRef cell : result.mutableCells())
       if (!cell.empty())
         cell.lo = cell.hi = cell.absMax();
   size_t leading = value.rank() - axes.size();

@@ -34,7 +34,7 @@ using namespace mpopt;
 
 /// The largest of `count` elements: of a normal variable about as far out as
 /// the extreme expected of them, less spread the more there are.
-static void likelyMaximum(Cell &cell, double count) {
+static void likelyMaximum(CellRef cell, double count) {
   if (count <= 1)
     return;
   double sigma = std::sqrt(cell.variance);
@@ -60,7 +60,7 @@ static void transferMaximum(Value source, const Pool &pool,
   // A kernel's initial value is an integer, too.
   value.keepsIntegral(picked);
   const FloatFormat *format = getFloatFormat(getElementType(source));
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     // A NaN that a kernel passes over leaves what it started from: -Inf or the
     // lowest finite number.
     if ((pool.empty || value.mayBeNonFinite()) && format) {
@@ -90,7 +90,7 @@ static void transferMaximum(Value source, const Pool &pool,
   std::optional<int64_t> elements =
       shape ? getNumElements(*shape) : std::nullopt;
   if (elements && *elements > 0 && !pool.empty && !input.nan)
-    for (Cell &cell : where.mutableCells()) {
+    for (CellRef cell : where.mutableCells()) {
       double last = double(*elements) - 1;
       cell = Cell{0, last, last / 2, last * last / 12, 0, last};
     }
@@ -218,7 +218,7 @@ static void transferLp(Value source, const Pool &pool, double p,
   double unit = format.unitRoundoff();
   double root = std::pow(count, 1 / p) * (1 + 1e-12);
   bool infinite = value.mayBeInf();
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     Interval bound = cells::bound(cell);
     double least = pool.padded ? 0 : bound.minAbs(), most = bound.maxAbs();
     // Powers by exp and log are off by |p log x| units or so, and the sum by

@@ -28,7 +28,7 @@ using namespace mpopt;
 static AbstractValue withZero(const AbstractValue &input, Value result,
                               size_t spatial) {
   AbstractValue value = leadingGroups(input, result, spatial);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     Interval bound = hull(cells::bound(cell), 0);
     cell.lo = bound.lo;
     cell.hi = bound.hi;
@@ -54,7 +54,7 @@ static void transferMaxRoiPool(mp::MaxRoiPoolOp op, TransferContext &ctx) {
     // A comparison that NaN fails, and no element is larger than -Inf, leaves
     // the number that it began with.
     double least = -ctx.functionFormat(op.getInput()).maxFinite;
-    for (Cell &cell : value.mutableCells())
+    for (CellRef cell : value.mutableCells())
       cell.lo = std::min(cell.lo, least);
     value.negInf = true;
   }
@@ -82,7 +82,7 @@ static void transferRoiAlign(mp::RoiAlignOp op, TransferContext &ctx) {
   }
   samples *= samples;
   bool unbounded = !(samples < 0x1p40) || rois.mayBeNonFinite();
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     if (unbounded) {
       cell.lo = -kInfinity;
       cell.hi = kInfinity;

@@ -217,7 +217,7 @@ static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
       input.hasLikely() ? LikelySource::Propagated : LikelySource::Unknown;
   // All elements 0: some kernels take a scale of 1.
   if (scale.lo <= 0) {
-    Cell &cell = step.mutableCells().front();
+    CellRef cell = step.mutableCells().front();
     cell.hi = std::max(cell.hi, 1.0);
   }
   ctx.result(1, std::move(step));

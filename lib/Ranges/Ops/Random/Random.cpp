@@ -106,7 +106,7 @@ static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
       most = 0;
     Interval scale = {0, keeps ? std::max(most, 1.0) : most};
     double factor = expected < 1 ? 1 / (1 - expected) : 0;
-    for (Cell &cell : value.mutableCells()) {
+    for (CellRef cell : value.mutableCells()) {
       Interval all =
           bound(cell).isEmpty() ? Interval::point(0) : bound(cell) * scale;
       double second = (cell.variance + cell.mean * cell.mean) * factor;
@@ -132,7 +132,7 @@ static void transferDropout(mp::DropoutOp op, TransferContext &ctx) {
   // then write 0.
   AbstractValue mask = integers(0, keeps || ratio.lo < 1 ? 1 : 0, op.getMask());
   double share = drops ? 1 - expected : 1;
-  Cell &cell = mask.mutableCells().front();
+  CellRef cell = mask.mutableCells().front();
   cell.mean = share;
   cell.variance = share * (1 - share);
   if (!drops)

@@ -94,7 +94,7 @@ static void transferReduce(OpTy op, TransferContext &ctx) {
     value.keepsIntegral(x);
   }
   if (ofSum && integers)
-    for (Cell &cell : value.mutableCells()) {
+    for (CellRef cell : value.mutableCells()) {
       cell.lo = std::floor(cell.lo);
       cell.hi = std::ceil(cell.hi);
     }

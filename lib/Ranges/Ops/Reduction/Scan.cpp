@@ -59,7 +59,7 @@ static void transferCumSum(mp::CumSumOp op, TransferContext &ctx) {
       integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
   if (value.mayBeInf())
     value.nan |= value.posInf && value.negInf;
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     Interval x = bound(cell);
     Interval sum = repeat(x, count);
     double magnitude = sum.maxAbs();
@@ -97,7 +97,7 @@ static void transferCumProd(mp::CumProdOp op, TransferContext &ctx) {
       integers ? FloatFormat::f64() : ctx.sumFormat(op.getInput());
   bool inf = value.mayBeInf(), negative = value.negInf, zero = false;
   double terms = std::min(count.hi, kUnknownCount);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     Interval x = bound(cell);
     Interval product = power(x, {1, std::max(1.0, count.hi)});
     if (op.getExclusive())

@@ -77,7 +77,7 @@ static void transferTopK(mp::TopKOp op, TransferContext &ctx) {
       in ? normalizeAxis(op.getAxis(), in->size()) : std::nullopt;
   if (axis && out && (*in)[*axis] > 1 && (*out)[*axis] > 0 &&
       2 * (*out)[*axis] <= (*in)[*axis])
-    for (Cell &cell : value.mutableCells()) {
+    for (CellRef cell : value.mutableCells()) {
       // Each result is the largest of so many elements.
       int64_t among = (*in)[*axis] / (*out)[*axis];
       double reach = std::sqrt(cell.variance) * expectedMaximum(double(among));
@@ -112,7 +112,7 @@ static void transferMedian(mp::MedianOp op, TransferContext &ctx) {
           normalizeAxis(*op.getAxis(), shape->size()) == int64_t(axis))
         count *= std::max<double>(dim, 1);
   if (count > 2) // pi / 2 of the mean's variance, for many normal draws
-    for (Cell &cell : value.mutableCells()) {
+    for (CellRef cell : value.mutableCells()) {
       cell.variance *= std::min(1.0, M_PI / 2 / count);
       double reach = expectedExtreme(
                          ctx.elementsPerGroup(op.getValues(), value.groups())) *

@@ -128,7 +128,7 @@ static void transferOneHot(mp::OneHotOp op, TransferContext &ctx) {
   const Cell &off = values.cell(0), &on = values.cell(values.groups() - 1);
   Cell depth = ctx.operand(1).hull();
   double share = depth.lo >= 2 ? 1 / depth.lo : 0.5;
-  Cell &cell = result.mutableCells().front();
+  CellRef cell = result.mutableCells().front();
   double distance = on.mean - off.mean;
   cell.mean = off.mean + share * distance;
   cell.variance = share * (1 - share) * distance * distance;

@@ -107,7 +107,7 @@ static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
   }
   const FloatFormat &format = ctx.sumFormat(op.getInput());
   bool inf = false;
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     Interval sum = bound(cell) * Interval{0, most};
     if (bound(cell).isEmpty())
       sum = Interval::point(0);
@@ -134,7 +134,7 @@ static void transferCol2Im(mp::Col2ImOp op, TransferContext &ctx) {
 static AbstractValue weighted(const AbstractValue &operand, double weight,
                               const FloatFormat &format) {
   AbstractValue value = AbstractValue::boundedLike(operand);
-  for (Cell &cell : value.mutableCells()) {
+  for (CellRef cell : value.mutableCells()) {
     if (cell.empty())
       continue;
     Interval x = bound(cell);
@@ -238,7 +238,7 @@ static void transferResize(mp::ResizeOp op, TransferContext &ctx) {
     value = weighted(value, weight, ctx.functionFormat(op.getInput()));
     // Integers are rounded back, or truncated.
     if (isa<IntegerType>(getElementType(op.getResult())))
-      for (Cell &cell : value.mutableCells()) {
+      for (CellRef cell : value.mutableCells()) {
         cell.lo = std::floor(cell.lo);
         cell.hi = std::ceil(cell.hi);
       }
@@ -268,7 +268,7 @@ static void transferGridSample(mp::GridSampleOp op, TransferContext &ctx) {
   // outside one by one, with the weights of those inside.
   if (op.getPaddingMode() == "zeros" || grid.mayBeNonFinite()) {
     if (weight > 1)
-      for (Cell &cell : value.mutableCells()) {
+      for (CellRef cell : value.mutableCells()) {
         double most = cell.absMax() * weight;
         cell.lo = -most;
         cell.hi = most;

@@ -180,7 +180,7 @@ static void transferWindow(mp::WindowOp op, TransferContext &ctx) {
   value.nan =
       !op.getPeriodic() && !(TransferContext::dimOf(op.getResult(), 0) > 1);
   // A half of cos^2 or so.
-  Cell &cell = value.mutableCells().front();
+  CellRef cell = value.mutableCells().front();
   cell.mean = op.getKind() == "blackman" ? 0.42 : 0.5;
   cell.variance = 0.125;
   cell.likelyLo = std::max(all.lo, 0.0);

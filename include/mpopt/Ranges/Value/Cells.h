@@ -1,0 +1,232 @@
+//===- Cells.h - The numbers of a tensor's groups, in arrays ----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A `Cell` is what is known of one group of elements: six numbers. `Cells` has
+// those of all groups of a tensor, an array for each field, so that vector code
+// works on many groups at once (CellKernels.h). A field that is the same number
+// for all groups is held once.
+//
+// Most code looks at one group: `cells[i]` is a Cell, by value, and in cells
+// that may be changed a `CellRef`, which refers to the numbers in their arrays.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_VALUE_CELLS_H
+#define MPOPT_RANGES_VALUE_CELLS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/IntrusiveRefCntPtr.h"
+#include "llvm/ADT/iterator.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace mpopt {
+
+/// Bound, moments and expected extremes of one group of elements.
+struct Cell {
+  double lo, hi;
+  double mean = 0, variance = 0;
+  double likelyLo = 0, likelyHi = 0;
+
+  bool empty() const { return !(lo <= hi); }
+  /// The largest magnitude that the bound allows; 0 if it is empty.
+  double absMax() const {
+    return empty() ? 0 : std::max(std::fabs(lo), std::fabs(hi));
+  }
+};
+
+/// The fields of a cell, in the order of their declaration.
+enum class Field : uint8_t { Lo, Hi, Mean, Variance, LikelyLo, LikelyHi };
+constexpr size_t kFields = 6;
+
+/// One group's numbers where they are. Assigning to it changes them.
+class CellRef {
+public:
+  CellRef(Cell &cell)
+      : lo(cell.lo), hi(cell.hi), mean(cell.mean), variance(cell.variance),
+        likelyLo(cell.likelyLo), likelyHi(cell.likelyHi) {}
+  CellRef(double *first, size_t stride)
+      : lo(first[0]), hi(first[stride]), mean(first[2 * stride]),
+        variance(first[3 * stride]), likelyLo(first[4 * stride]),
+        likelyHi(first[5 * stride]) {}
+  CellRef(const CellRef &) = default;
+
+  CellRef &operator=(const Cell &cell) {
+    lo = cell.lo;
+    hi = cell.hi;
+    mean = cell.mean;
+    variance = cell.variance;
+    likelyLo = cell.likelyLo;
+    likelyHi = cell.likelyHi;
+    return *this;
+  }
+  CellRef &operator=(const CellRef &other) { return *this = Cell(other); }
+  operator Cell() const {
+    return {lo, hi, mean, variance, likelyLo, likelyHi};
+  }
+
+  bool empty() const { return !(lo <= hi); }
+  double absMax() const { return Cell(*this).absMax(); }
+
+  double &lo, &hi, &mean, &variance, &likelyLo, &likelyHi;
+};
+
+/// Goes over groups whose cells, or references to them, are made when they are
+/// read. `Source` is what makes them, or a pointer to it.
+template <typename Source, typename Element>
+class CellIterator
+    : public llvm::iterator_facade_base<
+          CellIterator<Source, Element>, std::random_access_iterator_tag,
+          Element, std::ptrdiff_t, const Element *, Element> {
+public:
+  CellIterator(Source source, size_t index) : source(source), index(index) {}
+
+  Element operator*() const {
+    if constexpr (std::is_pointer_v<Source>)
+      return (*source)[index];
+    else
+      return source[index];
+  }
+  bool operator==(const CellIterator &other) const {
+    return index == other.index;
+  }
+  bool operator<(const CellIterator &other) const {
+    return index < other.index;
+  }
+  std::ptrdiff_t operator-(const CellIterator &other) const {
+    return std::ptrdiff_t(index) - std::ptrdiff_t(other.index);
+  }
+  CellIterator &operator+=(std::ptrdiff_t step) {
+    index += step;
+    return *this;
+  }
+  CellIterator &operator-=(std::ptrdiff_t step) {
+    index -= step;
+    return *this;
+  }
+
+private:
+  Source source;
+  size_t index;
+};
+
+/// Cells that may be changed: every field has a number for each group.
+class MutableCells {
+public:
+  using iterator = CellIterator<MutableCells, CellRef>;
+
+  MutableCells(double *data, size_t count) : data(data), count(count) {}
+
+  size_t size() const { return count; }
+  CellRef operator[](size_t group) const { return {data + group, count}; }
+  CellRef front() const { return (*this)[0]; }
+  iterator begin() const { return {*this, 0}; }
+  iterator end() const { return {*this, count}; }
+
+  llvm::MutableArrayRef<double> operator[](Field field) const {
+    return {data + size_t(field) * count, count};
+  }
+
+private:
+  double *data;
+  size_t count;
+};
+
+/// The cells of a tensor's groups. Copies share the numbers until one of them
+/// is changed.
+class Cells {
+public:
+  using const_iterator = CellIterator<const Cells *, Cell>;
+
+  /// `count` groups that are all like `cell`.
+  Cells(size_t count, const Cell &cell);
+  /// `count` groups, to be filled through `mutate`.
+  explicit Cells(size_t count);
+  Cells(llvm::ArrayRef<Cell> cells);
+
+  size_t size() const { return block->count; }
+  Cell operator[](size_t group) const {
+    return {get(Field::Lo, group),       get(Field::Hi, group),
+            get(Field::Mean, group),     get(Field::Variance, group),
+            get(Field::LikelyLo, group), get(Field::LikelyHi, group)};
+  }
+  double get(Field field, size_t group) const {
+    return block->numbers()[block->first[size_t(field)] +
+                            (isUniform(field) ? 0 : group)];
+  }
+  Cell front() const { return (*this)[0]; }
+  const_iterator begin() const { return {this, 0}; }
+  const_iterator end() const { return {this, size()}; }
+
+  /// True if all groups have the same number, which is held once.
+  bool isUniform(Field field) const {
+    return block->uniform >> unsigned(field) & 1;
+  }
+  /// The numbers of a field: one if it is uniform, else one for each group.
+  llvm::ArrayRef<double> operator[](Field field) const {
+    return {block->numbers() + block->first[size_t(field)],
+            isUniform(field) ? 1 : size()};
+  }
+
+  /// The cells to be changed one by one; no field is uniform any more.
+  MutableCells mutate();
+  /// The numbers of a field to be changed, for all groups alike if it is
+  /// uniform.
+  llvm::MutableArrayRef<double> mutate(Field field);
+  /// Holds once what is the same in all groups.
+  void pack();
+  /// The cells of those groups, in that order.
+  Cells gathered(llvm::ArrayRef<uint32_t> groups) const;
+  /// True if the numbers are the same, bit for bit, and held alike.
+  bool isIdentical(const Cells &other) const;
+
+private:
+  /// The numbers behind the header, in one piece of memory.
+  struct Block : llvm::ThreadSafeRefCountedBase<Block> {
+    Block(size_t count, size_t length);
+    double *numbers() { return reinterpret_cast<double *>(this + 1); }
+    /// Memory is taken and given back with the numbers.
+    static void *operator new(size_t header, size_t numbers);
+    static void operator delete(void *block);
+
+    uint32_t count, length;
+    /// Where each field begins.
+    std::array<uint32_t, kFields> first;
+    /// A bit for each field that is held once.
+    uint32_t uniform = 0;
+  };
+  using BlockRef = llvm::IntrusiveRefCntPtr<Block>;
+
+  /// A block in which those fields are uniform.
+  static BlockRef makeBlock(size_t count, uint32_t uniform);
+  explicit Cells(BlockRef block) : block(std::move(block)) {}
+  /// Copies the numbers if other cells have them, too.
+  void unshare();
+  llvm::MutableArrayRef<double> own(Field field) {
+    return {block->numbers() + block->first[size_t(field)],
+            isUniform(field) ? 1 : size()};
+  }
+
+  BlockRef block;
+};
+
+/// Groups of equal size as one: their hull, and the mixture of their estimates.
+Cell mergeCells(const Cells &cells);
+Cell mergeCells(llvm::ArrayRef<Cell> cells);
+/// The same for each of `count` groups of the result; `into` says to which a
+/// group goes, and each has one at least.
+Cells mergeGroups(const Cells &cells, llvm::ArrayRef<uint32_t> into,
+                  size_t count);
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_VALUE_CELLS_H

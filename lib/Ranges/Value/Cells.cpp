@@ -1,0 +1,221 @@
+//===- Cells.cpp - The numbers of a tensor's groups, in arrays
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Value/Cells.h"
+
+#include "mpopt/Numerics/Infinity.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+using namespace mpopt;
+using llvm::ArrayRef;
+using llvm::MutableArrayRef;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void *Cells::Block::operator new(size_t header, size_t numbers) {
+  return ::operator new(header + numbers * sizeof(double));
+}
+void Cells::Block::operator delete(void *block) { ::operator delete(block); }
+
+Cells::Block::Block(size_t count, size_t length)
+    : count(count), length(length) {}
+
+Cells::BlockRef Cells::makeBlock(size_t count, uint32_t uniform) {
+  size_t length = 0;
+  std::array<uint32_t, kFields> first;
+  for (size_t field = 0; field < kFields; ++field) {
+    first[field] = length;
+    length += uniform >> field & 1 ? 1 : count;
+  }
+  BlockRef block(new (length) Block(count, length));
+  block->first = first;
+  block->uniform = uniform;
+  return block;
+}
+
+static constexpr uint32_t kAllFields = (1 << kFields) - 1;
+
+Cells::Cells(size_t count, const Cell &cell)
+    : block(makeBlock(count, count > 1 ? kAllFields : 0)) {
+  if (count > 0)
+    CellRef(block->numbers(), 1) = cell;
+}
+
+Cells::Cells(size_t count) : block(makeBlock(count, 0)) {}
+
+Cells::Cells(ArrayRef<Cell> cells) : Cells(cells.size()) {
+  for (auto [group, cell] : llvm::enumerate(cells))
+    CellRef(block->numbers() + group, cells.size()) = cell;
+}
+
+MutableCells Cells::mutate() {
+  if (block->uniform) {
+    Cells dense(size());
+    for (size_t index = 0; index < kFields; ++index) {
+      Field field = Field(index);
+      double *to = dense.own(field).data();
+      if (isUniform(field))
+        std::fill_n(to, size(), get(field, 0));
+      else
+        llvm::copy(std::as_const(*this)[field], to);
+    }
+    *this = std::move(dense);
+  }
+  unshare();
+  return {block->numbers(), size()};
+}
+
+void Cells::unshare() {
+  if (block->UseCount() == 1)
+    return;
+  BlockRef copy = makeBlock(block->count, block->uniform);
+  std::copy_n(block->numbers(), block->length, copy->numbers());
+  block = std::move(copy);
+}
+
+MutableArrayRef<double> Cells::mutate(Field field) {
+  unshare();
+  return own(field);
+}
+
+bool Cells::isIdentical(const Cells &other) const {
+  return block == other.block ||
+         (size() == other.size() && block->uniform == other.block->uniform &&
+          std::memcmp(block->numbers(), other.block->numbers(),
+                      block->length * sizeof(double)) == 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+Cells Cells::gathered(ArrayRef<uint32_t> groups) const {
+  // One group becomes several alike.
+  if (size() == 1 && groups.size() > 1)
+    return Cells(groups.size(), front());
+  Cells result(makeBlock(groups.size(), block->uniform));
+  for (size_t index = 0; index < kFields; ++index) {
+    Field field = Field(index);
+    ArrayRef<double> from = (*this)[field];
+    MutableArrayRef<double> to = result.own(field);
+    if (isUniform(field))
+      to.front() = from.front();
+    else
+      for (auto [number, group] : llvm::zip_equal(to, groups))
+        number = from[group];
+  }
+  return result;
+}
+
+/// Bit for bit: zeros of either sign are kept apart, NaNs are not.
+static bool isUniformArray(ArrayRef<double> numbers) {
+  return std::memcmp(numbers.data(), numbers.data() + 1,
+                     (numbers.size() - 1) * sizeof(double)) == 0;
+}
+
+void Cells::pack() {
+  if (size() < 2)
+    return;
+  uint32_t uniform = block->uniform;
+  for (size_t field = 0; field < kFields; ++field)
+    if (isUniformArray((*this)[Field(field)]))
+      uniform |= 1 << field;
+  if (uniform == block->uniform)
+    return;
+  Cells packed(makeBlock(size(), uniform));
+  for (size_t index = 0; index < kFields; ++index) {
+    MutableArrayRef<double> to = packed.own(Field(index));
+    llvm::copy((*this)[Field(index)].take_front(to.size()), to.begin());
+  }
+  *this = std::move(packed);
+}
+
+//===----------------------------------------------------------------------===//
+// Merging
+//===----------------------------------------------------------------------===//
+
+Cell mpopt::mergeCells(const Cells &cells) {
+  if (cells.size() == 1)
+    return cells.front();
+  Cell sum{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity};
+  auto least = [&](Field field, double &to) {
+    for (double number : cells[field])
+      to = std::min(to, number);
+  };
+  auto greatest = [&](Field field, double &to) {
+    for (double number : cells[field])
+      to = std::max(to, number);
+  };
+  least(Field::Lo, sum.lo);
+  greatest(Field::Hi, sum.hi);
+  least(Field::LikelyLo, sum.likelyLo);
+  greatest(Field::LikelyHi, sum.likelyHi);
+  // Moments are taken relative to the first mean, as means may be large and
+  // close.
+  double origin = cells.get(Field::Mean, 0), squares = 0;
+  for (double mean : cells[Field::Mean]) {
+    double offset = mean - origin;
+    sum.mean += offset;
+    squares += offset * offset;
+  }
+  for (double variance : cells[Field::Variance])
+    sum.variance += variance;
+  double offset = sum.mean / double(cells[Field::Mean].size());
+  sum.mean = origin + offset;
+  sum.variance = std::max(
+      0.0, sum.variance / double(cells[Field::Variance].size()) +
+               (squares / double(cells[Field::Mean].size()) - offset * offset));
+  return sum;
+}
+
+Cell mpopt::mergeCells(ArrayRef<Cell> cells) {
+  return cells.size() == 1 ? cells.front() : mergeCells(Cells(cells));
+}
+
+Cells mpopt::mergeGroups(const Cells &cells, ArrayRef<uint32_t> into,
+                         size_t count) {
+  Cells result(count, Cell{kInfinity, -kInfinity, 0, 0, kInfinity, -kInfinity});
+  MutableCells sums = result.mutate();
+  std::vector<double> origins(count), sizes(count);
+  auto merge = [&](Field field, auto pick) {
+    MutableArrayRef<double> to = sums[field];
+    for (size_t group = 0; group < into.size(); ++group)
+      to[into[group]] = pick(to[into[group]], cells.get(field, group));
+  };
+  auto least = [](double a, double b) { return std::min(a, b); };
+  auto greatest = [](double a, double b) { return std::max(a, b); };
+  merge(Field::Lo, least);
+  merge(Field::Hi, greatest);
+  merge(Field::LikelyLo, least);
+  merge(Field::LikelyHi, greatest);
+  // The last of a group's means is as good an origin as the first.
+  for (size_t group = 0; group < into.size(); ++group) {
+    origins[into[group]] = cells.get(Field::Mean, group);
+    ++sizes[into[group]];
+  }
+  for (size_t group = 0; group < into.size(); ++group) {
+    size_t to = into[group];
+    double offset = cells.get(Field::Mean, group) - origins[to];
+    sums[Field::Mean][to] += offset;
+    sums[Field::Variance][to] +=
+        cells.get(Field::Variance, group) + offset * offset;
+  }
+  for (size_t to = 0; to < count; ++to) {
+    double offset = sums[Field::Mean][to] / sizes[to];
+    sums[Field::Mean][to] = origins[to] + offset;
+    sums[Field::Variance][to] = std::max(
+        0.0, sums[Field::Variance][to] / sizes[to] - offset * offset);
+  }
+  return result;
+}
