@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Numerics/Likely.h"
+
+#include "Quadrature.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -41,26 +43,6 @@ static constexpr double kCosineLogs[kAngles + 1] = {0,
                                                     -1.3857766515818057,
                                                     -2.3577858839606822,
                                                     0};
-
-namespace {
-struct Node {
-  double at, weight;
-};
-} // namespace
-
-/// Nodes of the Gauss quadrature for the standard normal density, 15 points:
-/// exact for polynomials of degree 29 (Abramowitz and Stegun, 25.4.46, rescaled
-/// by sqrt(2)).
-static constexpr Node kNodes[] = {
-    {0, 0.3182595182595182},
-    {0.7991290683245481, 0.2324622936097323},
-    {1.6067100690287297, 0.08941779539984439},
-    {2.432436827009758, 0.017365774492137616},
-    {3.289082424398767, 0.0015673575035499558},
-    {4.1962077112690155, 5.642146405189015e-05},
-    {5.190093591304782, 5.975419597920582e-07},
-    {6.3639478888298395, 8.589649899633293e-10},
-};
 
 Likely Likely::normal(double mean, double variance, double k) {
   double reach = k * std::sqrt(variance);
@@ -318,7 +300,7 @@ static Likely integrate(const Function &function, const Likely &x,
   double sigma = x.deviation(), total = 0, mean = 0;
   double values[2 * std::size(kNodes)], weights[2 * std::size(kNodes)];
   unsigned count = 0;
-  for (const Node &node : kNodes)
+  for (const QuadratureNode &node : kNodes)
     for (double side : {-1.0, 1.0}) {
       if (node.at == 0 && side < 0)
         continue;

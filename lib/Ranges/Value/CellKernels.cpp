@@ -38,7 +38,7 @@ MPOPT_INLINE double select(bool condition, double yes, double no) {
 
 /// `FloatFormat::round`, but numbers that overflow stay.
 MPOPT_INLINE double roundNumber(const NumberRounding &to, double least,
-                          double number) {
+                                double number) {
   double magnitude = std::fabs(number);
   double small = (magnitude + to.shift) - to.shift;
   auto bits = std::bit_cast<uint64_t>(magnitude);
@@ -49,13 +49,13 @@ MPOPT_INLINE double roundNumber(const NumberRounding &to, double least,
   double result = select(magnitude < to.minNormal, small, normal);
   result = select(magnitude <= to.flushAt, 0, result);
   result = std::copysign(result, number);
-  bool stays = !(magnitude < to.overflowFrom) || magnitude < least ||
-               !(magnitude > 0);
+  bool stays =
+      !(magnitude < to.overflowFrom) || magnitude < least || !(magnitude > 0);
   return select(stays, number, result);
 }
 
 MPOPT_INLINE void roundAll(const NumberRounding &rounding, double least,
-                     double *numbers, size_t count) {
+                           double *numbers, size_t count) {
   const NumberRounding to = rounding;
   for (size_t i = 0; i < count; ++i)
     numbers[i] = roundNumber(to, least, numbers[i]);
@@ -74,7 +74,7 @@ MPOPT_INLINE double towards(double number, bool up) {
 }
 
 MPOPT_INLINE void widenAll(double *__restrict lo, double *__restrict hi,
-                     size_t count) {
+                           size_t count) {
   for (size_t i = 0; i < count; ++i) {
     bool empty = !(lo[i] <= hi[i]);
     lo[i] = select(empty, lo[i], towards(lo[i], false));
@@ -87,7 +87,8 @@ MPOPT_INLINE double clampTo(double number, double least, double most) {
   return most < number ? most : number;
 }
 
-MPOPT_INLINE CellFit fitAll(const CellLimits &limits, const MutableCells &cells) {
+MPOPT_INLINE CellFit fitAll(const CellLimits &limits,
+                            const MutableCells &cells) {
   size_t count = cells.size();
   double *__restrict lo = cells[Field::Lo].data();
   double *__restrict hi = cells[Field::Hi].data();
@@ -96,8 +97,7 @@ MPOPT_INLINE CellFit fitAll(const CellLimits &limits, const MutableCells &cells)
   double *__restrict likelyLo = cells[Field::LikelyLo].data();
   double *__restrict likelyHi = cells[Field::LikelyHi].data();
   // Magnitudes are in the order of their bits.
-  int64_t smallest =
-      std::bit_cast<int64_t>(std::numeric_limits<double>::max());
+  int64_t smallest = std::bit_cast<int64_t>(std::numeric_limits<double>::max());
   for (size_t i = 0; i < count; ++i) {
     // Arithmetic on infinite bounds that says nothing is not no value.
     bool unknown = std::isnan(lo[i]) || std::isnan(hi[i]);
@@ -125,8 +125,7 @@ MPOPT_INLINE CellFit fitAll(const CellLimits &limits, const MutableCells &cells)
                           std::isnan(likelyLo[i]) || std::isnan(likelyHi[i]));
     lost += int64_t(nan);
     double below = std::fabs(lo[i]), above = std::fabs(hi[i]);
-    bool flushed =
-        below <= limits.flushAt && above <= limits.flushAt;
+    bool flushed = below <= limits.flushAt && above <= limits.flushAt;
     double least = select(flushed, -limits.flushAt, lo[i]);
     double most = select(flushed, limits.flushAt, hi[i]);
     double centre = clampTo(mean[i], least, most < least ? least : most);
@@ -146,7 +145,7 @@ MPOPT_INLINE CellFit fitAll(const CellLimits &limits, const MutableCells &cells)
 }
 
 MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
-                               size_t count) {
+                                     size_t count) {
   int64_t largest = 0;
   for (size_t i = 0; i < count; ++i) {
     double below = std::fabs(lo[i]), above = std::fabs(hi[i]);

@@ -214,8 +214,8 @@ Cells mpopt::mergeGroups(const Cells &cells, ArrayRef<uint32_t> into,
   for (size_t to = 0; to < count; ++to) {
     double offset = sums[Field::Mean][to] / sizes[to];
     sums[Field::Mean][to] = origins[to] + offset;
-    sums[Field::Variance][to] = std::max(
-        0.0, sums[Field::Variance][to] / sizes[to] - offset * offset);
+    sums[Field::Variance][to] =
+        std::max(0.0, sums[Field::Variance][to] / sizes[to] - offset * offset);
   }
   return result;
 }

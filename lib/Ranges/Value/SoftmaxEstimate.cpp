@@ -10,10 +10,12 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cmath>
 
 using namespace mpopt;
-using llvm::ArrayRef;
+using llvm::SmallVector;
 
 /// A group whose logits end this far below where the largest group's begin adds
 /// nothing to the sum.
@@ -39,27 +41,24 @@ std::vector<SoftmaxRow> mpopt::estimateSoftmaxRows(const AbstractValue &x,
     double live = 0, mean = 0, second = 0;
   };
   std::vector<Sums> sums(rows.groups());
-  AbstractValue pair[] = {x, rows};
-  auto high = [](const Cell &cell) {
-    return cell.mean + 3 * std::sqrt(cell.variance);
-  };
-  forEachGroup(x.dims(), pair, [&](size_t group, ArrayRef<size_t> at) {
-    Sums &sum = sums[at[1]];
-    const Cell &cell = x.cell(group);
-    sum.top = std::max(sum.top, cell.mean - std::sqrt(cell.variance));
-    ++sum.cells;
-  });
-  forEachGroup(x.dims(), pair, [&](size_t group, ArrayRef<size_t> at) {
-    Sums &sum = sums[at[1]];
-    const Cell &cell = x.cell(group);
-    if (high(cell) < sum.top - kNothing)
-      return;
+  SmallVector<uint32_t> rowOf = getPositions(rows.dims(), x.dims());
+  for (auto [group, row] : llvm::enumerate(rowOf)) {
+    double deviation = std::sqrt(x.cells().get(Field::Variance, group));
+    double low = x.cells().get(Field::Mean, group) - deviation;
+    sums[row].top = std::max(sums[row].top, low);
+    ++sums[row].cells;
+  }
+  for (auto [group, row] : llvm::enumerate(rowOf)) {
+    Sums &sum = sums[row];
+    double variance = x.cells().get(Field::Variance, group);
     // Relative to the top: masks are huge.
-    double mean = cell.mean - sum.top;
+    double mean = x.cells().get(Field::Mean, group) - sum.top;
+    if (mean + 3 * std::sqrt(variance) < -kNothing)
+      continue;
     ++sum.live;
     sum.mean += mean;
-    sum.second += cell.variance + mean * mean;
-  });
+    sum.second += variance + mean * mean;
+  }
   std::vector<SoftmaxRow> result;
   for (const Sums &sum : sums) {
     SoftmaxRow row;

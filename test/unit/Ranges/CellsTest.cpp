@@ -205,7 +205,8 @@ TEST(CellKernels, GiveTheSameOnEachInstructionSet) {
       for (size_t field = 0; field < kFields; ++field) {
         double one = results.front().get(Field(field), i),
                other = result.get(Field(field), i);
-        EXPECT_TRUE(isSame(one, other) || (std::isnan(one) && std::isnan(other)))
+        EXPECT_TRUE(isSame(one, other) ||
+                    (std::isnan(one) && std::isnan(other)))
             << i << ' ' << field << ": " << one << ", " << other;
       }
 }

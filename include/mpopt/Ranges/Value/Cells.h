@@ -70,9 +70,7 @@ public:
     return *this;
   }
   CellRef &operator=(const CellRef &other) { return *this = Cell(other); }
-  operator Cell() const {
-    return {lo, hi, mean, variance, likelyLo, likelyHi};
-  }
+  operator Cell() const { return {lo, hi, mean, variance, likelyLo, likelyHi}; }
 
   bool empty() const { return !(lo <= hi); }
   double absMax() const { return Cell(*this).absMax(); }
