@@ -139,8 +139,7 @@ MPOPT_INLINE void logisticAll(const LikelyArrays &x,
 LOOPS_FOR(baseline, )
 #if defined(__x86_64__)
 LOOPS_FOR(avx2, __attribute__((target("avx2"))))
-LOOPS_FOR(avx512,
-          __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw"))))
+LOOPS_FOR(avx512, __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw"))))
 #endif
 
 static std::vector<ExponentialLoops> findLoops() {

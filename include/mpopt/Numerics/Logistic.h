@@ -30,8 +30,8 @@ struct ExponentialLoops {
   /// e^x of each number, in place, within `kExponentialError` of itself; 0
   /// below -708, Inf where no double is as large.
   void (*exp)(double *numbers, size_t count);
-  /// Estimates become those of 1 / (1 + e^(rest - x)), with one `rest` for each:
-  /// moments by quadrature, as `likely::applyMonotone` has them.
+  /// Estimates become those of 1 / (1 + e^(rest - x)), with one `rest` for
+  /// each: moments by quadrature, as `likely::applyMonotone` has them.
   void (*logistic)(const LikelyArrays &x, const double *rest);
 };
 

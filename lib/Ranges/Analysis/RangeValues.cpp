@@ -204,7 +204,9 @@ const AbstractValue &RangeAnalysis::Driver::of(Value value) {
     if (format && isStep(value))
       stored.admitUnrounded(entry.pre);
     entry.rounded = std::make_unique<AbstractValue>(std::move(stored));
-    rounded.push_back(&entry);
+    // Weights, few and large, are asked for again and again.
+    if (entry.pre.source != LikelySource::Weight)
+      rounded.push_back(&entry);
   }
   return *entry.rounded;
 }

@@ -284,8 +284,14 @@ bool AbstractValue::contains(const AbstractValue &other) const {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-static void roundNumbers(const NumberRounding &rounding, double least,
-                         llvm::MutableArrayRef<double> numbers) {
+/// Rounds the numbers of a field that are at least `least` in magnitude. Cells
+/// that are shared stay so if nothing changes.
+static void roundField(Cells &cells, Field field,
+                       const NumberRounding &rounding, double least) {
+  ArrayRef<double> known = std::as_const(cells)[field];
+  if (loops().isRounded(rounding, least, known.data(), known.size()))
+    return;
+  llvm::MutableArrayRef<double> numbers = cells.mutate(field);
   loops().round(rounding, least, numbers.data(), numbers.size());
 }
 
@@ -293,13 +299,12 @@ static void roundNumbers(const NumberRounding &rounding, double least,
 static void roundMeans(Cells &cells, const NumberRounding &rounding) {
   ArrayRef<double> variances = std::as_const(cells)[Field::Variance];
   auto isZero = [](double variance) { return variance == 0; };
-  if (llvm::all_of(variances, isZero)) {
-    roundNumbers(rounding, rounding.minNormal, cells.mutate(Field::Mean));
-  } else if (llvm::any_of(variances, isZero)) {
+  if (llvm::all_of(variances, isZero))
+    return roundField(cells, Field::Mean, rounding, rounding.minNormal);
+  if (llvm::any_of(variances, isZero))
     for (CellRef cell : cells.mutate())
       if (cell.variance == 0)
-        roundNumbers(rounding, rounding.minNormal, cell.mean);
-  }
+        loops().round(rounding, rounding.minNormal, &cell.mean, 1);
 }
 
 /// Ends that overflow stay. An estimate is not flushed, either: what is small
@@ -307,9 +312,9 @@ static void roundMeans(Cells &cells, const NumberRounding &rounding) {
 static void roundCells(Cells &cells, const FloatFormat &format) {
   NumberRounding rounding(format);
   for (Field field : {Field::Lo, Field::Hi})
-    roundNumbers(rounding, 0, cells.mutate(field));
+    roundField(cells, field, rounding, 0);
   for (Field field : {Field::LikelyLo, Field::LikelyHi})
-    roundNumbers(rounding, rounding.minNormal, cells.mutate(field));
+    roundField(cells, field, rounding, rounding.minNormal);
   roundMeans(cells, rounding);
 }
 
@@ -346,11 +351,8 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   bool down = llvm::any_of(cells()[Field::Lo], [&](double lo) {
     return lo <= -format->overflowFrom;
   });
-  if (format != &FloatFormat::f64()) {
+  if (format != &FloatFormat::f64())
     roundCells(result.cells_, *format);
-    if (result.cells_.isIdentical(cells_))
-      result.cells_ = cells_;
-  }
   if (format->hasInf) {
     result.posInf |= up;
     result.negInf |= down;

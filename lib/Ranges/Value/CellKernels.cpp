@@ -61,6 +61,16 @@ MPOPT_INLINE void roundAll(const NumberRounding &rounding, double least,
     numbers[i] = roundNumber(to, least, numbers[i]);
 }
 
+MPOPT_INLINE bool areRounded(const NumberRounding &rounding, double least,
+                             const double *numbers, size_t count) {
+  const NumberRounding to = rounding;
+  uint64_t changes = 0;
+  for (size_t i = 0; i < count; ++i)
+    changes |= std::bit_cast<uint64_t>(numbers[i]) ^
+               std::bit_cast<uint64_t>(roundNumber(to, least, numbers[i]));
+  return changes == 0;
+}
+
 /// Towards infinity if `up`, else towards minus infinity.
 MPOPT_INLINE double towards(double number, bool up) {
   constexpr uint64_t kRest = (uint64_t(1) << 29) - 1;
@@ -169,6 +179,10 @@ MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
                     double *numbers, size_t count) {                           \
     roundAll(rounding, least, numbers, count);                                 \
   }                                                                            \
+  TARGET bool isRounded(const NumberRounding &rounding, double least,          \
+                        const double *numbers, size_t count) {                 \
+    return areRounded(rounding, least, numbers, count);                        \
+  }                                                                            \
   TARGET void widen(double *lo, double *hi, size_t count) {                    \
     widenAll(lo, hi, count);                                                   \
   }                                                                            \
@@ -178,7 +192,7 @@ MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
   TARGET double magnitude(const double *lo, const double *hi, size_t count) {  \
     return largestMagnitude(lo, hi, count);                                    \
   }                                                                            \
-  CellLoops all() { return {round, widen, fit, magnitude}; }                   \
+  CellLoops all() { return {round, isRounded, widen, fit, magnitude}; }        \
   }                                                                            \
   }
 // NOLINTEND(bugprone-macro-parentheses)

@@ -53,6 +53,9 @@ struct CellLoops {
   /// Rounds to nearest even the numbers of at least the magnitude `least`.
   void (*round)(const NumberRounding &rounding, double least, double *numbers,
                 size_t count);
+  /// True if that changes none of them.
+  bool (*isRounded)(const NumberRounding &rounding, double least,
+                    const double *numbers, size_t count);
   /// Moves ends outward to the next float, where they are normal floats' size.
   void (*widen)(double *lo, double *hi, size_t count);
   /// Cuts cells to the limits, and estimates to the bounds.

@@ -89,13 +89,6 @@ MutableArrayRef<double> Cells::mutate(Field field) {
   return own(field);
 }
 
-bool Cells::isIdentical(const Cells &other) const {
-  return block == other.block ||
-         (size() == other.size() && block->uniform == other.block->uniform &&
-          std::memcmp(block->numbers(), other.block->numbers(),
-                      block->length * sizeof(double)) == 0);
-}
-
 //===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//

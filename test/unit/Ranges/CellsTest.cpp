@@ -97,7 +97,6 @@ TEST(Cells, CopiesAreApartOnceChanged) {
   second.mutate(Field::Hi).front() = 7;
   EXPECT_EQ(first[3].hi, 2);
   EXPECT_EQ(second[3].hi, 7);
-  EXPECT_FALSE(first.isIdentical(second));
 }
 
 TEST(Cells, Gathers) {
@@ -133,7 +132,10 @@ TEST(CellKernels, RoundAsTheFormatDoes) {
     std::vector<double> input = numbers(5000);
     for (const CellLoops &loops : allLoops()) {
       std::vector<double> output = input;
-      loops.round(NumberRounding(format), 0, output.data(), output.size());
+      NumberRounding rounding(format);
+      loops.round(rounding, 0, output.data(), output.size());
+      EXPECT_FALSE(loops.isRounded(rounding, 0, input.data(), input.size()));
+      EXPECT_TRUE(loops.isRounded(rounding, 0, output.data(), output.size()));
       for (auto [from, to] : llvm::zip_equal(input, output)) {
         bool stays = !(std::fabs(from) < format.overflowFrom);
         double expected = stays ? from : format.round(from);

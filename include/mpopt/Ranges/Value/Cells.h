@@ -184,8 +184,6 @@ public:
   void pack();
   /// The cells of those groups, in that order.
   Cells gathered(llvm::ArrayRef<uint32_t> groups) const;
-  /// True if the numbers are the same, bit for bit, and held alike.
-  bool isIdentical(const Cells &other) const;
 
 private:
   /// The numbers behind the header, in one piece of memory.
