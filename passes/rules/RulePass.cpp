@@ -29,7 +29,7 @@ void RulePass::addFindings(ModuleOp judged, AnalysisManager manager) {
   findings = &getAnalysis<FindingList>();
   check(module);
   if (auto ranges = analyses->getCachedAnalysis<RangeAnalysis>())
-    ranges->get().forgetRounded();
+    ranges->get().limitRounded();
 }
 
 void RulePass::runOnOperation() {

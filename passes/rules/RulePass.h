@@ -82,6 +82,7 @@ struct RangeRule : Base<Rule> {
     const auto &ranges = this->template getAnalysis<RangeAnalysis>();
     module.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
       static_cast<Rule *>(this)->judge(op, ranges);
+      ranges.limitRounded();
     });
   }
 };

@@ -52,9 +52,6 @@ bool RangeAnalysis::Driver::losesTrack(Operation *op) {
          llvm::none_of(op->getOperands(), isUnknown);
 }
 
-/// Rounded values are kept for the ops that follow.
-static constexpr size_t kMostRounded = 256;
-
 void RangeAnalysis::Driver::visit(Operation *op) {
   if (auto function = dyn_cast<FunctionOpInterface>(op))
     return visitFunction(function);
@@ -79,8 +76,8 @@ void RangeAnalysis::Driver::visit(Operation *op) {
     unknown.push_back(op);
   current = outer;
   // Between two ops of a function nobody holds a reference.
-  if (!current && rounded.size() > kMostRounded)
-    forgetRounded();
+  if (!current)
+    limitRounded();
 }
 
 void RangeAnalysis::Driver::walk(Region &region) {
@@ -192,7 +189,7 @@ const AbstractValue &RangeAnalysis::preRounding(Value value) const {
 const Magnitudes &RangeAnalysis::magnitudes(Value value) const {
   return driver->magnitudes(value);
 }
-void RangeAnalysis::forgetRounded() const { driver->forgetRounded(); }
+void RangeAnalysis::limitRounded() const { driver->limitRounded(); }
 ArrayRef<Operation *> RangeAnalysis::varied() const { return driver->varied; }
 bool RangeAnalysis::isVaried(Value value) const {
   return driver->computes(value);

@@ -70,9 +70,9 @@ public:
     setValue(argument, std::move(value));
   }
   void walk(mlir::Region &region) override;
-  /// Gives the memory of rounded values back: they are made again when somebody
-  /// asks. Nobody may hold a reference to one.
-  void forgetRounded();
+  /// Gives the memory of many rounded values back: they are made again when
+  /// somebody asks. Nobody may hold a reference to one.
+  void limitRounded();
   bool computes(mlir::Value value) const { return entries.contains(value); }
 
   std::vector<mlir::Operation *> varied, unknown;

@@ -211,7 +211,12 @@ const AbstractValue &RangeAnalysis::Driver::of(Value value) {
   return *entry.rounded;
 }
 
-void RangeAnalysis::Driver::forgetRounded() {
+/// Rounded values are kept for the ops that follow.
+static constexpr size_t kMostRounded = 256;
+
+void RangeAnalysis::Driver::limitRounded() {
+  if (rounded.size() < kMostRounded)
+    return;
   for (Entry *entry : rounded)
     entry->rounded.reset();
   rounded.clear();

@@ -90,12 +90,10 @@ std::optional<double> AbstractValue::constant() const {
 Cell AbstractValue::hull() const { return mergeCells(cells()); }
 
 Magnitudes AbstractValue::magnitudes() const {
-  auto largest = [](ArrayRef<double> a, ArrayRef<double> b) {
+  auto largest = [](const FieldNumbers &a, const FieldNumbers &b) {
     return loops().magnitude(a.data(), b.data(), a.size());
   };
-  ArrayRef<double> lo = cells()[Field::Lo], hi = cells()[Field::Hi];
-  ArrayRef<double> likelyLo = cells()[Field::LikelyLo],
-                   likelyHi = cells()[Field::LikelyHi];
+  FieldNumbers lo = cells()[Field::Lo], hi = cells()[Field::Hi];
   Magnitudes result;
   if (hasLikely())
     result.likely = 0;
@@ -104,9 +102,12 @@ Magnitudes AbstractValue::magnitudes() const {
         return std::get<0>(ends) <= std::get<1>(ends);
       })) {
     result.bound = largest(lo, hi);
-    if (hasLikely())
-      result.likely =
-          std::max(largest(likelyLo, likelyLo), largest(likelyHi, likelyHi));
+    if (!hasLikely())
+      return result;
+    FieldNumbers likelyLo = cells()[Field::LikelyLo];
+    FieldNumbers likelyHi = cells()[Field::LikelyHi];
+    result.likely =
+        std::max(largest(likelyLo, likelyLo), largest(likelyHi, likelyHi));
     return result;
   }
   for (const Cell &cell : cells()) {
@@ -288,16 +289,18 @@ bool AbstractValue::contains(const AbstractValue &other) const {
 /// that are shared stay so if nothing changes.
 static void roundField(Cells &cells, Field field,
                        const NumberRounding &rounding, double least) {
-  ArrayRef<double> known = std::as_const(cells)[field];
-  if (loops().isRounded(rounding, least, known.data(), known.size()))
-    return;
+  {
+    FieldNumbers known = std::as_const(cells)[field];
+    if (loops().isRounded(rounding, least, known.data(), known.size()))
+      return;
+  }
   llvm::MutableArrayRef<double> numbers = cells.mutate(field);
   loops().round(rounding, least, numbers.data(), numbers.size());
 }
 
 /// Means of values that do not vary.
 static void roundMeans(Cells &cells, const NumberRounding &rounding) {
-  ArrayRef<double> variances = std::as_const(cells)[Field::Variance];
+  FieldNumbers variances = std::as_const(cells)[Field::Variance];
   auto isZero = [](double variance) { return variance == 0; };
   if (llvm::all_of(variances, isZero))
     return roundField(cells, Field::Mean, rounding, rounding.minNormal);
@@ -325,6 +328,7 @@ void AbstractValue::fit(const FloatFormat *format) {
     limits.lo = std::max(limits.lo, 0.0);
     limits.hi = std::min(limits.hi, rowSum->hi);
   }
+  Cells before = cells_;
   MutableCells all = mutableCells();
   CellFit fit = loops().fit(limits, all);
   if (fit.losesLikely)
@@ -332,14 +336,19 @@ void AbstractValue::fit(const FloatFormat *format) {
   minNonZero = std::max(minNonZero, fit.smallest);
   if (integral)
     minNonZero = std::max(minNonZero, 1.0);
-  if (format == &FloatFormat::f32()) {
+  if (format && format->digits <= FloatFormat::f32().digits) {
     // An estimate that ends where the bound does goes on doing so.
     loops().widen(all[Field::Lo].data(), all[Field::Hi].data(), groups());
     loops().widen(all[Field::LikelyLo].data(), all[Field::LikelyHi].data(),
                   groups());
-    roundMeans(cells_, NumberRounding(*format));
+    NumberRounding rounding(FloatFormat::f32());
+    for (Field field : {Field::Mean, Field::Variance})
+      loops().round(rounding, rounding.minNormal, all[field].data(), groups());
   }
   cells_.pack();
+  // Nothing changes in most values that an op passes on.
+  if (cells_.isIdentical(before))
+    cells_ = before;
 }
 
 AbstractValue AbstractValue::stored(const FloatFormat *format) const {
@@ -351,7 +360,9 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   bool down = llvm::any_of(cells()[Field::Lo], [&](double lo) {
     return lo <= -format->overflowFrom;
   });
-  if (format != &FloatFormat::f64())
+  // What is held in floats needs no rounding to them.
+  bool isHeld = format == &FloatFormat::f32() && cells_.isNarrow();
+  if (format != &FloatFormat::f64() && !isHeld)
     roundCells(result.cells_, *format);
   if (format->hasInf) {
     result.posInf |= up;

@@ -23,25 +23,24 @@ using llvm::MutableArrayRef;
 // Memory
 //===----------------------------------------------------------------------===//
 
-void *Cells::Block::operator new(size_t header, size_t numbers) {
-  return ::operator new(header + numbers * sizeof(double));
+void *Cells::Block::operator new(size_t header, size_t bytes) {
+  return ::operator new(header + bytes);
 }
 void Cells::Block::operator delete(void *block) { ::operator delete(block); }
 
-Cells::Block::Block(size_t count, size_t length)
-    : count(count), length(length) {}
-
-Cells::BlockRef Cells::makeBlock(size_t count, uint32_t uniform) {
-  size_t length = 0;
-  std::array<uint32_t, kFields> first;
+Cells::Block::Block(size_t count, uint32_t uniform, bool narrow)
+    : count(count), length(0), uniform(uniform), narrow(narrow) {
   for (size_t field = 0; field < kFields; ++field) {
     first[field] = length;
     length += uniform >> field & 1 ? 1 : count;
   }
-  BlockRef block(new (length) Block(count, length));
-  block->first = first;
-  block->uniform = uniform;
-  return block;
+}
+
+Cells::BlockRef Cells::makeBlock(size_t count, uint32_t uniform, bool narrow) {
+  size_t once = llvm::popcount(uniform);
+  size_t length = once + (kFields - once) * count;
+  size_t bytes = length * (narrow ? sizeof(float) : sizeof(double));
+  return new (bytes) Block(count, uniform, narrow);
 }
 
 static constexpr uint32_t kAllFields = (1 << kFields) - 1;
@@ -77,16 +76,28 @@ MutableCells Cells::mutate() {
 }
 
 void Cells::unshare() {
-  if (block->UseCount() == 1)
+  if (block->UseCount() == 1 && !isNarrow())
     return;
   BlockRef copy = makeBlock(block->count, block->uniform);
-  std::copy_n(block->numbers(), block->length, copy->numbers());
+  if (isNarrow())
+    std::copy_n(block->floats(), block->length, copy->numbers());
+  else
+    std::copy_n(block->numbers(), block->length, copy->numbers());
   block = std::move(copy);
 }
 
 MutableArrayRef<double> Cells::mutate(Field field) {
   unshare();
   return own(field);
+}
+
+bool Cells::isIdentical(const Cells &other) const {
+  return block == other.block ||
+         (size() == other.size() && block->uniform == other.block->uniform &&
+          isNarrow() == other.isNarrow() &&
+          std::memcmp(block->numbers(), other.block->numbers(),
+                      block->length *
+                          (isNarrow() ? sizeof(float) : sizeof(double))) == 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,40 +108,53 @@ Cells Cells::gathered(ArrayRef<uint32_t> groups) const {
   // One group becomes several alike.
   if (size() == 1 && groups.size() > 1)
     return Cells(groups.size(), front());
-  Cells result(makeBlock(groups.size(), block->uniform));
-  for (size_t index = 0; index < kFields; ++index) {
-    Field field = Field(index);
-    ArrayRef<double> from = (*this)[field];
-    MutableArrayRef<double> to = result.own(field);
-    if (isUniform(field))
-      to.front() = from.front();
-    else
-      for (auto [number, group] : llvm::zip_equal(to, groups))
-        number = from[group];
-  }
+  Cells result(makeBlock(groups.size(), block->uniform, isNarrow()));
+  auto gather = [&](const auto *numbers, auto *to) {
+    for (size_t field = 0; field < kFields; ++field) {
+      const auto *from = numbers + block->first[field];
+      if (isUniform(Field(field)))
+        *to++ = *from;
+      else
+        for (uint32_t group : groups)
+          *to++ = from[group];
+    }
+  };
+  if (isNarrow())
+    gather(block->floats(), result.block->floats());
+  else
+    gather(block->numbers(), result.block->numbers());
   return result;
 }
 
 /// Bit for bit: zeros of either sign are kept apart, NaNs are not.
-static bool isUniformArray(ArrayRef<double> numbers) {
-  return std::memcmp(numbers.data(), numbers.data() + 1,
-                     (numbers.size() - 1) * sizeof(double)) == 0;
+template <typename Number>
+static bool isUniformArray(const Number *numbers, size_t count) {
+  return std::memcmp(numbers, numbers + 1, (count - 1) * sizeof(Number)) == 0;
 }
 
 void Cells::pack() {
-  if (size() < 2)
+  if (isNarrow() || size() < 2)
     return;
   uint32_t uniform = block->uniform;
   for (size_t field = 0; field < kFields; ++field)
-    if (isUniformArray((*this)[Field(field)]))
+    if (!isUniform(Field(field)) &&
+        isUniformArray(block->numbers() + block->first[field], size()))
       uniform |= 1 << field;
-  if (uniform == block->uniform)
+  bool narrow = llvm::all_of(ArrayRef(block->numbers(), block->length),
+                             [](double x) { return double(float(x)) == x; });
+  if (uniform == block->uniform && !narrow)
     return;
-  Cells packed(makeBlock(size(), uniform));
-  for (size_t index = 0; index < kFields; ++index) {
-    MutableArrayRef<double> to = packed.own(Field(index));
-    llvm::copy((*this)[Field(index)].take_front(to.size()), to.begin());
-  }
+  Cells packed(makeBlock(size(), uniform, narrow));
+  auto copy = [&](auto *to) {
+    for (size_t field = 0; field < kFields; ++field) {
+      const double *from = block->numbers() + block->first[field];
+      to = std::copy_n(from, uniform >> field & 1 ? 1 : size(), to);
+    }
+  };
+  if (narrow)
+    copy(packed.block->floats());
+  else
+    copy(packed.block->numbers());
   *this = std::move(packed);
 }
 
@@ -164,11 +188,13 @@ Cell mpopt::mergeCells(const Cells &cells) {
   }
   for (double variance : cells[Field::Variance])
     sum.variance += variance;
-  double offset = sum.mean / double(cells[Field::Mean].size());
+  double means = cells.isUniform(Field::Mean) ? 1 : double(cells.size());
+  double variances =
+      cells.isUniform(Field::Variance) ? 1 : double(cells.size());
+  double offset = sum.mean / means;
   sum.mean = origin + offset;
-  sum.variance = std::max(
-      0.0, sum.variance / double(cells[Field::Variance].size()) +
-               (squares / double(cells[Field::Mean].size()) - offset * offset));
+  sum.variance = std::max(0.0, sum.variance / variances +
+                                   (squares / means - offset * offset));
   return sum;
 }
 

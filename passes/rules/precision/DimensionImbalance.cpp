@@ -53,6 +53,7 @@ struct DimensionImbalance
       if (isa<RangeOpInterface>(op) && !isa<mp::ConstantOp>(op))
         for (Value result : op->getResults())
           judge(op, result, ranges);
+      ranges.limitRounded();
     });
   }
 

@@ -79,6 +79,7 @@ TEST(Cells, HoldsUniformFieldsOnce) {
   EXPECT_TRUE(cells.isUniform(Field::Hi));
   EXPECT_EQ(cells[Field::Lo].size(), 3u);
   EXPECT_EQ(cells[Field::Mean].size(), 1u);
+  EXPECT_TRUE(cells.isNarrow());
   for (auto [now, was] : llvm::zip_equal(list(cells), before)) {
     EXPECT_EQ(now.lo, was.lo);
     EXPECT_EQ(now.likelyHi, was.likelyHi);
@@ -88,6 +89,24 @@ TEST(Cells, HoldsUniformFieldsOnce) {
   EXPECT_EQ(cells[0].hi, 9);
   EXPECT_EQ(cells[1].hi, 10);
   EXPECT_EQ(cells[1].lo, 1);
+}
+
+TEST(Cells, HoldsOnlyFloatsAsFloats) {
+  Cells cells({numbered(1), numbered(2)});
+  cells.pack();
+  EXPECT_TRUE(cells.isNarrow());
+  Cells changed = cells;
+  changed.mutate()[1].mean = 0.1;
+  changed.pack();
+  EXPECT_FALSE(changed.isNarrow());
+  EXPECT_EQ(changed[1].mean, 0.1);
+  EXPECT_EQ(cells[1].mean, 2);
+  EXPECT_EQ(cells.gathered({1, 0})[0].likelyHi, 4);
+  Cells infinite(2, Cell{-kInfinity, kInfinity, std::nan("")});
+  infinite.mutate();
+  infinite.pack();
+  EXPECT_FALSE(infinite.isNarrow());
+  EXPECT_TRUE(std::isnan(infinite[1].mean));
 }
 
 TEST(Cells, CopiesAreApartOnceChanged) {

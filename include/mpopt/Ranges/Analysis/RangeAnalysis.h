@@ -58,9 +58,9 @@ public:
   /// the op can compute, those that overflow the dtype included; its flags are
   /// those of a dtype without a largest value.
   const AbstractValue &preRounding(mlir::Value value) const;
-  /// Gives the memory of what `of` returned back, to be made again when
-  /// somebody asks; no reference to it may be in use.
-  void forgetRounded() const;
+  /// Gives the memory of what `of` returned back if it is much, to be made
+  /// again when somebody asks; no reference to it may be in use.
+  void limitRounded() const;
   /// Those of `preRounding(value)`, which many ask for: they are found once.
   const Magnitudes &magnitudes(mlir::Value value) const;
 

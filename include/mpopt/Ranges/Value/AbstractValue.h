@@ -280,8 +280,8 @@ public:
   /// bounds, and finds the least magnitude that the bounds allow, for a tensor
   /// of that format (null: of no float). Estimates of values that are flushed
   /// stay: a product with an epsilon that is stored as 0 is 0 for sure, and the
-  /// estimate still says what it would have been. Ends of FP32 tensors move
-  /// outward to FP32 numbers, so that the rounded value shares them.
+  /// estimate still says what it would have been. Ends of tensors of up to 32
+  /// bits move outward to FP32 numbers, which take half the memory.
   void fit(const FloatFormat *format);
 
   /// The value as a tensor of `format` holds it: ends are rounded; those that

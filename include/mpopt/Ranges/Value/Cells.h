@@ -7,8 +7,9 @@
 //
 // A `Cell` is what is known of one group of elements: six numbers. `Cells` has
 // those of all groups of a tensor, an array for each field, so that vector code
-// works on many groups at once (CellKernels.h). A field that is the same number
-// for all groups is held once.
+// works on many groups at once (CellKernels.h). Values that are kept are
+// packed: a field that is the same number for all groups is held once, and
+// numbers that are floats take as much memory as floats do.
 //
 // Most code looks at one group: `cells[i]` is a Cell, by value, and in cells
 // that may be changed a `CellRef`, which refers to the numbers in their arrays.
@@ -28,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 namespace mpopt {
 
@@ -139,6 +141,27 @@ private:
   size_t count;
 };
 
+/// The numbers of a field, one if it is uniform, else one for each group.
+class FieldNumbers {
+public:
+  FieldNumbers(llvm::ArrayRef<double> numbers) : numbers(numbers) {}
+  FieldNumbers(llvm::ArrayRef<float> floats)
+      : wide(floats.begin(), floats.end()), numbers(wide) {}
+  FieldNumbers(const FieldNumbers &) = delete;
+  FieldNumbers &operator=(const FieldNumbers &) = delete;
+
+  const double *data() const { return numbers.data(); }
+  size_t size() const { return numbers.size(); }
+  const double *begin() const { return numbers.begin(); }
+  const double *end() const { return numbers.end(); }
+  double operator[](size_t index) const { return numbers[index]; }
+  double front() const { return numbers.front(); }
+
+private:
+  std::vector<double> wide;
+  llvm::ArrayRef<double> numbers;
+};
+
 /// The cells of a tensor's groups. Copies share the numbers until one of them
 /// is changed.
 class Cells {
@@ -158,8 +181,8 @@ public:
             get(Field::LikelyLo, group), get(Field::LikelyHi, group)};
   }
   double get(Field field, size_t group) const {
-    return block->numbers()[block->first[size_t(field)] +
-                            (isUniform(field) ? 0 : group)];
+    size_t index = block->first[size_t(field)] + (isUniform(field) ? 0 : group);
+    return isNarrow() ? block->floats()[index] : block->numbers()[index];
   }
   Cell front() const { return (*this)[0]; }
   const_iterator begin() const { return {this, 0}; }
@@ -169,10 +192,14 @@ public:
   bool isUniform(Field field) const {
     return block->uniform >> unsigned(field) & 1;
   }
-  /// The numbers of a field: one if it is uniform, else one for each group.
-  llvm::ArrayRef<double> operator[](Field field) const {
-    return {block->numbers() + block->first[size_t(field)],
-            isUniform(field) ? 1 : size()};
+  /// True if all numbers are floats and held as such.
+  bool isNarrow() const { return block->narrow; }
+  FieldNumbers operator[](Field field) const {
+    size_t first = block->first[size_t(field)];
+    size_t length = isUniform(field) ? 1 : size();
+    if (isNarrow())
+      return llvm::ArrayRef<float>(block->floats() + first, length);
+    return llvm::ArrayRef<double>(block->numbers() + first, length);
   }
 
   /// The cells to be changed one by one; no field is uniform any more.
@@ -180,32 +207,38 @@ public:
   /// The numbers of a field to be changed, for all groups alike if it is
   /// uniform.
   llvm::MutableArrayRef<double> mutate(Field field);
-  /// Holds once what is the same in all groups.
+  /// Holds the numbers in as little memory as they need.
   void pack();
+  /// True if the numbers are the same, bit for bit, and held alike.
+  bool isIdentical(const Cells &other) const;
   /// The cells of those groups, in that order.
   Cells gathered(llvm::ArrayRef<uint32_t> groups) const;
 
 private:
   /// The numbers behind the header, in one piece of memory.
   struct Block : llvm::ThreadSafeRefCountedBase<Block> {
-    Block(size_t count, size_t length);
+    Block(size_t count, uint32_t uniform, bool narrow);
     double *numbers() { return reinterpret_cast<double *>(this + 1); }
-    /// Memory is taken and given back with the numbers.
-    static void *operator new(size_t header, size_t numbers);
+    float *floats() { return reinterpret_cast<float *>(this + 1); }
+    /// The memory behind the header is taken and given back with it.
+    static void *operator new(size_t header, size_t bytes);
     static void operator delete(void *block);
 
     uint32_t count, length;
     /// Where each field begins.
     std::array<uint32_t, kFields> first;
     /// A bit for each field that is held once.
-    uint32_t uniform = 0;
+    uint8_t uniform;
+    /// The numbers are floats.
+    bool narrow;
   };
   using BlockRef = llvm::IntrusiveRefCntPtr<Block>;
 
   /// A block in which those fields are uniform.
-  static BlockRef makeBlock(size_t count, uint32_t uniform);
+  static BlockRef makeBlock(size_t count, uint32_t uniform,
+                            bool narrow = false);
   explicit Cells(BlockRef block) : block(std::move(block)) {}
-  /// Copies the numbers if other cells have them, too.
+  /// Has doubles that nobody shares.
   void unshare();
   llvm::MutableArrayRef<double> own(Field field) {
     return {block->numbers() + block->first[size_t(field)],
