@@ -14,9 +14,9 @@
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/RangeDump.h"
 
+#include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
-#include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
@@ -154,7 +154,7 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   // Weight scans have their own.
   DialectRegistry registry;
   registerTransferModels(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  SequentialContext context(registry);
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {
     printImportErrors(path, imported);

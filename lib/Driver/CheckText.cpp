@@ -11,13 +11,13 @@
 #include "mpopt/Driver/CheckModule.h"
 
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Import/Import.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -88,7 +88,7 @@ llvm::Expected<std::vector<TextFinding>>
 mpopt::checkText(const Options &options, StringRef text, StringRef path) {
   DialectRegistry registry;
   registerTransferModels(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  SequentialContext context(registry);
   ImportResult imported = importBytes(text, path, options.import, context);
   if (!imported.errors.empty())
     return llvm::createStringError(imported.errors.front().reason);

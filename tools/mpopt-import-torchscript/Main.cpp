@@ -12,6 +12,7 @@
 
 #include "Import.h"
 
+#include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Import/Aten/AtenImport.h"
 #include "mpopt/Import/InputShape.h"
 #include "mpopt/Import/TorchScript/Archive.h"
@@ -86,7 +87,7 @@ static void import(const torchscript::Request &request,
 }
 
 int torchscript::importArchive(const Request &request) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  SequentialContext context;
   ImportResult result;
   import(request, context, result);
   for (const ImportError &error : result.errors)

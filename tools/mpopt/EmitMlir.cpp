@@ -7,18 +7,18 @@
 
 #include "Actions.h"
 
+#include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
-#include "mlir/IR/MLIRContext.h"
 
 using namespace mlir;
 using namespace mpopt;
 
 int mpopt::emitMlir(const Options &options) {
-  MLIRContext context(MLIRContext::Threading::DISABLED);
+  SequentialContext context;
   StringRef path = options.models.front();
   ImportResult result = importModel(path, options.import, context);
   if (!result.module || !result.errors.empty()) {
