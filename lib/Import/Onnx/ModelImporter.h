@@ -56,6 +56,8 @@ struct NodeInfo {
   std::string name;
   llvm::StringRef domain;
   int64_t opset;
+  /// Unknown while the node is lowered, unless it has bodies: most nodes become
+  /// one op, whose location also has the names of its results.
   mlir::Location location;
 };
 
@@ -113,7 +115,16 @@ private:
               Scope &scope);
   void declareTypes(const onnx::GraphProto &graph, Scope &scope);
 
-  void importNode(const NodeInfo &info, Scope &scope);
+  void importNode(NodeInfo info, Scope &scope);
+  /// The location of ops made from the node, whose results have these names.
+  mlir::Location locate(const NodeInfo &info, const Scope &scope,
+                        llvm::ArrayRef<llvm::StringRef> values);
+  /// Gives the ops after `before` (null: all) that have none their location.
+  void locateSteps(const NodeInfo &info, const Scope &scope,
+                   mlir::Operation *before);
+  /// Adds `name`, of the graph `scope`, to the location of the value's op.
+  void nameResult(mlir::OpResult value, llvm::StringRef name,
+                  const NodeInfo &info, const Scope &scope);
   /// True if what was reported since `start` only says that shapes contradict
   /// each other, in a branch: exporters write branches for shapes that the
   /// model turns out not to have, and runtimes never take them.

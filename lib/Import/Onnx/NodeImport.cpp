@@ -18,6 +18,15 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::onnx_import;
 
+/// Only these count other nodes, and have locations inside them, while they are
+/// imported.
+static bool hasBodies(const onnx::NodeProto &node) {
+  return llvm::any_of(node.attribute(),
+                      [](const onnx::AttributeProto &attribute) {
+                        return attribute.has_g() || attribute.graphs_size() > 0;
+                      });
+}
+
 NodeInfo ModelImporter::describe(const onnx::NodeProto &node, unsigned index,
                                  const Scope &scope) {
   StringRef domain = normalizeDomain(node.domain());
@@ -31,18 +40,35 @@ NodeInfo ModelImporter::describe(const onnx::NodeProto &node, unsigned index,
             Location(scope.frame->location)};
   if (node.name().empty())
     result.unnamed.insert(name);
-  Location location = makeOrigin(
-      context, name, qualifiedType(domain, node.op_type()), scope.path, {},
-      withModule(readSource(context, node), readModulePath(node)));
-  return {node, std::move(name), domain, opset, location};
+  NodeInfo info{node, std::move(name), domain, opset, UnknownLoc::get(context)};
+  if (hasBodies(node))
+    info.location = locate(info, scope, {});
+  return info;
+}
+
+Location ModelImporter::locate(const NodeInfo &info, const Scope &scope,
+                               ArrayRef<StringRef> values) {
+  return makeOrigin(
+      context, info.name, qualifiedType(info.domain, info.node.op_type()),
+      scope.path, values,
+      withModule(readSource(context, info.node), readModulePath(info.node)));
+}
+
+void ModelImporter::locateSteps(const NodeInfo &info, const Scope &scope,
+                                Operation *before) {
+  LocationAttr steps;
+  for (Operation *op = lastOp(); op && op != before; op = op->getPrevNode()) {
+    if (!isa<UnknownLoc>(op->getLoc()))
+      continue;
+    if (!steps)
+      steps = locate(info, scope, {});
+    op->setLoc(steps);
+  }
 }
 
 ModelImporter::Mark ModelImporter::mark(const onnx::NodeProto &node) {
   Mark mark{sink.mark(), lastOp(), opaques, std::nullopt};
-  // Only nodes with bodies count others while they are imported.
-  if (llvm::any_of(node.attribute(), [](const onnx::AttributeProto &attribute) {
-        return attribute.has_g() || attribute.graphs_size() > 0;
-      }))
+  if (hasBodies(node))
     mark.coverage = result.coverage;
   return mark;
 }
@@ -113,14 +139,16 @@ static bool isFresh(Value value, Operation *before, Block *block) {
   return false;
 }
 
-/// The op's location with `name`, of the graph `path`, for one of its results.
-static void nameResult(OpResult value, StringRef name, StringRef path) {
+void ModelImporter::nameResult(OpResult value, StringRef name,
+                               const NodeInfo &info, const Scope &scope) {
   Operation *op = value.getOwner();
   SmallVector<StringRef> names(op->getNumResults());
   for (OpResult result : op->getResults())
     names[result.getResultNumber()] = getValueName(result);
   names[value.getResultNumber()] = name;
-  op->setLoc(withValueScope(withValues(op->getLoc(), names), path));
+  op->setLoc(isa<UnknownLoc>(op->getLoc())
+                 ? locate(info, scope, names)
+                 : withValueScope(withValues(op->getLoc(), names), scope.path));
 }
 
 void ModelImporter::bind(const NodeInfo &info, unsigned index, Value value,
@@ -137,7 +165,7 @@ void ModelImporter::bind(const NodeInfo &info, unsigned index, Value value,
   if (!fresh)
     return;
   if (!scope.frame->expanded)
-    nameResult(cast<OpResult>(value), name, scope.path);
+    nameResult(cast<OpResult>(value), name, info, scope);
 
   Type declared = declaredType(info.node, index, scope);
   Type inferred = value.getType();
@@ -199,13 +227,16 @@ bool ModelImporter::isDead(const Mark &start) const {
                       });
 }
 
-void ModelImporter::importNode(const NodeInfo &info, Scope &scope) {
+void ModelImporter::importNode(NodeInfo info, Scope &scope) {
   std::string outer = std::exchange(currentNode, info.name);
   bool counted = !scope.frame->expanded;
   unsigned opaquesBefore = opaques;
   result.coverage.ops += counted;
   Mark start = mark(info.node);
   std::optional<bool> lowered = lower(info, scope);
+  locateSteps(info, scope, start.last);
+  if (lowered != true && isa<UnknownLoc>(info.location))
+    info.location = locate(info, scope, {});
   bool modelled = lowered.has_value();
   if (lowered == false) {
     bool dead = isDead(start);
