@@ -128,9 +128,19 @@ def unary(count: int, path: Path) -> None:
     save(path, nodes, [value("x", [WIDTH, WIDTH])], [value(total, [WIDTH, WIDTH])])
 
 
+def infinities(count: int, path: Path) -> None:
+    """A mask of -Inf, and products behind it that may all be 0 * Inf."""
+    nodes, x = [helper.make_node("Add", ["x", "mask"], ["masked"])], "masked"
+    for index in range(count):
+        nodes.append(helper.make_node("Mul", [x, "x"], [f"y{index}"], name=f"/mul.{index}"))
+        x = f"y{index}"
+    mask = helper.make_tensor("mask", FLOAT, [WIDTH], [-float("inf")] * 4 + [0] * (WIDTH - 4))
+    save(path, nodes, [value("x", [4, WIDTH])], [value(x, [4, WIDTH])], [mask])
+
+
 # What is built, and the smaller of the two sizes it is built in; the larger is
 # four times as large.
 SHAPES: dict[Callable[[int, Path], None], int] = {
     initializers: 10_000, constants: 25_000, fan_out: 10_000, branches: 2_000, findings: 3_000,
-    inputs: 2_500, stale: 10_000, unary: 10_000,
+    inputs: 2_500, stale: 10_000, unary: 10_000, infinities: 10_000,
 }

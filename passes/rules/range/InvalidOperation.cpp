@@ -33,10 +33,22 @@ using namespace mpopt;
 namespace {
 struct InvalidOperation
     : RangeRule<InvalidOperation, mpopt::impl::InvalidOperationBase> {
+  void check(ModuleOp module) override {
+    given.clear();
+    RangeRule::check(module);
+  }
   void judge(Operation *op, const RangeAnalysis &ranges);
 
 private:
   void judgeConstant(mp::ConstantOp op, const RangeAnalysis &ranges);
+  void judgeComputed(Operation *op, const RangeAnalysis &ranges);
+  Value findGiven(Value operand, const RangeAnalysis &ranges) const;
+  void follow(Operation *op, const RangeAnalysis &ranges);
+
+  /// The constant or input that an infinity of a result comes from, for results
+  /// that have one and were passed on the walk. Operands come before their
+  /// users, so each op is followed once.
+  llvm::DenseMap<Value, Value> given;
 };
 } // namespace
 
@@ -44,30 +56,36 @@ static bool isFloat(Value value) {
   return isa<FloatType>(getElementType(value));
 }
 
-/// The constant or input that an infinity of `value` comes from; null if all of
-/// them are made on the way.
-static Value findGiven(Value value, const RangeAnalysis &ranges) {
-  SmallVector<Value> pending = {value};
-  llvm::DenseSet<Value> seen;
-  while (!pending.empty()) {
-    Value at = pending.pop_back_val();
-    if (!seen.insert(at).second || !isFloat(at) || !ranges.of(at).mayBeInf())
+/// Where an infinity of `operand` comes from; null if all of them are made on
+/// the way.
+Value InvalidOperation::findGiven(Value operand,
+                                  const RangeAnalysis &ranges) const {
+  if (operand.getDefiningOp())
+    return given.lookup(operand);
+  // The argument of a branch or body is judged where it is passed.
+  bool isInput = isa<func::FuncOp>(operand.getParentBlock()->getParentOp());
+  return isInput && isFloat(operand) && ranges.of(operand).mayBeInf() ? operand
+                                                                      : Value();
+}
+
+/// Notes where infinities of the results come from: the last operand that has
+/// one that was given.
+void InvalidOperation::follow(Operation *op, const RangeAnalysis &ranges) {
+  for (Value result : op->getResults()) {
+    // Rounded to infinity, or made of finite numbers.
+    if (!isFloat(result) || !ranges.of(result).mayBeInf() ||
+        !ranges.preRounding(result).mayBeInf())
       continue;
-    Operation *op = at.getDefiningOp();
-    if (!op) {
-      // The argument of a branch or body is judged where it is passed.
-      if (isa<func::FuncOp>(at.getParentBlock()->getParentOp()))
-        return at;
+    if (isa<mp::ConstantOp>(op)) {
+      given[result] = result;
       continue;
     }
-    // Rounded to infinity, or made of finite numbers.
-    if (!ranges.preRounding(at).mayBeInf())
-      continue;
-    if (isa<mp::ConstantOp>(op))
-      return at;
-    llvm::append_range(pending, op->getOperands());
+    for (Value operand : llvm::reverse(op->getOperands()))
+      if (Value from = findGiven(operand, ranges)) {
+        given[result] = from;
+        break;
+      }
   }
-  return {};
 }
 
 static bool isAlwaysInf(const AbstractValue &value) {
@@ -110,26 +128,31 @@ void InvalidOperation::judgeConstant(mp::ConstantOp op,
 
 void InvalidOperation::judge(Operation *op, const RangeAnalysis &ranges) {
   if (auto constant = dyn_cast<mp::ConstantOp>(op))
-    return judgeConstant(constant, ranges);
+    judgeConstant(constant, ranges);
   // Branches and bodies are judged inside.
-  if (op->getNumRegions() != 0)
-    return;
+  else if (op->getNumRegions() == 0)
+    judgeComputed(op, ranges);
+  follow(op, ranges);
+}
+
+void InvalidOperation::judgeComputed(Operation *op,
+                                     const RangeAnalysis &ranges) {
   for (Value result : op->getResults()) {
     if (!isFloat(result) || !ranges.preRounding(result).nan ||
         isUnknown(result, ranges))
       continue;
-    Value infinite, given;
+    Value infinite, source;
     bool begins = true;
     for (Value operand : op->getOperands()) {
       if (!isFloat(operand))
         continue;
       begins &= !ranges.of(operand).nan;
-      if (given || !ranges.of(operand).mayBeInf())
+      if (source || !ranges.of(operand).mayBeInf())
         continue;
-      given = findGiven(operand, ranges);
+      source = findGiven(operand, ranges);
       infinite = operand;
     }
-    if (!begins || !given)
+    if (!begins || !source)
       continue;
     // Rows that are masked altogether: MP208.
     if (hasRole(op, Role::Softmax) && hasRole(op, Role::Maskable) &&
@@ -145,8 +168,8 @@ void InvalidOperation::judge(Operation *op, const RangeAnalysis &ranges) {
           sure = std::max(sure, judgeProduct(infinite, other, ranges));
     FindingBuilder finding = report(op, result);
     finding.certainty(sure).message(describe(op));
-    finding.cause(given, given.getDefiningOp() ? "holds an infinity"
-                                               : "may be an infinity");
+    finding.cause(source, source.getDefiningOp() ? "holds an infinity"
+                                                 : "may be an infinity");
     for (Value other : op->getOperands())
       if (other != infinite && isFloat(other)) {
         Cell hull = ranges.preRounding(other).hull();
