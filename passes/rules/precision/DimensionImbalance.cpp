@@ -62,8 +62,9 @@ private:
   std::optional<Imbalance> find(Value value, const RangeAnalysis &ranges);
   void judge(Operation *op, Value value, const RangeAnalysis &ranges);
 
-  /// The imbalances found so far: an op is asked for its operands, too.
-  llvm::DenseMap<Value, std::optional<Imbalance>> found;
+  /// The imbalances found so far: where an op has one, its operands are asked
+  /// for theirs.
+  llvm::DenseMap<Value, Imbalance> found;
 };
 } // namespace
 
@@ -129,10 +130,12 @@ std::optional<Imbalance> DimensionImbalance::find(Value value,
   if (op ? !isa<RangeOpInterface>(op)
          : !isa<FunctionOpInterface>(value.getParentBlock()->getParentOp()))
     return std::nullopt;
-  auto [place, isNew] = found.try_emplace(value);
-  if (isNew)
-    place->second = measure(value, ranges);
-  return place->second;
+  if (auto known = found.find(value); known != found.end())
+    return known->second;
+  std::optional<Imbalance> imbalance = measure(value, ranges);
+  if (imbalance)
+    found.try_emplace(value, *imbalance);
+  return imbalance;
 }
 
 /// True if the op passes on an imbalance of its operand.
