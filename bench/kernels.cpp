@@ -1,4 +1,4 @@
-//===- kernels.cpp - The linear pass beside a plain sum
+//===- kernels.cpp - The passes over weights beside a plain sum
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
+#include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Parallel.h"
@@ -97,5 +98,31 @@ int main() {
               double(kBytes) / bestSum / 1e9, 100 * bestSum / best);
           llvm::outs().flush();
         }
+
+  llvm::outs() << "\ndtype groups  losses    GB/s   sum GB/s  share\n";
+  for (const char *type : {"f32", "f16", "bf16", "i8"})
+    for (bool byColumn : {true, false})
+      for (bool losses : {true, false}) {
+        if (losses && !FloatFormat::byName(type))
+          continue;
+        SummaryRequest request;
+        request.weights.bytes = bytes;
+        request.weights.format = FloatFormat::byName(type);
+        request.columns = k;
+        request.rows = kBytes * 8 / request.weights.bits() / k;
+        request.byColumn = byColumn;
+        request.target = losses ? &FloatFormat::f16() : nullptr;
+        double best = 1e9, bestSum = 1e9;
+        for (unsigned run = 0; run < kRuns; ++run) {
+          bestSum = std::min(bestSum, seconds(sum));
+          best = std::min(best, seconds([&] { summarizeWeight(request); }));
+        }
+        llvm::outs() << llvm::format(
+            "%-5s %-7s %-6s %7.1f %10.1f %5.0f%%\n", type,
+            byColumn ? "columns" : "rows", losses ? "yes" : "no",
+            double(kBytes) / best / 1e9, double(kBytes) / bestSum / 1e9,
+            100 * bestSum / best);
+        llvm::outs().flush();
+      }
   return totals[0] == 42;
 }

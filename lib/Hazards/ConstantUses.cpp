@@ -20,6 +20,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 #include "mpopt/Support/WeightStore.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -35,12 +36,6 @@ double ConstantUse::flushedShare() const {
 //===----------------------------------------------------------------------===//
 // Which formats
 //===----------------------------------------------------------------------===//
-
-/// True if some finite value of `from` overflows or flushes in `to`.
-static bool isNarrower(const FloatFormat &to, const FloatFormat &from) {
-  return to.overflowFrom <= from.maxFinite ||
-         (to.hasZero && to.flushAt >= from.minSubnormal);
-}
 
 namespace {
 using UsesByType =
@@ -63,7 +58,7 @@ static void followUses(Value value, Type type, const FloatFormat &own,
       if (!format)
         continue; // to integers or booleans
       const FloatFormat &current = type ? *getFloatFormat(type) : own;
-      followUses(cast.getResult(), isNarrower(*format, current) ? to : type,
+      followUses(cast.getResult(), format->losesValuesOf(current) ? to : type,
                  own, uses, depth + 1);
       continue;
     }
@@ -80,7 +75,7 @@ static void followUses(Value value, Type type, const FloatFormat &own,
 /// The format in which a whole-model conversion stores everything, or null.
 static Type getStorageType(ModuleOp module) {
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
-  auto type = module->getAttrOfType<TypeAttr>("mp.low_type");
+  auto type = module->getAttrOfType<TypeAttr>(kLowTypeAttr);
   bool stores = precision && (precision.getValue() == "fp16" ||
                               precision.getValue() == "bf16");
   return stores && type ? type.getValue() : Type();
@@ -93,7 +88,7 @@ static UsesByType collectUses(mp::ConstantOp constant, Type storage) {
     return uses;
   followUses(constant.getResult(), {}, *own, uses);
   const FloatFormat *stored = storage ? getFloatFormat(storage) : nullptr;
-  if (!stored || uses.contains(storage) || !isNarrower(*stored, *own))
+  if (!stored || uses.contains(storage) || !stored->losesValuesOf(*own))
     return uses;
   for (OpOperand &use : constant.getResult().getUses())
     if (isa<PrecisionOpInterface>(use.getOwner()) &&
@@ -106,16 +101,16 @@ static UsesByType collectUses(mp::ConstantOp constant, Type storage) {
 // How much is lost
 //===----------------------------------------------------------------------===//
 
-static WeightRequest makeRequest(mp::ConstantOp constant, Type target,
-                                 const ConstantBytes &bytes) {
+static SummaryRequest makeRequest(mp::ConstantOp constant, Type target,
+                                  const ConstantBytes &bytes) {
   auto type = cast<RankedTensorType>(constant.getType());
-  WeightRequest request;
-  request.bytes = bytes.data;
-  request.count = bytes.splat ? 1 : uint64_t(type.getNumElements());
-  request.source = getFloatFormat(type.getElementType());
+  SummaryRequest request;
+  request.weights.bytes = bytes.data;
+  request.weights.format = getFloatFormat(type.getElementType());
+  request.columns = bytes.splat ? 1 : uint64_t(type.getNumElements());
   request.target = getFloatFormat(target);
-  if (!bytes.splat && type.getRank() > 1 && type.getDimSize(0) > 1)
-    request.channel = request.count / uint64_t(type.getDimSize(0));
+  if (!bytes.splat)
+    request.channel = channelOf(type.getShape());
   return request;
 }
 
@@ -127,50 +122,12 @@ static void spread(WeightStats &stats, uint64_t count) {
     *number *= count;
 }
 
-/// Scans what no analysis of the same weights has scanned before.
-static std::vector<WeightStats>
-scanUnknown(ModuleOp module, ArrayRef<WeightRequest> requests, unsigned jobs) {
-  Memo &memo =
-      module.getContext()->getLoadedDialect<mp::MPDialect>()->getWeights().memo;
-  std::vector<WeightStats> stats(requests.size());
-  std::vector<WeightRequest> unknown;
-  std::vector<size_t> places;
-  auto makeKey = [](const WeightRequest &request) {
-    MemoKey key;
-    key.add('S');
-    key.add(request.bytes.data());
-    key.add(request.count);
-    key.add(request.source);
-    key.add(request.target);
-    key.add(request.channel);
-    return key;
-  };
-  for (auto [index, request] : llvm::enumerate(requests)) {
-    if (request.bytes.size() >= Memo::kLeastWeight)
-      if (auto known = memo.find<WeightStats>(makeKey(request))) {
-        stats[index] = *known;
-        continue;
-      }
-    unknown.push_back(request);
-    places.push_back(index);
-  }
-  std::vector<WeightStats> scanned = scanWeights(unknown, jobs);
-  for (auto [index, place] : llvm::enumerate(places)) {
-    stats[place] = scanned[index];
-    if (requests[place].bytes.size() >= Memo::kLeastWeight)
-      memo.keep(makeKey(requests[place]),
-                std::make_shared<const WeightStats>(scanned[index]),
-                sizeof(WeightStats));
-  }
-  return stats;
-}
-
 ConstantUses::ConstantUses(Operation *root) {
   auto module = cast<ModuleOp>(root);
   Type storage = getStorageType(module);
-  std::vector<WeightRequest> requests;
-  std::vector<ConstantUse> candidates;
-  std::vector<bool> splats;
+  unsigned jobs = getJobs(module);
+  Memo &memo =
+      module.getContext()->getLoadedDialect<mp::MPDialect>()->getWeights().memo;
   module.walk([&](mp::ConstantOp constant) {
     auto type = cast<RankedTensorType>(constant.getType());
     UsesByType uses = collectUses(constant, storage);
@@ -180,23 +137,15 @@ ConstantUses::ConstantUses(Operation *root) {
     if (!bytes)
       return;
     for (auto &[target, operands] : uses) {
-      requests.push_back(makeRequest(constant, target, *bytes));
-      splats.push_back(bytes->splat);
-      candidates.push_back({constant, target, operands, {}});
+      ConstantUse use = {
+          constant, target, operands,
+          weightLosses(makeRequest(constant, target, *bytes), jobs, &memo)};
+      if (bytes->splat)
+        spread(use.stats, uint64_t(type.getNumElements()));
+      if (use.stats.overflows || use.stats.flushes || use.stats.subnormals)
+        losses.push_back(std::move(use));
     }
   });
-  std::vector<WeightStats> stats =
-      scanUnknown(module, requests, getJobs(module));
-  for (auto [index, candidate] : llvm::enumerate(candidates)) {
-    candidate.stats = stats[index];
-    if (splats[index])
-      spread(candidate.stats,
-             uint64_t(cast<RankedTensorType>(candidate.constant.getType())
-                          .getNumElements()));
-    const WeightStats &found = candidate.stats;
-    if (found.overflows || found.flushes || found.subnormals)
-      losses.push_back(std::move(candidate));
-  }
 }
 
 bool ConstantUses::isInvalidated(

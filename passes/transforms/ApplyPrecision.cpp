@@ -16,6 +16,7 @@
 #include "passes/transforms/precision/Strategy.h"
 
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_APPLYPRECISION
@@ -124,7 +125,7 @@ LogicalResult mpopt::applyPrecision(ModuleOp module, Precision precision,
       precision == Precision::Bf16 || precision == Precision::AutocastBf16;
   auto lowType = isBf16 ? FloatType(BFloat16Type::get(context))
                         : FloatType(Float16Type::get(context));
-  module->setAttr("mp.low_type", TypeAttr::get(lowType));
+  module->setAttr(kLowTypeAttr, TypeAttr::get(lowType));
   std::unique_ptr<PrecisionStrategy> strategy =
       makeStrategy(module, precision, policy, categories, lowType);
   return rewritePrecision(module, *strategy);

@@ -22,6 +22,8 @@ namespace mpopt {
 inline constexpr llvm::StringLiteral kThresholdsAttr = "mp.thresholds";
 /// The name of the target profile.
 inline constexpr llvm::StringLiteral kTargetAttr = "mp.target";
+/// The format to which a precision narrows floats: a type.
+inline constexpr llvm::StringLiteral kLowTypeAttr = "mp.low_type";
 /// Threads that an analysis may use; see `getJobs`.
 inline constexpr llvm::StringLiteral kJobsAttr = "mp.jobs";
 /// Set on copies on which a fix is tried: their sums over weights may be

@@ -8,7 +8,7 @@
 #ifndef MPOPT_HAZARDS_CONSTANTTEXT_H
 #define MPOPT_HAZARDS_CONSTANTTEXT_H
 
-#include "mpopt/Support/WeightScan.h"
+#include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
 #include "llvm/ADT/Twine.h"
 

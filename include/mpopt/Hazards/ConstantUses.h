@@ -15,7 +15,7 @@
 #define MPOPT_HAZARDS_CONSTANTUSES_H
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Support/WeightScan.h"
+#include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/AnalysisManager.h"

@@ -79,6 +79,12 @@ struct FloatFormat {
   /// zero.
   bool becomesSubnormal(double value) const;
 
+  /// True if some finite value of `other` overflows or flushes here.
+  bool losesValuesOf(const FloatFormat &other) const {
+    return overflowFrom <= other.maxFinite ||
+           (hasZero && flushAt >= other.minSubnormal);
+  }
+
 private:
   /// 2^exponent, a normal double.
   static double getPower(int exponent) {

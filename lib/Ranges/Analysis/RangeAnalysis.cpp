@@ -113,6 +113,8 @@ RangeAnalysis::Driver::Driver(Operation *module) {
   if (auto *dialect = module->getContext()->getLoadedDialect<mp::MPDialect>())
     shared.memo = &dialect->getWeights().memo;
   shared.nearly = module->hasAttr(kTrialAttr);
+  if (auto low = module->getAttrOfType<TypeAttr>(kLowTypeAttr))
+    lowFormat = getFloatFormat(low.getValue());
   profile = getStandardTarget();
   if (auto name = module->getAttrOfType<StringAttr>(kTargetAttr)) {
     llvm::Expected<std::shared_ptr<const TargetProfile>> found =

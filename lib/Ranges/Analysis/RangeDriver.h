@@ -123,6 +123,8 @@ private:
   GroupLimit limit = 0;
   unsigned threads = 0;
   SharedSums shared;
+  /// The format to which the module narrows constants, or null.
+  const FloatFormat *lowFormat = nullptr;
   /// The same as `unknown`: bodies of loops are walked several times.
   llvm::DenseSet<mlir::Operation *> counted;
 };

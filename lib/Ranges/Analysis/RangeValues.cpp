@@ -137,7 +137,7 @@ AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (auto known = shared.memo->find<AbstractValue>(key))
     return *known;
   auto value = std::make_shared<const AbstractValue>(
-      summarizeWeights(view, limit.most, threads));
+      summarizeWeights(view, limit.most, threads, {lowFormat, shared.memo}));
   shared.memo->keep(key, value, value->groups() * sizeof(Cell));
   return *value;
 }

@@ -14,7 +14,7 @@
 #include "mpopt/Ranges/Weights/ConstantRange.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
-#include "mpopt/Ranges/Weights/Kernels/Table.h"
+#include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
@@ -121,85 +121,46 @@ static AbstractValue summarizeElements(const WeightView &weights,
 
 /// From so many elements on the kernels are worth their start.
 static constexpr int64_t kLarge = 1 << 16;
-/// Columns of a table into which a long run is cut.
-static constexpr int64_t kRunColumns = 2048;
-/// The longest row that has statistics for each of its columns.
-static constexpr int64_t kMostColumns = 1 << 16;
-
 static Cell getCell(const GroupStats &stats) {
   auto [lo, hi] = stats.range;
   double mean = std::min(std::max(stats.mean, lo), hi);
   return Cell{lo, hi, mean, lo == hi ? 0 : stats.variance, lo, hi};
 }
 
-namespace {
-/// `groups` runs of `inner` elements, `outer` times over, by the kernels.
-class TableSummary {
-public:
-  TableSummary(const WeightTensor &tensor, unsigned jobs)
-      : tensor(tensor), jobs(jobs) {}
-
-  std::optional<AbstractValue> run(AbstractValue::Dims dims, int64_t size,
-                                   int64_t groups, int64_t inner);
-
-private:
-  TableStats scan(int64_t first, int64_t rows, int64_t columns);
-  Cell scanRun(int64_t first, int64_t count);
-
-  const WeightTensor &tensor;
-  unsigned jobs;
-  uint8_t flags = 0;
-  double minNonZero = kInfinity;
-  bool integral = true;
-};
-} // namespace
-
-TableStats TableSummary::scan(int64_t first, int64_t rows, int64_t columns) {
-  WeightTensor part = tensor;
-  uint64_t bytes = tensor.bits() / 8;
-  part.bytes = tensor.bytes.slice(first * bytes, rows * columns * bytes);
-  TableStats stats =
-      tableStats({part, uint64_t(rows), uint64_t(columns)}, jobs);
-  flags |= stats.flags;
-  minNonZero = std::min(minNonZero, stats.minNonZero);
-  integral &= stats.integral;
-  return stats;
-}
-
-/// A long run of elements in one group.
-Cell TableSummary::scanRun(int64_t first, int64_t count) {
-  int64_t rows = count / kRunColumns, rest = count % kRunColumns;
-  Cell cell = getCell(scan(first, rows, kRunColumns).whole());
-  if (rest == 0)
-    return cell;
-  Cell last = getCell(scan(first + count - rest, 1, rest).whole());
-  return cells::blend(cell, last, double(rest) / double(count));
-}
-
-std::optional<AbstractValue> TableSummary::run(AbstractValue::Dims dims,
-                                               int64_t size, int64_t groups,
-                                               int64_t inner) {
+/// The same by the kernels, where they can.
+static std::optional<AbstractValue> summarizeLarge(const WeightView &weights,
+                                                   AbstractValue::Dims dims,
+                                                   int64_t groups,
+                                                   int64_t inner, unsigned jobs,
+                                                   KeptLosses losses) {
+  std::optional<WeightTensor> tensor = getTensor(weights);
+  // Groups may come again and again.
+  bool inOneRun = groups * inner == weights.size();
+  if (!tensor || tensor->bits() % 8 != 0 || (inner != 1 && !inOneRun))
+    return std::nullopt;
+  SummaryRequest request;
+  request.weights = *tensor;
+  request.byColumn = inner == 1;
+  request.columns = request.byColumn ? groups : inner;
+  request.rows = weights.size() / request.columns;
+  if (losses.format && tensor->format && !tensor->storage &&
+      losses.format->losesValuesOf(*tensor->format)) {
+    request.target = losses.format;
+    request.channel = channelOf(weights.shape);
+  }
+  WeightSummary summary = summarizeWeight(request, jobs);
+  if (losses.memo)
+    keepLosses(request, summary.losses, *losses.memo);
+  if (summary.flags)
+    return std::nullopt;
   std::vector<Cell> cells;
   cells.reserve(groups);
-  auto addAll = [&](ArrayRef<GroupStats> stats) {
-    for (const GroupStats &group : stats)
-      cells.push_back(getCell(group));
-  };
-  if (inner == 1)
-    addAll(scan(0, size / groups, groups).columns);
-  else if (groups * inner != size)
-    return std::nullopt; // Groups that come again and again.
-  else if (groups > 1 && inner <= kMostColumns)
-    addAll(scan(0, groups, inner).rows);
-  else
-    for (int64_t group = 0; group < groups; ++group)
-      cells.push_back(scanRun(group * inner, inner));
-  if (flags)
-    return std::nullopt;
+  for (const GroupStats &group : summary.groups)
+    cells.push_back(getCell(group));
   AbstractValue value(std::move(dims), std::move(cells));
   Flags all;
-  all.integral = integral;
-  all.minNonZero = minNonZero;
+  all.integral = summary.integral;
+  all.minNonZero = summary.minNonZero;
   all.set(value);
   return value;
 }
@@ -208,52 +169,55 @@ std::optional<AbstractValue> TableSummary::run(AbstractValue::Dims dims,
 // All constants
 //===----------------------------------------------------------------------===//
 
-/// Elements form `outer` runs of `groups` runs of `inner` elements.
-static AbstractValue summarize(const WeightView &weights,
-                               AbstractValue::Dims dims, int64_t groups,
-                               int64_t inner, unsigned jobs) {
-  int64_t size = weights.size();
-  if (size >= kLarge)
-    if (std::optional<WeightTensor> tensor = getTensor(weights);
-        tensor && tensor->bits() % 8 == 0)
+namespace {
+class Summarizer {
+public:
+  Summarizer(const WeightView &weights, unsigned jobs, KeptLosses losses)
+      : weights(weights), jobs(jobs), losses(losses) {}
+
+  /// Elements form `outer` runs of `groups` runs of `inner` elements.
+  AbstractValue summarize(AbstractValue::Dims dims, int64_t groups,
+                          int64_t inner) const {
+    if (weights.size() >= kLarge)
       if (auto value =
-              TableSummary(*tensor, jobs).run(dims, size, groups, inner))
+              summarizeLarge(weights, dims, groups, inner, jobs, losses))
         return std::move(*value);
-  return summarizeElements(weights, std::move(dims), groups, inner);
-}
+    return summarizeElements(weights, std::move(dims), groups, inner);
+  }
+  AbstractValue whole() const {
+    return summarize(AbstractValue::Dims(weights.shape.size(), 1), 1,
+                     std::max<int64_t>(1, weights.size()));
+  }
+  AbstractValue along(int64_t axis) const {
+    AbstractValue::Dims dims(weights.shape.size(), 1);
+    dims[axis] = weights.shape[axis];
+    int64_t inner = 1;
+    for (int64_t dim : ArrayRef(weights.shape).drop_front(axis + 1))
+      inner *= dim;
+    return summarize(dims, dims[axis], inner);
+  }
 
-static AbstractValue summarizeWhole(const WeightView &weights,
-                                    unsigned jobs = 1) {
-  return summarize(weights, AbstractValue::Dims(weights.shape.size(), 1), 1,
-                   std::max<int64_t>(1, weights.size()), jobs);
-}
-
-static AbstractValue summarizeAlong(const WeightView &weights, int64_t axis,
-                                    unsigned jobs) {
-  AbstractValue::Dims dims(weights.shape.size(), 1);
-  dims[axis] = weights.shape[axis];
-  int64_t inner = 1;
-  for (int64_t dim : ArrayRef(weights.shape).drop_front(axis + 1))
-    inner *= dim;
-  return summarize(weights, dims, dims[axis], inner, jobs);
-}
+private:
+  const WeightView &weights;
+  unsigned jobs;
+  KeptLosses losses;
+};
+} // namespace
 
 AbstractValue mpopt::summarizeWeights(const WeightView &weights, size_t limit,
-                                      unsigned jobs) {
+                                      unsigned jobs, KeptLosses losses) {
+  Summarizer summarizer(weights, jobs, losses);
   int64_t size = weights.size(), rank = weights.shape.size();
-  if (weights.splat || size <= 1)
-    return summarizeWhole(weights);
+  if (weights.splat || size <= 1 || rank == 0)
+    return summarizer.whole();
   if (size <= std::min<int64_t>(limit, kElementwiseConstant))
-    return summarize(
-        weights,
+    return summarizer.summarize(
         AbstractValue::Dims(weights.shape.begin(), weights.shape.end()), size,
-        1, jobs);
-  if (rank == 0)
-    return summarizeWhole(weights, jobs);
+        1);
   int64_t axis = rank >= 4 ? 0 : rank - 1;
   if (size_t(weights.shape[axis]) > limit)
-    return summarizeWhole(weights, jobs);
-  return summarizeAlong(weights, axis, jobs);
+    return summarizer.whole();
+  return summarizer.along(axis);
 }
 
 bool mpopt::constantRowsReach(const WeightView &weights, double threshold) {

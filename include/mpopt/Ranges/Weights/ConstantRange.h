@@ -15,12 +15,19 @@ namespace mpopt {
 /// The elements of a constant are distinguished up to this many.
 inline constexpr int64_t kElementwiseConstant = 4096;
 
+/// The format whose losses a summary counts on its way, and where they are
+/// kept for the rules.
+struct KeptLosses {
+  const FloatFormat *format = nullptr;
+  Memo *memo = nullptr;
+};
+
 /// Both tiers of the elements as they are read, in at most `limit` groups:
 /// elements, else slices along one axis (the last one; the first one of
 /// convolution weights, which have four axes or more), else the whole. Large
 /// ones are read on `jobs` threads (0: all cores).
 AbstractValue summarizeWeights(const WeightView &weights, size_t limit,
-                               unsigned jobs);
+                               unsigned jobs, KeptLosses losses = {});
 
 /// True if every row (along the last axis) of a constant has an element of at
 /// least `threshold`; false where that takes too long.

@@ -25,13 +25,6 @@ static double scaleFor(double value) {
   return std::ldexp(1.0, std::min(std::ilogb(value), 1022) + 1);
 }
 
-template <typename T> static T roundedUp(double value) {
-  T nearest = T(value);
-  if (double(nearest) < value)
-    nearest = std::nextafter(nearest, T(kInfinity));
-  return nearest;
-}
-
 template <typename T>
 Coefficients<T>::Coefficients(const LinearRequest &request) {
   const LinearInputs &inputs = request.inputs;

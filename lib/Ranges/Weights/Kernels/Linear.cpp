@@ -248,11 +248,7 @@ LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs) {
        {&result.centre, &result.radius, &result.terms, &result.norm,
         &result.mean, &result.variance, &result.tail})
     list->assign(channels, 0);
-  // Zero points of other types than 8-bit integers may not be floats.
-  bool inFloat = reader.fitsFloat() &&
-                 (request.weights.zeroPoints.empty() ||
-                  (!request.weights.format && request.weights.bits() <= 8));
-  if (!inFloat || channels * request.k <= kSmall ||
+  if (!reader.differencesFitFloat() || channels * request.k <= kSmall ||
       !attempt<float>(request, reader, jobs, result))
     attempt<double>(request, reader, jobs, result);
   if (request.wantNorm)

@@ -103,7 +103,7 @@ void LinearPass<T>::sumColumns(Task &task, const SumLoops<T> *direct) const {
         subtractZero(to, columns, task.matrix * request.n + column, 1);
         std::fill(to + columns, to + padded(columns), T(0));
       }
-      add(sumLoops(), tile.get(), stride, padded(columns), column);
+      add(tileLoops<T>(), tile.get(), stride, padded(columns), column);
     }
   }
   // Which weights are not finite, a second look tells.
@@ -199,7 +199,7 @@ void LinearPass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
         subtractZero(to, columns, row + at, 0);
         std::fill(to + columns, to + padded(columns), T(0));
       }
-      add(sumLoops(), tile.get(), stride, padded(columns), column);
+      add(tileLoops<T>(), tile.get(), stride, padded(columns), column);
     }
     for (size_t at = 0; at < rows; ++at)
       for (unsigned sum = 0; sum < kSums; ++sum) {

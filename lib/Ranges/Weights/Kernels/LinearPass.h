@@ -109,12 +109,6 @@ private:
   void subtractZero(T *values, size_t count, uint64_t channel,
                     uint64_t step) const;
 
-  static const SumLoops<T> &sumLoops() {
-    if constexpr (std::is_same_v<T, float>)
-      return loops().f32;
-    else
-      return loops().f64;
-  }
   uint64_t bytes() const {
     return request.matrices * request.k * request.n * request.weights.bits() /
            8;

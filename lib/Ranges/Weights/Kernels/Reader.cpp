@@ -11,19 +11,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Numerics/Infinity.h"
-
 #include "Reader.h"
 
 #include "llvm/ADT/APInt.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Parallel.h"
+#include "llvm/Support/Process.h"
 
 #include <atomic>
 #include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
+
+#include <sys/mman.h>
 
 using namespace mpopt;
 using namespace mpopt::kernels;
@@ -38,12 +39,6 @@ static double decodeFloat(const FloatFormat &format, uint64_t bits) {
   bool inexact;
   value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
   return value.convertToDouble();
-}
-
-static float floatUp(double value) {
-  float nearest = float(value);
-  return double(nearest) < value ? std::nextafter(nearest, float(kInfinity))
-                                 : nearest;
 }
 
 WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {
@@ -73,7 +68,7 @@ WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {
   rounding.dropped = 24 - storage->digits;
   rounding.minNormal = float(storage->minNormal);
   rounding.magic = std::ldexp(float(storage->minSubnormal), 23);
-  rounding.overflowFrom = floatUp(storage->overflowFrom);
+  rounding.overflowFrom = roundedUp<float>(storage->overflowFrom);
 }
 
 const SumLoops<float> *WeightReader::direct() const {
@@ -167,6 +162,21 @@ void WeightReader::read(size_t index, size_t count, T *to, Mark mark) const {
 
 template void WeightReader::read(size_t, size_t, float *, Mark) const;
 template void WeightReader::read(size_t, size_t, double *, Mark) const;
+
+void mpopt::kernels::mapPages(llvm::ArrayRef<char> bytes) {
+#ifdef MADV_POPULATE_READ
+  constexpr size_t least = 1 << 18; // less is not worth the call
+  if (bytes.size() < least)
+    return;
+  static const uintptr_t page = llvm::sys::Process::getPageSizeEstimate();
+  auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  uintptr_t end = begin + bytes.size();
+  begin -= begin % page;
+  // Kernels before Linux 5.14 refuse; the pages come when they are read, then.
+  (void)::madvise(reinterpret_cast<void *>(begin), end - begin,
+                  MADV_POPULATE_READ);
+#endif
+}
 
 void mpopt::kernels::forEachTask(size_t count, uint64_t bytes, unsigned jobs,
                                  llvm::function_ref<void(size_t)> task) {

@@ -10,11 +10,13 @@
 
 #include "Tile.h"
 
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Weights/Kernels/Weights.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <array>
+#include <cmath>
 
 namespace mpopt::kernels {
 
@@ -24,6 +26,12 @@ public:
 
   /// Every weight is a float without rounding.
   bool fitsFloat() const { return inFloat; }
+  /// So is every weight minus its zero point: those of other types than 8-bit
+  /// integers may be no floats.
+  bool differencesFitFloat() const {
+    return inFloat && (weights.zeroPoints.empty() ||
+                       (!weights.format && weights.bits() <= 8));
+  }
 
   /// Loops for the bytes as they lie, if no tile is needed; else null.
   const SumLoops<float> *direct() const;
@@ -47,6 +55,26 @@ private:
   /// Values of all bytes of an 8-bit float, of all halves of a 4-bit type.
   std::array<float, 256> table;
 };
+
+/// `value` as a T, or the next larger one.
+template <typename T> T roundedUp(double value) {
+  T nearest = T(value);
+  if (double(nearest) < value)
+    nearest = std::nextafter(nearest, T(kInfinity));
+  return nearest;
+}
+
+/// The loops for tiles of Ts.
+template <typename T> const SumLoops<T> &tileLoops() {
+  if constexpr (std::is_same_v<T, float>)
+    return loops().f32;
+  else
+    return loops().f64;
+}
+
+/// Maps the pages of a file's bytes before they are read: in one call that is
+/// cheaper than one fault after the other, and what is fetched ahead arrives.
+void mapPages(llvm::ArrayRef<char> bytes);
 
 /// Calls `task` with 0 to count - 1, on `jobs` threads (0: all cores). The work
 /// is `bytes` large; little work stays on the calling thread.

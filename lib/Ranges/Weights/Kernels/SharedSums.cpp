@@ -217,3 +217,32 @@ LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
   return share(key, request.values, shared,
                [&] { return convolutionSums(request, jobs); });
 }
+
+static MemoKey lossKey(const SummaryRequest &request) {
+  MemoKey key;
+  key.add('S');
+  key.add(request.weights.bytes.data());
+  addFormat(key, request.weights);
+  key.add(request.size());
+  key.add(request.target);
+  key.add(request.channel);
+  return key;
+}
+
+void mpopt::keepLosses(const SummaryRequest &request, const WeightStats &losses,
+                       Memo &memo) {
+  if (request.target && request.weights.bytes.size() >= Memo::kLeastWeight)
+    memo.keep(lossKey(request), std::make_shared<const WeightStats>(losses),
+              sizeof(WeightStats));
+}
+
+WeightStats mpopt::weightLosses(const SummaryRequest &request, unsigned jobs,
+                                Memo *memo) {
+  if (memo && request.weights.bytes.size() >= Memo::kLeastWeight)
+    if (auto known = memo->find<WeightStats>(lossKey(request)))
+      return *known;
+  WeightStats losses = summarizeWeight(request, jobs).losses;
+  if (memo)
+    keepLosses(request, losses, *memo);
+  return losses;
+}

@@ -52,22 +52,27 @@ using namespace mpopt::kernels;
   TARGET bool round(const Rounding &rounding, float *values, size_t count) {   \
     return roundAll(rounding, values, count);                                  \
   }                                                                            \
-  template <typename T>                                                        \
-  TARGET void extremes(const T *values, size_t count, double *columns,         \
-                       size_t stride, double *row) {                           \
-    extremesOf<T, BYTES>(values, count, columns, stride, row);                 \
+  template <typename T, Element E>                                             \
+  TARGET void columnStatistics(const void *data, size_t stride, size_t rows,   \
+                               size_t cols, double *statistics, size_t step,   \
+                               Tally<T> &tally) {                              \
+    statisticsOf<T, BYTES, E, true>((const char *)data, stride, rows, cols,    \
+                                    statistics, step, tally);                  \
   }                                                                            \
-  template <typename T>                                                        \
-  TARGET void magnitudes(const T *values, size_t count, double *smallest,      \
-                         bool *integral) {                                     \
-    magnitudesOf<T, BYTES>(values, count, smallest, integral);                 \
+  template <typename T, Element E>                                             \
+  TARGET void rowStatistics(const void *data, size_t stride, size_t rows,      \
+                            size_t cols, double *statistics, size_t step,      \
+                            Tally<T> &tally) {                                 \
+    statisticsOf<T, BYTES, E, false>((const char *)data, stride, rows, cols,   \
+                                     statistics, step, tally);                 \
   }                                                                            \
   TARGET void gram(const double *a, size_t count, size_t n, double *to) {      \
     gramOf<BYTES>(a, count, n, to);                                            \
   }                                                                            \
   template <typename T, Element E, bool Direct> SumLoops<T> sums() {           \
-    return {columns<T, E, Direct>, rows<T, E, Direct>, absColumns<T, E>,       \
-            absRows<T, E>,         extremes<T>,        magnitudes<T>};         \
+    return {                                                                   \
+        columns<T, E, Direct>, rows<T, E, Direct>,     absColumns<T, E>,       \
+        absRows<T, E>,         columnStatistics<T, E>, rowStatistics<T, E>};   \
   }                                                                            \
   Loops all() {                                                                \
     return {                                                                   \

@@ -43,6 +43,9 @@ enum Sum { Centre, Radius, Mean, Variance, Terms, Squares, Sixth, kSums };
 /// The coefficients, in that order: c, r, mean, variance, a, h.
 inline constexpr size_t kCoefficients = 6;
 
+/// The statistics of a group.
+enum Statistic { Minimum, Maximum, Total, TotalSquares, kStatistics };
+
 enum class Element { F64, F32, F16, BF16, I8, U8, Table };
 
 /// Rounding to a narrower format in float arithmetic.
@@ -51,6 +54,22 @@ struct Rounding {
   float minNormal;    // of the format
   float magic;        // a float whose ulp is the format's subnormal
   float overflowFrom; // this and more is Inf
+};
+
+/// What the values of tiles have in common, beside the statistics of groups.
+template <typename T> struct Tally {
+  /// Magnitudes of a narrower format: the first that overflows, the last that
+  /// flushes, the first that is normal. Values are compared with them if
+  /// `counts`.
+  T overflowFrom = 0, flushAt = 0, minNormal = 0;
+  bool counts = false;
+  uint64_t zeros = 0, overflows = 0;
+  /// Up to `flushAt` and below `minNormal`, zeros among them.
+  uint64_t flushes = 0, small = 0;
+  /// The least magnitude other than 0; infinite if there is none.
+  T least = T(__builtin_inf());
+  /// Every value is a whole number.
+  bool integral = true;
 };
 
 /// Values in a tile of type T, or in the file's bytes (any alignment; strides
@@ -71,14 +90,14 @@ template <typename T> struct SumLoops {
   Sums rows;
   /// sums[column] or sums[row] grows by the sum of |w|.
   Edge absColumns, absRows;
-  /// Minimum, maximum, sum and sum of squares of one row of `count`, in
-  /// `row[4]`, and of each column, in columns[statistic * stride + column].
-  void (*extremes)(const T *values, size_t count, double *columns,
-                   size_t stride, double *row);
-  /// Lowers `smallest` to the least magnitude other than 0 of `count` values;
-  /// `integral` becomes false if one is no whole number.
-  void (*magnitudes)(const T *values, size_t count, double *smallest,
-                     bool *integral);
+  /// Minimum, maximum, sum and sum of squares of each column or row, in
+  /// statistics[statistic * statisticStride + group], go on. Any number of
+  /// columns; statistics of columns have room for padded(cols). A value that is
+  /// not finite makes its sum of squares so.
+  using Statistics = void (*)(const void *data, size_t stride, size_t rows,
+                              size_t cols, double *statistics,
+                              size_t statisticStride, Tally<T> &tally);
+  Statistics columnStatistics, rowStatistics;
 };
 
 /// The dtypes that can be summed from where they lie: F32 to U8.

@@ -12,86 +12,203 @@
 
 namespace mpopt::kernels {
 
-template <bool larger> MPOPT_INLINE void extend(double &to, double with) {
-  to = (larger ? with > to : with < to) ? with : to;
-}
+/// The values of a run of vectors, by lane.
+template <typename T, unsigned Bytes> struct GroupLanes {
+  using V = Vector<T, Bytes>;
+  static constexpr size_t lanes = Bytes / sizeof(T);
+  using Wide = Vector<double, lanes * sizeof(double)>;
 
-/// `stats` has its four numbers `step` apart.
-MPOPT_INLINE void extendStats(double *stats, size_t step, double value) {
-  extend<false>(stats[0], value);
-  extend<true>(stats[step], value);
-  stats[2 * step] += value;
-  stats[3 * step] += value * value;
-}
+  V low = V{} + T(__builtin_inf()), high = -low;
+  Wide sum{}, squares{};
 
-template <typename T, unsigned Bytes>
-MPOPT_INLINE void extremesOf(const T *values, size_t count, double *columns,
-                             size_t stride, double *row) {
-  constexpr size_t lanes = Bytes / sizeof(double);
-  using V = Vector<T, lanes * sizeof(T)>;
-  using D = Vector<double, Bytes>;
-  D lows = D{} + row[0], highs = D{} + row[1], sums{}, squares{};
-  size_t at = 0;
-  for (; at + lanes <= count; at += lanes) {
-    D value = __builtin_convertvector(load<V>(values + at), D);
-    D square = value * value;
-    lows = value < lows ? value : lows;
-    highs = value > highs ? value : highs;
-    sums += value;
-    squares += square;
-    double *to = columns + at;
-    D low = load<D>(to), high = load<D>(to + stride);
+  MPOPT_INLINE void extend(V value) {
     low = value < low ? value : low;
     high = value > high ? value : high;
-    D sum = load<D>(to + 2 * stride) + value;
-    D squareSum = load<D>(to + 3 * stride) + square;
-    std::memcpy(to, &low, sizeof(D));
-    std::memcpy(to + stride, &high, sizeof(D));
-    std::memcpy(to + 2 * stride, &sum, sizeof(D));
-    std::memcpy(to + 3 * stride, &squareSum, sizeof(D));
   }
-  for (size_t lane = 0; lane < lanes; ++lane) {
-    extend<false>(row[0], lows[lane]);
-    extend<true>(row[1], highs[lane]);
-    row[2] += sums[lane];
-    row[3] += squares[lane];
+  MPOPT_INLINE void add(V value) {
+    Wide wide = __builtin_convertvector(value, Wide);
+    sum += wide;
+    squares += wide * wide;
   }
-  for (; at < count; ++at) {
-    extendStats(row, 1, values[at]);
-    extendStats(columns + at, stride, values[at]);
-  }
-}
 
-/// `smallest` becomes the least magnitude other than 0, and `integral` false if
-/// an element is no whole number.
-template <typename T, unsigned Bytes>
-MPOPT_INLINE void magnitudesOf(const T *values, size_t count, double *smallest,
-                               bool *integral) {
-  constexpr size_t lanes = Bytes / sizeof(T);
+  /// Each lane is a group.
+  MPOPT_INLINE void addColumns(double *to, size_t step) const {
+    Wide lows = __builtin_convertvector(low, Wide), least = load<Wide>(to);
+    Wide highs = __builtin_convertvector(high, Wide),
+         most = load<Wide>(to + step);
+    store(to, lows < least ? lows : least);
+    store(to + Maximum * step, highs > most ? highs : most);
+    store(to + Total * step, load<Wide>(to + Total * step) + sum);
+    store(to + TotalSquares * step,
+          load<Wide>(to + TotalSquares * step) + squares);
+  }
+  /// All lanes are one group.
+  MPOPT_INLINE void addRow(double *to, size_t step) const {
+    double least = to[0], most = to[Maximum * step];
+    T lows[lanes], highs[lanes];
+    double sums[lanes], powers[lanes];
+    store(lows, low), store(highs, high), store(sums, sum);
+    store(powers, squares);
+    for (size_t half = lanes / 2; half > 0; half /= 2)
+      for (size_t lane = 0; lane < half; ++lane) {
+        lows[lane] =
+            lows[lane + half] < lows[lane] ? lows[lane + half] : lows[lane];
+        highs[lane] =
+            highs[lane + half] > highs[lane] ? highs[lane + half] : highs[lane];
+        sums[lane] += sums[lane + half];
+        powers[lane] += powers[lane + half];
+      }
+    to[0] = lows[0] < least ? lows[0] : least;
+    to[Maximum * step] = highs[0] > most ? highs[0] : most;
+    to[Total * step] += sums[0];
+    to[TotalSquares * step] += powers[0];
+  }
+};
+
+/// A tally by lane, of fewer than 2^31 values a lane.
+template <typename T, unsigned Bytes, bool Counts> struct TallyLanes {
+  using V = Vector<T, Bytes>;
+  using Numbers = Vector<Integer<T>, Bytes>;
+  static constexpr size_t lanes = Bytes / sizeof(T);
+
+  V least = V{} + T(__builtin_inf());
+  Numbers zeros{}, overflows{}, flushes{}, small{};
+
+  MPOPT_INLINE void add(V value, const Tally<T> &edges) {
+    V size = magnitude<T, Bytes>(value);
+    V present = size > 0 ? size : V{} + T(__builtin_inf());
+    least = present < least ? present : least;
+    if constexpr (Counts) { // true is -1
+      zeros -= size == 0;
+      overflows -= size >= edges.overflowFrom;
+      flushes -= size <= edges.flushAt;
+      small -= size < edges.minNormal;
+    }
+  }
+  /// `padding` of the values were zeros that are not there.
+  MPOPT_INLINE void addTo(Tally<T> &tally, size_t padding) const {
+    for (size_t lane = 0; lane < lanes; ++lane)
+      tally.least = least[lane] < tally.least ? least[lane] : tally.least;
+    if constexpr (Counts) {
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        tally.zeros += zeros[lane];
+        tally.overflows += overflows[lane];
+        tally.flushes += flushes[lane];
+        tally.small += small[lane];
+      }
+      tally.zeros -= padding;
+      tally.flushes -= padding;
+      tally.small -= padding;
+    }
+  }
+};
+
+template <typename T, unsigned Bytes, Element E>
+MPOPT_INLINE bool areIntegral(const char *data, size_t stride, size_t rows,
+                              size_t cols) {
   // From here on every number is whole; adding it makes smaller ones so.
   constexpr T whole = sizeof(T) == 4 ? T(0x1p23) : T(0x1p52);
-  using V = Vector<T, Bytes>;
-  using Mask = Vector<Integer<T>, Bytes>;
-  V least = V{} + T(__builtin_inf());
-  Mask parts{};
-  size_t at = 0;
-  for (; at + lanes <= count; at += lanes) {
-    V value = load<V>(values + at), magnitude = value < 0 ? -value : value;
-    least = ((magnitude > 0) & (magnitude < least)) ? magnitude : least;
-    parts |= (magnitude < whole) & ((magnitude + whole) - whole != magnitude);
+  constexpr size_t lanes = Bytes / sizeof(T);
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < cols; column += lanes) {
+      auto size = magnitude<T, Bytes>(
+          loadUpTo<T, Bytes, E>(data, row * stride + column, cols - column));
+      auto parts = (size < whole) & ((size + whole) - whole != size);
+      Integer<T> any = 0;
+      for (size_t lane = 0; lane < lanes; ++lane)
+        any |= parts[lane];
+      if (any)
+        return false;
+    }
+  return true;
+}
+
+/// The hardware does not see through the jumps from row to row: while columns
+/// of this tile are looked at, as much is asked for of the next, which follows.
+template <Element E>
+MPOPT_INLINE void fetchBelow(const char *data, size_t stride, size_t rows,
+                             size_t column, size_t columns) {
+  const char *next = data + (rows * stride + column * rows) * sizeOf(E);
+  for (size_t at = 0; at < rows * columns * sizeOf(E); at += 64)
+    __builtin_prefetch(next + at, /*write=*/0, /*locality=*/2);
+}
+
+template <typename T, unsigned Bytes, Element E, bool Counts>
+MPOPT_INLINE void
+columnStatisticsOf(const char *data, size_t stride, size_t rows, size_t cols,
+                   double *statistics, size_t step, Tally<T> &tally) {
+  constexpr size_t lanes = Bytes / sizeof(T);
+  TallyLanes<T, Bytes, Counts> all;
+  size_t padding = 0;
+  for (size_t column = 0; column < cols; column += lanes) {
+    GroupLanes<T, Bytes> group;
+    size_t at = column, left = cols - column;
+    if (left >= lanes) {
+      fetchBelow<E>(data, stride, rows, column, lanes);
+      for (size_t row = 0; row < rows; ++row, at += stride) {
+        Vector<T, Bytes> value = loadAs<T, Bytes, E>(data, at);
+        group.extend(value);
+        group.add(value);
+        all.add(value, tally);
+      }
+    } else {
+      for (size_t row = 0; row < rows; ++row, at += stride) {
+        Vector<T, Bytes> value = loadUpTo<T, Bytes, E>(data, at, left);
+        group.extend(value);
+        group.add(value);
+        all.add(value, tally);
+      }
+      padding = rows * (lanes - left);
+    }
+    group.addColumns(statistics + column, step);
   }
-  bool fraction = false;
-  for (size_t lane = 0; lane < lanes; ++lane) {
-    extend<false>(*smallest, least[lane]);
-    fraction |= parts[lane] != 0;
+  all.addTo(tally, padding);
+}
+
+template <typename T, unsigned Bytes, Element E, bool Counts>
+MPOPT_INLINE void rowStatisticsOf(const char *data, size_t stride, size_t rows,
+                                  size_t cols, double *statistics, size_t step,
+                                  Tally<T> &tally) {
+  constexpr size_t lanes = Bytes / sizeof(T);
+  TallyLanes<T, Bytes, Counts> all;
+  size_t whole = cols / lanes * lanes, left = cols - whole;
+  for (size_t row = 0; row < rows; ++row) {
+    GroupLanes<T, Bytes> group;
+    size_t at = row * stride;
+    for (size_t column = 0; column < whole; column += lanes) {
+      Vector<T, Bytes> value = loadAs<T, Bytes, E>(data, at + column);
+      group.extend(value);
+      group.add(value);
+      all.add(value, tally);
+    }
+    if (left) {
+      Vector<T, Bytes> value = loadUpTo<T, Bytes, E>(data, at + whole, left);
+      group.add(value);
+      all.add(value, tally);
+      for (size_t lane = left; lane < lanes; ++lane)
+        value[lane] = value[0];
+      group.extend(value);
+    }
+    group.addRow(statistics + row, step);
   }
-  for (; at < count; ++at) {
-    T magnitude = values[at] < 0 ? -values[at] : values[at];
-    if (magnitude > 0)
-      extend<false>(*smallest, magnitude);
-    fraction |= magnitude < whole && (magnitude + whole) - whole != magnitude;
-  }
-  *integral &= !fraction;
+  all.addTo(tally, left ? rows * (lanes - left) : 0);
+}
+
+template <typename T, unsigned Bytes, Element E, bool Columns>
+MPOPT_INLINE void statisticsOf(const char *data, size_t stride, size_t rows,
+                               size_t cols, double *statistics, size_t step,
+                               Tally<T> &tally) {
+  if (tally.integral)
+    tally.integral = areIntegral<T, Bytes, E>(data, stride, rows, cols);
+  auto run = [&](auto counts) __attribute__((always_inline)) {
+    if constexpr (Columns)
+      columnStatisticsOf<T, Bytes, E, counts>(data, stride, rows, cols,
+                                              statistics, step, tally);
+    else
+      rowStatisticsOf<T, Bytes, E, counts>(data, stride, rows, cols, statistics,
+                                           step, tally);
+  };
+  tally.counts ? run(std::true_type()) : run(std::false_type());
 }
 
 /// Four rows of the result at a time, so that a row of `a` is read for four.

@@ -88,6 +88,22 @@ constexpr size_t sizeOf(Element element) {
   return element == Element::F16 || element == Element::BF16 ? 2 : 1;
 }
 
+/// The first `count` elements, if that is less than a vector, and zeros.
+template <typename T, unsigned Bytes, Element E>
+MPOPT_INLINE Vector<T, Bytes> loadUpTo(const char *data, size_t index,
+                                       size_t count) {
+  constexpr size_t lanes = Bytes / sizeof(T);
+  if (count >= lanes)
+    return loadAs<T, Bytes, E>(data, index);
+  char part[lanes * sizeOf(E)] = {};
+  std::memcpy(part, data + index * sizeOf(E), count * sizeOf(E));
+  return loadAs<T, Bytes, E>(part, 0);
+}
+
+template <typename V, typename T> MPOPT_INLINE void store(T *to, V value) {
+  std::memcpy(to, &value, sizeof(V));
+}
+
 template <typename T, unsigned Bytes>
 MPOPT_INLINE Vector<T, Bytes> magnitude(Vector<T, Bytes> value) {
   using Bits = Vector<Integer<T>, Bytes>;

@@ -133,24 +133,42 @@ TEST(Loops, EveryHalf) {
     }
 }
 
-TEST(Loops, ExtremesAndGram) {
+TEST(Loops, StatisticsAndGram) {
   Random random(2);
   std::vector<double> values = randomList(random, 37, -3, 5);
   std::vector<float> floats(values.begin(), values.end());
   size_t n = 24, count = 9;
   std::vector<double> matrix = randomList(random, n * count, -1, 1);
   for (const Loops &loops : allLoops()) {
-    std::vector<double> columns(4 * 48, 1), row = {1, 1, 0, 0};
-    loops.f32.extremes(floats.data(), 37, columns.data(), 48, row.data());
-    EXPECT_EQ(row[0], *std::min_element(floats.begin(), floats.end()));
-    EXPECT_EQ(row[1], *std::max_element(floats.begin(), floats.end()));
+    std::vector<double> columns(kStatistics * 48, 1), row = {1, 1, 0, 0};
+    Tally<float> tally;
+    tally.counts = true;
+    tally.overflowFrom = 4;
+    tally.flushAt = 0.5f;
+    tally.minNormal = 1;
+    loops.f32.rowStatistics(floats.data(), 37, 1, 37, row.data(), 1, tally);
+    EXPECT_EQ(row[Minimum], *std::min_element(floats.begin(), floats.end()));
+    EXPECT_EQ(row[Maximum], *std::max_element(floats.begin(), floats.end()));
+    auto countOf = [&](auto is) {
+      return std::count_if(floats.begin(), floats.end(),
+                           [&](float value) { return is(std::fabs(value)); });
+    };
+    EXPECT_EQ(tally.zeros, 0u);
+    EXPECT_EQ(tally.overflows, countOf([](float size) { return size >= 4; }));
+    EXPECT_EQ(tally.flushes, countOf([](float size) { return size <= 0.5f; }));
+    EXPECT_EQ(tally.small, countOf([](float size) { return size < 1; }));
+    EXPECT_FALSE(tally.integral);
+    Tally<float> other = tally;
+    loops.f32.columnStatistics(floats.data(), 37, 1, 37, columns.data(), 48,
+                               tally);
+    EXPECT_EQ(tally.flushes, 2 * other.flushes);
+    EXPECT_EQ(tally.least, other.least);
     for (size_t at : {0, 15, 31, 32, 36}) {
       EXPECT_EQ(columns[at], std::min(1.0f, floats[at]));
       EXPECT_EQ(columns[48 + at], std::max(1.0f, floats[at]));
       EXPECT_EQ(columns[96 + at], 1.0 + floats[at]);
       EXPECT_NEAR(columns[144 + at], 1.0 + floats[at] * floats[at], 1e-5);
     }
-    EXPECT_EQ(columns[37], 1);
     std::vector<double> gram(n * n);
     loops.gram(matrix.data(), count, n, gram.data());
     for (size_t i = 0; i < n; ++i)

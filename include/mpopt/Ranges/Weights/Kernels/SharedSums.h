@@ -10,6 +10,7 @@
 
 #include "mpopt/Ranges/Weights/Kernels/Convolution.h"
 #include "mpopt/Ranges/Weights/Kernels/Linear.h"
+#include "mpopt/Ranges/Weights/Kernels/Summary.h"
 #include "mpopt/Support/Memo.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -30,6 +31,13 @@ LinearSums linearSums(const LinearRequest &request, unsigned jobs,
                       const SharedSums &shared);
 LinearSums convolutionSums(const ConvolutionRequest &request, unsigned jobs,
                            const SharedSums &shared);
+
+/// Keeps the losses of a large weight that has been summarised.
+void keepLosses(const SummaryRequest &request, const WeightStats &losses,
+                Memo &memo);
+/// Those kept, whatever groups the summary was of; else they are counted.
+WeightStats weightLosses(const SummaryRequest &request, unsigned jobs,
+                         Memo *memo);
 
 } // namespace mpopt
 

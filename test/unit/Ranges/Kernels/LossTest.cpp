@@ -1,11 +1,11 @@
-//===- WeightScanTest.cpp - What a format does to a weight's values
+//===- LossTest.cpp - Elements of weights that a format loses
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Support/WeightScan.h"
+#include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
 #include "gtest/gtest.h"
 
@@ -20,14 +20,31 @@ using namespace mpopt;
 namespace {
 
 template <typename T>
-WeightRequest request(const std::vector<T> &values, const FloatFormat &source,
-                      const FloatFormat &target, uint64_t channel = 0) {
-  return {{reinterpret_cast<const char *>(values.data()),
-           values.size() * sizeof(T)},
-          values.size() * sizeof(T) * 8 / source.bits,
-          &source,
-          &target,
-          channel};
+SummaryRequest request(const std::vector<T> &values, const FloatFormat &source,
+                       const FloatFormat &target, uint64_t channel = 0) {
+  SummaryRequest request;
+  request.weights.bytes = {reinterpret_cast<const char *>(values.data()),
+                           values.size() * sizeof(T)};
+  request.weights.format = &source;
+  request.columns = values.size() * sizeof(T) * 8 / source.bits;
+  request.target = &target;
+  request.channel = channel;
+  return request;
+}
+
+WeightStats scanWeight(const SummaryRequest &request, unsigned jobs = 1) {
+  WeightStats stats = summarizeWeight(request, jobs).losses;
+  // By column, too, if there are a few.
+  for (uint64_t columns : {1, 5, 16, 1000})
+    if (request.columns % columns == 0 && request.columns < 100000) {
+      SummaryRequest other = request;
+      other.rows = request.columns / columns;
+      other.columns = columns;
+      other.byColumn = true;
+      WeightStats again = summarizeWeight(other, jobs).losses;
+      EXPECT_EQ(std::memcmp(&stats, &again, sizeof(stats)), 0) << columns;
+    }
+  return stats;
 }
 
 WeightStats scanF32(const std::vector<float> &values,
@@ -35,7 +52,7 @@ WeightStats scanF32(const std::vector<float> &values,
   return scanWeight(request(values, FloatFormat::f32(), target));
 }
 
-TEST(WeightScan, OverflowThreshold) {
+TEST(Losses, OverflowThreshold) {
   WeightStats stats =
       scanF32({1.0f, 65504.0f, 65519.99f, 65520.0f, -65520.0f, -3e38f});
   EXPECT_EQ(stats.overflows, 3u);
@@ -46,7 +63,7 @@ TEST(WeightScan, OverflowThreshold) {
   EXPECT_EQ(stats.minNonZero, 1);
 }
 
-TEST(WeightScan, FlushThreshold) {
+TEST(Losses, FlushThreshold) {
   float edge = std::ldexp(1.0f, -25);
   WeightStats stats = scanF32(
       {edge, std::nextafter(edge, 1.0f), -edge, 1e-45f, std::ldexp(1.0f, -14),
@@ -61,7 +78,7 @@ TEST(WeightScan, FlushThreshold) {
   EXPECT_EQ(stats.minNonZero, double(1e-45f));
 }
 
-TEST(WeightScan, SpecialValuesAreNotLost) {
+TEST(Losses, SpecialValuesAreNotLost) {
   float infinity = std::numeric_limits<float>::infinity();
   uint32_t payloads[] = {0x7f800001, 0xffc00123, 0x7fffffff};
   std::vector<float> values(5, 0.0f);
@@ -77,7 +94,7 @@ TEST(WeightScan, SpecialValuesAreNotLost) {
   EXPECT_EQ(scanF32({}).elements, 0u);
 }
 
-TEST(WeightScan, SignedRanges) {
+TEST(Losses, SignedRanges) {
   WeightStats negative = scanF32({-3, -1, -2});
   EXPECT_EQ(negative.min, -3);
   EXPECT_EQ(negative.max, -1);
@@ -93,7 +110,7 @@ TEST(WeightScan, SignedRanges) {
   EXPECT_EQ(zeros.absMax, 0);
 }
 
-TEST(WeightScan, OtherFormats) {
+TEST(Losses, OtherFormats) {
   WeightStats stats = scanF32({3.39e38f, 3.4e38f, 1e-40f}, FloatFormat::bf16());
   EXPECT_EQ(stats.overflows, 1u);
   EXPECT_EQ(stats.firstOverflow, 1);
@@ -131,7 +148,7 @@ TEST(WeightScan, OtherFormats) {
   EXPECT_EQ(stats.subnormals, 1u);
 }
 
-TEST(WeightScan, NarrowSources) {
+TEST(Losses, NarrowSources) {
   // E5M2: 57344, 2^-16, -0, Inf, NaN.
   std::vector<uint8_t> bytes = {0x7b, 0x01, 0x80, 0x7c, 0x7f};
   WeightStats stats = scanWeight(request(bytes, *FloatFormat::byName("f8E5M2"),
@@ -146,9 +163,9 @@ TEST(WeightScan, NarrowSources) {
   EXPECT_EQ(stats.max, 57344);
   // Three 4-bit values: 6, -0.5, 1; the padding is no zero of the weight.
   std::vector<uint8_t> nibbles = {0x97, 0x02};
-  WeightRequest four =
+  SummaryRequest four =
       request(nibbles, *FloatFormat::byName("f4E2M1FN"), FloatFormat::f16());
-  four.count = 3;
+  four.columns = 3;
   stats = scanWeight(four);
   EXPECT_EQ(stats.zeros, 0u);
   EXPECT_EQ(stats.max, 6);
@@ -156,7 +173,7 @@ TEST(WeightScan, NarrowSources) {
   EXPECT_EQ(stats.minNonZero, 0.5);
 }
 
-TEST(WeightScan, LostChannels) {
+TEST(Losses, LostChannels) {
   // Rows of 16: the second is lost whole, the third half, the fourth is zero.
   std::vector<float> values(4 * 16, 0.5f);
   std::fill_n(values.begin() + 16, 16, 1e-9f);
@@ -197,7 +214,7 @@ WeightStats reference(const std::vector<float> &values,
   return stats;
 }
 
-TEST(WeightScan, AgreesWithTheDefinitionOverThreads) {
+TEST(Losses, AgreesWithTheDefinitionOverThreads) {
   std::mt19937 random(7);
   std::vector<float> values(5'000'011);
   for (float &value : values) {
@@ -209,7 +226,7 @@ TEST(WeightScan, AgreesWithTheDefinitionOverThreads) {
     const FloatFormat &target = *FloatFormat::byName(name);
     WeightStats expected = reference(values, target);
     WeightStats stats =
-        scanWeights(request(values, FloatFormat::f32(), target), 4).front();
+        scanWeight(request(values, FloatFormat::f32(), target), 4);
     EXPECT_EQ(stats.zeros, expected.zeros);
     EXPECT_EQ(stats.overflows, expected.overflows);
     EXPECT_EQ(stats.flushes, expected.flushes);
@@ -217,7 +234,7 @@ TEST(WeightScan, AgreesWithTheDefinitionOverThreads) {
   }
 }
 
-TEST(WeightScan, Speed) {
+TEST(Losses, Speed) {
   // Printed, never judged: the machine may be busy.
   std::vector<float> values(16 << 20, 0.01f);
   auto start = std::chrono::steady_clock::now();
