@@ -39,21 +39,31 @@ double mpopt::sumError(const Accumulator &accumulator, double terms,
   return mulUp(relativeError(accumulator, additions), magnitude);
 }
 
-double mpopt::dotError(const Accumulator &accumulator, double terms,
-                       double magnitude) {
-  if (terms == 0 || magnitude == 0)
-    return 0;
-  if (!std::isfinite(magnitude))
-    return kInfinity;
+DotError::DotError(const Accumulator &accumulator, double terms) {
+  if (terms == 0)
+    return;
   terms = knownCount(terms);
-  double factor = relativeError(accumulator, terms);
+  factor = relativeError(accumulator, terms);
   // A product that underflows loses half of the smallest value (all of it when
   // truncating), and the sum's roundings act on that too.
   double smallest = accumulator.format->minSubnormal;
   double lost = mulUp(terms, accumulator.truncates ? smallest : smallest / 2);
   if (lost == 0) // Half of the smallest double is none.
     lost = smallest;
-  return addUp(mulUp(factor, magnitude), mulUp(lost, addUp(1, factor)));
+  absolute = mulUp(lost, addUp(1, factor));
+}
+
+double DotError::of(double magnitude) const {
+  if (absolute == 0 || magnitude == 0)
+    return 0;
+  if (!std::isfinite(magnitude))
+    return kInfinity;
+  return addUp(mulUp(factor, magnitude), absolute);
+}
+
+double mpopt::dotError(const Accumulator &accumulator, double terms,
+                       double magnitude) {
+  return DotError(accumulator, terms).of(magnitude);
 }
 
 Interval mpopt::widenSum(const Interval &exact, const Accumulator &accumulator,

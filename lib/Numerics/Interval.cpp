@@ -52,32 +52,6 @@ Interval Interval::widened(const Margin &below, const Margin &above) const {
           std::isinf(hi) ? hi : addUp(hi, reach(hi, above))};
 }
 
-Interval mpopt::operator-(const Interval &x) {
-  return {0.0 - x.hi, 0.0 - x.lo}; // Never -0.
-}
-
-Interval mpopt::operator+(const Interval &a, const Interval &b) {
-  if (a.isEmpty() || b.isEmpty())
-    return Interval::empty();
-  return {addDown(a.lo, b.lo), addUp(a.hi, b.hi)};
-}
-
-Interval mpopt::operator-(const Interval &a, const Interval &b) {
-  return a + -b;
-}
-
-Interval mpopt::operator+(const Interval &a, double b) {
-  return a + Interval::point(b);
-}
-
-Interval mpopt::operator*(const Interval &a, double b) {
-  if (a.isEmpty())
-    return a;
-  if (b < 0)
-    return {mulDown(a.hi, b), mulUp(a.lo, b)};
-  return {mulDown(a.lo, b), mulUp(a.hi, b)};
-}
-
 Interval mpopt::operator*(const Interval &a, const Interval &b) {
   if (a.isEmpty() || b.isEmpty())
     return Interval::empty();

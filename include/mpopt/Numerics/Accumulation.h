@@ -52,6 +52,16 @@ double sumError(const Accumulator &accumulator, double terms, double magnitude);
 /// product is rounded too, and may underflow. An exact product (a fused
 /// multiply-add, or operands half as wide as the accumulator) loses less.
 double dotError(const Accumulator &accumulator, double terms, double magnitude);
+/// The same for many dot products of as many terms.
+class DotError {
+public:
+  DotError(const Accumulator &accumulator, double terms);
+  double of(double magnitude) const;
+
+private:
+  /// Of the magnitude, and besides.
+  double factor = 0, absolute = 0;
+};
 
 /// Widens `exact`, an interval that contains the real sum, so that it contains
 /// the computed sum.

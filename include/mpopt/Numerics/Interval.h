@@ -17,6 +17,7 @@
 #define MPOPT_NUMERICS_INTERVAL_H
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Rounding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -90,15 +91,36 @@ inline Interval intersect(const Interval &a, const Interval &b) {
   return both.isEmpty() ? Interval::empty() : both;
 }
 
-Interval operator-(const Interval &x);
-Interval operator+(const Interval &a, const Interval &b);
-Interval operator-(const Interval &a, const Interval &b);
 /// Products; 0 times an unbounded interval is 0, since its members are finite.
+inline Interval operator-(const Interval &x) {
+  return {0.0 - x.hi, 0.0 - x.lo}; // Never -0.
+}
+
+inline Interval operator+(const Interval &a, const Interval &b) {
+  if (a.isEmpty() || b.isEmpty())
+    return Interval::empty();
+  return {addDown(a.lo, b.lo), addUp(a.hi, b.hi)};
+}
+
+inline Interval operator-(const Interval &a, const Interval &b) {
+  return a + -b;
+}
+
+inline Interval operator+(const Interval &a, double b) {
+  return a + Interval::point(b);
+}
+
+inline Interval operator*(const Interval &a, double b) {
+  if (a.isEmpty())
+    return a;
+  if (b < 0)
+    return {mulDown(a.hi, b), mulUp(a.lo, b)};
+  return {mulDown(a.lo, b), mulUp(a.hi, b)};
+}
+
 Interval operator*(const Interval &a, const Interval &b);
 /// Quotients by the divisor's non-zero members, so that a/[0, 0] is empty.
 Interval operator/(const Interval &a, const Interval &b);
-Interval operator*(const Interval &a, double b);
-Interval operator+(const Interval &a, double b);
 
 Interval abs(const Interval &x);
 Interval min(const Interval &a, const Interval &b);

@@ -45,6 +45,12 @@ constexpr double kExactAbove = 0x1p-960;
 
 /// A double at or below a real number that rounds to `nearest` and is 0 or has
 /// that sign.
+/// True if both have 24 digits at most, so that their product has 48.
+inline bool areFloats(double a, double b) {
+  auto bits = std::bit_cast<std::uint64_t>(a) | std::bit_cast<std::uint64_t>(b);
+  return (bits & 0x1fffffff) == 0;
+}
+
 inline double stepDown(double nearest, bool negative) {
   if (negative || nearest > 0)
     return nextDown(nearest);
@@ -76,6 +82,8 @@ inline double mulDown(double a, double b) {
     return std::isinf(a) || std::isinf(b) ? product : nextDown(product);
   if (std::fabs(product) < detail::kExactAbove)
     return detail::stepDown(product, (a < 0) != (b < 0));
+  if (detail::areFloats(a, b))
+    return product;
   return std::fma(a, b, -product) >= 0 ? product : nextDown(product);
 }
 inline double mulUp(double a, double b) { return 0.0 - mulDown(-a, b); }

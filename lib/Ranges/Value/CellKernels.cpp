@@ -71,6 +71,13 @@ MPOPT_INLINE bool areRounded(const NumberRounding &rounding, double least,
   return changes == 0;
 }
 
+MPOPT_INLINE bool areAllFloats(const double *numbers, size_t count) {
+  int64_t others = 0;
+  for (size_t i = 0; i < count; ++i)
+    others += int64_t(double(float(numbers[i])) != numbers[i]);
+  return others == 0;
+}
+
 /// Towards infinity if `up`, else towards minus infinity.
 MPOPT_INLINE double towards(double number, bool up) {
   constexpr uint64_t kRest = (uint64_t(1) << 29) - 1;
@@ -154,6 +161,78 @@ MPOPT_INLINE CellFit fitAll(const CellLimits &limits,
   return result;
 }
 
+/// `addDown`: the error of a sum is another double (Knuth's TwoSum), so that
+/// only inexact sums move.
+MPOPT_INLINE double sumDown(double a, double b) {
+  double sum = (a + b) + 0.0, part = sum - a;
+  double error = (a - (sum - part)) + (b - part);
+  // The next double below, of a sum that is not -Inf or NaN.
+  auto bits = std::bit_cast<int64_t>(sum);
+  double below = std::bit_cast<double>(sum > 0 ? bits - 1 : bits + 1);
+  below = select(sum == 0, -std::numeric_limits<double>::denorm_min(), below);
+  bool overflows = sum == kInfinity && a < kInfinity && b < kInfinity;
+  double result = select(error < 0 || overflows, below, sum);
+  result = select(sum == -kInfinity, sum, result);
+  return select(std::isnan(sum), -kInfinity, result);
+}
+MPOPT_INLINE double sumUp(double a, double b) { return 0.0 - sumDown(-a, -b); }
+
+MPOPT_INLINE CellSum addAll(const MutableCells &a, const MutableCells &b,
+                            double minNonZero) {
+  size_t count = a.size();
+  double *__restrict lo = a[Field::Lo].data();
+  double *__restrict hi = a[Field::Hi].data();
+  const double *__restrict otherLo = b[Field::Lo].data();
+  const double *__restrict otherHi = b[Field::Hi].data();
+  int64_t smallest = std::bit_cast<int64_t>(std::numeric_limits<double>::max());
+  for (size_t i = 0; i < count; ++i) {
+    bool empty = !(lo[i] <= hi[i]) || !(otherLo[i] <= otherHi[i]);
+    // Terms of one sign do not cancel.
+    bool oneSign =
+        (lo[i] >= 0 && otherLo[i] >= 0) || (hi[i] <= 0 && otherHi[i] <= 0);
+    double least = select(oneSign, minNonZero, 0);
+    double low = sumDown(lo[i], otherLo[i]), high = sumUp(hi[i], otherHi[i]);
+    // `FloatRange::tighten`.
+    double inner = select(low > -least, 0, low);
+    low = select(low > 0, low < least ? least : low, inner);
+    inner = select(high < least, 0, high);
+    high = select(high < 0, -least < high ? -least : high, inner);
+    empty = empty || !(low <= high);
+    lo[i] = select(empty, kInfinity, low);
+    hi[i] = select(empty, -kInfinity, high);
+    double outside = select(low > 0, low, select(high < 0, -high, 0));
+    least = least < outside ? outside : least;
+    bool none = empty || (low == 0 && high == 0);
+    least = select(none, std::numeric_limits<double>::max(), least);
+    smallest = std::min(smallest, std::bit_cast<int64_t>(least));
+  }
+  double *__restrict mean = a[Field::Mean].data();
+  double *__restrict variance = a[Field::Variance].data();
+  double *__restrict likelyLo = a[Field::LikelyLo].data();
+  double *__restrict likelyHi = a[Field::LikelyHi].data();
+  const double *__restrict otherMean = b[Field::Mean].data();
+  const double *__restrict otherVariance = b[Field::Variance].data();
+  const double *__restrict otherLikelyLo = b[Field::LikelyLo].data();
+  const double *__restrict otherLikelyHi = b[Field::LikelyHi].data();
+  int64_t extreme = 0;
+  for (size_t i = 0; i < count; ++i) {
+    double down = mean[i] - likelyLo[i],
+           otherDown = otherMean[i] - otherLikelyLo[i];
+    double up = likelyHi[i] - mean[i],
+           otherUp = otherLikelyHi[i] - otherMean[i];
+    double below = down * down + otherDown * otherDown;
+    double above = up * up + otherUp * otherUp;
+    bool normal = (below == 0 || (below > 1e-290 && below < 1e300)) &&
+                  (above == 0 || (above > 1e-290 && above < 1e300));
+    extreme += int64_t(!normal);
+    mean[i] += otherMean[i];
+    variance[i] += otherVariance[i];
+    likelyLo[i] = mean[i] - std::sqrt(below);
+    likelyHi[i] = mean[i] + std::sqrt(above);
+  }
+  return {std::bit_cast<double>(smallest), extreme != 0};
+}
+
 MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
                                      size_t count) {
   int64_t largest = 0;
@@ -183,16 +262,25 @@ MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
                         const double *numbers, size_t count) {                 \
     return areRounded(rounding, least, numbers, count);                        \
   }                                                                            \
+  TARGET bool areFloats(const double *numbers, size_t count) {                 \
+    return areAllFloats(numbers, count);                                       \
+  }                                                                            \
   TARGET void widen(double *lo, double *hi, size_t count) {                    \
     widenAll(lo, hi, count);                                                   \
   }                                                                            \
   TARGET CellFit fit(const CellLimits &limits, const MutableCells &cells) {    \
     return fitAll(limits, cells);                                              \
   }                                                                            \
+  TARGET CellSum add(const MutableCells &a, const MutableCells &b,             \
+                     double minNonZero) {                                      \
+    return addAll(a, b, minNonZero);                                           \
+  }                                                                            \
   TARGET double magnitude(const double *lo, const double *hi, size_t count) {  \
     return largestMagnitude(lo, hi, count);                                    \
   }                                                                            \
-  CellLoops all() { return {round, isRounded, widen, fit, magnitude}; }        \
+  CellLoops all() {                                                            \
+    return {round, isRounded, areFloats, widen, fit, add, magnitude};          \
+  }                                                                            \
   }                                                                            \
   }
 // NOLINTEND(bugprone-macro-parentheses)

@@ -48,6 +48,15 @@ struct CellFit {
   bool losesLikely;
 };
 
+/// What is known of the sums of two values' elements besides their cells.
+struct CellSum {
+  /// The least magnitude of an element that is not 0.
+  double smallest;
+  /// Distances from a mean whose squares are no normal doubles: the estimates
+  /// are to be made again.
+  bool isExtreme;
+};
+
 /// The loops for one instruction set.
 struct CellLoops {
   /// Rounds to nearest even the numbers of at least the magnitude `least`.
@@ -56,10 +65,17 @@ struct CellLoops {
   /// True if that changes none of them.
   bool (*isRounded)(const NumberRounding &rounding, double least,
                     const double *numbers, size_t count);
+  /// True if all numbers are floats; NaN is none.
+  bool (*areFloats)(const double *numbers, size_t count);
   /// Moves ends outward to the next float, where they are normal floats' size.
   void (*widen)(double *lo, double *hi, size_t count);
   /// Cuts cells to the limits, and estimates to the bounds.
   CellFit (*fit)(const CellLimits &limits, const MutableCells &cells);
+  /// Adds cells as `range::add` and `likely::add` do, if both have bounds whose
+  /// elements other than 0 have at least the magnitude `minNonZero` where terms
+  /// do not cancel. The result is put in place of `a`.
+  CellSum (*add)(const MutableCells &a, const MutableCells &b,
+                 double minNonZero);
   /// The largest of the numbers' magnitudes, but for empty bounds.
   double (*magnitude)(const double *lo, const double *hi, size_t count);
 };

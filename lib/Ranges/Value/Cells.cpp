@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Value/Cells.h"
 
+#include "CellKernels.h"
 #include "mpopt/Numerics/Infinity.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -34,6 +35,16 @@ Cells::Block::Block(size_t count, uint32_t uniform, bool narrow)
     first[field] = length;
     length += uniform >> field & 1 ? 1 : count;
   }
+}
+
+Cell Cells::Block::readPacked(size_t group) const {
+  auto at = [&](Field field) -> double {
+    size_t index =
+        first[size_t(field)] + (uniform >> unsigned(field) & 1 ? 0 : group);
+    return narrow ? floats()[index] : numbers()[index];
+  };
+  return {at(Field::Lo),       at(Field::Hi),       at(Field::Mean),
+          at(Field::Variance), at(Field::LikelyLo), at(Field::LikelyHi)};
 }
 
 Cells::BlockRef Cells::makeBlock(size_t count, uint32_t uniform, bool narrow) {
@@ -140,8 +151,7 @@ void Cells::pack() {
     if (!isUniform(Field(field)) &&
         isUniformArray(block->numbers() + block->first[field], size()))
       uniform |= 1 << field;
-  bool narrow = llvm::all_of(ArrayRef(block->numbers(), block->length),
-                             [](double x) { return double(float(x)) == x; });
+  bool narrow = cells::loops().areFloats(block->numbers(), block->length);
   if (uniform == block->uniform && !narrow)
     return;
   Cells packed(makeBlock(size(), uniform, narrow));

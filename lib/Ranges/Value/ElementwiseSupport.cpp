@@ -7,6 +7,8 @@
 
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
+#include "CellKernels.h"
+#include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
@@ -16,6 +18,7 @@
 #include <limits>
 
 using namespace mpopt;
+using namespace mpopt::cells;
 using namespace mlir;
 
 bool mpopt::isReal(Value value) {
@@ -59,18 +62,23 @@ private:
 };
 } // namespace
 
+/// Weights make weights, anything unknown makes the result so.
+static LikelySource joinSources(ArrayRef<AbstractValue> values) {
+  LikelySource source = LikelySource::Weight;
+  for (const AbstractValue &value : values)
+    source = std::max(source, value.source);
+  bool computed =
+      source != LikelySource::Weight && source != LikelySource::Unknown;
+  return computed ? LikelySource::Propagated : source;
+}
+
 AbstractValue mpopt::mapGroups(TransferContext &ctx,
                                ArrayRef<AbstractValue> operands,
                                RangeFunction range, LikelyFunction estimate) {
   SmallVector<AbstractValue, 3> values(operands);
   AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
-  LikelySource source = LikelySource::Weight;
-  for (const AbstractValue &value : values)
-    source = std::max(source, value.source);
+  LikelySource source = joinSources(values);
   bool likely = source != LikelySource::Unknown;
-  if (likely && source != LikelySource::Weight)
-    source = LikelySource::Propagated;
-
   std::vector<Cell> cells(countGroups(dims));
   FlagJoin flags;
   SmallVector<FloatRange, 3> ranges(values.size());
@@ -92,6 +100,60 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
   AbstractValue result(std::move(dims), std::move(cells));
   flags.set(result);
   result.source = source;
+  return result;
+}
+
+/// -x, whose flags stay those of x.
+static void negate(const MutableCells &cells) {
+  auto flip = [&](Field low, Field high) {
+    for (auto [lo, hi] : llvm::zip_equal(cells[low], cells[high])) {
+      double end = 0.0 - lo;
+      lo = 0.0 - hi;
+      hi = end;
+    }
+  };
+  flip(Field::Lo, Field::Hi);
+  flip(Field::LikelyLo, Field::LikelyHi);
+  for (double &mean : cells[Field::Mean])
+    mean = 0.0 - mean;
+}
+
+AbstractValue mpopt::addGroups(TransferContext &ctx, const AbstractValue &lhs,
+                               const AbstractValue &rhs, bool subtract) {
+  if (lhs.integral && rhs.integral)
+    return mapGroups(
+        ctx, {lhs, rhs},
+        [&](ArrayRef<FloatRange> x) {
+          return subtract ? range::sub(x[0], x[1]) : range::add(x[0], x[1]);
+        },
+        [&](ArrayRef<Likely> x) {
+          return subtract ? likely::sub(x[0], x[1]) : likely::add(x[0], x[1]);
+        });
+  AbstractValue values[] = {lhs, rhs};
+  AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
+  for (AbstractValue &value : values)
+    value = value.regrouped(dims);
+  auto &[a, b] = values;
+  if (subtract) {
+    negate(b.mutableCells());
+    std::swap(b.posInf, b.negInf);
+  }
+  AbstractValue result(dims, a.cells());
+  MutableCells cells = result.mutableCells();
+  CellSum sum = loops().add(cells, b.mutableCells(),
+                            std::min(a.minNonZero, b.minNonZero));
+  result.setNonFinite(a.nan || b.nan || (a.posInf && b.negInf) ||
+                          (a.negInf && b.posInf),
+                      a.posInf || b.posInf, a.negInf || b.negInf);
+  result.claimMinNonZero(sum.smallest);
+  result.source = joinSources(values);
+  if (!result.hasLikely())
+    for (CellRef cell : cells)
+      setLikely(cell, Cell{});
+  else if (sum.isExtreme)
+    for (size_t group = 0; group < cells.size(); ++group)
+      setLikely(cells[group], likely::add(getLikely(a.cell(group)),
+                                          getLikely(b.cell(group))));
   return result;
 }
 
@@ -137,15 +199,16 @@ double mpopt::rowNorm(const AbstractValue &value, int64_t axis, int64_t count) {
   int64_t dim = value.dims()[axis];
   size_t inner = countGroups(value.dims().drop_front(axis + 1));
   if (dim == 1) {
-    double largest = value.hull().absMax();
+    double largest = value.magnitudes().bound;
     squares = largest * largest * double(count);
   } else {
+    const Cells &cells = value.cells();
     for (int64_t i = 0; i < dim; ++i) {
       double largest = 0;
-      for (size_t group = i * inner; group < value.groups();
-           group += dim * inner)
-        for (size_t k = 0; k < inner; ++k)
-          largest = std::max(largest, value.cell(group + k).absMax());
+      for (size_t first = i * inner; first < value.groups();
+           first += dim * inner)
+        for (size_t group = first; group < first + inner; ++group)
+          largest = std::max(largest, cells[group].absMax());
       squares += largest * largest;
     }
   }

@@ -217,7 +217,11 @@ Cell ProductResult::finish(ProductSum sum, double alpha,
     integral &= beta == std::trunc(beta);
   }
   if (accumulator) {
-    double error = dotError({accumulator}, sum.count, sum.terms);
+    if (!rounding || sum.count != roundedCount) {
+      rounding.emplace(Accumulator{accumulator}, double(sum.count));
+      roundedCount = sum.count;
+    }
+    double error = rounding->of(sum.terms);
     if (std::isnan(error))
       error = kInfinity;
     largestError = std::max(largestError, error);

@@ -8,7 +8,9 @@
 #include "mpopt/Ranges/Value/Cells.h"
 
 #include "lib/Ranges/Value/CellKernels.h"
+#include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "gtest/gtest.h"
 
@@ -248,4 +250,49 @@ TEST(CellKernels, FitEstimatesToBounds) {
   EXPECT_EQ(cells[2].hi, 10);
   // What is flushed may be expected above its bound.
   EXPECT_EQ(cells[3].likelyHi, 1e-8);
+}
+
+TEST(CellKernels, AddAsRangesAndEstimatesDo) {
+  std::vector<double> input = numbers(4000);
+  auto valueAt = [&](size_t i) {
+    double x = input[i % input.size()], y = input[(i * 7 + 3) % input.size()];
+    Cell cell{std::min(x, y), std::max(x, y), (x + y) / 2, 1, x, y};
+    if (std::isnan(x) || std::isnan(y))
+      cell = {kInfinity, -kInfinity};
+    if (i % 5 == 0)
+      cell.lo = cell.hi;
+    cell.likelyLo = cell.mean - std::min(std::fabs(x), 1e20);
+    cell.likelyHi = cell.mean + std::min(std::fabs(y), 1e20);
+    if (!std::isfinite(cell.mean))
+      cell.mean = cell.likelyLo = cell.likelyHi = 0;
+    return cell;
+  };
+  constexpr double kLeast = 0x1p-30;
+  for (const CellLoops &loops : allLoops()) {
+    std::vector<Cell> left, right;
+    for (size_t i = 0; i < 3000; ++i) {
+      left.push_back(valueAt(i));
+      right.push_back(valueAt(i * 3 + 11));
+    }
+    Cells sums(left), others(right);
+    CellSum found = loops.add(sums.mutate(), others.mutate(), kLeast);
+    double smallest = std::numeric_limits<double>::max();
+    for (size_t i = 0; i < left.size(); ++i) {
+      FloatRange a = FloatRange::of(bound(left[i])),
+                 b = FloatRange::of(bound(right[i]));
+      a.minNonZero = b.minNonZero = kLeast;
+      FloatRange expected = range::add(a, b);
+      EXPECT_TRUE(bound(sums[i]) == expected.finite)
+          << i << ": [" << sums[i].lo << ", " << sums[i].hi << "], expected ["
+          << expected.finite.lo << ", " << expected.finite.hi << ']';
+      if (expected.finite.maxAbs() > 0)
+        smallest = std::min(smallest, expected.minNonZero);
+      Likely likely = likely::add(getLikely(left[i]), getLikely(right[i]));
+      EXPECT_EQ(sums[i].mean, likely.mean);
+      if (!found.isExtreme) {
+        EXPECT_EQ(sums[i].likelyLo, likely.lo);
+      }
+    }
+    EXPECT_EQ(found.smallest, smallest);
+  }
 }

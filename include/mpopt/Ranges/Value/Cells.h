@@ -176,9 +176,10 @@ public:
 
   size_t size() const { return block->count; }
   Cell operator[](size_t group) const {
-    return {get(Field::Lo, group),       get(Field::Hi, group),
-            get(Field::Mean, group),     get(Field::Variance, group),
-            get(Field::LikelyLo, group), get(Field::LikelyHi, group)};
+    if (block->uniform)
+      return block->readPacked(group);
+    return isNarrow() ? block->read(block->floats() + group)
+                      : block->read(block->numbers() + group);
   }
   double get(Field field, size_t group) const {
     size_t index = block->first[size_t(field)] + (isUniform(field) ? 0 : group);
@@ -219,7 +220,19 @@ private:
   struct Block : llvm::ThreadSafeRefCountedBase<Block> {
     Block(size_t count, uint32_t uniform, bool narrow);
     double *numbers() { return reinterpret_cast<double *>(this + 1); }
+    const double *numbers() const {
+      return reinterpret_cast<const double *>(this + 1);
+    }
     float *floats() { return reinterpret_cast<float *>(this + 1); }
+    const float *floats() const {
+      return reinterpret_cast<const float *>(this + 1);
+    }
+    /// The group whose first number is there, where no field is uniform.
+    template <typename Number> Cell read(const Number *from) const {
+      return {from[0],         from[count],     from[2 * count],
+              from[3 * count], from[4 * count], from[5 * count]};
+    }
+    Cell readPacked(size_t group) const;
     /// The memory behind the header is taken and given back with it.
     static void *operator new(size_t header, size_t bytes);
     static void operator delete(void *block);

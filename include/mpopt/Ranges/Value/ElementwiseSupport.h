@@ -44,6 +44,10 @@ AbstractValue mapGroups(TransferContext &ctx,
                         llvm::ArrayRef<AbstractValue> operands,
                         RangeFunction range, LikelyFunction estimate);
 
+/// The sum, or the difference, of both operands, which are real.
+AbstractValue addGroups(TransferContext &ctx, const AbstractValue &lhs,
+                        const AbstractValue &rhs, bool subtract);
+
 /// The image of `operand` under a function of one number, with the claims about
 /// rows that the function preserves (a norm does not grow under relu).
 AbstractValue mapUnary(TransferContext &ctx, const AbstractValue &operand,

@@ -108,6 +108,9 @@ private:
   const FloatFormat *accumulator;
   double reach;
   double largestError = 0;
+  /// The error of sums of so many products, which most results are.
+  std::optional<DotError> rounding;
+  uint64_t roundedCount = 0;
   bool nan = false, posInf = false, negInf = false, integral = true;
   LikelySource source = LikelySource::Weight;
 };

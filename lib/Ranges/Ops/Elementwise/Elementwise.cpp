@@ -107,13 +107,14 @@ static std::optional<NormFact> normOfProduct(Operation *op,
 static void transferAdd(mp::AddOp op, TransferContext &ctx) {
   if (!areReal(op))
     return ctx.unknown();
-  bool same = ctx.isSameValue(op.getLhs(), op.getRhs());
-  AbstractValue value = mapGroups(
-      ctx, operandsOf(ctx),
-      [](ArrayRef<FloatRange> x) { return range::add(x[0], x[1]); },
-      [&](ArrayRef<Likely> x) {
-        return same ? likely::affine(x[0], 2, 0) : likely::add(x[0], x[1]);
-      });
+  AbstractValue value;
+  if (ctx.isSameValue(op.getLhs(), op.getRhs()))
+    value = mapGroups(
+        ctx, ctx.operand(0),
+        [](ArrayRef<FloatRange> x) { return range::add(x[0], x[0]); },
+        [](ArrayRef<Likely> x) { return likely::affine(x[0], 2, 0); });
+  else
+    value = addGroups(ctx, ctx.operand(0), ctx.operand(1), /*subtract=*/false);
   value.norm = normOfSum(op, ctx);
   ctx.result(0, std::move(value));
 }
@@ -130,10 +131,8 @@ static void transferSub(mp::SubOp op, TransferContext &ctx) {
     return ctx.unknown();
   if (ctx.isSameValue(op.getLhs(), op.getRhs()))
     return ctx.result(0, differenceOfSame(ctx.operand(0)));
-  AbstractValue value = mapGroups(
-      ctx, operandsOf(ctx),
-      [](ArrayRef<FloatRange> x) { return range::sub(x[0], x[1]); },
-      [](ArrayRef<Likely> x) { return likely::sub(x[0], x[1]); });
+  AbstractValue value =
+      addGroups(ctx, ctx.operand(0), ctx.operand(1), /*subtract=*/true);
   value.norm = normOfSum(op, ctx);
   ctx.result(0, std::move(value));
 }
