@@ -267,10 +267,11 @@ std::optional<AbstractValue> FlushedShares::computeLogarithm(Operation *op) {
     const FloatFormat *format =
         getFloatFormat(getElementType(op->getResult(0)));
     for (unsigned index : {0u, 1u}) {
-      const AbstractValue *known = getLogarithm(op->getOperand(index));
       std::optional<double> other =
           ranges.magnitudes(op->getOperand(1 - index)).likely;
-      if (known && format && other && *other <= format->flushAt)
+      if (!format || !other || *other > format->flushAt)
+        continue;
+      if (const AbstractValue *known = getLogarithm(op->getOperand(index)))
         return *known;
     }
   }
