@@ -154,14 +154,21 @@ StringRef mpopt::getValueName(Value value) {
   return name ? name.getValue() : StringRef();
 }
 
+// By hand, since the general walk over attributes allocates for each location.
 FileLineColLoc mpopt::getSourceLine(Location location) {
-  FileLineColLoc found;
-  location->walk([&](Location inner) {
-    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
-      found = file;
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return found;
+  if (auto file = dyn_cast<FileLineColLoc>(location))
+    return file;
+  if (auto named = dyn_cast<NameLoc>(location))
+    return getSourceLine(named.getChildLoc());
+  if (auto opaque = dyn_cast<OpaqueLoc>(location))
+    return getSourceLine(opaque.getFallbackLocation());
+  if (auto call = dyn_cast<CallSiteLoc>(location)) {
+    FileLineColLoc callee = getSourceLine(call.getCallee());
+    return callee ? callee : getSourceLine(call.getCaller());
+  }
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (FileLineColLoc found = getSourceLine(part))
+        return found;
+  return {};
 }
