@@ -30,8 +30,10 @@ using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 /// Names that one graph defines, and the graphs around it.
 struct Names {
   const Names *outer = nullptr;
-  llvm::DenseSet<StringRef> defined;             ///< so far
-  llvm::DenseMap<StringRef, unsigned> producers; ///< in all of the graph
+  const Nodes *nodes = nullptr;
+  llvm::DenseSet<StringRef> defined; ///< so far
+  /// By all of the graph's nodes; empty until a name is looked for in vain.
+  mutable llvm::DenseSet<StringRef> produced;
   mutable bool unsorted = false;
 
   bool isDefined(StringRef name) const {
@@ -40,7 +42,12 @@ struct Names {
   /// True if this graph or one around it defines the name later; that graph is
   /// then out of order.
   bool isProduced(StringRef name) const {
-    if (producers.contains(name))
+    if (produced.empty() && nodes)
+      for (const onnx::NodeProto &node : *nodes)
+        for (const std::string &output : node.output())
+          if (!output.empty())
+            produced.insert(output);
+    if (produced.contains(name))
       return unsorted = true;
     return outer && outer->isProduced(name);
   }
@@ -57,11 +64,11 @@ private:
     valid = false;
     sink.error(code, node, reason);
   }
-  void define(Names &names, StringRef name, StringRef what);
+  void define(Names &names, StringRef name, const Twine &what);
   void checkGraph(const onnx::GraphProto &graph, const Names *outer);
   void checkFunction(const onnx::FunctionProto &function, int64_t irVersion);
   void checkNodes(const Nodes &nodes, Names &names);
-  void checkNode(const onnx::NodeProto &node, unsigned index,
+  void checkNode(const onnx::NodeProto &node, StringRef name,
                  const Names &names);
   void checkAttributes(const onnx::NodeProto &node, const Names &names);
   void checkOrder(const Nodes &nodes);
@@ -84,7 +91,7 @@ std::string nameOf(const onnx::NodeProto &node, unsigned index) {
 
 } // namespace
 
-void Validator::define(Names &names, StringRef name, StringRef what) {
+void Validator::define(Names &names, StringRef name, const Twine &what) {
   if (!name.empty() && !names.defined.insert(name).second)
     error(ImportCode::DuplicateName, name,
           "is defined a second time, as " + what);
@@ -137,9 +144,8 @@ void Validator::checkSchema(const onnx::NodeProto &node, StringRef name,
   }
 }
 
-void Validator::checkNode(const onnx::NodeProto &node, unsigned index,
+void Validator::checkNode(const onnx::NodeProto &node, StringRef name,
                           const Names &names) {
-  std::string name = nameOf(node, index);
   for (const std::string &input : node.input()) {
     if (input.empty() || names.isDefined(input))
       continue;
@@ -173,15 +179,13 @@ void Validator::checkOrder(const Nodes &nodes) {
 }
 
 void Validator::checkNodes(const Nodes &nodes, Names &names) {
-  for (auto [index, node] : llvm::enumerate(nodes))
-    for (const std::string &output : node.output())
-      if (!output.empty())
-        names.producers.try_emplace(output, unsigned(index));
+  names.nodes = &nodes;
+  names.defined.reserve(names.defined.size() + nodes.size());
   for (auto [index, node] : llvm::enumerate(nodes)) {
-    checkNode(node, index, names);
     std::string name = nameOf(node, index);
+    checkNode(node, name, names);
     for (const std::string &output : node.output())
-      define(names, output, "an output of node '" + name + "'");
+      define(names, output, "an output of node '" + Twine(name) + "'");
   }
   if (names.unsorted)
     checkOrder(nodes);
