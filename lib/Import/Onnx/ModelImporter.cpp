@@ -62,6 +62,9 @@ Value ModelImporter::makeUnknown(StringRef name, Location location) {
 }
 
 void ModelImporter::declareTypes(const onnx::GraphProto &graph, Scope &scope) {
+  scope.values.reserve(graph.input_size() + graph.initializer_size() +
+                       graph.node_size());
+  scope.declared.reserve(graph.value_info_size() + graph.output_size());
   for (const auto &info : graph.value_info())
     if (info.has_type())
       scope.declared[info.name()] = &info.type();
