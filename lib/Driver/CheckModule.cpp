@@ -92,6 +92,8 @@ public:
         manager(module, /*passInstrumentor=*/nullptr), analyses(manager) {}
 
   void runRules();
+  /// The findings whose fixes are tried, and which are described.
+  Certainty getLeast() const;
   void countProved();
   void takeFindings();
   void observeRanges(RangeObserver observe);
@@ -113,7 +115,14 @@ private:
 };
 } // namespace
 
+// A run may confirm what is only possible: its fixes have to be known, too.
+Certainty ModuleCheck::getLeast() const {
+  return options.action == Action::Instrument ? Certainty::Possible
+                                              : options.minCertainty;
+}
+
 void ModuleCheck::runRules() {
+  analyses.getAnalysis<FindingList>().described = getLeast();
   RuleSequence(options.rules).addFindings(module, analyses);
 }
 
@@ -157,9 +166,11 @@ llvm::Error ModuleCheck::tryFixes() {
       getRules(), [](const RuleInfo &rule) { return &rule; });
   RuleSequence rules(all);
   auto findIn = [&](ModuleOp judged, AnalysisManager known) {
+    // Where they are is enough.
+    auto &list = known.getAnalysis<FindingList>();
+    list.described = std::nullopt;
     rules.addFindings(judged, known);
-    return mpopt::takeFindings(judged, known.getAnalysis<FindingList>(),
-                               /*wantFingerprints=*/false);
+    return mpopt::takeFindings(judged, list, /*wantFingerprints=*/false);
   };
   Recompute what = options.wholeTrials ? Recompute::All : Recompute::Reached;
   auto findAll = [&](ModuleOp judged, const ChangedModule *change) {
@@ -169,12 +180,9 @@ llvm::Error ModuleCheck::tryFixes() {
     reuseRanges(own, ranges(), *change, what);
     return findIn(judged, own);
   };
-  // A run may confirm what is only possible: its fixes have to be known, too.
-  Certainty least = options.action == Action::Instrument ? Certainty::Possible
-                                                         : options.minCertainty;
   bool complete = options.rules.size() == getRules().size();
   llvm::Expected<KeepPlan> plan =
-      mpopt::tryFixes(module, entries, least, complete, findAll);
+      mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
   if (!plan)
     return plan.takeError();
   result.keep = describePlan(module, *plan, entries);

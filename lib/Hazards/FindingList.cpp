@@ -44,16 +44,19 @@ std::optional<SourceLine> mpopt::getModelLine(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 FindingBuilder::FindingBuilder(FindingList &list, const RuleInfo &rule,
-                               Operation *op, Value value)
+                               Operation *op, Value value, Certainty certainty)
     : list(list), index(list.entries.size()) {
-  Finding finding;
+  list.entries.push_back({Finding(), op, value, {}, {}, {}});
+  Finding &finding = entry().finding;
   finding.rule = rule.id;
   finding.severity = rule.severity;
+  finding.certainty = certainty;
+  if (!isDescribed())
+    return;
   finding.op = getOpRef(op);
   finding.tensor = getTensorName(value);
   finding.dtype = getDtypeName(getElementType(value));
   finding.location = getModelLine(op);
-  list.entries.push_back({std::move(finding), op, value, {}, {}, {}});
 }
 
 FindingBuilder &FindingBuilder::severity(Severity severity) {
@@ -67,11 +70,14 @@ FindingBuilder &FindingBuilder::certainty(Certainty certainty) {
 }
 
 FindingBuilder &FindingBuilder::message(const Twine &text) {
-  entry().finding.message = text.str();
+  if (isDescribed())
+    entry().finding.message = text.str();
   return *this;
 }
 
 FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
+  if (!isDescribed())
+    return *this;
   Operation *op = value.getDefiningOp();
   entry().finding.causes.push_back({getTensorName(value),
                                     op ? getOpRef(op).name : "", why.str(),
@@ -81,6 +87,8 @@ FindingBuilder &FindingBuilder::cause(Value value, const Twine &why) {
 }
 
 FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
+  if (!isDescribed())
+    return *this;
   std::string tensor =
       op->getNumResults() ? getTensorName(op->getResult(0)) : "";
   entry().finding.causes.push_back(
@@ -91,7 +99,7 @@ FindingBuilder &FindingBuilder::cause(Operation *op, const Twine &why) {
 
 FindingBuilder &FindingBuilder::fix(StringRef kind, const Twine &text,
                                     FixAction action) {
-  if (!action && kind != "keep-fp32")
+  if (!isDescribed() || (!action && kind != "keep-fp32"))
     return *this;
   entry().finding.fixes.push_back({kind.str(), text.str()});
   entry().actions.push_back(std::move(action));
@@ -99,12 +107,14 @@ FindingBuilder &FindingBuilder::fix(StringRef kind, const Twine &text,
 }
 
 FindingBuilder &FindingBuilder::tensor(Value value) {
-  entry().finding.tensor = getTensorName(value);
+  if (isDescribed())
+    entry().finding.tensor = getTensorName(value);
   return *this;
 }
 
 FindingBuilder &FindingBuilder::dtype(Type elementType) {
-  entry().finding.dtype = getDtypeName(elementType);
+  if (isDescribed())
+    entry().finding.dtype = getDtypeName(elementType);
   return *this;
 }
 
@@ -120,6 +130,8 @@ FindingBuilder &FindingBuilder::likely(double lo, double hi) {
 
 FindingBuilder &FindingBuilder::watch(Decision test, Value value,
                                       StringRef part, double threshold) {
+  if (!isDescribed())
+    return *this;
   Watch watch;
   watch.test = test;
   watch.part = part.str();
@@ -132,6 +144,8 @@ FindingBuilder &FindingBuilder::watch(Decision test, Value value,
 
 FindingBuilder &FindingBuilder::watch(Decision test, Value value, Value against,
                                       StringRef part) {
+  if (!isDescribed())
+    return *this;
   watch(test, value, part);
   entry().finding.watches.back().against = getTensorName(against);
   return *this;
@@ -139,12 +153,16 @@ FindingBuilder &FindingBuilder::watch(Decision test, Value value, Value against,
 
 FindingBuilder &FindingBuilder::watchAs(Type elementType, Decision test,
                                         Value value, StringRef part) {
+  if (!isDescribed())
+    return *this;
   watch(test, value, part);
   entry().finding.watches.back().dtype = getDtypeName(elementType);
   return *this;
 }
 
 FindingBuilder &FindingBuilder::watchChannels(Value value, int64_t axis) {
+  if (!isDescribed())
+    return *this;
   watch(Decision::ChannelRatio, value);
   entry().finding.watches.back().axis = axis;
   return *this;
@@ -154,6 +172,8 @@ FindingBuilder &FindingBuilder::watchSum(Value summed,
                                          const FloatFormat &format,
                                          int64_t terms, bool pairwise,
                                          bool oneSign) {
+  if (!isDescribed())
+    return *this;
   watch(Decision::SumError, summed, "terms");
   Watch &watch = entry().finding.watches.back();
   watch.dtype = format.name.str();
@@ -165,6 +185,8 @@ FindingBuilder &FindingBuilder::watchSum(Value summed,
 
 FindingBuilder &FindingBuilder::watchDomain(Value value, double lo, double hi,
                                             bool open) {
+  if (!isDescribed())
+    return *this;
   watch(Decision::Domain, value, "argument");
   Watch &watch = entry().finding.watches.back();
   watch.lo = lo;
@@ -261,6 +283,7 @@ mpopt::takeFindings(ModuleOp module, FindingList &list, bool wantFingerprints) {
   if (wantFingerprints && !list.entries.empty())
     addFingerprints(module, list);
   for (FindingList::Entry &entry : list.entries)
-    completeWatches(entry.finding, module);
+    if (list.described && entry.finding.certainty >= *list.described)
+      completeWatches(entry.finding, module);
   return std::exchange(list.entries, {});
 }

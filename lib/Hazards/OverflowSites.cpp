@@ -273,7 +273,6 @@ std::string mpopt::describeOverflow(const OverflowSite &site,
 
 void mpopt::addSite(FindingBuilder &finding, const OverflowSite &site,
                     const RangeAnalysis &ranges) {
-  finding.certainty(site.certainty);
   addRange(finding, site.value, ranges);
   if (site.root)
     finding.follows(site.root);

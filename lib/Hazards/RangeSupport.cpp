@@ -33,6 +33,8 @@ std::optional<double> mpopt::likelyMagnitude(const AbstractValue &value) {
 
 void mpopt::addRange(FindingBuilder &finding, Value value,
                      const RangeAnalysis &ranges) {
+  if (!finding.isDescribed())
+    return;
   const AbstractValue &computed = ranges.preRounding(value);
   Cell hull = computed.hull();
   if (hull.empty())
@@ -157,6 +159,8 @@ void Growth::shorten(size_t most) {
 
 void mpopt::addGrowth(FindingBuilder &finding, Value value,
                       const RangeAnalysis &ranges, bool likely) {
+  if (!finding.isDescribed())
+    return;
   Growth growth(ranges, likely);
   growth.follow(value);
   growth.shorten(5);
@@ -174,7 +178,7 @@ bool mpopt::runsAlways(Operation *op) {
 
 void mpopt::fixByKeeping(FindingBuilder &finding, Type type,
                          const Twine &what) {
-  if (!isLowPrecision(type))
+  if (!isLowPrecision(type) || !finding.isDescribed())
     return;
   finding.fix("keep-fp32", "keep " + what + " in f32");
 }

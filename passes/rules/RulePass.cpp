@@ -13,8 +13,9 @@
 using namespace mlir;
 using namespace mpopt;
 
-FindingBuilder RulePass::report(Operation *op, Value value) {
-  return FindingBuilder(*findings, *info, op, value);
+FindingBuilder RulePass::report(Operation *op, Value value,
+                                Certainty certainty) {
+  return FindingBuilder(*findings, *info, op, value, certainty);
 }
 
 double RulePass::threshold(StringRef key) { return getThreshold(module, key); }

@@ -54,7 +54,8 @@ protected:
   }
 
   /// Reports on `value`, an operand or a result of `op`.
-  FindingBuilder report(mlir::Operation *op, mlir::Value value);
+  FindingBuilder report(mlir::Operation *op, mlir::Value value,
+                        Certainty certainty = Certainty::Certain);
 
   /// A number of the rule's record, or what `mp.thresholds` on the module (from
   /// `--set`) says instead.

@@ -47,6 +47,11 @@ public:
     mlir::Value root = {};
   };
   std::vector<Entry> entries;
+
+  /// Findings of this certainty or more are described. The others, which nobody
+  /// reads, have a rule, a place, a severity, a certainty and a root: no names,
+  /// texts, ranges, fixes or tests. Nothing: none is described.
+  std::optional<Certainty> described = Certainty::Possible;
 };
 
 /// Fills in one finding of a list. The setters may be chained; none is needed
@@ -54,7 +59,14 @@ public:
 class FindingBuilder {
 public:
   FindingBuilder(FindingList &list, const RuleInfo &rule, mlir::Operation *op,
-                 mlir::Value value);
+                 mlir::Value value, Certainty certainty = Certainty::Certain);
+
+  /// False if the list does not describe findings of its certainty: what only
+  /// describes it need not be found out.
+  bool isDescribed() const {
+    return list.described &&
+           list.entries[index].finding.certainty >= *list.described;
+  }
 
   /// Sets the severity. Default: the rule's.
   FindingBuilder &severity(Severity severity);

@@ -100,8 +100,7 @@ void findMasks(mlir::Value value, double least,
 std::string describeOverflow(const OverflowSite &site,
                              const RangeAnalysis &ranges);
 
-/// Fills in the fields that all forms have in common: certainty, ranges, root,
-/// causes.
+/// Fills in the fields that all forms have in common: ranges, root, causes.
 void addSite(FindingBuilder &finding, const OverflowSite &site,
              const RangeAnalysis &ranges);
 

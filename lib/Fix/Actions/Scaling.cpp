@@ -33,7 +33,7 @@ void mpopt::fixOverflowByScaling(FindingBuilder &finding,
                                  const OverflowSite &site,
                                  const RangeAnalysis &ranges, int exponent) {
   Operation *op = site.value.getDefiningOp();
-  if (!op || exponent >= 0)
+  if (!op || exponent >= 0 || !finding.isDescribed())
     return;
   auto size = [&](Value value) {
     return site.certainty == Certainty::Possible
@@ -51,6 +51,8 @@ void mpopt::fixOverflowByScaling(FindingBuilder &finding,
 void mpopt::fixFlushByScaling(FindingBuilder &finding, Value value,
                               const RangeAnalysis &ranges,
                               function_ref<bool(Value)> keeps) {
+  if (!finding.isDescribed())
+    return;
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   double most = ranges.magnitudes(value).likely.value_or(0);
   Operation *op = value.getDefiningOp();
@@ -79,6 +81,8 @@ static double getLargestUse(Value value, const RangeAnalysis &ranges,
 void mpopt::fixConstantByScaling(FindingBuilder &finding, Operation *constant,
                                  Type type, int exponent,
                                  const RangeAnalysis &ranges) {
+  if (!finding.isDescribed())
+    return;
   const FloatFormat &format = *getFloatFormat(type);
   auto size = [&](Value value) { return getSize(value, ranges); };
   // Views and casts of the constant are no place to scale it back.

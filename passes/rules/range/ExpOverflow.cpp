@@ -58,6 +58,10 @@ static double roundDown(double edge, const FloatFormat &format) {
 
 void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   Operation *op = site.op();
+  FindingBuilder finding = report(op, site.value, site.certainty);
+  addSite(finding, site, ranges);
+  if (!finding.isDescribed())
+    return;
   const FloatFormat &format = *getFloatFormat(getElementType(site.value));
   std::string message = describeOverflow(site, ranges);
   if (std::optional<double> edge = getEdge(op, format)) {
@@ -73,9 +77,7 @@ void ExpOverflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
                 formatNumber(*edge) + ", where the result leaves " +
                 std::string(format.name);
   }
-  FindingBuilder finding = report(op, site.value);
   finding.message(message);
-  addSite(finding, site, ranges);
   fixByWidening(finding, site, ranges,
                 "the exponential and what it is "
                 "divided by or summed into");

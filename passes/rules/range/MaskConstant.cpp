@@ -62,17 +62,19 @@ void MaskConstant::judge(const OverflowSite &site,
   Operation *op = site.op();
   Type type = getElementType(site.value);
   bool product = hasRole(op, Role::Multiplication);
-  FindingBuilder finding = report(op, site.value);
+  FindingBuilder finding = report(op, site.value, site.certainty);
   // Added, -Inf masks as well as a number does until a whole row is masked.
-  finding.severity(product ? Severity::Error : Severity::Warning)
-      .message(product
-                   ? "the mask leaves " + Twine(getFloatFormat(type)->name) +
-                         " when it is multiplied out: " +
-                         describeOverflow(site, ranges)
-                   : "masked scores become -Inf, and a row that is masked "
-                     "altogether NaN: " +
-                         Twine(describeOverflow(site, ranges)));
+  finding.severity(product ? Severity::Error : Severity::Warning);
   addSite(finding, site, ranges);
+  if (!finding.isDescribed())
+    return;
+  finding.message(
+      product
+          ? "the mask leaves " + Twine(getFloatFormat(type)->name) +
+                " when it is multiplied out: " + describeOverflow(site, ranges)
+          : "masked scores become -Inf, and a row that is masked "
+            "altogether NaN: " +
+                Twine(describeOverflow(site, ranges)));
   fixMask(finding, site.value, type);
 }
 

@@ -51,9 +51,11 @@ static std::string getTypes(mp::CastOp cast) {
 void NarrowingCast::judge(const OverflowSite &site,
                           const RangeAnalysis &ranges) {
   auto cast = llvm::cast<mp::CastOp>(site.op());
-  FindingBuilder finding = report(cast, site.value);
-  finding.message(getTypes(cast) + ": " + describeOverflow(site, ranges));
+  FindingBuilder finding = report(cast, site.value, site.certainty);
   addSite(finding, site, ranges);
+  if (!finding.isDescribed())
+    return;
+  finding.message(getTypes(cast) + ": " + describeOverflow(site, ranges));
   fixByWidening(finding, site, ranges, "the tensor and the ops that read it");
 }
 

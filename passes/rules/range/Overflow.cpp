@@ -41,9 +41,11 @@ private:
 
 void Overflow::judge(const OverflowSite &site, const RangeAnalysis &ranges) {
   Type type = getElementType(site.value);
-  FindingBuilder finding = report(site.op(), site.value);
-  finding.message(describeOverflow(site, ranges));
+  FindingBuilder finding = report(site.op(), site.value, site.certainty);
   addSite(finding, site, ranges);
+  if (!finding.isDescribed())
+    return;
+  finding.message(describeOverflow(site, ranges));
   fixByWidening(finding, site, ranges, "the op and its result");
   const Magnitudes &sizes = ranges.magnitudes(site.value);
   double size = site.certainty == Certainty::Possible

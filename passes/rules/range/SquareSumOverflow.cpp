@@ -39,14 +39,16 @@ private:
 void SquareSumOverflow::judge(const OverflowSite &site,
                               const RangeAnalysis &ranges) {
   const FloatFormat &format = *getFloatFormat(getElementType(site.value));
-  FindingBuilder finding = report(site.op(), site.value);
+  FindingBuilder finding = report(site.op(), site.value, site.certainty);
+  addSite(finding, site, ranges);
+  if (!finding.isDescribed())
+    return;
   std::string what = getSquared(site.op())
                          ? "squares of values past " +
                                formatNumber(std::sqrt(format.overflowFrom)) +
                                ": "
                          : "a sum of squares: ";
   finding.message(what + describeOverflow(site, ranges));
-  addSite(finding, site, ranges);
   fixByWidening(finding, site, ranges,
                 "the norm or variance, from the square to the root,");
   const Magnitudes &sizes = ranges.magnitudes(site.value);

@@ -36,12 +36,14 @@ private:
 void UnscaledAttention::judge(const OverflowSite &site,
                               const RangeAnalysis &ranges) {
   Operation *scale = findScale(site.value);
-  FindingBuilder finding = report(site.op(), site.value);
+  FindingBuilder finding = report(site.op(), site.value, site.certainty);
+  addSite(finding, site, ranges);
+  if (!finding.isDescribed())
+    return;
   finding.message(
       (scale ? "attention scores overflow before they are scaled: "
              : "attention scores overflow and nothing scales them: ") +
       describeOverflow(site, ranges));
-  addSite(finding, site, ranges);
   if (scale) {
     finding.cause(scale, "scales them, too late");
     finding.fix("reorder",
