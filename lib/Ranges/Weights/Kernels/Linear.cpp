@@ -81,7 +81,7 @@ static void finishUniform(const LinearRequest &request, const Raw &raw,
   SumError error = SumError::of<T>(request.k);
   InputAt at{request};
   const LinearInputs &inputs = request.inputs;
-  double sum = raw.sums[Centre][channel], size = raw.sums[Terms][channel];
+  double sum = raw.sums[Centre][channel], size = raw.sums[Sizes][channel];
   double sizeUp = error.up(size);
   double centre = at.get(inputs.centre, 0, 0);
   double radius = at.get(inputs.radius, 0, 0);
@@ -135,13 +135,12 @@ static void finishNorms(const LinearRequest &request, const Raw &raw,
   SumError along = SumError::of<T>(request.k);
   SumError across = SumError::of<T>(request.n);
   result.operatorNorm.assign(request.matrices, 0);
-  ArrayRef<double> columnSums = raw.along.empty() ? raw.sums[Terms] : raw.along;
   for (uint64_t matrix = 0; matrix < request.matrices; ++matrix) {
     double frobenius = 0, one = 0, infinity = 0;
     for (uint64_t n = 0; n < request.n; ++n) {
       size_t channel = matrix * request.n + n;
       frobenius = addUp(frobenius, along.up(raw.sums[Squares][channel]));
-      one = std::max(one, along.up(columnSums[channel]));
+      one = std::max(one, along.up(raw.sums[Sizes][channel]));
     }
     double norm = sqrtUp(frobenius);
     if (request.wantNorm) {
@@ -154,9 +153,8 @@ static void finishNorms(const LinearRequest &request, const Raw &raw,
   }
 }
 
-/// True if the range of a float was not enough: a sum overflowed, a channel's
-/// squares vanished (maybe because all its weights are 0: dead channels are
-/// exactly 0, which sums in double tell), or the sixth powers did.
+/// True if the range of a float was not enough: a sum overflowed, or the
+/// squares of a channel that is not dead vanished, or the sixth powers did.
 static bool lostRange(const Raw &raw, double range) {
   for (const std::vector<double> &sums : raw.sums)
     for (double sum : sums)
@@ -167,8 +165,8 @@ static bool lostRange(const Raw &raw, double range) {
     squares = std::max(squares, sum);
   for (double sum : raw.sums[Sixth])
     sixth = std::max(sixth, sum);
-  for (double sum : raw.sums[Squares])
-    if (sum < 0x1p-110)
+  for (auto [sum, sizes] : llvm::zip_equal(raw.sums[Squares], raw.sums[Sizes]))
+    if (sum < 0x1p-110 && sizes != 0)
       return true;
   return range > 0 && squares > 0 && sixth < 0x1p-100;
 }
@@ -184,8 +182,6 @@ static bool attempt(const LinearRequest &request, const WeightReader &reader,
     sums.assign(channels, 0);
   if (request.wantNorm)
     raw.across.assign(request.matrices * request.k, 0);
-  if (request.wantNorm && !coefficients.uniform)
-    raw.along.assign(channels, 0);
   if (channels != 0 && request.k != 0)
     LinearPass<T>(request, reader, coefficients, raw, jobs).run();
   double range = 0;
@@ -201,9 +197,8 @@ static bool attempt(const LinearRequest &request, const WeightReader &reader,
     else
       finishChannel<T>(request, raw, coefficients, channel, result);
     result.norm[channel] = sqrtUp(error.up(raw.sums[Squares][channel]));
-    // In double no square of a float underflows.
-    if (request.k == 0 || (std::is_same_v<T, double> && reader.fitsFloat() &&
-                           raw.sums[Squares][channel] == 0))
+    // No sum of magnitudes underflows.
+    if (raw.sums[Sizes][channel] == 0)
       result.centre[channel] = result.radius[channel] = result.terms[channel] =
           result.norm[channel] = 0;
     if (std::isnan(result.centre[channel]) ||
@@ -233,7 +228,7 @@ static bool attempt(const LinearRequest &request, const WeightReader &reader,
   for (std::vector<double> &sums : hits.sums)
     sums.assign(channels, 0);
   LinearPass<T>(again, reader, indicator, hits, jobs).run();
-  ArrayRef<double> sizes = hits.sums[indicator.uniform ? Terms : Radius];
+  ArrayRef<double> sizes = hits.sums[indicator.uniform ? Sizes : Radius];
   for (size_t channel = 0; channel < channels; ++channel)
     if (sizes[channel] != 0)
       result.radius[channel] = result.terms[channel] = kInfinity;
@@ -248,7 +243,7 @@ LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs) {
        {&result.centre, &result.radius, &result.terms, &result.norm,
         &result.mean, &result.variance, &result.tail})
     list->assign(channels, 0);
-  if (!reader.differencesFitFloat() || channels * request.k <= kSmall ||
+  if (!reader.fitsFloat() || channels * request.k <= kSmall ||
       !attempt<float>(request, reader, jobs, result))
     attempt<double>(request, reader, jobs, result);
   if (request.wantNorm)

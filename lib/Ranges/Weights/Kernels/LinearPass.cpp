@@ -62,12 +62,12 @@ void LinearPass<T>::sumColumns(Task &task, const SumLoops<T> *direct) const {
   task.sums.assign(kSums * width, 0);
   if (request.wantNorm)
     task.across.assign(task.lastRow - task.firstRow, 0);
-  if (wantsAlong())
-    task.along.assign(width, 0);
   const T *inputs = coefficients.of(task.matrix);
-  for (uint64_t row = task.firstRow; row < task.lastRow;
-       row += kColumnTileRows) {
-    size_t rows = std::min<uint64_t>(kColumnTileRows, task.lastRow - row);
+  const uint64_t blockRows = direct ? kBlockRows : kColumnTileRows;
+  const uint64_t blockColumns =
+      direct ? task.end - task.begin : kColumnTileColumns;
+  for (uint64_t row = task.firstRow; row < task.lastRow; row += blockRows) {
+    size_t rows = std::min(blockRows, task.lastRow - row);
     auto add = [&](const SumLoops<T> &loops, const void *data, size_t step,
                    size_t columns, uint64_t first) {
       size_t local = first - task.begin;
@@ -76,12 +76,9 @@ void LinearPass<T>::sumColumns(Task &task, const SumLoops<T> *direct) const {
       if (request.wantNorm)
         loops.absRows(data, step, rows, columns,
                       task.across.data() + (row - task.firstRow));
-      if (wantsAlong())
-        loops.absColumns(data, step, rows, columns, task.along.data() + local);
     };
-    for (uint64_t block = task.begin; block < task.end;
-         block += kColumnTileColumns) {
-      uint64_t end = std::min<uint64_t>(block + kColumnTileColumns, task.end);
+    for (uint64_t block = task.begin; block < task.end; block += blockColumns) {
+      uint64_t end = std::min(block + blockColumns, task.end);
       uint64_t index = (task.matrix * request.k + row) * request.n;
       uint64_t column = block;
       if (size_t whole = (end - block) / kLanes * kLanes; direct && whole) {
@@ -134,9 +131,6 @@ template <typename T> void LinearPass<T>::runColumns() {
         raw.sums[sum][to + at] += task.sums[sum * width + at];
     for (auto [at, value] : llvm::enumerate(task.across))
       raw.across[task.matrix * request.k + task.firstRow + at] += value;
-    if (wantsAlong())
-      for (uint64_t at = 0; at < task.end - task.begin; ++at)
-        raw.along[to + at] += task.along[at];
     for (auto [at, flag] : llvm::enumerate(task.flags))
       raise(raw.flags, raw.sums[0].size(), to + at, flag);
   }
@@ -146,16 +140,13 @@ template <typename T> void LinearPass<T>::runColumns() {
 template <typename T>
 void LinearPass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
   constexpr size_t stride = kRowTileColumns + kLanes;
-  auto tile = std::make_unique<T[]>(kRowTileRows * stride);
+  std::unique_ptr<T[]> tile;
   uint64_t firstMatrix = task.firstRow / request.n;
   if (request.wantNorm)
     task.across.assign(((task.lastRow - 1) / request.n - firstMatrix + 1) *
                            padded(request.k),
                        0);
   std::vector<double> lanes(kRowTileRows * kSums * kLanes);
-  if (wantsAlong())
-    std::fill(raw.along.begin() + task.firstRow,
-              raw.along.begin() + task.lastRow, 0);
   for (uint64_t row = task.firstRow, rows; row < task.lastRow; row += rows) {
     uint64_t matrix = row / request.n;
     rows = std::min({uint64_t(kRowTileRows), task.lastRow - row,
@@ -171,8 +162,6 @@ void LinearPass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
                          task.across.data() +
                              (matrix - firstMatrix) * padded(request.k) +
                              first);
-      if (wantsAlong())
-        loops.absRows(data, step, rows, columns, raw.along.data() + row);
     };
     for (uint64_t block = 0, end; block < request.k; block = end) {
       end = std::min<uint64_t>(block + kRowTileColumns, request.k);
@@ -188,7 +177,7 @@ void LinearPass<T>::sumRows(Task &task, const SumLoops<T> *direct) const {
         continue;
       size_t columns = end - column;
       if (!tile)
-        tile = std::make_unique_for_overwrite<T[]>(kColumnTileRows * stride);
+        tile = std::make_unique_for_overwrite<T[]>(kRowTileRows * stride);
       for (size_t at = 0; at < rows; ++at) {
         T *to = tile.get() + at * stride;
         reader.read(index + at * request.k + column, columns, to,

@@ -71,9 +71,8 @@ template <typename T> struct Coefficients {
 /// The sums of the pass; lists are by output channel of all matrices.
 struct Raw {
   std::vector<double> sums[kSums];
-  /// For norms: sum_n |w| by matrix and k, sum_k |w| by output channel. The
-  /// latter only if `Terms` has coefficients.
-  std::vector<double> across, along;
+  /// For norms: sum_n |w| by matrix and k.
+  std::vector<double> across;
   std::vector<uint8_t> flags;
 };
 
@@ -93,14 +92,13 @@ public:
 private:
   struct Task {
     uint64_t matrix, begin, end, firstRow, lastRow;
-    std::vector<double> sums, across, along;
+    std::vector<double> sums, across;
     /// By column of the task; empty if there are none.
     std::vector<uint8_t> flags;
   };
 
   void runColumns();
   void runRows();
-  bool wantsAlong() const { return request.wantNorm && !coefficients.uniform; }
   void sumColumns(Task &task, const SumLoops<T> *direct) const;
   void sumRows(Task &task, const SumLoops<T> *direct) const;
   const char *bytesAt(uint64_t index) const {

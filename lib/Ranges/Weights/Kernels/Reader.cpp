@@ -72,10 +72,19 @@ WeightReader::WeightReader(const WeightTensor &weights) : weights(weights) {
 }
 
 const SumLoops<float> *WeightReader::direct() const {
-  static_assert(size_t(Element::U8) - size_t(Element::F32) + 1 == kDirect);
-  if (rounds || element == Element::F64 || element == Element::Table)
+  constexpr size_t first = size_t(Element::F32);
+  static_assert(size_t(Element::F32AsBF16) - first + 1 == kDirect);
+  Element stored = element;
+  if (rounds && element == Element::F32) {
+    if (weights.storage == &FloatFormat::f16())
+      stored = Element::F32AsF16;
+    else if (weights.storage == &FloatFormat::bf16())
+      stored = Element::F32AsBF16;
+  }
+  if ((rounds && stored == element) || stored == Element::F64 ||
+      stored == Element::Table)
     return nullptr;
-  return &loops().direct[size_t(element) - size_t(Element::F32)];
+  return &loops().direct[size_t(stored) - first];
 }
 
 double WeightReader::decode(size_t index) const {

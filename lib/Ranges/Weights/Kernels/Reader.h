@@ -24,11 +24,9 @@ class WeightReader {
 public:
   explicit WeightReader(const WeightTensor &weights);
 
-  /// Every weight is a float without rounding.
-  bool fitsFloat() const { return inFloat; }
-  /// So is every weight minus its zero point: those of other types than 8-bit
-  /// integers may be no floats.
-  bool differencesFitFloat() const {
+  /// Every weight minus its zero point is a float without rounding. Zero points
+  /// of other types than 8-bit integers may be none.
+  bool fitsFloat() const {
     return inFloat && (weights.zeroPoints.empty() ||
                        (!weights.format && weights.bits() <= 8));
   }

@@ -32,8 +32,6 @@ using llvm::ArrayRef;
 static constexpr uint64_t kTask = 1 << 21;
 /// Longer rows are cut into pieces.
 static constexpr uint64_t kPiece = 1 << 16;
-/// Rows of a block: as many streams as the hardware follows.
-static constexpr uint64_t kBlockRows = 8;
 static constexpr size_t kTileColumns = 512;
 
 //===----------------------------------------------------------------------===//
@@ -229,7 +227,7 @@ void SummaryPass<T>::scan(Task &task, const SumLoops<T> *direct) {
   else
     rowPieces.reset(task.begin, task.end);
   for (uint64_t at = task.begin, rows; at < task.end; at += rows) {
-    rows = pieces > 1 ? 1 : std::min(kBlockRows, task.end - at);
+    rows = pieces > 1 ? 1 : std::min<uint64_t>(kBlockRows, task.end - at);
     uint64_t index = elementAt(at);
     uint64_t columns = pieces > 1 ? elementAt(at + 1) - index : request.columns;
     uint64_t overflows = task.tally.overflows;
@@ -394,7 +392,7 @@ WeightSummary mpopt::summarizeWeight(const SummaryRequest &request,
   if (request.size() == 0)
     return summary;
   WeightReader reader(request.weights);
-  if (reader.differencesFitFloat())
+  if (reader.fitsFloat())
     SummaryPass<float>(request, reader).run(jobs, summary);
   else
     SummaryPass<double>(request, reader).run(jobs, summary);

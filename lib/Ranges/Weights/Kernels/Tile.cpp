@@ -80,7 +80,9 @@ using namespace mpopt::kernels;
         sums<double, Element::F64, false>(),                                   \
         {sums<float, Element::F32, true>(), sums<float, Element::F16, true>(), \
          sums<float, Element::BF16, true>(), sums<float, Element::I8, true>(), \
-         sums<float, Element::U8, true>()},                                    \
+         sums<float, Element::U8, true>(),                                     \
+         sums<float, Element::F32AsF16, true>(),                               \
+         sums<float, Element::F32AsBF16, true>()},                             \
         decode,                                                                \
         round,                                                                 \
         gram};                                                                 \

@@ -29,6 +29,9 @@ inline constexpr size_t kLanes = 16;
 inline constexpr size_t kMaxTerms = 128;
 /// A tile whose columns are outputs; its rows are terms of one lane.
 inline constexpr size_t kColumnTileRows = 64, kColumnTileColumns = 256;
+/// Rows of a block of columns that are summed where they lie: their lines fit
+/// in a set of the first-level cache.
+inline constexpr size_t kBlockRows = 8;
 /// A tile whose rows are outputs: 4 lanes (the fewest) add 128 terms each.
 inline constexpr size_t kRowTileRows = 16, kRowTileColumns = 512;
 
@@ -36,17 +39,29 @@ constexpr size_t padded(size_t count) {
   return (count + kLanes - 1) / kLanes * kLanes;
 }
 
-/// sum w c, |w| r, w mean, w^2 variance, |w| a, w^2 and (w^2 h)^3. If the
-/// coefficients are the same everywhere, Centre is sum w, Terms sum |w| and
-/// Sixth sum w^6; the rest is left alone.
-enum Sum { Centre, Radius, Mean, Variance, Terms, Squares, Sixth, kSums };
+/// sum w c, |w| r, w mean, w^2 variance, |w| a, |w|, w^2 and (w^2 h)^3. If the
+/// coefficients are the same everywhere, Centre is sum w and Sixth sum w^6; of
+/// the others only Sizes and Squares are computed.
+enum Sum {
+  Centre,
+  Radius,
+  Mean,
+  Variance,
+  Terms,
+  Sizes,
+  Squares,
+  Sixth,
+  kSums
+};
 /// The coefficients, in that order: c, r, mean, variance, a, h.
 inline constexpr size_t kCoefficients = 6;
 
 /// The statistics of a group.
 enum Statistic { Minimum, Maximum, Total, TotalSquares, kStatistics };
 
-enum class Element { F64, F32, F16, BF16, I8, U8, Table };
+/// The last of all is a byte that is looked up; before it, floats that are
+/// rounded to a narrower format (one that overflows becomes Inf).
+enum class Element { F64, F32, F16, BF16, I8, U8, F32AsF16, F32AsBF16, Table };
 
 /// Rounding to a narrower format in float arithmetic.
 struct Rounding {
@@ -100,8 +115,8 @@ template <typename T> struct SumLoops {
   Statistics columnStatistics, rowStatistics;
 };
 
-/// The dtypes that can be summed from where they lie: F32 to U8.
-inline constexpr size_t kDirect = 5;
+/// What can be summed from where it lies: F32 to F32AsBF16.
+inline constexpr size_t kDirect = 7;
 
 struct Loops {
   SumLoops<float> f32;

@@ -84,6 +84,8 @@ MPOPT_INLINE bool decodeAny(Element element, const char *data, size_t index,
     });
     break;
   case Element::F64:
+  case Element::F32AsF16: // read as F32 and rounded by roundAll
+  case Element::F32AsBF16:
     return false;
   }
   return seen < 0x7f800000;

@@ -123,28 +123,19 @@ MPOPT_INLINE bool areIntegral(const char *data, size_t stride, size_t rows,
   return true;
 }
 
-/// The hardware does not see through the jumps from row to row: while columns
-/// of this tile are looked at, as much is asked for of the next, which follows.
-template <Element E>
-MPOPT_INLINE void fetchBelow(const char *data, size_t stride, size_t rows,
-                             size_t column, size_t columns) {
-  const char *next = data + (rows * stride + column * rows) * sizeOf(E);
-  for (size_t at = 0; at < rows * columns * sizeOf(E); at += 64)
-    __builtin_prefetch(next + at, /*write=*/0, /*locality=*/2);
-}
-
 template <typename T, unsigned Bytes, Element E, bool Counts>
 MPOPT_INLINE void
 columnStatisticsOf(const char *data, size_t stride, size_t rows, size_t cols,
                    double *statistics, size_t step, Tally<T> &tally) {
   constexpr size_t lanes = Bytes / sizeof(T);
   TallyLanes<T, Bytes, Counts> all;
+  FetchBelow<E> fetch(data, stride, rows, cols);
   size_t padding = 0;
   for (size_t column = 0; column < cols; column += lanes) {
     GroupLanes<T, Bytes> group;
     size_t at = column, left = cols - column;
     if (left >= lanes) {
-      fetchBelow<E>(data, stride, rows, column, lanes);
+      fetch.columns(lanes);
       for (size_t row = 0; row < rows; ++row, at += stride) {
         Vector<T, Bytes> value = loadAs<T, Bytes, E>(data, at);
         group.extend(value);

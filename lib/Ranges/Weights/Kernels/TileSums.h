@@ -27,12 +27,15 @@ MPOPT_INLINE void sumColumns(const char *data, size_t stride, size_t rows,
                              size_t ss) {
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
+  FetchBelow<E> fetch(data, stride, rows, cols);
   for (size_t column = 0; column < cols; column += lanes) {
-    V centre{}, radius{}, mean{}, variance{}, terms{}, squares{}, sixth{};
+    V centre{}, radius{}, mean{}, variance{}, terms{}, sizes{}, squares{},
+        sixth{};
     size_t at = column;
+    if constexpr (Direct)
+      fetch.columns(lanes);
     if (q) {
       for (size_t row = 0; row < rows; ++row, at += stride) {
-        fetchAhead<E, Direct>(data, at + kColumnTileColumns);
         V w = loadAs<T, Bytes, E>(data, at), size = magnitude<T, Bytes>(w),
           square = w * w;
         centre += w * q[row];
@@ -40,6 +43,7 @@ MPOPT_INLINE void sumColumns(const char *data, size_t stride, size_t rows,
         mean += w * q[2 * qs + row];
         variance += square * q[3 * qs + row];
         terms += size * q[4 * qs + row];
+        sizes += size;
         squares += square;
         V product = square * q[5 * qs + row];
         sixth += product * product * product;
@@ -47,18 +51,18 @@ MPOPT_INLINE void sumColumns(const char *data, size_t stride, size_t rows,
       flush<T, Bytes>(sums + Radius * ss + column, radius);
       flush<T, Bytes>(sums + Mean * ss + column, mean);
       flush<T, Bytes>(sums + Variance * ss + column, variance);
+      flush<T, Bytes>(sums + Terms * ss + column, terms);
     } else {
       for (size_t row = 0; row < rows; ++row, at += stride) {
-        fetchAhead<E, Direct>(data, at + kColumnTileColumns);
         V w = loadAs<T, Bytes, E>(data, at), square = w * w;
         centre += w;
-        terms += magnitude<T, Bytes>(w);
+        sizes += magnitude<T, Bytes>(w);
         squares += square;
         sixth += square * square * square;
       }
     }
     flush<T, Bytes>(sums + Centre * ss + column, centre);
-    flush<T, Bytes>(sums + Terms * ss + column, terms);
+    flush<T, Bytes>(sums + Sizes * ss + column, sizes);
     flush<T, Bytes>(sums + Squares * ss + column, squares);
     flush<T, Bytes>(sums + Sixth * ss + column, sixth);
   }
@@ -72,7 +76,8 @@ MPOPT_INLINE void sumRows(const char *data, size_t stride, size_t rows,
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
   for (size_t row = 0; row < rows; ++row) {
-    V centre{}, radius{}, mean{}, variance{}, terms{}, squares{}, sixth{};
+    V centre{}, radius{}, mean{}, variance{}, terms{}, sizes{}, squares{},
+        sixth{};
     size_t at = row * stride;
     double *to = sums + row * kSums * kLanes;
     if (q) {
@@ -86,6 +91,7 @@ MPOPT_INLINE void sumRows(const char *data, size_t stride, size_t rows,
         mean += w * load<V>(q + 2 * qs + column);
         variance += square * load<V>(q + 3 * qs + column);
         terms += size * load<V>(q + 4 * qs + column);
+        sizes += size;
         squares += square;
         V product = square * load<V>(q + 5 * qs + column);
         sixth += product * product * product;
@@ -93,6 +99,7 @@ MPOPT_INLINE void sumRows(const char *data, size_t stride, size_t rows,
       flush<T, Bytes>(to + Radius * kLanes, radius);
       flush<T, Bytes>(to + Mean * kLanes, mean);
       flush<T, Bytes>(to + Variance * kLanes, variance);
+      flush<T, Bytes>(to + Terms * kLanes, terms);
     }
     // Without coefficients a whole row of any length, as one stream.
     size_t column = q ? cols : 0;
@@ -103,15 +110,15 @@ MPOPT_INLINE void sumRows(const char *data, size_t stride, size_t rows,
         fetchAhead<E, Direct>(data, at + column + kRowTileColumns);
         V w = loadAs<T, Bytes, E>(data, at + column), square = w * w;
         centre += w;
-        terms += magnitude<T, Bytes>(w);
+        sizes += magnitude<T, Bytes>(w);
         squares += square;
         sixth += square * square * square;
       }
       flush<T, Bytes>(to + Centre * kLanes, centre);
-      flush<T, Bytes>(to + Terms * kLanes, terms);
+      flush<T, Bytes>(to + Sizes * kLanes, sizes);
       flush<T, Bytes>(to + Squares * kLanes, squares);
       flush<T, Bytes>(to + Sixth * kLanes, sixth);
-      centre = terms = squares = sixth = V{};
+      centre = sizes = squares = sixth = V{};
     } while (column < cols);
   }
 }
@@ -136,12 +143,16 @@ MPOPT_INLINE void absSumRows(const char *data, size_t stride, size_t rows,
   using V = Vector<T, Bytes>;
   constexpr size_t lanes = Bytes / sizeof(T);
   for (size_t row = 0; row < rows; ++row) {
-    V sum{};
-    for (size_t column = 0; column < cols; column += lanes)
-      sum +=
-          magnitude<T, Bytes>(loadAs<T, Bytes, E>(data, row * stride + column));
     double wide[kLanes] = {};
-    flush<T, Bytes>(wide, sum);
+    for (size_t column = 0; column < cols;) {
+      size_t end = column + kMaxTerms * lanes;
+      end = end < cols ? end : cols;
+      V sum{};
+      for (; column < end; column += lanes)
+        sum += magnitude<T, Bytes>(
+            loadAs<T, Bytes, E>(data, row * stride + column));
+      flush<T, Bytes>(wide, sum);
+    }
     for (size_t half = kLanes / 2; half > 0; half /= 2)
       for (size_t lane = 0; lane < half; ++lane)
         wide[lane] += wide[lane + half];

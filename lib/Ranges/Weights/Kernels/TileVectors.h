@@ -45,6 +45,27 @@ template <typename V, typename T> MPOPT_INLINE V load(const T *from) {
 }
 
 /// A vector of T from `E`s in memory.
+/// Floats to F16 or BF16 and back, as roundAll (TileDecode.h) does it.
+template <unsigned Bytes, Element E>
+MPOPT_INLINE Vector<float, Bytes> rounded(Vector<float, Bytes> value) {
+  using V = Vector<float, Bytes>;
+  using Bits = Vector<uint32_t, Bytes>;
+  constexpr unsigned dropped = E == Element::F32AsF16 ? 13 : 16;
+  Bits sign = (Bits)value & 0x80000000, size = (Bits)value & 0x7fffffff;
+  Bits result = size + ((1u << (dropped - 1)) - 1) + (size >> dropped & 1);
+  result &= ~((1u << dropped) - 1);
+  if constexpr (E == Element::F32AsF16) {
+    constexpr float magic = 0x1p-1f; // its ulp is F16's smallest number
+    V small = (V)size;
+    Bits isSmall = (Bits)(small < 0x1p-14f);
+    result = (isSmall & (Bits)((small + magic) - magic)) | (~isSmall & result);
+    result |= (Bits)((V)result >= 65536.0f) & 0x7f800000;
+  }
+  // A NaN must not become a number.
+  result |= (Bits)(size > 0x7f800000) & 0x7fc00000;
+  return (V)(result | sign);
+}
+
 template <typename T, unsigned Bytes, Element E>
 MPOPT_INLINE Vector<T, Bytes> loadAs(const char *data, size_t index) {
   using V = Vector<T, Bytes>;
@@ -53,6 +74,12 @@ MPOPT_INLINE Vector<T, Bytes> loadAs(const char *data, size_t index) {
     // There is an instruction for it.
     typedef _Float16 H __attribute__((vector_size(lanes * 2))); // NOLINT
     return __builtin_convertvector(load<H>(data + index * 2), V);
+  } else if constexpr (E == Element::F32AsF16 && Bytes >= 32) {
+    typedef _Float16 H __attribute__((vector_size(lanes * 2))); // NOLINT
+    return __builtin_convertvector(
+        __builtin_convertvector(load<V>(data + index * 4), H), V);
+  } else if constexpr (E == Element::F32AsF16 || E == Element::F32AsBF16) {
+    return rounded<Bytes, E>(load<V>(data + index * 4));
   } else if constexpr (E == Element::F16 || E == Element::BF16) {
     using Bits = Vector<uint32_t, Bytes>;
     Bits bits = __builtin_convertvector(
@@ -81,12 +108,48 @@ MPOPT_INLINE Vector<T, Bytes> loadAs(const char *data, size_t index) {
 }
 
 constexpr size_t sizeOf(Element element) {
-  if (element == Element::F64)
+  switch (element) {
+  case Element::F64:
     return 8;
-  if (element == Element::F32)
+  case Element::F32:
+  case Element::F32AsF16:
+  case Element::F32AsBF16:
     return 4;
-  return element == Element::F16 || element == Element::BF16 ? 2 : 1;
+  case Element::F16:
+  case Element::BF16:
+    return 2;
+  case Element::I8:
+  case Element::U8:
+  case Element::Table:
+    return 1;
+  }
 }
+
+/// The hardware does not see through the jumps from row to row: while columns
+/// of a block are looked at, as much is asked for of the next one, row after
+/// row.
+template <Element E> class FetchBelow {
+public:
+  MPOPT_INLINE FetchBelow(const char *data, size_t stride, size_t rows,
+                          size_t cols)
+      : next(data + rows * stride * sizeOf(E)), step(stride * sizeOf(E)),
+        width(cols * sizeOf(E)), rows(rows) {}
+
+  MPOPT_INLINE void columns(size_t count) {
+    for (size_t byte = 0; byte < rows * count * sizeOf(E);
+         byte += 64, at += 64) {
+      if (at >= width) {
+        at = 0;
+        next += step;
+      }
+      __builtin_prefetch(next + at, /*write=*/0, /*locality=*/2);
+    }
+  }
+
+private:
+  const char *next;
+  size_t step, width, rows, at = 0;
+};
 
 /// The first `count` elements, if that is less than a vector, and zeros.
 template <typename T, unsigned Bytes, Element E>

@@ -16,6 +16,8 @@
 
 #include "gtest/gtest.h"
 
+#include <bit>
+
 using namespace mpopt;
 using namespace mpopt::kernels;
 using namespace mpopt::test;
@@ -77,7 +79,7 @@ TEST(Loops, Sums) {
   std::vector<float> floats(factors.begin(), factors.end());
   Weights wide("f64", values), f32("f32", values), f16("f16", values),
       bf16("bf16", values), i8("i8", values), u8("u8", values);
-  const Weights *direct[] = {&f32, &f16, &bf16, &i8, &u8};
+  const Weights *direct[] = {&f32, &f16, &bf16, &i8, &u8, &f32, &f32};
   const Loops &base = allLoops().front();
   for (const Loops &loops : allLoops()) {
     expectSame(loops.f64, base.f64, wide.bytes.data(), factors, 1e-12);
@@ -91,6 +93,10 @@ TEST(Loops, Sums) {
       // The portable loads are those of the tile.
       std::vector<float> tile(direct[at]->values.begin(),
                               direct[at]->values.end());
+      if (at >= 5)
+        for (float &value : tile)
+          value =
+              (at == 5 ? FloatFormat::f16() : FloatFormat::bf16()).round(value);
       std::vector<double> a(kSums * kColumns), b = a;
       loops.direct[at].columns(odd.data() + 1, kColumns + kLanes, kRows,
                                kColumns, nullptr, 0, a.data(), kColumns);
@@ -128,9 +134,37 @@ TEST(Loops, EveryHalf) {
         }
         EXPECT_EQ(decoded, exact.convertToDouble());
         EXPECT_EQ(sums[Centre * kLanes + 5], exact.convertToDouble());
-        EXPECT_EQ(sums[Terms * kLanes], std::fabs(exact.convertToDouble()));
+        EXPECT_EQ(sums[Sizes * kLanes], std::fabs(exact.convertToDouble()));
       }
     }
+}
+
+TEST(Loops, RoundedFloats) {
+  Random random(4);
+  std::vector<float> values;
+  // Every pattern near an edge of either format, and any.
+  for (float edge : {0.0f, 0x1p-25f, 0x1p-24f, 0x1p-14f, 1.0f, 65504.0f,
+                     65520.0f, 0x1p-133f, 0x1p-126f, 3.3895e38f})
+    for (int step = -600; step < 600; ++step)
+      values.push_back(
+          std::bit_cast<float>(std::bit_cast<uint32_t>(edge) +
+                               uint32_t(edge == 0 && step < 0 ? -step : step)));
+  for (int i = 0; i < 20000; ++i)
+    values.push_back(std::bit_cast<float>(uint32_t(random())));
+  for (const Loops &loops : allLoops())
+    for (const FloatFormat *format :
+         {&FloatFormat::f16(), &FloatFormat::bf16()})
+      for (float value : values) {
+        std::vector<float> data(kLanes, value);
+        std::vector<double> sums(kSums * kLanes);
+        loops.direct[format == &FloatFormat::f16() ? 5 : 6].columns(
+            data.data(), kLanes, 1, kLanes, nullptr, 0, sums.data(), kLanes);
+        double expected = format->round(value);
+        if (std::isfinite(expected))
+          EXPECT_EQ(sums[Centre * kLanes + 3], expected) << value;
+        else
+          EXPECT_FALSE(std::isfinite(sums[Squares * kLanes + 3])) << value;
+      }
 }
 
 TEST(Loops, StatisticsAndGram) {
