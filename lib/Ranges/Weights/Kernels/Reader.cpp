@@ -16,15 +16,12 @@
 #include "llvm/ADT/APInt.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Parallel.h"
-#include "llvm/Support/Process.h"
 
 #include <atomic>
 #include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
-
-#include <sys/mman.h>
 
 using namespace mpopt;
 using namespace mpopt::kernels;
@@ -173,18 +170,10 @@ template void WeightReader::read(size_t, size_t, float *, Mark) const;
 template void WeightReader::read(size_t, size_t, double *, Mark) const;
 
 void mpopt::kernels::mapPages(llvm::ArrayRef<char> bytes) {
-#ifdef MADV_POPULATE_READ
-  constexpr size_t least = 1 << 18; // less is not worth the call
-  if (bytes.size() < least)
-    return;
-  static const uintptr_t page = llvm::sys::Process::getPageSizeEstimate();
-  auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-  uintptr_t end = begin + bytes.size();
-  begin -= begin % page;
-  // Kernels before Linux 5.14 refuse; the pages come when they are read, then.
-  (void)::madvise(reinterpret_cast<void *>(begin), end - begin,
-                  MADV_POPULATE_READ);
-#endif
+  // Linux maps so much around a page that is missing (fault_around_bytes).
+  constexpr size_t around = 64 << 10;
+  for (size_t at = 0; at < bytes.size(); at += around)
+    (void)*static_cast<const volatile char *>(bytes.data() + at);
 }
 
 void mpopt::kernels::forEachTask(size_t count, uint64_t bytes, unsigned jobs,

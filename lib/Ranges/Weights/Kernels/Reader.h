@@ -70,8 +70,9 @@ template <typename T> const SumLoops<T> &tileLoops() {
     return loops().f64;
 }
 
-/// Maps the pages of a file's bytes before they are read: in one call that is
-/// cheaper than one fault after the other, and what is fetched ahead arrives.
+/// Has the pages of a file's bytes mapped before they are read, or what is
+/// fetched ahead would not arrive. MADV_POPULATE_READ costs more, above all
+/// where they are mapped already.
 void mapPages(llvm::ArrayRef<char> bytes);
 
 /// Calls `task` with 0 to count - 1, on `jobs` threads (0: all cores). The work
