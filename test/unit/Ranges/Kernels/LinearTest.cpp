@@ -357,7 +357,35 @@ TEST(LinearSums, StorageFormat) {
     }
 }
 
-TEST(LinearSums, StorageFormatInFloatTiles) {
+TEST(LinearSums, StorageFormatInFloats) {
+  Random random(7);
+  for (const FloatFormat *storage : {&FloatFormat::f16(), &FloatFormat::bf16()})
+    for (bool transposed : {false, true})
+      for (bool overflows : {false, true}) {
+        Shape shape{1, 500, 401, transposed};
+        std::vector<double> list = randomList(random, shape.k * shape.n, -1, 1);
+        if (overflows) // in the first channel
+          list[transposed ? 77 : 77 * shape.n] = 3.4e38;
+        Weights weights("f32", list);
+        weights.tensor.storage = storage;
+        Box box(random, shape.k, 1);
+        LinearSums sums = linearSums(request(weights, shape, box));
+        if (overflows) {
+          ASSERT_FALSE(sums.flags.empty());
+          EXPECT_EQ(sums.flags[0], WeightStorageOverflow);
+          EXPECT_EQ(std::accumulate(sums.flags.begin(), sums.flags.end(), 0),
+                    WeightStorageOverflow);
+          continue;
+        }
+        EXPECT_TRUE(sums.flags.empty());
+        std::vector<double> rounded;
+        for (double value : weights.values)
+          rounded.push_back(storage->round(value));
+        expectFormulas(sums, rounded, shape, box, 3e-5);
+      }
+}
+
+TEST(LinearSums, OverflowOfStorageInFloats) {
   Random random(7);
   Shape shape{1, 500, 401, true};
   std::vector<double> list = randomList(random, shape.k * shape.n, -1, 1);
@@ -376,6 +404,32 @@ TEST(LinearSums, StorageFormatInFloatTiles) {
   EXPECT_EQ(sums.flags[0], WeightStorageOverflow);
   EXPECT_EQ(std::accumulate(sums.flags.begin(), sums.flags.end(), 0),
             WeightStorageOverflow);
+}
+
+TEST(LinearSums, DeadChannelsInFloats) {
+  // The other channels' bounds are those of sums in float.
+  Random random(8);
+  for (const char *type : {"f32", "f16", "bf16", "i8"})
+    for (bool transposed : {false, true})
+      for (bool uniform : {false, true}) {
+        SCOPED_TRACE(type);
+        Shape shape{1, 500, 401, transposed};
+        std::vector<double> list = randomList(random, shape.k * shape.n, 1, 2);
+        Weights alive(type, list);
+        for (uint64_t k = 0; k < shape.k; ++k)
+          list[transposed ? 3 * shape.k + k : k * shape.n + 3] = 0;
+        Weights weights(type, list);
+        Box box(random, uniform ? 1 : shape.k, 1);
+        LinearSums sums = linearSums(request(weights, shape, box));
+        LinearSums expected = linearSums(request(alive, shape, box));
+        for (const std::vector<double> *sum :
+             {&sums.centre, &sums.radius, &sums.terms, &sums.norm})
+          EXPECT_EQ((*sum)[3], 0);
+        expected.radius[3] = 0;
+        EXPECT_EQ(sums.radius, expected.radius);
+        expected.norm[3] = 0;
+        EXPECT_EQ(sums.norm, expected.norm);
+      }
 }
 
 TEST(LinearSums, ZeroPoints) {

@@ -109,3 +109,28 @@ TEST(SharedSums, FarBoxesAreComputed) {
   near = linearSums(fixture.request, 1, shared);
   EXPECT_EQ(near.radius, linearSums(fixture.request, 1).radius);
 }
+
+TEST(SharedSums, LossesOfASummaryAreKept) {
+  std::vector<float> numbers(1 << 17, 1e-9f);
+  SummaryRequest request;
+  request.weights.bytes = {reinterpret_cast<const char *>(numbers.data()),
+                           numbers.size() * sizeof(float)};
+  request.weights.format = &FloatFormat::f32();
+  request.rows = 1 << 7;
+  request.columns = 1 << 10;
+  request.byColumn = true;
+  request.target = &FloatFormat::f16();
+  request.channel = channelOf({1 << 7, 1 << 10});
+  Memo memo;
+  keepLosses(request, summarizeWeight(request, 1).losses, memo);
+  // Other bytes at the same place would be read if the pass were made again.
+  std::fill(numbers.begin(), numbers.end(), 0.0f);
+  request.rows = 1;
+  request.columns = numbers.size();
+  request.byColumn = false;
+  WeightStats losses = weightLosses(request, 1, &memo);
+  EXPECT_EQ(losses.flushes, numbers.size());
+  EXPECT_EQ(losses.lostChannels, 1u << 7);
+  request.target = &FloatFormat::bf16();
+  EXPECT_EQ(weightLosses(request, 1, &memo).flushes, 0u);
+}
