@@ -6,15 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Blocks are looked at where they lie or, where something is to be done to each
-// weight first, in a tile; once by loops that gather everything. A second look
-// is taken at few elements: where the first one is lost, at the head of each
-// channel that may be lost; and at all of a weight that holds Inf or NaN, which
-// is broken anyway.
+// weight first, in a tile; once by loops that gather everything.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Ranges/Weights/Kernels/Summary.h"
 
+#include "Losses.h"
 #include "Reader.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,54 +31,6 @@ static constexpr uint64_t kTask = 1 << 21;
 /// Longer rows are cut into pieces.
 static constexpr uint64_t kPiece = 1 << 16;
 static constexpr size_t kTileColumns = 512;
-
-//===----------------------------------------------------------------------===//
-// Elements one by one
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A few elements, with those that are not finite.
-class Elements {
-public:
-  explicit Elements(const WeightReader &reader) : reader(reader) {}
-
-  /// Calls `use` with index and value from `begin` on until it returns true or
-  /// there are none; returns that index, else -1.
-  int64_t find(uint64_t begin, uint64_t end,
-               llvm::function_ref<bool(double)> use) const;
-
-private:
-  static constexpr uint64_t kRead = 64;
-
-  const WeightReader &reader;
-};
-} // namespace
-
-int64_t Elements::find(uint64_t begin, uint64_t end,
-                       llvm::function_ref<bool(double)> use) const {
-  double values[kRead];
-  for (uint64_t at = begin; at < end; at += kRead) {
-    size_t count = std::min(kRead, end - at);
-    std::pair<size_t, double> special[kRead];
-    size_t specials = 0;
-    reader.read(at, count, values, [&](size_t offset, uint8_t flag) {
-      if (flag != WeightStorageOverflow)
-        special[specials++] = {offset, flag == WeightNaN      ? NAN
-                                       : flag == WeightPosInf ? kInfinity
-                                                              : -kInfinity};
-    });
-    for (auto [offset, value] : ArrayRef(special, specials))
-      values[offset] = value;
-    for (size_t offset = 0; offset < count; ++offset)
-      if (use(values[offset]))
-        return int64_t(at + offset);
-  }
-  return -1;
-}
-
-//===----------------------------------------------------------------------===//
-// The pass
-//===----------------------------------------------------------------------===//
 
 namespace {
 /// Statistics of groups, list after list.
@@ -312,65 +262,6 @@ void SummaryPass<T>::run(unsigned jobs, WeightSummary &summary) {
         groups.finish(index, request.byColumn ? request.rows : request.columns);
   if (request.target)
     countLosses(tasks, summary);
-}
-
-//===----------------------------------------------------------------------===//
-// All weights
-//===----------------------------------------------------------------------===//
-
-/// The same counts one by one, where some values are not finite.
-static WeightStats recount(const SummaryRequest &request,
-                           const Elements &elements) {
-  WeightStats stats;
-  const FloatFormat &target = *request.target;
-  int64_t index = 0;
-  elements.find(0, request.size(), [&](double value) {
-    auto count = [&](bool counted, uint64_t &number, int64_t *first) {
-      if (counted && number++ == 0 && first)
-        *first = index;
-    };
-    count(std::isnan(value), stats.nans, nullptr);
-    count(std::isinf(value), stats.infinities, nullptr);
-    count(value == 0, stats.zeros, nullptr);
-    count(target.overflows(value), stats.overflows, &stats.firstOverflow);
-    count(target.flushes(value), stats.flushes, &stats.firstFlush);
-    count(target.becomesSubnormal(value), stats.subnormals, nullptr);
-    ++index;
-    if (!std::isfinite(value))
-      return false;
-    bool first = stats.min > stats.max;
-    double size = std::fabs(value);
-    stats.min = first ? value : std::min(stats.min, value);
-    stats.max = first ? value : std::max(stats.max, value);
-    stats.absMax = std::max(stats.absMax, size);
-    if (size != 0 && (stats.minNonZero == 0 || size < stats.minNonZero))
-      stats.minNonZero = size;
-    return false;
-  });
-  return stats;
-}
-
-/// Most channels show by their first elements that they are not lost.
-static void findLostChannels(const SummaryRequest &request,
-                             const Elements &elements, WeightStats &stats) {
-  uint64_t size = request.size(), channel = request.channel;
-  // Several channels or none: a single one is the tensor.
-  if (channel == 0 || channel >= size || size % channel != 0 ||
-      request.weights.bits() <= 8 ||
-      stats.flushes < WeightStats::kMinLostChannel)
-    return;
-  for (uint64_t begin = 0; begin < size; begin += channel) {
-    uint64_t lost = 0;
-    int64_t kept = elements.find(begin, begin + channel, [&](double value) {
-      bool flushes = request.target->flushes(value);
-      lost += flushes;
-      return !flushes && value != 0 && std::isfinite(value);
-    });
-    if (kept >= 0 || lost < WeightStats::kMinLostChannel)
-      continue;
-    if (stats.lostChannels++ == 0)
-      stats.firstLostChannel = int64_t(begin / channel);
-  }
 }
 
 uint64_t mpopt::channelOf(ArrayRef<int64_t> shape) {
