@@ -38,7 +38,7 @@ int64_t Elements::find(uint64_t begin, uint64_t end,
 }
 
 WeightStats kernels::recount(const SummaryRequest &request,
-                           const Elements &elements) {
+                             const Elements &elements) {
   WeightStats stats;
   const FloatFormat &target = *request.target;
   int64_t index = 0;
@@ -70,7 +70,7 @@ WeightStats kernels::recount(const SummaryRequest &request,
 
 /// Most channels show by their first elements that they are not lost.
 void kernels::findLostChannels(const SummaryRequest &request,
-                             const Elements &elements, WeightStats &stats) {
+                               const Elements &elements, WeightStats &stats) {
   uint64_t size = request.size(), channel = request.channel;
   // Several channels or none: a single one is the tensor.
   if (channel == 0 || channel >= size || size % channel != 0 ||

@@ -70,6 +70,38 @@ void expectSame(const SumLoops<T> &loops, const SumLoops<T> &base,
   expectClose(a, b, tolerance);
 }
 
+/// Any number of columns: the last ones are part of a vector.
+template <typename T>
+void expectSameStatistics(const SumLoops<T> &loops, const SumLoops<T> &base,
+                          const void *data) {
+  constexpr size_t columns = kColumns - 3;
+  for (auto statistics :
+       {&SumLoops<T>::columnStatistics, &SumLoops<T>::rowStatistics}) {
+    Tally<T> a;
+    a.counts = true;
+    a.overflowFrom = T(1.5), a.minNormal = T(1), a.flushAt = T(0.5);
+    Tally<T> b = a;
+    std::vector<double> ofA(kStatistics * kColumns, 1), ofB = ofA;
+    (loops.*statistics)(data, kColumns + kLanes, kRows, columns, ofA.data(),
+                        kColumns, a);
+    (base.*statistics)(data, kColumns + kLanes, kRows, columns, ofB.data(),
+                       kColumns, b);
+    for (size_t statistic = 0; statistic < kStatistics; ++statistic)
+      for (size_t at = 0; at < kRows; ++at)
+        EXPECT_NEAR(ofA[statistic * kColumns + at],
+                    ofB[statistic * kColumns + at],
+                    statistic < Total ? 0 : 1e-9);
+    EXPECT_NE(ofA[TotalSquares * kColumns], 1);
+    EXPECT_EQ(a.zeros, b.zeros);
+    EXPECT_EQ(a.overflows, b.overflows);
+    EXPECT_EQ(a.flushes, b.flushes);
+    EXPECT_EQ(a.small, b.small);
+    EXPECT_EQ(a.least, b.least);
+    EXPECT_EQ(a.integral, b.integral);
+    EXPECT_GT(a.overflows + a.flushes, 0u);
+  }
+}
+
 TEST(Loops, Sums) {
   Random random(1);
   size_t count = kRows * (kColumns + kLanes);
@@ -84,12 +116,15 @@ TEST(Loops, Sums) {
   for (const Loops &loops : allLoops()) {
     expectSame(loops.f64, base.f64, wide.bytes.data(), factors, 1e-12);
     expectSame(loops.f32, base.f32, f32.bytes.data(), floats, 2e-4);
+    expectSameStatistics(loops.f64, base.f64, wide.bytes.data());
+    expectSameStatistics(loops.f32, base.f32, f32.bytes.data());
     for (size_t at = 0; at < kDirect; ++at) {
       // At any address.
       std::vector<char> odd(1);
       odd.insert(odd.end(), direct[at]->bytes.begin(), direct[at]->bytes.end());
       expectSame(loops.direct[at], base.direct[at], odd.data() + 1, floats,
                  2e-4);
+      expectSameStatistics(loops.direct[at], base.direct[at], odd.data() + 1);
       // The portable loads are those of the tile.
       std::vector<float> tile(direct[at]->values.begin(),
                               direct[at]->values.end());
