@@ -59,17 +59,19 @@ struct SumError {
     double u = double(Limits::epsilon()) / 2;
     double relative =
         1.25 * ((kMaxTerms + 2) * u + (double(count) + 64) * 0x1p-53);
-    return {relative, mulUp(double(count), double(Limits::denorm_min())),
-            addUp(1, 2 * relative)};
+    // The factors cover the roundings of `up` and `of` themselves: three of
+    // normal numbers, and of others one that the smallest double covers.
+    constexpr double kOwn = 4 * 0x1p-53;
+    return {relative * (1 + kOwn),
+            mulUp(double(count) + 2, double(Limits::denorm_min())),
+            addUp(1, 2 * relative + kOwn)};
   }
 
   /// An upper bound of the exact value of a sum of magnitudes.
-  double up(double sum) const { return mulUp(addUp(sum, absolute), factor); }
+  double up(double sum) const { return (sum + absolute) * factor; }
   /// An upper bound of the error of a sum whose terms' magnitudes add up to
   /// `terms`.
-  double of(double termsUp) const {
-    return addUp(mulUp(relative, termsUp), absolute);
-  }
+  double of(double termsUp) const { return relative * termsUp + absolute; }
 
   double relative, absolute, factor;
 };
