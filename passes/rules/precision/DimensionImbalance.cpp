@@ -24,6 +24,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mpopt {
@@ -104,16 +105,17 @@ DimensionImbalance::measure(Value value, const RangeAnalysis &ranges) {
     AbstractValue channels = known.keeping({int64_t(axis)});
     SmallVector<double> sizes;
     for (const Cell &cell : channels.cells())
-      if (!cell.empty() && getSize(cell) > 0)
-        sizes.push_back(getSize(cell));
+      if (double size = getSize(cell); !cell.empty() && size > 0)
+        sizes.push_back(size);
     if (sizes.size() < 2)
       continue;
-    llvm::sort(sizes);
-    size_t quarter = (sizes.size() - 1) / 4;
+    auto quarter = sizes.begin() + (sizes.size() - 1) / 4;
+    std::nth_element(sizes.begin(), quarter, sizes.end());
+    double largest = *llvm::max_element(sizes);
     Imbalance imbalance{
-        int64_t(axis), sizes.back(), sizes[quarter],
+        int64_t(axis), largest, *quarter,
         size_t(llvm::count_if(
-            sizes, [&](double size) { return sizes.back() >= least * size; })),
+            sizes, [&](double size) { return largest >= least * size; })),
         sizes.size()};
     if (imbalance.ratio() >= least)
       return imbalance;
