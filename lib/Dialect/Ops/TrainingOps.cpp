@@ -8,6 +8,7 @@
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 
 #include "mpopt/Dialect/ElementSupport.h"
+#include "mpopt/Dialect/Ops/GradientOps.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -22,6 +23,9 @@ void MPDialect::registerTrainingOps() {
   addOperations<
 #define GET_OP_LIST
 #include "mpopt/Dialect/Ops/TrainingOps.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "mpopt/Dialect/Ops/GradientOps.cpp.inc"
       >();
 }
 

@@ -198,11 +198,13 @@ def MP_RmsNormGradOp : MP_Op<"rms_norm_grad", [Pure]> {
   let gradientOf = "rms_norm";
   let summary = "gradients of RMS normalisation: input, scale";
   let description = [{
-    Source: com.microsoft SimplifiedLayerNormalizationGrad.
+    The inverse root of the mean square comes from the forward pass, or is
+    computed again from the input with `epsilon`. Source: com.microsoft
+    SimplifiedLayerNormalizationGrad.
   }];
   let arguments = (ins MP_Tensor:$grad, MP_Tensor:$input, MP_Tensor:$scale,
     Optional<MP_Tensor>:$inverse_deviation,
-    DefaultValuedAttr<I64Attr, "-1">:$axis);
+    DefaultValuedAttr<I64Attr, "-1">:$axis, OptionalAttr<F64Attr>:$epsilon);
   let results = (outs MP_Tensor:$input_grad, MP_Tensor:$scale_grad);
   let torch = ["_fused_rms_norm_backward", "rms_norm"];
   let onnx = ["SimplifiedLayerNormalizationGrad"];
@@ -214,10 +216,12 @@ def MP_BatchNormGradOp : MP_Op<"batch_norm_grad", [Pure]> {
   let summary = "gradients of batch normalisation: input, scale, bias";
   let description = [{
     With the batch's mean and variance (or inverse deviation) of the forward pass.
-    Source: com.microsoft BatchNormalizationGrad.
+    `frozen`: they are constants, not the batch's, so that dX = dY scale / root.
+    Source: com.microsoft BatchNormalizationGrad; PyTorch
+    native_batch_norm_backward without `train` for `frozen`.
   }];
   let arguments = (ins MP_Tensor:$grad, MP_Tensor:$input, MP_Tensor:$scale,
-    MP_Tensor:$mean, MP_Tensor:$variance, F64Attr:$epsilon);
+    MP_Tensor:$mean, MP_Tensor:$variance, F64Attr:$epsilon, UnitAttr:$frozen);
   let results = (outs MP_Tensor:$input_grad, MP_Tensor:$scale_grad,
     MP_Tensor:$bias_grad);
   let torch = ["native_batch_norm_backward"];
@@ -269,13 +273,15 @@ class MP_ScatterGradOp<string mnemonic, dag others>
 def MP_GatherGradOp : MP_ScatterGradOp<"gather_grad",
     (ins MP_Tensor:$indices, DefaultValuedAttr<I64Attr, "0">:$axis,
      DefaultValuedStrAttr<StrAttr, "gather">:$kind,
-     DefaultValuedAttr<I64Attr, "0">:$batch_dims)> {
+     DefaultValuedAttr<I64Attr, "0">:$batch_dims,
+     OptionalAttr<I64Attr>:$padding_index)> {
   let gradientOf = "gather";
   let summary = "gradient of a gather: dY added up at the indices";
   let description = [{
     `kind` is gather (slices along `axis`), elements (GatherElements) or nd
-    (GatherND, with `batch_dims`). Source: com.microsoft GatherGrad,
-    GatherElementsGrad, GatherNDGrad.
+    (GatherND, with `batch_dims`). Rows of `padding_index` stay 0. Source:
+    com.microsoft GatherGrad, GatherElementsGrad, GatherNDGrad; PyTorch
+    embedding_dense_backward.
   }];
   let torch = ["embedding_dense_backward", "gather_backward"];
   let onnx = ["GatherGrad", "GatherElementsGrad", "GatherNDGrad"];

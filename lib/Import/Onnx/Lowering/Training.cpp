@@ -138,7 +138,8 @@ static LogicalResult lowerLayerNormGrad(NodeContext &ctx) {
 static LogicalResult lowerRmsNormGrad(NodeContext &ctx) {
   auto op = ctx.makeTyped<mp::RmsNormGradOp>(
       ctx.unknownTypes(2), ctx.input(0), ctx.input(1), ctx.input(2),
-      ctx.input(3), ctx.builder().getI64IntegerAttr(ctx.getInt("axis", -1)));
+      ctx.input(3), ctx.builder().getI64IntegerAttr(ctx.getInt("axis", -1)),
+      /*epsilon=*/FloatAttr());
   return setOutputs(ctx, op);
 }
 
@@ -146,7 +147,8 @@ static LogicalResult lowerBatchNormGrad(NodeContext &ctx) {
   auto op = ctx.makeTyped<mp::BatchNormGradOp>(
       ctx.unknownTypes(3), ctx.input(0), ctx.input(1), ctx.input(2),
       ctx.input(3), ctx.input(4),
-      ctx.builder().getF64FloatAttr(ctx.getFloat("epsilon", 1e-5)));
+      ctx.builder().getF64FloatAttr(ctx.getFloat("epsilon", 1e-5)),
+      /*frozen=*/UnitAttr());
   return setOutputs(ctx, op);
 }
 
@@ -177,7 +179,8 @@ static LogicalResult lowerGatherGrad(NodeContext &ctx) {
              ctx.input(gradFirst ? 0 : 2), ctx.input(gradFirst ? 1 : 0),
              ctx.input(gradFirst ? 2 : 1),
              b.getI64IntegerAttr(ctx.getInt("axis", 0)), b.getStringAttr(kind),
-             b.getI64IntegerAttr(ctx.getInt("batch_dims", 0))));
+             b.getI64IntegerAttr(ctx.getInt("batch_dims", 0)),
+             /*padding_index=*/IntegerAttr()));
   return success();
 }
 
