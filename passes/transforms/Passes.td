@@ -54,6 +54,31 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }
 
+def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Append the backward graph of a result";
+  let description = [{
+    Gradients of a value with respect to others, as further results of the main
+    function named `grad(NAME)`. A value of more than one element is projected on
+    a cotangent, which is a further argument `seed(NAME)`, or ones. Runs after
+    precision was applied: the gradient of a cast is a cast, and each gradient has
+    the dtype of its value.
+
+    Ops that have a gradient but no formula here get a remark, and are counted by
+    name in the function's attribute `mp.lacks_gradient`. `mp.detached` lists the
+    values asked for that no gradient reaches.
+  }];
+  let options = [
+    Option<"of", "of", "std::string", "\"\"",
+      "name of the value to differentiate; by default the first float result">,
+    Option<"wrt", "wrt", "std::string", "\"parameters\"",
+      "parameters (named float constants that an op computes with), inputs, all "
+      "(every named float value), or names, separated by semicolons">,
+    Option<"seed", "seed", "std::string", "\"auto\"",
+      "ones or argument; by default ones for a single element">,
+  ];
+  let dependentDialects = ["::mpopt::mp::MPDialect"];
+}
+
 def PrintRanges : Pass<"mp-print-ranges", "::mlir::ModuleOp"> {
   let summary = "Print what the range analysis knows of every result";
   let description = [{

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "passes/rules/Rules.h"
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mpopt::mp::MPDialect, mlir::func::FuncDialect>();
   mpopt::registerTransferModels(registry);
+  mpopt::registerGradientModels(registry);
   mpopt::registerMPOPTPasses();
   mpopt::registerRulesPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(

@@ -43,7 +43,12 @@ def read_ranges(model: str | os.PathLike, *options: str | os.PathLike,
 
 def list_ops() -> set[str]:
     """The ops of the dialect, by their records: `mp.add` and so on."""
-    ops = set()
+    return set(list_op_classes().values())
+
+
+def list_op_classes() -> dict[str, str]:
+    """The same by the names of their classes: `AddOp`."""
+    ops = {}
     for family in (ROOT / "include/mpopt/Dialect/Ops").glob("*Ops.td"):
         done = subprocess.run(
             [LLVM / "bin" / "llvm-tblgen", "--dump-json", f"-I{LLVM / 'include'}",
@@ -51,6 +56,6 @@ def list_ops() -> set[str]:
             capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         records = json.loads(done.stdout)
-        ops |= {f"mp.{records[name]['opName']}" for name in records["!instanceof"]["Op"]
+        ops |= {name.removeprefix("MP_"): f"mp.{records[name]['opName']}" for name in records["!instanceof"]["Op"]
                 if records[name]["opDialect"]["def"] == "MP_Dialect"}
     return ops

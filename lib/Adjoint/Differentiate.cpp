@@ -1,0 +1,192 @@
+//===- Differentiate.cpp - The backward graph of a value
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reverse accumulation: the ops of a block from the last to the first, each
+// with the sum of what its users gave. What no wanted value leads to is
+// skipped.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Adjoint/Differentiate.h"
+
+#include "lib/Adjoint/Reverse.h"
+#include "mpopt/Adjoint/DifferentiableInterface.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/RandomOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+bool mpopt::isDifferentiable(Type type) {
+  if (!isa<TensorType>(type))
+    return false;
+  Type element = getElementType(type);
+  return isa<FloatType>(element) || isUnknown(element);
+}
+
+static bool endsGradient(Operation *op) {
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  return differentiable ? differentiable.endsGradient()
+                        : op->getNumOperands() == 0 && op->getNumRegions() == 0;
+}
+
+/// True if a gradient passes: a float, or the integers of a quantised tensor,
+/// through which it goes as if nothing was rounded (straight through).
+static bool carriesGradient(OpResult result) {
+  return isDifferentiable(result.getType()) ||
+         (isa<TensorType>(result.getType()) &&
+          hasRole(result.getOwner(), Role::Quantization)) ||
+         !isa<TensorType>(result.getType());
+}
+
+void mpopt::prepareGradients(Operation *root) {
+  root->walk([](mp::DropoutOp op) {
+    if (op.getMask() || (!op.getTraining() && !op.getDynamicTraining()))
+      return;
+    OpBuilder builder(op);
+    OperationState state(op.getLoc(), op->getName());
+    state.addOperands(op->getOperands());
+    state.addTypes(
+        {op.getResult().getType(),
+         getTensorType(getShape(op.getResult()), builder.getI1Type())});
+    state.addAttributes(op->getAttrs());
+    Operation *made = builder.create(state);
+    op.getResult().replaceAllUsesWith(made->getResult(0));
+    op.erase();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// What depends on what is wanted
+//===----------------------------------------------------------------------===//
+
+void Reverse::activate(Block &block) {
+  for (Operation &op : block) {
+    if (endsGradient(&op))
+      continue;
+    bool depends = llvm::any_of(op.getOperands(),
+                                [&](Value value) { return isActive(value); });
+    if (!depends && op.getNumRegions() != 0) {
+      SetVector<Value> captured;
+      getUsedValuesDefinedAbove(op.getRegions(), captured);
+      depends =
+          llvm::any_of(captured, [&](Value value) { return isActive(value); });
+    }
+    if (!depends)
+      continue;
+    for (OpResult result : op.getResults())
+      if (carriesGradient(result))
+        active.insert(result);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of gradients
+//===----------------------------------------------------------------------===//
+
+/// Gives the op's result the name `grad(NAME)` if it has none.
+static void nameGradient(Value gradient, Value value) {
+  StringRef name = getValueName(value);
+  auto result = dyn_cast<OpResult>(gradient);
+  if (name.empty() || !result || !getValueName(gradient).empty())
+    return;
+  Operation *op = result.getOwner();
+  std::string text = ("grad(" + name + ")").str();
+  SmallVector<StringRef> names;
+  for (OpResult other : op->getResults())
+    names.push_back(other == result ? StringRef(text) : getValueName(other));
+  op->setLoc(withValues(op->getLoc(), names));
+}
+
+void Reverse::add(Value value, Value gradient, Location location) {
+  Value &sum = sums[value];
+  if (!sum) {
+    sum = gradient;
+    return;
+  }
+  sum = mp::AddOp::create(builder, location, gradient.getType(), sum, gradient)
+            .getResult();
+}
+
+Value Reverse::take(Value value) {
+  auto found = sums.find(value);
+  if (found == sums.end())
+    return {};
+  nameGradient(found->second, value);
+  return found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+LogicalResult Reverse::run(Operation *last) {
+  for (Operation *op = last; op; op = op->getPrevNode()) {
+    if (op->getNumResults() == 0)
+      continue;
+    SmallVector<Value> gradients;
+    for (OpResult result : op->getResults())
+      gradients.push_back(isActive(result) ? take(result) : Value());
+    if (llvm::none_of(gradients, [](Value value) { return bool(value); }))
+      continue;
+    if (failed(runOp(op, gradients)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Reverse::runOp(Operation *op, ArrayRef<Value> gradients) {
+  auto count = [&] {
+    ++lacking[op->getName().getStringRef().str()];
+    op->emitRemark("lacks a gradient");
+  };
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  if (!differentiable) {
+    count();
+    return success();
+  }
+  auto active = [&](Value value) { return isActive(value); };
+  Location location = withValues(op->getLoc(), {});
+  auto sink = [&](Value value, Value gradient) {
+    add(value, gradient, location);
+  };
+  GradientContext ctx(builder, facts, op, gradients, active, sink);
+  ctx.reverse = this;
+  differentiable.buildGradient(ctx);
+  if (ctx.lacks())
+    count();
+  return success(!ctx.failed());
+}
+
+FailureOr<Gradients> mpopt::differentiate(OpBuilder &builder, Value result,
+                                          Value seed, ArrayRef<Value> wanted) {
+  ShapeFacts facts;
+  std::map<std::string, unsigned> lacking;
+  Reverse reverse(builder, facts, lacking);
+  for (Value value : wanted)
+    reverse.active.insert(value);
+  Block *block = result.getParentBlock();
+  reverse.activate(*block);
+  Gradients made;
+  if (reverse.isActive(result)) {
+    reverse.add(result, seed, result.getLoc());
+    if (Operation *last = result.getDefiningOp())
+      if (failed(reverse.run(last)))
+        return failure();
+  }
+  for (Value value : wanted)
+    made.values.push_back(reverse.take(value));
+  made.all.insert(reverse.sums.begin(), reverse.sums.end());
+  made.lacking = std::move(lacking);
+  return made;
+}

@@ -1,0 +1,35 @@
+//===- Core.cpp - Gradients of casts and copies
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Adjoint/Ops/Families.h"
+
+#include "mpopt/Adjoint/DifferentiableInterface.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// The gradient is cast back, as if nothing had been rounded.
+static void buildCast(mp::CastOp op, GradientContext &ctx) {
+  Type element = getElementType(op.getInput());
+  if (!isa<FloatType>(element) || !ctx.wants(0u))
+    return;
+  ctx.give(0, ctx.make<mp::CastOp>(
+                  {ctx.gradient()},
+                  {ctx.builder().getNamedAttr(
+                      "origin", mp::CastOriginAttr::get(op.getContext(),
+                                                        op.getOrigin()))},
+                  element));
+}
+
+static void buildIdentity(GradientContext &ctx) { ctx.give(0, ctx.dy()); }
+
+void mpopt::attachCoreGradients(MLIRContext *context) {
+  attachGradient<buildCast, mp::CastOp>(context);
+  attachGradient<buildIdentity, mp::IdentityOp>(context);
+  attachNoGradient<mp::ConstantOp>(context);
+}

@@ -1,0 +1,19 @@
+//===- Signal.cpp - Gradients of transforms
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Adjoint/Ops/Families.h"
+
+#include "lib/Adjoint/Ops/GradientOp.h"
+#include "mpopt/Dialect/Ops/SignalOps.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+void mpopt::attachSignalGradients(MLIRContext *context) {
+  attachGradientOp<mp::DFTOp, mp::DFTGradOp>(context);
+  attachNoGradient<mp::MelWeightMatrixOp, mp::WindowOp>(context);
+}

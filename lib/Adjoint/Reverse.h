@@ -1,0 +1,57 @@
+//===- Reverse.h - Reverse accumulation through blocks ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_ADJOINT_REVERSE_H
+#define MPOPT_LIB_ADJOINT_REVERSE_H
+
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <map>
+#include <string>
+
+namespace mpopt {
+
+/// One block's gradients. The gradient of an op with bodies makes another one
+/// for each body, which counts in the same place what it lacks.
+class Reverse {
+public:
+  Reverse(mlir::OpBuilder &builder, ShapeFacts &facts,
+          std::map<std::string, unsigned> &lacking)
+      : builder(builder), facts(facts), lacking(lacking) {}
+
+  bool isActive(mlir::Value value) const { return active.contains(value); }
+
+  /// Marks the values of the block that depend on active ones.
+  void activate(mlir::Block &block);
+
+  /// Adds to the gradient of a value.
+  void add(mlir::Value value, mlir::Value gradient, mlir::Location location);
+
+  /// The gradient of a value, which is complete; null if there is none.
+  mlir::Value take(mlir::Value value);
+
+  /// The gradients of `last` and all ops before it.
+  llvm::LogicalResult run(mlir::Operation *last);
+
+  mlir::OpBuilder &builder;
+  ShapeFacts &facts;
+  std::map<std::string, unsigned> &lacking;
+  llvm::DenseSet<mlir::Value> active;
+  llvm::DenseMap<mlir::Value, mlir::Value> sums;
+
+private:
+  llvm::LogicalResult runOp(mlir::Operation *op,
+                            llvm::ArrayRef<mlir::Value> gradients);
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_ADJOINT_REVERSE_H

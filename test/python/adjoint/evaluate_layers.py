@@ -1,0 +1,369 @@
+"""The larger composites of evaluate.py: losses, attention, recurrent networks."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from evaluate import op, run_block
+
+# -- losses ----------------------------------------------------------------------------
+
+
+def ignored(a):
+    return a.get("ignore_index", -100)
+
+
+@op
+def cross_entropy(a, x, t, weight=None):
+    return F.cross_entropy(x, t, weight, ignore_index=ignored(a), reduction=a.get("reduction", "mean"),
+                           label_smoothing=a.get("label_smoothing", 0.0))
+
+
+@op
+def softmax_cross_entropy(a, x, t, weight=None, ignore=None):
+    return (F.cross_entropy(x, t, weight, ignore_index=ignored(a), reduction=a.get("reduction", "mean")),
+            F.log_softmax(x, 1))
+
+
+@op
+def nll_loss(a, x, t, weight=None):
+    return F.nll_loss(x, t, weight, ignore_index=ignored(a), reduction=a.get("reduction", "mean"))
+
+
+@op
+def multi_margin_loss(a, x, t, weight=None):
+    return F.multi_margin_loss(x, t, int(a.get("p", 1.0)), a.get("margin", 1.0), weight,
+                               reduction=a.get("reduction", "mean"))
+
+
+def reduced(a, loss, batch=None):
+    how = a.get("reduction", "mean")
+    return {"none": lambda: loss, "mean": loss.mean, "sum": loss.sum,
+            "batchmean": lambda: loss.sum() / loss.shape[0]}[how]()
+
+
+@op
+def mse_loss(a, x, t):
+    return reduced(a, (x - t).square())
+
+
+@op
+def l1_loss(a, x, t):
+    return reduced(a, (x - t).abs())
+
+
+@op
+def smooth_l1_loss(a, x, t):
+    return F.smooth_l1_loss(*torch.broadcast_tensors(x, t), reduction=a.get("reduction", "mean"),
+                            beta=a.get("beta", 1.0))
+
+
+@op
+def huber_loss(a, x, t):
+    return F.huber_loss(*torch.broadcast_tensors(x, t), reduction=a.get("reduction", "mean"),
+                        delta=a.get("delta", 1.0))
+
+
+@op
+def kl_div(a, x, t):
+    return reduced(a, F.kl_div(x, t, reduction="none", log_target=bool(a.get("log_target"))))
+
+
+@op
+def poisson_nll_loss(a, x, t):
+    return F.poisson_nll_loss(x, t, a.get("log_input", True), bool(a.get("full")), eps=a.get("epsilon", 1e-8),
+                              reduction=a.get("reduction", "mean"))
+
+
+@op
+def soft_margin_loss(a, x, t):
+    return reduced(a, torch.log1p(torch.exp(-t * x)))
+
+
+@op
+def hinge_embedding_loss(a, x, t):
+    return F.hinge_embedding_loss(x, t, a.get("margin", 1.0), reduction=a.get("reduction", "mean"))
+
+
+@op
+def binary_cross_entropy(a, x, t, weight=None):
+    return F.binary_cross_entropy(x, t, weight, reduction=a.get("reduction", "mean"))
+
+
+@op
+def binary_cross_entropy_with_logits(a, x, t, weight=None, positives=None):
+    return F.binary_cross_entropy_with_logits(x, t, weight, reduction=a.get("reduction", "mean"),
+                                              pos_weight=positives)
+
+
+@op
+def gaussian_nll_loss(a, x, t, variance):
+    return F.gaussian_nll_loss(x, t, variance, full=bool(a.get("full")), eps=a.get("epsilon", 1e-6),
+                               reduction=a.get("reduction", "mean"))
+
+
+@op
+def multilabel_margin_loss(a, x, t):
+    return F.multilabel_margin_loss(x, t, reduction=a.get("reduction", "mean"))
+
+
+@op
+def margin_ranking_loss(a, x, y, t):
+    return F.margin_ranking_loss(x, y, t, a.get("margin", 0.0), reduction=a.get("reduction", "mean"))
+
+
+@op
+def cosine_embedding_loss(a, x, y, t):
+    return F.cosine_embedding_loss(x, y, t, a.get("margin", 0.0), reduction=a.get("reduction", "mean"))
+
+
+@op
+def triplet_margin_loss(a, x, p, n):
+    return F.triplet_margin_loss(x, p, n, a.get("margin", 1.0), a.get("p", 2.0), a.get("epsilon", 1e-6),
+                                 bool(a.get("swap")), reduction=a.get("reduction", "mean"))
+
+
+@op
+def ctc_loss(a, x, t, inputs, targets):
+    return F.ctc_loss(x, t, inputs, targets, a.get("blank", 0), a.get("reduction", "mean"),
+                      bool(a.get("zero_infinity")))
+
+
+@op
+def cosine_similarity(a, x, y):
+    return F.cosine_similarity(x, y, a.get("axis", 1), a.get("epsilon", 1e-8))
+
+
+@op
+def pdist(a, x):
+    return F.pdist(x, a.get("p", 2.0))
+
+
+@op
+def cdist(a, x, y):
+    if a.get("squared"):
+        return (x.unsqueeze(-2) - y.unsqueeze(-3)).square().sum(-1)
+    return torch.cdist(x, y, a.get("p", 2.0), "donot_use_mm_for_euclid_dist")
+
+
+@op
+def dist(a, x, y):
+    return torch.dist(x, y, a.get("p", 2.0))
+
+
+@op
+def renorm(a, x):
+    return torch.renorm(x, a["p"], a["axis"], a["max_norm"])
+
+
+# -- attention -------------------------------------------------------------------------
+
+
+def heads(x, count):
+    """[B, H, S, D] of either layout."""
+    if x.dim() != 3 or not count:
+        return x
+    return x.reshape(*x.shape[:2], count, -1).transpose(1, 2)
+
+
+@op
+def attention(a, query, key, value, mask=None, bias=None, past_key=None, past_value=None, lengths=None, sink=None):
+    count = a.get("num_heads", 0)
+    groups = a.get("kv_num_heads", 0) or count
+    q, k, v = heads(query, count), heads(key, groups), heads(value, groups)
+    before = 0
+    if past_key is not None:
+        before = past_key.shape[-2]
+        k, v = torch.cat([past_key, k], -2), torch.cat([past_value, v], -2)
+    if q.dim() == 4 and k.shape[1] != q.shape[1]:
+        k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
+    s = (a.get("scale", 0.0) or q.shape[-1] ** -0.5) * (q @ k.transpose(-1, -2))
+    cap = a.get("softcap", 0.0)
+    if cap > 0:
+        s = cap * torch.tanh(s / cap)
+    if mask is not None:
+        s = torch.where(mask, s, s + a.get("mask_value", -math.inf)) if mask.dtype == torch.bool else s + mask
+    if bias is not None:
+        s = s + bias
+    i, j = torch.arange(s.shape[-2])[:, None], torch.arange(s.shape[-1])[None]
+    here = i + (s.shape[-1] - s.shape[-2] if a.get("causal_end") else before)
+    hidden = torch.zeros(s.shape[-2:], dtype=torch.bool)
+    if a.get("is_causal"):
+        hidden |= j > here
+    if a.get("left_window", -1) >= 0:
+        hidden |= j < here - a["left_window"]
+    if a.get("right_window", -1) >= 0:
+        hidden |= j > here + a["right_window"]
+    s = s.masked_fill(hidden, -math.inf)
+    if lengths is not None:
+        s = s.masked_fill(j >= lengths.reshape(-1, 1, 1, 1), -math.inf)
+    if sink is not None or a.get("smooth_softmax"):
+        extra = (torch.zeros(s.shape[1], dtype=s.dtype) if sink is None else sink).reshape(1, -1, 1, 1)
+        p = torch.softmax(torch.cat([s, extra.expand(*s.shape[:-1], 1)], -1), -1)[..., :-1]
+    else:
+        p = torch.softmax(s, -1)
+    y = p @ v
+    return y.transpose(1, 2).flatten(2) if query.dim() == 3 and count else y
+
+
+@op
+def rotary_embedding(a, x, cos, sin, positions=None):
+    count = a.get("num_heads", 0)
+    y = heads(x, count)
+    width = a.get("rotary_dim", 0) or y.shape[-1]
+    if positions is not None:
+        cos, sin = cos[positions], sin[positions]
+    cos, sin = cos[:, None, :, :width // 2], sin[:, None, :, :width // 2]
+    part, rest = y[..., :width], y[..., width:]
+    if a.get("interleaved"):
+        first, second = part[..., 0::2], part[..., 1::2]
+    else:
+        first, second = part.chunk(2, -1)
+    turned = first * cos - second * sin, first * sin + second * cos
+    part = torch.stack(turned, -1).flatten(-2) if a.get("interleaved") else torch.cat(turned, -1)
+    made = torch.cat([part, rest], -1)
+    return made.transpose(1, 2).flatten(2) if x.dim() == 3 and count else made
+
+
+# -- recurrent networks ----------------------------------------------------------------
+
+ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "Tanh": torch.tanh,
+               "Sigmoid": torch.sigmoid, "Relu": torch.relu}
+
+
+def sequence(a, x, w, r, bias, states, step):
+    """Runs `step` over the steps and directions."""
+    hidden, first = a["hidden_size"], bool(a.get("batch_first"))
+    if first:
+        x = x.transpose(0, 1)
+    directions, batch = w.shape[0], x.shape[1]
+    outputs, last = [], []
+    for d in range(directions):
+        state = [torch.zeros(batch, hidden, dtype=x.dtype) if s is None else (s[:, d] if first else s[d])
+                 for s in states]
+        b = torch.zeros(2 * w.shape[1], dtype=x.dtype) if bias is None else bias[d]
+        backwards = a.get("direction", "forward") == "reverse" or d == 1
+        steps = range(x.shape[0])[::-1] if backwards else range(x.shape[0])
+        made = {}
+        for t in steps:
+            state = step(d, x[t], w[d], r[d], b, state)
+            made[t] = state[0]
+        outputs.append(torch.stack([made[t] for t in range(x.shape[0])]))
+        last.append(state)
+    y = torch.stack(outputs, 1)
+    ends = [torch.stack([state[i] for state in last], 1 if first else 0) for i in range(len(states))]
+    return [y.transpose(0, 2).transpose(1, 2) if first else y, *ends]
+
+
+def functions(a, d, count):
+    return [ACTIVATIONS[name] for name in a["activations"][d * count:(d + 1) * count]]
+
+
+@op
+def rnn(a, x, w, r, b=None, lengths=None, h=None):
+    def step(d, x, w, r, b, state):
+        half = w.shape[0]
+        f, = functions(a, d, 1)
+        return [f(x @ w.T + b[:half] + state[0] @ r.T + b[half:])]
+    return sequence(a, x, w, r, b, [h], step)
+
+
+@op
+def lstm(a, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
+    def step(d, x, w, r, b, state):
+        f, g, k = functions(a, d, 3)
+        i, o, u, z = (x @ w.T + b[:w.shape[0]] + state[0] @ r.T + b[w.shape[0]:]).chunk(4, -1)
+        p = [0.0, 0.0, 0.0] if peepholes is None else peepholes[d].chunk(3)
+        i = f(i + p[0] * state[1])
+        u = 1 - i if a.get("input_forget") else f(u + p[2] * state[1])
+        c = u * state[1] + i * g(z)
+        return [f(o + p[1] * c) * k(c), c]
+    return sequence(a, x, w, r, b, [h, c], step)
+
+
+@op
+def gru(a, x, w, r, b=None, lengths=None, h=None):
+    def step(d, x, w, r, b, state):
+        f, g = functions(a, d, 2)
+        h, n = state[0], r.shape[0] // 3
+        xz, xr, xh = (x @ w.T + b[:3 * n]).chunk(3, -1)
+        z = f(xz + h @ r[:n].T + b[3 * n:4 * n])
+        reset = f(xr + h @ r[n:2 * n].T + b[4 * n:5 * n])
+        if a.get("linear_before_reset"):
+            new = g(xh + reset * (h @ r[2 * n:].T + b[5 * n:]))
+        else:
+            new = g(xh + (reset * h) @ r[2 * n:].T + b[5 * n:])
+        return [(1 - z) * new + z * h]
+    return sequence(a, x, w, r, b, [h], step)
+
+
+def gates(x, h, w, r, b, c):
+    left, right = x @ w.T, h @ r.T
+    return left if b is None else left + b, right if c is None else right + c
+
+
+@op
+def rnn_cell(a, x, h, w, r, b=None, c=None):
+    left, right = gates(x, h, w, r, b, c)
+    return ACTIVATIONS[a.get("activation", "tanh")](left + right)
+
+
+@op
+def lstm_cell(a, x, h, cell, w, r, b=None, c=None):
+    left, right = gates(x, h, w, r, b, c)
+    i, f, g, o = (left + right).chunk(4, -1)
+    cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(cell), cell
+
+
+@op
+def gru_cell(a, x, h, w, r, b=None, c=None):
+    left, right = (part.chunk(3, -1) for part in gates(x, h, w, r, b, c))
+    reset, update = torch.sigmoid(left[0] + right[0]), torch.sigmoid(left[1] + right[1])
+    new = torch.tanh(left[2] + reset * right[2])
+    return (1 - update) * new + update * h
+
+
+# -- quantisation ----------------------------------------------------------------------
+
+
+class Straight(torch.autograd.Function):
+    """Rounded values whose gradient goes through."""
+
+    @staticmethod
+    def forward(ctx, x, rounded):
+        return rounded.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+@op
+def quantize(a, x, scale, zero=None):
+    zero = 0 if zero is None else zero
+    rounded = torch.clamp(torch.round(x / scale) + zero, -128, 127)
+    # In floats, so that a gradient goes through; the type says i8.
+    return Straight.apply(x, rounded)
+
+
+@op
+def dequantize(a, x, scale, zero=None):
+    return Straight.apply(x, (x.detach() - (0 if zero is None else zero)) * scale)
+
+
+@op
+def fake_quantize(a, x, scale, zero=None):
+    zero = torch.zeros_like(scale, dtype=torch.int32) if zero is None else zero.to(torch.int32)
+    if "axis" in a:
+        return torch.fake_quantize_per_channel_affine(x.float(), scale.float(), zero, a["axis"], a["quant_min"],
+                                                      a["quant_max"]).double()
+    return torch.fake_quantize_per_tensor_affine(x.float(), scale.float(), zero, a["quant_min"],
+                                                 a["quant_max"]).double()
+
+
+# -- loops -----------------------------------------------------------------------------
+
+
+def run_loop(operation, operands, values):
+    raise NotImplementedError(operation.name, run_block)
