@@ -163,7 +163,9 @@ LogicalResult Differentiate::run(func::FuncOp function) {
   for (auto [value, gradient] : llvm::zip(wanted, gradients->values)) {
     StringRef name = getValueName(value);
     if (!gradient) {
-      detached.push_back(builder.getStringAttr(name));
+      Operation *maker = value.getDefiningOp();
+      if (!maker || isa<mp::ConstantOp>(maker))
+        detached.push_back(builder.getStringAttr(name));
       continue;
     }
     StringAttr text = builder.getStringAttr("grad(" + name + ")");

@@ -65,7 +65,7 @@ def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
 
     Ops that have a gradient but no formula here get a remark, and are counted by
     name in the function's attribute `mp.lacks_gradient`. `mp.detached` lists the
-    values asked for that no gradient reaches.
+    parameters and inputs asked for that no gradient reaches.
   }];
   let options = [
     Option<"of", "of", "std::string", "\"\"",

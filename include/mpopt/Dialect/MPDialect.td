@@ -238,6 +238,9 @@ class MP_FrameworkNames<string framework, list<string> names> {
 //   mp.category       the op's category under the policy ("fp32", "lower", ...)
 //   mp.idiom          #mp.idiom of a composite the op is a member of
 //   mp.kept           unit: a fix keeps the op in f32
+// on functions that were differentiated:
+//   mp.lacks_gradient numbers of ops, by name, that a gradient did not pass
+//   mp.detached       names of parameters and inputs that no gradient reaches
 // and on the module: mp.precision, mp.policy (strings), mp.low_type (a type).
 // From a request, on the module: mp.thresholds, mp.target, mp.jobs; and mp.trial
 // on copies (Settings.h).

@@ -246,6 +246,11 @@ for _a in (False, True):
             trans_a=a, trans_b=b, alpha=0.5, beta=1.5)
 
 
+for _swap in (False, True):
+    CASES[f"matmul_folded_{_swap}"] = lambda g, s=_swap: g.op(
+        "matmul", g.normal(2, 3, 4), g.normal(*((5, 4) if s else (4, 5))), trans_b=s, alpha=0.7)
+
+
 @case
 def linear(g):
     return g.op("linear", g.normal(2, 3, 4), g.normal(5, 4), g.normal(5))

@@ -67,3 +67,27 @@ def compare(graphs, options="wrt=inputs seed=argument"):
         if problem:
             complaints[graph.name] = problem
     return complaints
+
+
+def compare_text(text, *arguments):
+    """The largest difference from autograd's gradients of all named float arguments, for
+    IR that no Graph writes. `arguments` are those of the function."""
+    given = [torch.as_tensor(np.asarray(argument)) for argument in arguments]
+    given = [value.clone().requires_grad_() if value.is_floating_point() else value for value in given]
+    function, = mp_ir.functions(differentiate(text)).values()
+    names = names_of(function)
+    seed = seed_of(function)
+    # The ops of the backward graph know nothing of autograd: only the result is used.
+    y = evaluate.run_function(function, [*given, seed])[0]
+    wanted = [value for value in given if value.requires_grad]
+    expected = torch.autograd.grad(y, wanted, seed, allow_unused=True)
+    with torch.no_grad():
+        made = evaluate.run_function(function, [*(value.detach() for value in given), seed])
+    assert len(names) == len(wanted) + 1, names
+    return max(float((have - (torch.zeros_like(have) if want is None else want)).abs().max())
+               for have, want in zip(made[1:], expected))
+
+
+def seed_of(function):
+    shape = function.regions[0].types[-1].shape
+    return torch.from_numpy(np.random.default_rng(2).normal(0, 1, shape)).reshape(shape)

@@ -7,6 +7,7 @@ import formulas
 import gradient_cases as cases
 import gradient_harness as harness
 import mp_ir
+import numpy as np
 import pytest
 import random_graphs
 from gradient_graph import Graph
@@ -77,3 +78,81 @@ def test_a_wrong_formula_is_seen(monkeypatch):
         if operation.name == "mp.mish_grad":
             operation.name = "mp.elu_grad"
     assert "off by" in harness.complaint(graph, function)
+
+
+BRANCHES = """
+func.func @main(%x: tensor<2x3xf64> {mp.name = "x"}, %w: tensor<3xf64> {mp.name = "w"}, %c: tensor<i1>)
+    -> (tensor<2x3xf64> {mp.name = "y"}) {
+  %t = mp.tanh %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %r:2 = mp.if %c : (tensor<i1>) -> (tensor<2x3xf64>, tensor<2x3xf64>) {
+    %a = mp.mul %t, %w : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+    %b = mp.if %c : (tensor<i1>) -> tensor<2x3xf64> {
+      %e = mp.exp %a : (tensor<2x3xf64>) -> tensor<2x3xf64>
+      mp.yield %e : tensor<2x3xf64>
+    } else {
+      mp.yield %a : tensor<2x3xf64>
+    }
+    mp.yield %b, %x : tensor<2x3xf64>, tensor<2x3xf64>
+  } else {
+    mp.yield %t, %t : tensor<2x3xf64>, tensor<2x3xf64>
+  }
+  %y = mp.mul %r#0, %r#1 : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %y : tensor<2x3xf64>
+}"""
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_branches(condition):
+    draw = np.random.default_rng(0)
+    assert harness.compare_text(BRANCHES, draw.normal(0, 1, (2, 3)), draw.normal(0, 1, 3), condition) < 1e-9
+
+
+STRAIGHT = """
+func.func @main(%x: tensor<4xf64> {mp.name = "x"}) -> (tensor<4xf64> {mp.name = "y"}) {
+  %s = mp.constant dense<0.25> : tensor<f64>
+  %q = mp.quantize %x, %s : (tensor<4xf64>, tensor<f64>) -> tensor<4xi8>
+  %d = mp.dequantize %q, %s : (tensor<4xi8>, tensor<f64>) -> tensor<4xf64>
+  %y = mp.square %d : (tensor<4xf64>) -> tensor<4xf64>
+  return %y : tensor<4xf64>
+}"""
+
+
+def test_straight_through():
+    """The gradient of what was quantised is the one of the number that comes out."""
+    assert harness.compare_text(STRAIGHT, np.array([0.3, -0.7, 1.1, 40.0])) < 1e-9
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+def test_fake_quantize(axis):
+    """In float32, where PyTorch has it; clamped elements get nothing."""
+    graph = Graph("fake", 3)
+    x = graph.normal(3, 4, scale=2)
+    if axis is None:
+        y = graph.op("fake_quantize", x, graph.constant(0.3), quant_min=-4, quant_max=5)
+    else:
+        y = graph.op("fake_quantize", x, graph.constant(np.array([0.1, 0.2, 0.5, 1.0])), graph.constant(
+            np.array([0, 1, 0, -1])), quant_min=-4, quant_max=5, axis=axis)
+    assert not harness.compare([graph.returns(y)])
+
+
+HALF = """
+func.func @main(%x: tensor<2x3xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<3x4xf32> loc(fused<#mp.origin<"n", "t", "", ["w"]>>["m":1:1])
+  %h = mp.cast %w {origin = #mp.cast_origin<policy>} : (tensor<3x4xf32>) -> tensor<3x4xf16>
+  %p = mp.matmul %x, %h : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
+  %f = mp.cast %p {origin = #mp.cast_origin<policy>} : (tensor<2x4xf16>) -> tensor<2x4xf32>
+  %t = mp.constant dense<1.0> : tensor<2x4xf32>
+  %y = mp.mse_loss %f, %t {reduction = "mean"} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}"""
+
+
+def test_each_gradient_has_the_dtype_of_its_value():
+    text = harness.differentiate(HALF, "wrt=parameters")
+    function, = mp_ir.functions(text).values()
+    assert harness.names_of(function) == ["loss", "grad(w)"]
+    types = {(operation.name, operation.types[0].dtype) for operation in function.regions[0].ops if operation.types}
+    assert {("mp.mse_loss_grad", "f32"), ("mp.matmul", "f16"), ("mp.cast", "f32"), ("mp.cast", "f16")} <= types
+    assert function.regions[0].ops[-1].name == "func.return"
+    *_, last = function.regions[0].ops[:-1]
+    assert last.name == "mp.cast" and last.types[0].dtype == "f32"

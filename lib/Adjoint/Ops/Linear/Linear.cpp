@@ -28,14 +28,15 @@ static Term product(GradientContext &ctx, Value lhs, Value rhs, bool transA,
                                              ctx.number("alpha", alpha)});
 }
 
-/// dY b^T and a^T dY, in the layout in which a and b are stored.
+/// dY b^T and, unless `leftOnly`, a^T dY, in the layout in which a and b are
+/// stored.
 static void giveFactors(GradientContext &ctx, Value grad, Value a, Value b,
-                        bool transA, bool transB, double alpha,
+                        bool transA, bool transB, double alpha, bool leftOnly,
                         llvm::function_ref<void(unsigned, Term)> give) {
   if (ctx.wants(0u))
     give(0, transA ? product(ctx, b, grad, transB, true, alpha)
                    : product(ctx, grad, b, false, !transB, alpha));
-  if (ctx.wants(1))
+  if (ctx.wants(1) && !leftOnly)
     give(1, transB ? product(ctx, grad, a, true, transA, alpha)
                    : product(ctx, a, grad, !transA, false, alpha));
 }
@@ -47,6 +48,31 @@ static Term withAxis(GradientContext &ctx, Value value, int64_t axis) {
 static Term withoutAxis(GradientContext &ctx, Value value, int64_t axis) {
   return ctx.make<mp::SqueezeOp>({value, Value()},
                                  {ctx.integers("axes", {axis})});
+}
+
+/// The rows of all leading dims as one matrix.
+static Term asRows(GradientContext &ctx, Value value, int64_t columns) {
+  return ctx.reshaped(value, {-1, columns});
+}
+
+/// A product of many rows with one matrix is one of two matrices, whose gradient
+/// sums over all rows at once: as frameworks fold it, no product of a batch of
+/// matrices that are added up afterwards. False if it is another product.
+static bool giveFoldedFactor(mp::MatMulOp op, GradientContext &ctx) {
+  MaybeShape left = getShape(op.getLhs()), right = getShape(op.getRhs());
+  if (left->size() < 3 || right->size() != 2 || op.getTransA() ||
+      llvm::is_contained(*right, kDynamic))
+    return false;
+  int64_t inner = (*right)[op.getTransB()], columns = (*right)[!op.getTransB()];
+  Value x = asRows(ctx, op.getLhs(), inner);
+  Value grad = asRows(ctx, ctx.dy(), columns);
+  if (op.getTransB())
+    std::swap(x, grad);
+  ctx.give(1, ctx.make<mp::GemmOp>(
+                  {x, grad, Value()},
+                  {ctx.flag("trans_a"),
+                   ctx.number("alpha", op.getAlpha().convertToDouble())}));
+  return true;
 }
 
 static void buildMatMul(mp::MatMulOp op, GradientContext &ctx) {
@@ -64,8 +90,10 @@ static void buildMatMul(mp::MatMulOp op, GradientContext &ctx) {
     grad = withAxis(ctx, grad, -1);
   if (row)
     grad = withAxis(ctx, grad, -2);
+  bool folded = ctx.wants(1) && giveFoldedFactor(op, ctx);
   giveFactors(ctx, grad, a, b, op.getTransA(), op.getTransB(),
-              op.getAlpha().convertToDouble(), [&](unsigned index, Term value) {
+              op.getAlpha().convertToDouble(), folded,
+              [&](unsigned index, Term value) {
                 if (index == 0 && row)
                   value = withoutAxis(ctx, value, -2);
                 if (index == 1 && column)
@@ -76,15 +104,10 @@ static void buildMatMul(mp::MatMulOp op, GradientContext &ctx) {
 
 static void buildGemm(mp::GemmOp op, GradientContext &ctx) {
   giveFactors(ctx, ctx.dy(), op.getLhs(), op.getRhs(), op.getTransA(),
-              op.getTransB(), op.getAlpha().convertToDouble(),
+              op.getTransB(), op.getAlpha().convertToDouble(), /*leftOnly=*/false,
               [&](unsigned index, Term value) { ctx.give(index, value); });
   if (ctx.wants(op.getBias()))
     ctx.give(op.getBias(), ctx.dy() * op.getBeta().convertToDouble());
-}
-
-/// The rows of all leading dims as one matrix.
-static Term asRows(GradientContext &ctx, Value value, int64_t columns) {
-  return ctx.reshaped(value, {-1, columns});
 }
 
 static void buildLinear(mp::LinearOp op, GradientContext &ctx) {
