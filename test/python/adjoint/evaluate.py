@@ -54,8 +54,8 @@ def run_block(block, values):
         elif operation.name == "mp.if":
             body = operation.regions[0 if bool(operands[0]) else 1]
             made = run_block(body, dict(values))
-        elif operation.name == "mp.loop":
-            made = run_loop(operation, operands, values)
+        elif operation.name in ("mp.loop", "mp.scan"):
+            made = (run_loop if operation.name == "mp.loop" else run_scan)(operation, operands, values)
         elif operation.name == "mp.cast":
             made = [cast(operands[0], operation.types[0].dtype)]
         else:
@@ -68,6 +68,53 @@ def run_block(block, values):
                     f"{operation.name} gives {tuple(value.shape)}, its type is {type}"
             values[name] = value
     return None
+
+
+def run_body(operation, arguments, values):
+    block = operation.regions[0]
+    return run_block(block, {**values, **dict(zip(block.arguments, arguments))})
+
+
+def run_loop(operation, operands, values):
+    count, condition, carried = parts_of(operation, operands)
+    outputs = len(operation.results) - len(carried)
+    going, stacks, i = condition is None or bool(condition), [[] for _ in range(outputs)], 0
+    while going and (count is None or i < int(count)):
+        go, *made = run_body(operation, [torch.tensor(i), torch.tensor(True), *carried], values)
+        carried, going, i = made[:len(carried)], condition is None or bool(go), i + 1
+        for stack, part in zip(stacks, made[len(carried):]):
+            stack.append(part)
+    return [*carried, *(torch.stack(stack) for stack in stacks)]
+
+
+def run_scan(operation, operands, values):
+    _, states, inputs = parts_of(operation, operands)
+    a, outputs = operation.attributes, len(operation.results) - len(states)
+
+    def numbers(name, count):
+        return a.get(name) or [0] * count
+    inputs = [x.movedim(axis, 0) for x, axis in zip(inputs, numbers("input_axes", len(inputs)))]
+    inputs = [x.flip(0) if back else x for x, back in zip(inputs, numbers("input_directions", len(inputs)))]
+    stacks = [[] for _ in range(outputs)]
+    for t in range(len(inputs[0])):
+        made = run_body(operation, [*states, *(x[t] for x in inputs)], values)
+        states = made[:len(states)]
+        for stack, part in zip(stacks, made[len(states):]):
+            stack.append(part)
+    made = [torch.stack(stack) for stack in stacks]
+    made = [x.flip(0) if back else x for x, back in zip(made, numbers("output_directions", outputs))]
+    return [*states, *(x.movedim(0, axis) for x, axis in zip(made, numbers("output_axes", outputs)))]
+
+
+def parts_of(operation, operands):
+    """An optional operand, another one or a list, and a list."""
+    sizes, at, parts = operation.attributes["operandSegmentSizes"], 0, []
+    for number, size in enumerate(sizes):
+        part = operands[at:at + size]
+        listed = number == 2 or (number == 1 and operation.name == "mp.scan")
+        parts.append(part if listed else part[0] if part else None)
+        at += size
+    return parts
 
 
 def run_function(function, arguments):

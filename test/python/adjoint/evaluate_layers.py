@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from evaluate import op, run_block
+from evaluate import op
 
 # -- losses ----------------------------------------------------------------------------
 
@@ -360,10 +360,3 @@ def fake_quantize(a, x, scale, zero=None):
                                                       a["quant_max"]).double()
     return torch.fake_quantize_per_tensor_affine(x.float(), scale.float(), zero, a["quant_min"],
                                                  a["quant_max"]).double()
-
-
-# -- loops -----------------------------------------------------------------------------
-
-
-def run_loop(operation, operands, values):
-    raise NotImplementedError(operation.name, run_block)

@@ -19,7 +19,8 @@ GRAPHS, PARTS = int(os.environ.get("MPOPT_RANDOM_GRAPHS", "1000")), 10
 # Differentiable ops that are not tried here, and why.
 UNTRIED = {
     "mp.cast": "lit tests: every value is a double here",
-    "mp.if": "test_branches", "mp.matmul_nbits": "autograd has none",
+    "mp.if": "test_branches", "mp.loop": "test_loop", "mp.scan": "test_scan",
+    "mp.matmul_nbits": "autograd has none",
     **dict.fromkeys(["mp.quantize", "mp.dequantize", "mp.dynamic_quantize"], "test_straight_through"),
     "mp.fake_quantize": "test_fake_quantize: in float32", "mp.unique": "autograd has none",
 }
@@ -105,6 +106,60 @@ func.func @main(%x: tensor<2x3xf64> {mp.name = "x"}, %w: tensor<3xf64> {mp.name 
 def test_branches(condition):
     draw = np.random.default_rng(0)
     assert harness.compare_text(BRANCHES, draw.normal(0, 1, (2, 3)), draw.normal(0, 1, 3), condition) < 1e-9
+
+
+LOOP = """
+func.func @main(%x: tensor<3xf64> {mp.name = "x"}, %w: tensor<3x3xf64> {mp.name = "w"}, %n: tensor<i64>)
+    -> (tensor<3xf64> {mp.name = "y"}) {
+  %one = mp.constant dense<1> : tensor<i64>
+  %t = mp.tanh %w : (tensor<3x3xf64>) -> tensor<3x3xf64>
+  %r:3 = mp.loop count %n iter(%x, %one) : (tensor<i64>, tensor<3xf64>, tensor<i64>)
+      -> (tensor<3xf64>, tensor<i64>, tensor<?x3xf64>) {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %v: tensor<3xf64>, %c: tensor<i64>):
+    %next = mp.add %c, %i : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %f = mp.cast %next : (tensor<i64>) -> tensor<f64>
+    %p = mp.matmul %v, %t : (tensor<3xf64>, tensor<3x3xf64>) -> tensor<3xf64>
+    %q = mp.mul %p, %f : (tensor<3xf64>, tensor<f64>) -> tensor<3xf64>
+    %s = mp.sin %q : (tensor<3xf64>) -> tensor<3xf64>
+    %e = mp.mul %s, %v : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    mp.yield %go, %s, %next, %e : tensor<i1>, tensor<3xf64>, tensor<i64>, tensor<3xf64>
+  }
+  %m = mp.reduce_sum %r#2 {axes = array<i64: 0>, keep_dims = false} : (tensor<?x3xf64>) -> tensor<3xf64>
+  %y = mp.mul %m, %r#0 : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
+}"""
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_loop(count):
+    draw = np.random.default_rng(0)
+    assert harness.compare_text(LOOP, draw.normal(0, 1, 3), draw.normal(0, 1, (3, 3)), count) < 1e-9
+
+
+SCAN = """
+func.func @main(%x: tensor<2x5xf64> {mp.name = "x"}, %h: tensor<2xf64> {mp.name = "h"},
+                %w: tensor<2x2xf64> {mp.name = "w"}, %z: tensor<5x2xf64> {mp.name = "z"})
+    -> (tensor<2x5xf64> {mp.name = "y"}) {
+  %r:2 = mp.scan states(%h) over(%x, %z) {input_axes = array<i64: 1, 0>, input_directions = array<i64: 1, 0>,
+      output_axes = array<i64: 1>, output_directions = array<i64: 1>}
+      : (tensor<2xf64>, tensor<2x5xf64>, tensor<5x2xf64>) -> (tensor<2xf64>, tensor<2x5xf64>) {
+  ^bb0(%state: tensor<2xf64>, %slice: tensor<2xf64>, %other: tensor<2xf64>):
+    %p = mp.matmul %state, %w : (tensor<2xf64>, tensor<2x2xf64>) -> tensor<2xf64>
+    %a = mp.add %p, %slice : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+    %t = mp.tanh %a : (tensor<2xf64>) -> tensor<2xf64>
+    %o = mp.mul %t, %other : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+    mp.yield %t, %o : tensor<2xf64>, tensor<2xf64>
+  }
+  %u = mp.unsqueeze %r#0 {axes = array<i64: 1>} : (tensor<2xf64>) -> tensor<2x1xf64>
+  %y = mp.mul %r#1, %u : (tensor<2x5xf64>, tensor<2x1xf64>) -> tensor<2x5xf64>
+  return %y : tensor<2x5xf64>
+}"""
+
+
+def test_scan():
+    draw = np.random.default_rng(0)
+    shapes = ((2, 5), (2,), (2, 2), (5, 2))
+    assert harness.compare_text(SCAN, *(draw.normal(0, 1, shape) for shape in shapes)) < 1e-9
 
 
 STRAIGHT = """

@@ -1,4 +1,4 @@
-//===- ControlFlow.cpp - Gradients of branches and loops
+//===- ControlFlow.cpp - Gradients of branches
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,7 @@
 
 #include "lib/Adjoint/Ops/Families.h"
 
+#include "Bodies.h"
 #include "lib/Adjoint/Reverse.h"
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Adjoint/Differentiate.h"
@@ -14,15 +15,12 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeInference.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mpopt;
 
-/// Copies the ops of `from` but its terminator, under no names: the values have
-/// theirs already.
-static void recompute(Block &from, OpBuilder &builder, IRMapping &map) {
+void mpopt::recompute(Block &from, OpBuilder &builder, IRMapping &map) {
   for (Operation &op : from.without_terminator()) {
     Operation *copy = builder.clone(op, map);
     copy->walk([](Operation *inner) {
@@ -31,13 +29,17 @@ static void recompute(Block &from, OpBuilder &builder, IRMapping &map) {
   }
 }
 
-/// Values outside of the op's bodies that they read and that get a gradient.
-static SmallVector<Value> wantedOutside(GradientContext &ctx) {
+SmallVector<Value> mpopt::wantedOutside(GradientContext &ctx) {
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(ctx.op()->getRegions(), captured);
   return llvm::to_vector(llvm::make_filter_range(captured, [&](Value value) {
     return ctx.wants(value) && isDifferentiable(value.getType());
   }));
+}
+
+Value mpopt::zerosAt(OpBuilder &builder, GradientContext &ctx, Value like) {
+  GradientContext inner(builder, ctx.facts(), ctx.op(), {}, {}, {});
+  return inner.zeros(like);
 }
 
 /// The branch that runs is computed again, with its own gradient behind it.
@@ -65,11 +67,10 @@ static void buildIf(mp::IfOp op, GradientContext &ctx) {
         inner.add(copy, ctx.gradient(index), ctx.loc());
     if (failed(inner.run(last)))
       return ctx.fail();
-    GradientContext zeros(builder, ctx.facts(), op, {}, {}, {});
     SmallVector<Value> yielded;
     for (Value value : wanted) {
       Value gradient = inner.sums.lookup(value);
-      yielded.push_back(gradient ? gradient : zeros.zeros(value));
+      yielded.push_back(gradient ? gradient : zerosAt(builder, ctx, value));
     }
     mp::YieldOp::create(builder, ctx.loc(), yielded);
   }

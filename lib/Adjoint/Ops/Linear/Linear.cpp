@@ -55,9 +55,10 @@ static Term asRows(GradientContext &ctx, Value value, int64_t columns) {
   return ctx.reshaped(value, {-1, columns});
 }
 
-/// A product of many rows with one matrix is one of two matrices, whose gradient
-/// sums over all rows at once: as frameworks fold it, no product of a batch of
-/// matrices that are added up afterwards. False if it is another product.
+/// A product of many rows with one matrix is one of two matrices, whose
+/// gradient sums over all rows at once: as frameworks fold it, no product of a
+/// batch of matrices that are added up afterwards. False if it is another
+/// product.
 static bool giveFoldedFactor(mp::MatMulOp op, GradientContext &ctx) {
   MaybeShape left = getShape(op.getLhs()), right = getShape(op.getRhs());
   if (left->size() < 3 || right->size() != 2 || op.getTransA() ||
@@ -104,7 +105,8 @@ static void buildMatMul(mp::MatMulOp op, GradientContext &ctx) {
 
 static void buildGemm(mp::GemmOp op, GradientContext &ctx) {
   giveFactors(ctx, ctx.dy(), op.getLhs(), op.getRhs(), op.getTransA(),
-              op.getTransB(), op.getAlpha().convertToDouble(), /*leftOnly=*/false,
+              op.getTransB(), op.getAlpha().convertToDouble(),
+              /*leftOnly=*/false,
               [&](unsigned index, Term value) { ctx.give(index, value); });
   if (ctx.wants(op.getBias()))
     ctx.give(op.getBias(), ctx.dy() * op.getBeta().convertToDouble());

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The slope of a function or a loss times what arrives, and sums of that over the
-// windows of a pool. Of norms, attention and recurrent cells nothing is said yet.
+// The slope of a function or a loss times what arrives, and sums of that over
+// the windows of a pool. Of norms, attention and recurrent cells nothing is
+// said yet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +35,8 @@ static void transferNothing(Operation *, TransferContext &) {}
 // Functions of one number
 //===----------------------------------------------------------------------===//
 
-/// dY times a slope. Kernels may form Inf times 0 of an x that is not finite, or
-/// whose exponential is not.
+/// dY times a slope. Kernels may form Inf times 0 of an x that is not finite,
+/// or whose exponential is not.
 template <typename OpTy>
 static void giveSlope(OpTy op, Interval slope, TransferContext &ctx) {
   Number grad = numberOf(op.getGrad(), ctx), x = numberOf(op.getInput(), ctx);
@@ -99,16 +100,15 @@ static void transferCelu(mp::CeluGradOp op, TransferContext &ctx) {
 //===----------------------------------------------------------------------===//
 
 /// The loss's gradient as it reaches an element.
-template <typename OpTy>
-static Number shareOf(OpTy op, TransferContext &ctx) {
+template <typename OpTy> static Number shareOf(OpTy op, TransferContext &ctx) {
   Number grad = numberOf(op.getGrad(), ctx);
   if (op.getReduction() == "none" || op.getReduction() == "sum")
     return grad;
   // Over a count of at least 1.
   Number one = Number::constant(1, *grad.format);
-  Number share = grad / Number::constant(
-                            std::max(expectedCountOf(op.getInput()), 1.0),
-                            *grad.format);
+  Number share =
+      grad / Number::constant(std::max(expectedCountOf(op.getInput()), 1.0),
+                              *grad.format);
   Number hull = either(either(Number::constant(0, *grad.format), grad), share);
   double count = countOf(op.getInput());
   bool exact = std::isfinite(count) && count == countOf(op.getTarget()) &&
@@ -240,12 +240,11 @@ void mpopt::attachGradientsTransfers(MLIRContext *context) {
       mp::MultilabelMarginLossGradOp, mp::MarginRankingLossGradOp,
       mp::CosineEmbeddingLossGradOp, mp::TripletMarginLossGradOp,
       mp::CtcLossGradOp, mp::CosineSimilarityGradOp, mp::PdistGradOp,
-      mp::CdistGradOp, mp::DistGradOp, mp::RenormGradOp,
-      mp::InstanceNormGradOp, mp::GroupNormGradOp, mp::LRNGradOp,
-      mp::LpNormalizeGradOp, mp::MeanVarianceNormGradOp, mp::NormGradOp,
-      mp::ReduceProdGradOp, mp::CumProdGradOp, mp::AttentionGradOp,
-      mp::RNNGradOp, mp::LSTMGradOp, mp::GRUGradOp, mp::RNNCellGradOp,
-      mp::LSTMCellGradOp, mp::GRUCellGradOp, mp::PadGradOp, mp::ResizeGradOp,
-      mp::GridSampleGradOp, mp::DetGradOp, mp::DFTGradOp,
-      mp::FakeQuantizeGradOp, mp::MatMulNBitsGradOp>(context);
+      mp::CdistGradOp, mp::DistGradOp, mp::RenormGradOp, mp::InstanceNormGradOp,
+      mp::GroupNormGradOp, mp::LRNGradOp, mp::LpNormalizeGradOp,
+      mp::MeanVarianceNormGradOp, mp::NormGradOp, mp::ReduceProdGradOp,
+      mp::CumProdGradOp, mp::AttentionGradOp, mp::RNNGradOp, mp::LSTMGradOp,
+      mp::GRUGradOp, mp::RNNCellGradOp, mp::LSTMCellGradOp, mp::GRUCellGradOp,
+      mp::PadGradOp, mp::ResizeGradOp, mp::GridSampleGradOp, mp::DetGradOp,
+      mp::DFTGradOp, mp::FakeQuantizeGradOp, mp::MatMulNBitsGradOp>(context);
 }

@@ -1,0 +1,264 @@
+//===- Loops.cpp - Gradients of loops and scans
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loop runs again and keeps what each iteration began with. A scan then goes
+// over that from the last iteration to the first: it computes the iteration
+// again, with its gradient behind it. Its states are the gradients of the carried
+// values, and sums for the values from outside that the body reads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bodies.h"
+#include "lib/Adjoint/Ops/Families.h"
+#include "lib/Adjoint/Reverse.h"
+
+#include "mpopt/Adjoint/DifferentiableInterface.h"
+#include "mpopt/Adjoint/Differentiate.h"
+#include "mpopt/Dialect/Ops/ControlFlowOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeInference.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+/// What loops and scans have in common. Block arguments are `head` of the loop's
+/// own, the carried values, and slices; yielded are `yieldHead` values, the
+/// carried ones, and slices of the stacked results.
+struct Loop {
+  Operation *op;
+  ValueRange initial, scanned;
+  unsigned head = 0, yieldHead = 0;
+  /// Directions of the scanned tensors and of the stacked results, and axes.
+  SmallVector<int64_t> inputAxes, inputDirections, outputAxes, outputDirections;
+
+  Block &body() const { return op->getRegion(0).front(); }
+  ValueRange yielded() const {
+    return body().getTerminator()->getOperands().drop_front(yieldHead);
+  }
+  BlockArgument carried(unsigned index) const {
+    return body().getArgument(head + index);
+  }
+  BlockArgument slice(unsigned index) const {
+    return body().getArgument(head + initial.size() + index);
+  }
+};
+} // namespace
+
+static SmallVector<int64_t> orZeros(std::optional<ArrayRef<int64_t>> values,
+                                    size_t count) {
+  SmallVector<int64_t> result(count, 0);
+  if (values)
+    llvm::copy(values->take_front(count), result.begin());
+  return result;
+}
+
+/// The loop once more, with what its iterations begin with stacked behind its
+/// results: the block arguments that are no slices.
+static Operation *runAgain(const Loop &loop, GradientContext &ctx) {
+  unsigned kept = loop.head + loop.initial.size();
+  OperationState state(ctx.loc(), loop.op->getName());
+  state.addOperands(loop.op->getOperands());
+  state.addTypes(loop.op->getResultTypes());
+  state.types.append(kept, getUnknownTensor(ctx.builder().getContext()));
+  state.addAttributes(loop.op->getAttrs());
+  Region *region = state.addRegion();
+  IRMapping map;
+  loop.op->getRegion(0).cloneInto(region, map);
+  region->walk([](Operation *inner) {
+    inner->setLoc(withValues(inner->getLoc(), {}));
+  });
+  Operation *terminator = region->front().getTerminator();
+  for (BlockArgument argument : region->front().getArguments().take_front(kept))
+    terminator->insertOperands(terminator->getNumOperands(), argument);
+  Operation *made = ctx.builder().create(state);
+  if (auto scan = dyn_cast<mp::ScanOp>(made)) {
+    auto extend = [&](std::optional<ArrayRef<int64_t>> values) {
+      SmallVector<int64_t> all(values->begin(), values->end());
+      all.append(all.empty() ? 0 : kept, 0);
+      return ctx.builder().getDenseI64ArrayAttr(all);
+    };
+    if (scan.getOutputAxes())
+      scan.setOutputAxesAttr(extend(scan.getOutputAxes()));
+    if (scan.getOutputDirections())
+      scan.setOutputDirectionsAttr(extend(scan.getOutputDirections()));
+  }
+  if (failed(inferTypes(made, ctx.facts())))
+    ctx.fail();
+  return made;
+}
+
+/// Marks what depends on active values in the body, through iterations.
+static void activate(const Loop &loop, Block &body, ArrayRef<Value> arguments,
+                     ValueRange yielded, Reverse &inner) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    inner.activate(body);
+    for (unsigned i = 0; i < loop.initial.size(); ++i)
+      if (isDifferentiable(arguments[loop.head + i].getType()) &&
+          inner.isActive(yielded[i]))
+        changed |= inner.active.insert(arguments[loop.head + i]).second;
+  }
+}
+
+static void buildLoop(const Loop &loop, GradientContext &ctx) {
+  if (llvm::any_of(loop.initial, [](Value value) {
+        return !isa<TensorType>(value.getType());
+      }))
+    return ctx.lack();
+  SmallVector<Value> outside = wantedOutside(ctx);
+  unsigned states = loop.initial.size(), kept = loop.head + states;
+  Operation *again = runAgain(loop, ctx);
+  ValueRange stacks = again->getResults().take_back(kept);
+
+  // The scan's operands: gradients of carried floats, sums, then what is read.
+  SmallVector<Value> initial, scanned(stacks);
+  SmallVector<unsigned> carried;
+  for (unsigned i = 0; i < states; ++i)
+    if (isDifferentiable(loop.initial[i].getType())) {
+      carried.push_back(i);
+      initial.push_back(ctx.gradient(i) ? Value(ctx.gradient(i))
+                                        : Value(ctx.dy(i)));
+    }
+  for (Value value : outside)
+    initial.push_back(ctx.zeros(value));
+  SmallVector<int64_t> axes(kept, 0), directions(kept, 1);
+  llvm::append_range(scanned, loop.scanned);
+  llvm::append_range(axes, loop.inputAxes);
+  for (int64_t direction : loop.inputDirections)
+    directions.push_back(1 - direction);
+  SmallVector<unsigned> sliced;
+  for (unsigned i = 0; i < loop.outputAxes.size(); ++i)
+    if (Value gradient = ctx.gradient(states + i)) {
+      sliced.push_back(i);
+      scanned.push_back(gradient);
+      axes.push_back(loop.outputAxes[i]);
+      directions.push_back(1 - loop.outputDirections[i]);
+    }
+
+  // The body: arguments, the iteration again, its gradient.
+  auto region = std::make_unique<Region>();
+  Block &block = region->emplaceBlock();
+  // The region has no op yet to ask for its context.
+  OpBuilder builder(loop.op->getContext());
+  builder.setInsertionPointToEnd(&block);
+  auto add = [&](Type type) { return block.addArgument(type, ctx.loc()); };
+  SmallVector<Value> gradients, sums, arguments, slices;
+  for (unsigned i : carried)
+    gradients.push_back(add(loop.carried(i).getType()));
+  for (Value value : outside)
+    sums.push_back(add(value.getType()));
+  IRMapping map;
+  for (BlockArgument argument : loop.body().getArguments()) {
+    arguments.push_back(add(argument.getType()));
+    map.map(argument, arguments.back());
+  }
+  for (unsigned i : sliced)
+    slices.push_back(add(loop.yielded()[states + i].getType()));
+  recompute(loop.body(), builder, map);
+  Operation *last = block.empty() ? nullptr : &block.back();
+  SmallVector<Value> yielded = llvm::map_to_vector(
+      loop.yielded(), [&](Value value) { return map.lookupOrDefault(value); });
+
+  Reverse inner(builder, ctx.facts(), ctx.reverse->lacking);
+  inner.active.insert(outside.begin(), outside.end());
+  for (unsigned i = 0; i < states; ++i)
+    if (ctx.wants(loop.initial[i]) &&
+        isDifferentiable(loop.initial[i].getType()))
+      inner.active.insert(arguments[loop.head + i]);
+  for (auto [i, value] : llvm::enumerate(loop.scanned))
+    if (ctx.wants(value))
+      inner.active.insert(arguments[kept + i]);
+  activate(loop, block, arguments, yielded, inner);
+  auto seed = [&](Value value, Value gradient) {
+    if (inner.isActive(value))
+      inner.add(value, gradient, ctx.loc());
+  };
+  for (auto [i, gradient] : llvm::zip(carried, gradients))
+    seed(yielded[i], gradient);
+  for (auto [i, gradient] : llvm::zip(sliced, slices))
+    seed(yielded[states + i], gradient);
+  if (failed(inner.run(last)))
+    return ctx.fail();
+
+  auto gradientOf = [&](Value value) {
+    Value gradient = inner.sums.lookup(value);
+    return gradient ? gradient : zerosAt(builder, ctx, value);
+  };
+  SmallVector<Value> results;
+  for (unsigned i : carried)
+    results.push_back(gradientOf(arguments[loop.head + i]));
+  for (auto [value, sum] : llvm::zip(outside, sums)) {
+    Value gradient = inner.sums.lookup(value);
+    results.push_back(gradient ? mp::AddOp::create(builder, ctx.loc(),
+                                                   sum.getType(), sum, gradient)
+                                     .getResult()
+                               : sum);
+  }
+  SmallVector<int64_t> outputAxes, outputDirections;
+  SmallVector<Value> wantedSlices;
+  for (auto [i, value] : llvm::enumerate(loop.scanned))
+    if (ctx.wants(value)) {
+      wantedSlices.push_back(value);
+      results.push_back(gradientOf(arguments[kept + i]));
+      outputAxes.push_back(loop.inputAxes[i]);
+      outputDirections.push_back(1 - loop.inputDirections[i]);
+    }
+  mp::YieldOp::create(builder, ctx.loc(), results);
+
+  OperationState state(ctx.loc(), mp::ScanOp::getOperationName());
+  state.addOperands(initial);
+  state.addOperands(scanned);
+  state.types.append(results.size(),
+                     getUnknownTensor(ctx.builder().getContext()));
+  state.addAttributes({ctx.integers("input_axes", axes),
+                       ctx.integers("input_directions", directions),
+                       ctx.integers("output_axes", outputAxes),
+                       ctx.integers("output_directions", outputDirections)});
+  state.addAttribute("operandSegmentSizes",
+                     ctx.builder().getDenseI32ArrayAttr(
+                         {0, int32_t(initial.size()), int32_t(scanned.size())}));
+  state.addRegion(std::move(region));
+  Operation *made = ctx.builder().create(state);
+  if (failed(inferTypes(made, ctx.facts())))
+    return ctx.fail();
+  unsigned next = 0;
+  for (unsigned i : carried)
+    ctx.give(loop.initial[i], made->getResult(next++));
+  for (Value value : outside)
+    ctx.give(value, made->getResult(next++));
+  for (Value value : wantedSlices)
+    ctx.give(value, made->getResult(next++));
+}
+
+static void buildLoopOp(mp::LoopOp op, GradientContext &ctx) {
+  Loop loop{op, op.getInitial(), ValueRange(), /*head=*/2, /*yieldHead=*/1};
+  size_t outputs = op->getNumResults() - op.getInitial().size();
+  loop.outputAxes = loop.outputDirections = SmallVector<int64_t>(outputs, 0);
+  buildLoop(loop, ctx);
+}
+
+/// The form of opset 8, with a batch and lengths, is not covered.
+static void buildScanOp(mp::ScanOp op, GradientContext &ctx) {
+  if (op.getBatched() || op.getLengths())
+    return ctx.lack();
+  Loop loop{op, op.getInitial(), op.getInputs()};
+  size_t inputs = op.getInputs().size();
+  size_t outputs = op->getNumResults() - op.getInitial().size();
+  loop.inputAxes = orZeros(op.getInputAxes(), inputs);
+  loop.inputDirections = orZeros(op.getInputDirections(), inputs);
+  loop.outputAxes = orZeros(op.getOutputAxes(), outputs);
+  loop.outputDirections = orZeros(op.getOutputDirections(), outputs);
+  buildLoop(loop, ctx);
+}
+
+void mpopt::attachLoopsGradients(MLIRContext *context) {
+  attachGradient<buildLoopOp, mp::LoopOp>(context);
+  attachGradient<buildScanOp, mp::ScanOp>(context);
+}
