@@ -351,3 +351,256 @@ def attention_grad(a, g, query, key, value, mask=None, bias=None, past_key=None,
     old = slice(None, before), slice(before, None)
     return (together(dq, query), together(dk[..., old[1], :], key), together(dv[..., old[1], :], value), dmask, dbias,
             dk[..., old[0], :] if before else None, dv[..., old[0], :] if before else None, None, dsink)
+
+
+# -- recurrent networks ----------------------------------------------------------------
+
+# Each function and its slope by its own value.
+FUNCTIONS = {"tanh": (np.tanh, lambda y: 1 - y * y), "sigmoid": (sigmoid, lambda y: y * (1 - y)),
+             "relu": (lambda x: np.maximum(x, 0), lambda y: (y > 0) * 1.0)}
+
+
+def pair(name):
+    return FUNCTIONS[name.lower()]
+
+
+def through_time(a, grads, x, w, r, bias, initial, forward, backward):
+    """Both passes over the steps of each direction. `forward` gives the next states and
+    what `backward` needs of the step; that gives the gradients of the gates' inputs from x
+    and from h, and of the states."""
+    first = bool(a.get("batch_first"))
+    grads = list(grads)
+    if first:
+        x = x.swapaxes(0, 1)
+        grads[0] = None if grads[0] is None else grads[0].transpose(1, 2, 0, 3)
+        grads[1:] = [None if g is None else g.swapaxes(0, 1) for g in grads[1:]]
+        initial = [None if s is None else s.swapaxes(0, 1) for s in initial]
+    steps, batch, hidden = x.shape[0], x.shape[1], a["hidden_size"]
+    dx, dw, dr = np.zeros_like(x), np.zeros_like(w), np.zeros_like(r)
+    db = np.zeros((w.shape[0], 2 * w.shape[1]))
+    dinitial = [np.zeros((w.shape[0], batch, hidden)) for _ in initial]
+    for d in range(w.shape[0]):
+        b = np.zeros(2 * w.shape[1]) if bias is None else bias[d]
+        half, kept = w.shape[1], []
+        state = [np.zeros((batch, hidden)) if s is None else s[d] for s in initial]
+        backwards = a.get("direction", "forward") == "reverse" or d == 1
+        order = range(steps)[::-1] if backwards else range(steps)
+        for t in order:
+            before = state
+            state, needed = forward(d, x[t] @ w[d].T + b[:half], b[half:], r[d], before)
+            kept.append((t, before, needed))
+        ds = [np.zeros((batch, hidden)) if g is None else g[d].copy() for g in grads[1:]]
+        for t, before, needed in reversed(kept):
+            if grads[0] is not None:
+                ds[0] = ds[0] + grads[0][t, d]
+            gates, recurrent, step_dr, ds = backward(d, r[d], before, needed, ds)
+            dx[t] += gates @ w[d]
+            dw[d] += gates.T @ x[t]
+            dr[d] += step_dr
+            db[d] += np.concatenate([gates.sum(0), recurrent.sum(0)])
+        for made, value in zip(dinitial, ds):
+            made[d] = value
+    if first:
+        dx, dinitial = dx.swapaxes(0, 1), [value.swapaxes(0, 1) for value in dinitial]
+    return dx, dw, dr, db, dinitial
+
+
+@formula
+def rnn_grad(a, grads, x, w, r, bias=None, lengths=None, h=None):
+    def forward(d, left, b, r, state):
+        y = pair(a["activations"][d])[0](left + state[0] @ r.T + b)
+        return [y], y
+
+    def backward(d, r, before, y, ds):
+        gates = ds[0] * pair(a["activations"][d])[1](y)
+        return gates, gates, gates.T @ before[0], [gates @ r]
+    dx, dw, dr, db, (dh,) = through_time(a, grads, x, w, r, bias, [h], forward, backward)
+    return dx, dw, dr, db, None, dh
+
+
+@formula
+def lstm_grad(a, grads, x, w, r, bias=None, lengths=None, h=None, c=None, peepholes=None):
+    dp = np.zeros((w.shape[0], 3 * a["hidden_size"]))
+
+    def peep(d):
+        return np.zeros((3, a["hidden_size"])) if peepholes is None else peepholes[d].reshape(3, -1)
+
+    def forward(d, left, b, r, state):
+        f, g, k = (pair(name)[0] for name in a["activations"][3 * d:3 * d + 3])
+        i, o, u, z = np.split(left + state[0] @ r.T + b, 4, -1)
+        p = peep(d)
+        i = f(i + p[0] * state[1])
+        u = 1 - i if a.get("input_forget") else f(u + p[2] * state[1])
+        z = g(z)
+        cell = u * state[1] + i * z
+        o = f(o + p[1] * cell)
+        return [o * k(cell), cell], (i, o, u, z, cell, k(cell))
+
+    def backward(d, r, before, needed, ds):
+        f, g, k = (pair(name)[1] for name in a["activations"][3 * d:3 * d + 3])
+        i, o, u, z, cell, y = needed
+        p = peep(d)
+        do = ds[0] * y * f(o)
+        dc = ds[1] + ds[0] * o * k(y) + do * p[1]
+        di, du = dc * z, dc * before[1]
+        if a.get("input_forget"):
+            di, du = (di - du) * f(i), np.zeros_like(di)
+        else:
+            di, du = di * f(i), du * f(u)
+        gates = np.concatenate([di, do, du, dc * i * g(z)], -1)
+        dp[d] += np.concatenate([(di * before[1]).sum(0), (do * cell).sum(0), (du * before[1]).sum(0)])
+        return gates, gates, gates.T @ before[0], [gates @ r, dc * u + di * p[0] + du * p[2]]
+    dx, dw, dr, db, (dh, dc) = through_time(a, grads, x, w, r, bias, [h, c], forward, backward)
+    return dx, dw, dr, db, None, dh, dc, dp
+
+
+@formula
+def gru_grad(a, grads, x, w, r, bias=None, lengths=None, h=None):
+    n, late = a["hidden_size"], bool(a.get("linear_before_reset"))
+
+    def forward(d, left, b, r, state):
+        f, g = (pair(name)[0] for name in a["activations"][2 * d:2 * d + 2])
+        xz, xr, xh = np.split(left, 3, -1)
+        z = f(xz + state[0] @ r[:n].T + b[:n])
+        reset = f(xr + state[0] @ r[n:2 * n].T + b[n:2 * n])
+        inner = state[0] @ r[2 * n:].T + b[2 * n:] if late else None
+        new = g(xh + (reset * inner if late else (reset * state[0]) @ r[2 * n:].T + b[2 * n:]))
+        return [(1 - z) * new + z * state[0]], (z, reset, new, inner)
+
+    def backward(d, r, before, needed, ds):
+        f, g = (pair(name)[1] for name in a["activations"][2 * d:2 * d + 2])
+        (z, reset, new, inner), (dy,), old = needed, ds, before[0]
+        dz, dn = dy * (old - new) * f(z), dy * (1 - z) * g(new)
+        if late:
+            dreset, dinner, source = dn * inner * f(reset), dn * reset, old
+            dold = dinner @ r[2 * n:]
+        else:
+            back = dn @ r[2 * n:]
+            dreset, dinner, source, dold = back * old * f(reset), dn, reset * old, back * reset
+        gates = np.concatenate([dz, dreset, dn], -1)
+        recurrent = np.concatenate([dz, dreset, dinner], -1)
+        step = np.concatenate([dz.T @ old, dreset.T @ old, dinner.T @ source])
+        return gates, recurrent, step, [dy * z + dold + dz @ r[:n] + dreset @ r[n:2 * n]]
+    dx, dw, dr, db, (dh,) = through_time(a, grads, x, w, r, bias, [h], forward, backward)
+    return dx, dw, dr, db, None, dh
+
+
+def cell_parts(x, h, w, r, b, c):
+    return (x @ w.T + (0 if b is None else b), h @ r.T + (0 if c is None else c))
+
+
+def cell_gradients(gates, recurrent, x, h, w, r):
+    return gates @ w, recurrent @ r, gates.T @ x, recurrent.T @ h, gates.sum(0), recurrent.sum(0)
+
+
+@formula
+def rnn_cell_grad(a, g, x, h, w, r, b=None, c=None):
+    function, slope = pair(a.get("activation", "tanh"))
+    gates = g * slope(function(sum(cell_parts(x, h, w, r, b, c))))
+    return cell_gradients(gates, gates, x, h, w, r)
+
+
+@formula
+def lstm_cell_grad(a, grads, x, h, cell, w, r, b=None, c=None):
+    i, f, z, o = np.split(sum(cell_parts(x, h, w, r, b, c)), 4, -1)
+    i, f, z, o = sigmoid(i), sigmoid(f), np.tanh(z), sigmoid(o)
+    y = np.tanh(f * cell + i * z)
+    dh, dc = (np.zeros_like(cell) if g is None else g for g in grads)
+    dc = dc + dh * o * (1 - y * y)
+    gates = np.concatenate([dc * z * i * (1 - i), dc * cell * f * (1 - f), dc * i * (1 - z * z),
+                            dh * y * o * (1 - o)], -1)
+    dx, dold, *rest = cell_gradients(gates, gates, x, h, w, r)
+    return dx, dold, dc * f, *rest
+
+
+@formula
+def gru_cell_grad(a, g, x, h, w, r, b=None, c=None):
+    left, right = cell_parts(x, h, w, r, b, c)
+    (xr, xz, xn), (hr, hz, hn) = np.split(left, 3, -1), np.split(right, 3, -1)
+    reset, update = sigmoid(xr + hr), sigmoid(xz + hz)
+    new = np.tanh(xn + reset * hn)
+    dn, dz = g * (1 - update) * (1 - new * new), g * (h - new) * update * (1 - update)
+    dr = dn * hn * reset * (1 - reset)
+    dx, dold, *rest = cell_gradients(np.concatenate([dr, dz, dn], -1), np.concatenate([dr, dz, dn * reset], -1),
+                                     x, h, w, r)
+    return dx, dold + g * update, *rest
+
+
+# -- sequences of labels, samples ------------------------------------------------------
+
+
+def ctc_posterior(log, labels, blank):
+    """The probability of the labels, and that of each class at each step given them, of
+    log-probabilities [T, C]: forward and backward variables over labels with blanks
+    between."""
+    path = np.full(2 * len(labels) + 1, blank)
+    path[1::2] = labels
+    p, size = np.exp(log), len(path)
+    skips = [s > 1 and path[s] != blank and path[s] != path[s - 2] for s in range(size)]
+
+    def pass_over(steps, places, ends):
+        made = np.zeros((len(log), size))
+        for number, t in enumerate(steps):
+            for s in places:
+                back = 1 if places[0] == 0 else -1
+                value = (s in ends) * 1.0 if number == 0 else made[steps[number - 1]][s]
+                if number and 0 <= s - back < size:
+                    value += made[steps[number - 1]][s - back]
+                jump = s if back == 1 else s + 2
+                if number and 0 <= s - 2 * back < size and skips[jump]:
+                    value += made[steps[number - 1]][s - 2 * back]
+                made[t][s] = value * p[t, path[s]]
+        return made
+    every = list(range(len(log)))
+    alpha = pass_over(every, range(size), (0, 1))
+    beta = pass_over(every[::-1], range(size)[::-1], (size - 1, size - 2))
+    both = alpha * beta / p[:, path]
+    total = both[0].sum()
+    posterior = np.zeros_like(p)
+    for s in range(size):
+        posterior[:, path[s]] += both[:, s] / total
+    return total, posterior
+
+
+@formula
+def ctc_loss_grad(a, g, x, targets, lengths, sizes):
+    rows = x[:, None] if x.ndim == 2 else x
+    batch, how = rows.shape[1], a.get("reduction", "mean")
+    labels = targets.reshape(batch, -1)
+    made = np.zeros_like(rows)
+    for n in range(batch):
+        t, u = int(lengths.reshape(-1)[n]), int(sizes.reshape(-1)[n])
+        _, posterior = ctc_posterior(rows[:t, n], labels[n, :u], a.get("blank", 0))
+        dl = g.reshape(-1)[n] if how == "none" else g / (batch * max(u, 1) if how == "mean" else 1)
+        made[:t, n] = dl * (np.exp(rows[:t, n]) - posterior)
+    return made.reshape(x.shape), None, None, None
+
+
+@formula
+def grid_sample_grad(a, g, x, grid):
+    """Bilinear, of images."""
+    if a.get("mode", "linear") != "linear" or x.ndim != 4:
+        return None, None
+    height, width = x.shape[2:]
+    dx, dgrid = np.zeros_like(x), np.zeros_like(grid)
+    corners, border = bool(a.get("align_corners")), a.get("padding_mode", "zeros") == "border"
+
+    def place(value, size):
+        """In elements, and how fast that moves with the grid."""
+        scale = (size - 1) / 2 if corners else size / 2
+        at = (value + 1) * scale - (0 if corners else 0.5)
+        if border and not 0 < at < size - 1:
+            return min(max(at, 0), size - 1), 0.0
+        return at, scale
+    for n, i, j in np.ndindex(*grid.shape[:3]):
+        (column, by_column), (row, by_row) = place(grid[n, i, j, 0], width), place(grid[n, i, j, 1], height)
+        for y in (math.floor(row), math.floor(row) + 1):
+            for z in (math.floor(column), math.floor(column) + 1):
+                if not (0 <= y < height and 0 <= z < width):
+                    continue
+                down, across = 1 - abs(row - y), 1 - abs(column - z)
+                dx[n, :, y, z] += g[n, :, i, j] * down * across
+                value = (g[n, :, i, j] * x[n, :, y, z]).sum()
+                dgrid[n, i, j, 0] += value * down * by_column * (1 if z > column else -1)
+                dgrid[n, i, j, 1] += value * across * by_row * (1 if y > row else -1)
+    return dx, dgrid

@@ -714,6 +714,14 @@ def ctc(g):
 
 
 @case
+def ctc_of_log_probabilities(g):
+    """PyTorch's gradient takes for granted that they are log-softmax of something."""
+    x = g.random.normal(0, 1, (6, 2, 3))
+    return g.op("ctc_loss", g.input(x - np.log(np.exp(x).sum(-1, keepdims=True))), g.ints([[1, 2], [2, 0]]),
+                g.ints([6, 5]), g.ints([2, 1]), reduction="none")
+
+
+@case
 def cosine_similarity(g):
     return g.op("cosine_similarity", g.normal(3, 4), g.normal(3, 4), axis=1)
 
@@ -822,6 +830,20 @@ def lstm_cell_state(g):
 @case
 def gru_cell(g):
     return g.op("gru_cell", g.normal(2, 3), g.normal(2, 4), g.normal(12, 3), g.normal(12, 4), g.normal(12), g.normal(12))
+
+
+# -- quantisation ----------------------------------------------------------------------
+
+
+@case
+def fake_quantize(g):
+    return g.op("fake_quantize", g.normal(3, 4, scale=2), g.constant(0.3), quant_min=-4, quant_max=5)
+
+
+@case
+def fake_quantize_by_channel(g):
+    return g.op("fake_quantize", g.normal(3, 4, scale=2), g.constant(np.array([0.1, 0.2, 0.5, 1.0])),
+                g.constant(np.array([0, 1, 0, -1])), quant_min=-4, quant_max=5, axis=1)
 
 
 # -- training --------------------------------------------------------------------------

@@ -57,7 +57,10 @@ def complaint(graph, function):
 
 def compare(graphs, options="wrt=inputs seed=argument"):
     """Complaints by graph."""
-    functions = mp_ir.functions(differentiate("\n".join(graph.text() for graph in graphs), options))
+    return complaints_of(graphs, mp_ir.functions(differentiate("\n".join(graph.text() for graph in graphs), options)))
+
+
+def complaints_of(graphs, functions):
     complaints = {}
     for graph in graphs:
         try:
