@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -27,15 +28,24 @@ namespace mpopt {
 using namespace mlir;
 using namespace mpopt;
 
-/// True for a constant that some op computes with: what a policy leaves alone,
-/// such as the statistics of a batch norm, is no parameter.
+/// True for an operand that an op computes with and that it may learn: not a
+/// scale in a dtype of its own, nor the kept statistics of a batch norm.
+static bool isLearned(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned number = use.getOperandNumber();
+  if (hasRole(user, Role::BatchNorm) && number + 2 >= user->getNumOperands())
+    return false;
+  auto precision = dyn_cast<PrecisionOpInterface>(user);
+  return precision && precision.isPrecisionOperand(number);
+}
+
+/// True for a float constant that some op may learn, and that the model does
+/// not write as a literal in its graph.
 static bool isParameter(Value value) {
-  return value.getDefiningOp<mp::ConstantOp>() &&
-         isa<FloatType>(getElementType(value)) &&
-         llvm::any_of(value.getUses(), [](OpOperand &use) {
-           auto user = dyn_cast<PrecisionOpInterface>(use.getOwner());
-           return user && user.isPrecisionOperand(use.getOperandNumber());
-         });
+  auto constant = value.getDefiningOp<mp::ConstantOp>();
+  return constant && isa<FloatType>(getElementType(value)) &&
+         !getNodeType(constant).ends_with("Constant") &&
+         llvm::any_of(value.getUses(), isLearned);
 }
 
 static bool isFloat(Value value) {

@@ -15,6 +15,7 @@ func.func @casts(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<8x2xf16> {mp.na
 }
 
 // CHECK-LABEL: func.func @statistics
+// CHECK-NOT: mp.detached
 // CHECK: %[[V0:.*]] = mp.constant dense<9.99999974E-6> : tensor<f32>
 // CHECK: %[[V2:.*]] = mp.add %[[V1:.*]], %[[V0]] : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
 // CHECK: %[[V3:.*]] = mp.rsqrt %[[V2]] : (tensor<3xf32>) -> tensor<3xf32>

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loop runs again and keeps what each iteration began with. A scan then goes
-// over that from the last iteration to the first: it computes the iteration
-// again, with its gradient behind it. Its states are the gradients of the carried
-// values, and sums for the values from outside that the body reads.
+// The loop runs again and keeps what each iteration began with. A scan then
+// goes over that from the last iteration to the first: it computes the
+// iteration again, with its gradient behind it. Its states are the gradients of
+// the carried values, and sums for the values from outside that the body reads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,9 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// What loops and scans have in common. Block arguments are `head` of the loop's
-/// own, the carried values, and slices; yielded are `yieldHead` values, the
-/// carried ones, and slices of the stacked results.
+/// What loops and scans have in common. Block arguments are `head` of the
+/// loop's own, the carried values, and slices; yielded are `yieldHead` values,
+/// the carried ones, and slices of the stacked results.
 struct Loop {
   Operation *op;
   ValueRange initial, scanned;
@@ -70,9 +70,8 @@ static Operation *runAgain(const Loop &loop, GradientContext &ctx) {
   Region *region = state.addRegion();
   IRMapping map;
   loop.op->getRegion(0).cloneInto(region, map);
-  region->walk([](Operation *inner) {
-    inner->setLoc(withValues(inner->getLoc(), {}));
-  });
+  region->walk(
+      [](Operation *inner) { inner->setLoc(withValues(inner->getLoc(), {})); });
   Operation *terminator = region->front().getTerminator();
   for (BlockArgument argument : region->front().getArguments().take_front(kept))
     terminator->insertOperands(terminator->getNumOperands(), argument);
@@ -221,9 +220,9 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
                        ctx.integers("input_directions", directions),
                        ctx.integers("output_axes", outputAxes),
                        ctx.integers("output_directions", outputDirections)});
-  state.addAttribute("operandSegmentSizes",
-                     ctx.builder().getDenseI32ArrayAttr(
-                         {0, int32_t(initial.size()), int32_t(scanned.size())}));
+  state.addAttribute("operandSegmentSizes", ctx.builder().getDenseI32ArrayAttr(
+                                                {0, int32_t(initial.size()),
+                                                 int32_t(scanned.size())}));
   state.addRegion(std::move(region));
   Operation *made = ctx.builder().create(state);
   if (failed(inferTypes(made, ctx.facts())))
