@@ -229,12 +229,14 @@ private:
     }
     /// The group whose first number is there, where no field is uniform.
     template <typename Number> Cell read(const Number *from) const {
-      return {from[0],         from[count],     from[2 * count],
-              from[3 * count], from[4 * count], from[5 * count]};
+      size_t next = count;
+      return {from[0],        from[next],     from[2 * next],
+              from[3 * next], from[4 * next], from[5 * next]};
     }
     Cell readPacked(size_t group) const;
     /// The memory behind the header is taken and given back with it.
     static void *operator new(size_t header, size_t bytes);
+    // NOLINTNEXTLINE(misc-new-delete-overloads): it matches that `new`.
     static void operator delete(void *block);
 
     uint32_t count, length;
