@@ -39,7 +39,10 @@ def run_op(name, operands, attributes, count=None):
         return [torch.as_tensor(array) for array in formulas.run(name, operands, attributes, FORWARD)]
     if "operandSegmentSizes" in attributes:
         operands = segments(operands, attributes["operandSegmentSizes"])
-    made = FORWARD[name](attributes, *operands)
+    if name == "mp.split" and count:
+        made = FORWARD[name](attributes, *operands, count=count)
+    else:
+        made = FORWARD[name](attributes, *operands)
     return list(made) if isinstance(made, (tuple, list)) else [made]
 
 
@@ -59,7 +62,7 @@ def run_block(block, values):
         elif operation.name == "mp.cast":
             made = [cast(operands[0], operation.types[0].dtype)]
         else:
-            made = run_op(operation.name, operands, operation.attributes)
+            made = run_op(operation.name, operands, operation.attributes, len(operation.results))
         assert len(made) == len(operation.results), operation.name
         for name, value, type in zip(operation.results, made, operation.types):
             if type.shape is not None:
@@ -655,9 +658,11 @@ def concat(a, *xs):
 
 
 @op
-def split(a, x, sizes=None):
-    sizes = a["sizes"] if sizes is None else sizes.tolist()
-    return torch.split(x, list(sizes), a.get("axis", 0))
+def split(a, x, sizes=None, count=None):
+    axis = a.get("axis", 0)
+    if sizes is None and "sizes" not in a:
+        return torch.split(x, -(-x.shape[axis] // count), axis)
+    return torch.split(x, list(a["sizes"]) if sizes is None else sizes.tolist(), axis)
 
 
 def slices(rank, starts, ends, axes=None, steps=None):
@@ -904,7 +909,7 @@ def dft(a, x, length=None, axis=None):
 def gather(a, x, indices):
     axis = a.get("axis", 0) % x.dim()
     flat = x.index_select(axis, indices.flatten() % x.shape[axis])
-    return flat.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1:])
+    return flat.reshape([*x.shape[:axis], *indices.shape, *x.shape[axis + 1:]])
 
 
 @op
