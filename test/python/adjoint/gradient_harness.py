@@ -9,6 +9,8 @@ import torch
 from tool import BIN
 
 TOLERANCE = 2e-6
+# The tensors are small, and other tests run beside.
+torch.set_num_threads(1)
 
 
 def differentiate(text, options="wrt=inputs seed=argument"):
