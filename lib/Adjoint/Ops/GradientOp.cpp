@@ -15,7 +15,7 @@ using namespace mpopt;
 static constexpr StringLiteral kSegments = "operandSegmentSizes";
 
 void mpopt::makeGradientOp(GradientContext &ctx, StringRef name,
-                           unsigned gradients, bool segmented) {
+                           unsigned gradients, bool segmented, bool firstOnly) {
   Operation *op = ctx.op();
   for (unsigned i = gradients; i < op->getNumResults(); ++i)
     if (ctx.gradient(i))
@@ -32,7 +32,7 @@ void mpopt::makeGradientOp(GradientContext &ctx, StringRef name,
   unsigned first = operands.size();
   SmallVector<int64_t> wanted;
   auto precision = dyn_cast<PrecisionOpInterface>(op);
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+  for (unsigned i = 0; i < (firstOnly ? 1 : op->getNumOperands()); ++i)
     if (ctx.wants(i) && (!precision || precision.isPrecisionOperand(i)))
       wanted.push_back(first + i);
   if (wanted.empty())

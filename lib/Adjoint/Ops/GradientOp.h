@@ -15,10 +15,11 @@ namespace mpopt {
 
 /// Makes the op of GradientOps.td named `name` for `ctx.op()`: the gradients of
 /// its first `gradients` results, then its operands and attributes. `segmented`
-/// says that the operands come in segments. A gradient of a result behind those
-/// makes the form lack.
+/// says that the operands come in segments, `firstOnly` that no operand but the
+/// first has a gradient. A gradient of a result behind those makes the form
+/// lack.
 void makeGradientOp(GradientContext &ctx, llvm::StringRef name,
-                    unsigned gradients, bool segmented);
+                    unsigned gradients, bool segmented, bool firstOnly = false);
 
 template <typename GradientOpTy, typename OpTy>
 void buildGradientOp(OpTy op, GradientContext &ctx) {

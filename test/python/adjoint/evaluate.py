@@ -12,7 +12,7 @@ import torch
 SEGMENTED = {"clip": 0, "softmax_cross_entropy": 4, "binary_cross_entropy_with_logits": 4, "batch_norm": 5,
              "instance_norm": 3, "layer_norm": 3, "group_norm": 3, "slice": 5, "pad": 4, "resize": 4,
              "attention": 9, "rnn": 6, "lstm": 8, "gru": 6, "rnn_cell": 6, "lstm_cell": 7, "gru_cell": 6,
-             "dropout": 3, "dft": 3, "matmul_nbits": 6}
+             "dropout": 3, "stft": 4, "deform_conv": 5, "dft": 3, "matmul_nbits": 6}
 SEGMENTED["clip"] = 3
 FORWARD = {}
 

@@ -1,4 +1,4 @@
-"""Attention, recurrent networks and quantisation of evaluate.py."""
+"""Attention, recurrent networks, quantisation and regions of evaluate.py."""
 
 import math
 
@@ -207,3 +207,82 @@ def fake_quantize(a, x, scale, zero=None):
                                                       a["quant_max"]).double()
     return torch.fake_quantize_per_tensor_affine(x.float(), scale.float(), zero, a["quant_min"],
                                                  a["quant_max"]).double()
+
+
+# -- regions and samples ---------------------------------------------------------------
+
+
+def bilinear(image, rows, columns):
+    """[C, H, W] at positions, 0 outside, as the kernels of regions and deformed taps have it."""
+    height, width = image.shape[1:]
+    made = 0
+    top, left = rows.detach().floor(), columns.detach().floor()
+    for y in (top, top + 1):
+        for x in (left, left + 1):
+            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            place = y.clamp(0, height - 1).long() * width + x.clamp(0, width - 1).long()
+            weight = (1 - (rows - y).abs()) * (1 - (columns - x).abs()) * inside
+            made = made + image.flatten(1)[:, place.flatten()].reshape(-1, *place.shape) * weight
+    return made
+
+
+@op
+def roi_align(a, x, rois, batch):
+    height, width, per = a["output_height"], a["output_width"], a["sampling_ratio"]
+    half, scale, made = 0.5 if a.get("half_pixel", True) else 0.0, a.get("spatial_scale", 1.0), []
+    for (x1, y1, x2, y2), image in zip(rois.tolist(), x[batch]):
+        top, left = y1 * scale - half, x1 * scale - half
+        steps = [(end - start) * scale / size for start, end, size in ((y1, y2, height), (x1, x2, width))]
+        lines = [first + (torch.arange(size * per) + 0.5) * step / per
+                 for first, size, step in ((top, height, steps[0]), (left, width, steps[1]))]
+        # A sample up to one element outside counts as on the border.
+        rows, columns = (line.clamp(0, dim - 1) for line, dim in zip(lines, x.shape[2:]))
+        sampled = bilinear(image, *torch.meshgrid(rows, columns, indexing="ij"))
+        made.append(sampled.reshape(-1, height, per, width, per).mean((2, 4)))
+    return torch.stack(made)
+
+
+@op
+def max_roi_pool(a, x, rois):
+    height, width = a["pooled_shape"]
+    made = []
+    for batch, x1, y1, x2, y2 in (rois * torch.tensor([1, *[a.get("spatial_scale", 1.0)] * 4])).tolist():
+        part = x[int(batch), :, round(y1):round(y2) + 1, round(x1):round(x2) + 1]
+        bins = [[slice(math.floor(i * dim / size), math.ceil((i + 1) * dim / size)) for i in range(size)]
+                for dim, size in zip(part.shape[1:], (height, width))]
+        made.append(torch.stack([torch.stack([part[:, rows, columns].flatten(1).max(1).values for columns in bins[1]],
+                                             1) for rows in bins[0]], 1))
+    return torch.stack(made)
+
+
+@op
+def stft(a, signal, step, window=None, length=None):
+    size = len(window) if length is None else int(length)
+    frames = signal[..., 0].unfold(1, size, int(step))
+    frames = frames if window is None else frames * window
+    return torch.view_as_real((torch.fft.rfft if a.get("onesided", True) else torch.fft.fft)(frames))
+
+
+@op
+def deform_conv(a, x, w, offset, b=None, mask=None):
+    kernel, (strides, dilations, pads) = w.shape[2:], (a[key] for key in ("strides", "dilations", "pads"))
+    groups, parts, taps = a.get("group", 1), a.get("offset_group", 1), kernel[0] * kernel[1]
+    n, c, (height, width) = x.shape[0], x.shape[1], offset.shape[2:]
+    moved = offset.reshape(n, parts, taps, 2, height, width)
+    rows, columns = torch.meshgrid(torch.arange(height) * strides[0] - pads[0],
+                                   torch.arange(width) * strides[1] - pads[1], indexing="ij")
+    batches = []
+    for i in range(n):
+        sampled = []
+        for part in range(parts):
+            image = x[i, part * c // parts:(part + 1) * c // parts]
+            for tap in range(taps):
+                y, z = divmod(tap, kernel[1])
+                value = bilinear(image, rows + y * dilations[0] + moved[i, part, tap, 0],
+                                 columns + z * dilations[1] + moved[i, part, tap, 1])
+                scale = 1 if mask is None else mask.reshape(n, parts, taps, height, width)[i, part, tap]
+                sampled.append(value * scale)
+        batches.append(torch.cat([torch.stack(sampled[p * taps:(p + 1) * taps], 1) for p in range(parts)]))
+    columns = torch.stack(batches).reshape(n, groups, c // groups * taps, height, width)
+    made = torch.einsum("ngkhw,gmk->ngmhw", columns, w.reshape(groups, w.shape[0] // groups, -1)).flatten(1, 2)
+    return made if b is None else made + b.reshape(1, -1, 1, 1)

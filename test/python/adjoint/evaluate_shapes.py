@@ -182,7 +182,8 @@ def fill(a, dims):
 
 @op
 def range_(a, start, limit, delta):
-    return torch.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+    count = max(math.ceil((limit.item() - start.item()) / delta.item()), 0)
+    return start + delta * torch.arange(count, dtype=start.dtype)
 
 
 @op

@@ -130,7 +130,7 @@ def linear(name):
     FORMULAS[f"mp.{name}_grad"] = run
 
 
-for _name in ("pad", "resize", "dft"):
+for _name in ("pad", "resize", "dft", "stft", "roi_align"):
     linear(_name)
 
 

@@ -93,6 +93,38 @@ def lstm_cell_state(g):
 def gru_cell(g):
     return g.op("gru_cell", g.normal(2, 3), g.normal(2, 4), g.normal(12, 3), g.normal(12, 4), g.normal(12), g.normal(12))
 
+# -- regions and samples ---------------------------------------------------------------
+
+
+@case
+def roi_align(g):
+    return g.op("roi_align", g.normal(2, 2, 5, 6), g.constant(np.array([[0.3, 0.2, 3.7, 4.1], [1, 1, 4.5, 2.5]])),
+                g.ints([1, 0]), output_height=2, output_width=2, sampling_ratio=2)
+
+
+@case
+def max_roi_pool(g):
+    return g.op("max_roi_pool", g.distinct(2, 2, 5, 6), g.constant(np.array([[0, 0.0, 1, 3, 4], [1, 2, 0, 5, 2]])),
+                pooled_shape=[2, 2])
+
+
+@case
+def stft(g):
+    return g.op("stft", g.normal(2, 12, 1), g.constant(np.int64(3)), g.normal(4))
+
+
+@case
+def deform_conv(g):
+    return g.op("deform_conv", g.normal(1, 4, 5, 5), g.normal(2, 2, 2, 2), g.normal(1, 16, 4, 4, scale=0.4), g.normal(2),
+                g.uniform(0.2, 1, 1, 8, 4, 4), strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0], group=2,
+                offset_group=2)
+
+
+@case
+def range_of_floats(g):
+    return g.op("range", g.input(np.array(0.5)), g.constant(3.0), g.input(np.array(0.4)))
+
+
 # -- quantisation ----------------------------------------------------------------------
 
 

@@ -25,7 +25,8 @@ UNTRIED.update(dict.fromkeys([f"mp.{name}_grad" for name in """
     binary_cross_entropy_with_logits gaussian_nll_loss multilabel_margin_loss margin_ranking_loss
     cosine_embedding_loss triplet_margin_loss ctc_loss cosine_similarity pdist cdist dist renorm instance_norm
     group_norm lrn lp_normalize mean_variance_norm lp_pool norm reduce_prod cum_prod attention rnn lstm gru
-    rnn_cell lstm_cell gru_cell pad resize grid_sample det dft fake_quantize matmul_nbits""".split()],
+    rnn_cell lstm_cell gru_cell pad resize grid_sample det dft fake_quantize matmul_nbits roi_align
+    max_roi_pool stft deform_conv""".split()],
     "no bounds: its results are unknown"))
 # Ops whose operands and attributes hardly vary.
 ALIKE = {"mp.sequence_empty"}

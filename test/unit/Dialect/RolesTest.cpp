@@ -142,5 +142,5 @@ TEST_F(RolesTest, GradientsAreOfOps) {
         << name.getStringRef().str();
     EXPECT_FALSE(hasRole(meaning, Role::Loss)) << name.getStringRef().str();
   }
-  EXPECT_EQ(gradients, 79u);
+  EXPECT_EQ(gradients, 83u);
 }

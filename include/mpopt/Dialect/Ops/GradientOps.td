@@ -20,6 +20,7 @@
 
 include "mpopt/Dialect/Ops/ActivationOps.td"
 include "mpopt/Dialect/Ops/AttentionOps.td"
+include "mpopt/Dialect/Ops/LinearOps.td"
 include "mpopt/Dialect/Ops/LossOps.td"
 include "mpopt/Dialect/Ops/NormalizationOps.td"
 include "mpopt/Dialect/Ops/PoolingOps.td"
@@ -226,6 +227,12 @@ def MP_AdaptiveAvgPoolGradOp : MP_PoolGradOp<MP_AdaptiveAvgPoolOp,
 def MP_LpPoolGradOp : MP_PoolGradOp<MP_LpPoolOp,
   "x |x|^(p - 2) dY y^(1 - p), added up over windows">;
 
+// Boxes get none, as in torchvision.
+def MP_RoiAlignGradOp : MP_PoolGradOp<MP_RoiAlignOp,
+  "dY times the weights of the samples over their number", ["roi_align"]>;
+def MP_MaxRoiPoolGradOp : MP_PoolGradOp<MP_MaxRoiPoolOp,
+  "dY added up at the first maximum of each bin">;
+
 //===----------------------------------------------------------------------===//
 // Reductions and scans
 //===----------------------------------------------------------------------===//
@@ -332,6 +339,22 @@ def MP_MatMulNBitsGradOp : MP_GradOp<MP_MatMulNBitsOp> {
   let roles = [RoleContraction];
   let summary = "dY times the dequantised weights; bias: sum(dY)";
   let torch = ["matmul"];
+}
+
+//===----------------------------------------------------------------------===//
+// Transforms and products of samples
+//===----------------------------------------------------------------------===//
+
+def MP_STFTGradOp : MP_GradOp<MP_STFTOp> {
+  let summary = "the frames' transforms of the opposite sign, of dY, added up where "
+                "the frames were, times the window";
+  let torch = ["stft"];
+}
+def MP_DeformConvGradOp : MP_GradOp<MP_DeformConvOp> {
+  let roles = [RoleContraction];
+  let summary = "gradients of a convolution's samples, passed on by their weights; "
+                "offset: by the slopes of those";
+  let torch = ["deform_conv2d"];
 }
 
 #endif // MPOPT_DIALECT_OPS_GRADIENTOPS_TD

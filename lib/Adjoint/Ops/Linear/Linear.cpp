@@ -7,7 +7,7 @@
 
 #include "lib/Adjoint/Ops/Families.h"
 
-#include "mpopt/Adjoint/DifferentiableInterface.h"
+#include "lib/Adjoint/Ops/GradientOp.h"
 #include "mpopt/Dialect/EinsumSupport.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
@@ -336,5 +336,6 @@ void mpopt::attachLinearGradients(MLIRContext *context) {
   attachGradient<buildEinsum, mp::EinsumOp>(context);
   attachGradient<buildConv, mp::ConvOp>(context);
   attachGradient<buildConvTranspose, mp::ConvTransposeOp>(context);
+  attachGradientOp<mp::DeformConvOp, mp::DeformConvGradOp>(context);
   attachNoGradient<mp::MatMulIntegerOp, mp::ConvIntegerOp>(context);
 }

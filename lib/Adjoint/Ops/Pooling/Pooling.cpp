@@ -62,11 +62,22 @@ static void buildMaxUnpool(mp::MaxUnpoolOp op, GradientContext &ctx) {
   ctx.give(0, read);
 }
 
+/// The image alone has a gradient: boxes say where to look.
+template <typename OpTy, typename GradientOpTy>
+static void buildRegions(OpTy, GradientContext &ctx) {
+  makeGradientOp(ctx, GradientOpTy::getOperationName(), /*gradients=*/1,
+                 /*segmented=*/false, /*firstOnly=*/true);
+}
+
 void mpopt::attachPoolingGradients(MLIRContext *context) {
   attachGradient<buildGlobalAverage, mp::GlobalAveragePoolOp>(context);
   attachGradient<buildGlobalMax, mp::GlobalMaxPoolOp>(context);
   attachGradient<buildGlobalLp, mp::GlobalLpPoolOp>(context);
   attachGradient<buildMaxUnpool, mp::MaxUnpoolOp>(context);
+  attachGradient<buildRegions<mp::RoiAlignOp, mp::RoiAlignGradOp>,
+                 mp::RoiAlignOp>(context);
+  attachGradient<buildRegions<mp::MaxRoiPoolOp, mp::MaxRoiPoolGradOp>,
+                 mp::MaxRoiPoolOp>(context);
   attachGradientOp<mp::MaxPoolOp, mp::MaxPoolGradOp>(context);
   attachGradientOp<mp::AveragePoolOp, mp::AveragePoolGradOp>(context);
   attachGradientOp<mp::LpPoolOp, mp::LpPoolGradOp>(context);

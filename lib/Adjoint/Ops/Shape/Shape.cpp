@@ -186,6 +186,16 @@ static void buildTensorScatter(mp::TensorScatterOp op, GradientContext &ctx) {
                                   ctx.integers("axes", {*axis})}));
 }
 
+/// The start is in every element, the step as often as it was added.
+static void buildRange(mp::RangeOp op, GradientContext &ctx) {
+  if (ctx.wants(op.getStart()))
+    ctx.give(op.getStart(), sumOfAll(ctx, ctx.dy()));
+  if (ctx.wants(op.getDelta())) {
+    Term steps = (ctx.y() - ctx.x(0)) / ctx.x(2);
+    ctx.give(op.getDelta(), sumOfAll(ctx, ctx.dy() * steps));
+  }
+}
+
 /// Off and on values get the sums of where they are.
 static void buildOneHot(mp::OneHotOp op, GradientContext &ctx) {
   Type element = getElementType(op.getValues());
@@ -218,6 +228,7 @@ void mpopt::attachShapeGradients(MLIRContext *context) {
   attachGradient<buildPad, mp::PadOp>(context);
   attachGradient<buildCenterCropPad, mp::CenterCropPadOp>(context);
   attachGradient<buildTensorScatter, mp::TensorScatterOp>(context);
+  attachGradient<buildRange, mp::RangeOp>(context);
   attachGradient<buildOneHot, mp::OneHotOp>(context);
   attachNoGradient<mp::ShapeOp, mp::SizeOp, mp::FillOp, mp::EyeLikeOp>(context);
 }

@@ -15,5 +15,6 @@ using namespace mpopt;
 
 void mpopt::attachSignalGradients(MLIRContext *context) {
   attachGradientOp<mp::DFTOp, mp::DFTGradOp>(context);
+  attachGradientOp<mp::STFTOp, mp::STFTGradOp>(context);
   attachNoGradient<mp::MelWeightMatrixOp, mp::WindowOp>(context);
 }

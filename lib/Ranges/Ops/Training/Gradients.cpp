@@ -246,5 +246,7 @@ void mpopt::attachGradientsTransfers(MLIRContext *context) {
       mp::CumProdGradOp, mp::AttentionGradOp, mp::RNNGradOp, mp::LSTMGradOp,
       mp::GRUGradOp, mp::RNNCellGradOp, mp::LSTMCellGradOp, mp::GRUCellGradOp,
       mp::PadGradOp, mp::ResizeGradOp, mp::GridSampleGradOp, mp::DetGradOp,
-      mp::DFTGradOp, mp::FakeQuantizeGradOp, mp::MatMulNBitsGradOp>(context);
+      mp::DFTGradOp, mp::FakeQuantizeGradOp, mp::MatMulNBitsGradOp,
+      mp::RoiAlignGradOp, mp::MaxRoiPoolGradOp, mp::STFTGradOp,
+      mp::DeformConvGradOp>(context);
 }
