@@ -202,7 +202,7 @@ const AbstractValue &RangeAnalysis::Driver::of(Value value) {
     const FloatFormat *format = getFloatFormat(getElementType(value));
     AbstractValue stored = entry.pre.stored(format);
     if (format && isStep(value))
-      stored.admitUnrounded(entry.pre);
+      stored.admitUnrounded(entry.pre, *format);
     entry.rounded = std::make_unique<AbstractValue>(std::move(stored));
     // Weights, few and large, are asked for again and again.
     if (entry.pre.source != LikelySource::Weight)

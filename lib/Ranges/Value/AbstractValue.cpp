@@ -12,6 +12,7 @@
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
 #include "CellKernels.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "mpopt/Numerics/FloatRange.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -336,14 +337,19 @@ void AbstractValue::fit(const FloatFormat *format) {
   minNonZero = std::max(minNonZero, fit.smallest);
   if (integral)
     minNonZero = std::max(minNonZero, 1.0);
-  if (format && format->digits <= FloatFormat::f32().digits) {
+  const FloatFormat &f32 = FloatFormat::f32();
+  if (format && format->digits <= f32.digits) {
     // An estimate that ends where the bound does goes on doing so.
-    loops().widen(all[Field::Lo].data(), all[Field::Hi].data(), groups());
-    loops().widen(all[Field::LikelyLo].data(), all[Field::LikelyHi].data(),
-                  groups());
-    NumberRounding rounding(FloatFormat::f32());
-    for (Field field : {Field::Mean, Field::Variance})
-      loops().round(rounding, rounding.minNormal, all[field].data(), groups());
+    bool isRounded = format == &f32;
+    if (!isRounded) {
+      loops().widen(all[Field::Lo].data(), all[Field::Hi].data(), groups());
+      loops().widen(all[Field::LikelyLo].data(), all[Field::LikelyHi].data(),
+                    groups());
+    }
+    NumberRounding rounding(f32);
+    for (size_t field = 0; field < kFields; ++field)
+      loops().round(rounding, rounding.minNormal, all[Field(field)].data(),
+                    groups());
   }
   cells_.pack();
   // Nothing changes in most values that an op passes on.
@@ -393,11 +399,12 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   return result;
 }
 
-void AbstractValue::admitUnrounded(const AbstractValue &before) {
+void AbstractValue::admitUnrounded(const AbstractValue &before,
+                                   const FloatFormat &format) {
+  // Where the ends of `before` are rounded themselves, by half a unit.
+  double relative = &format == &FloatFormat::f32() ? format.unitRoundoff() : 0;
   for (auto [cell, old] : llvm::zip_equal(mutableCells(), before.cells()))
-    if (!old.empty()) {
-      cell.lo = std::min(cell.lo, old.lo);
-      cell.hi = std::max(cell.hi, old.hi);
-    }
+    if (!old.empty())
+      setBound(cell, mpopt::hull(bound(cell), bound(old).widened(relative)));
   minNonZero = std::min(minNonZero, before.minNonZero);
 }

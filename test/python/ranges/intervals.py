@@ -71,8 +71,9 @@ def convolve(x, weights, bias, node):
     return result if bias is None else result.map(lambda end: end + bias[:, None, None])
 
 
-def run(model, boxes):
-    """The box of every tensor that is not a constant, before it is stored."""
+def run(model, boxes, said=None):
+    """The box of every tensor that is not a constant, before it is stored; with `said`
+    each op reads the boxes from there, so that only its own bound is computed."""
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in
                  model.graph.initializer}
     computed, known = dict(boxes), {name: box.stored() for name, box in boxes.items()}
@@ -81,7 +82,10 @@ def run(model, boxes):
         values = [known.get(name, constants.get(name)) for name in node.input]
         result = evaluate(node.op_type, attributes, *values)
         if isinstance(result, Box):
-            computed[node.output[0]], known[node.output[0]] = result, result.stored()
+            name = node.output[0]
+            computed[name], known[name] = result, result.stored()
+            if said:
+                known[name] = said[name].map(lambda end: end.reshape(result.lo.shape)).stored()
         else:
             constants[node.output[0]] = result
     return computed

@@ -55,7 +55,8 @@ public:
   /// The value as its users read it: rounded to its dtype.
   const AbstractValue &of(mlir::Value value) const;
   /// The value before it was rounded. Its cells contain every finite value that
-  /// the op can compute, those that overflow the dtype included; its flags are
+  /// the op can compute, those that overflow the dtype included (but ends of
+  /// FP32 tensors, where they are normal numbers, are rounded); its flags are
   /// those of a dtype without a largest value.
   const AbstractValue &preRounding(mlir::Value value) const;
   /// Gives the memory of what `of` returned back if it is much, to be made

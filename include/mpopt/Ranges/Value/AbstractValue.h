@@ -280,8 +280,9 @@ public:
   /// bounds, and finds the least magnitude that the bounds allow, for a tensor
   /// of that format (null: of no float). Estimates of values that are flushed
   /// stay: a product with an epsilon that is stored as 0 is 0 for sure, and the
-  /// estimate still says what it would have been. Ends of tensors of up to 32
-  /// bits move outward to FP32 numbers, which take half the memory.
+  /// estimate still says what it would have been. Normal numbers become FP32
+  /// ones, which take half the memory: ends of an FP32 tensor, which nobody
+  /// sees but rounded, are rounded to nearest, those of narrower ones outward.
   void fit(const FloatFormat *format);
 
   /// The value as a tensor of `format` holds it: ends are rounded; those that
@@ -289,8 +290,8 @@ public:
   /// float: the value is unchanged.
   AbstractValue stored(const FloatFormat *format) const;
   /// Widens the cells to those of `before`, the value before it was stored:
-  /// elements may have either.
-  void admitUnrounded(const AbstractValue &before);
+  /// elements, of that format, may have either.
+  void admitUnrounded(const AbstractValue &before, const FloatFormat &format);
 
 private:
   Dims groupDims;
