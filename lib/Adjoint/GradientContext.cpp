@@ -195,6 +195,12 @@ Term GradientContext::shapeOf(Value value) {
   return make<mp::ShapeOp>({value});
 }
 
+Term GradientContext::flatShapeOf(Value value) {
+  if (std::optional<int64_t> count = getNumElements(getShape(value)))
+    return indices({*count});
+  return reshaped(make<mp::SizeOp>({value}), {1});
+}
+
 Term GradientContext::scaled(Value value, double factor) {
   if (factor == 1)
     return {*this, value};

@@ -28,17 +28,16 @@ func.func @embedding(%t: tensor<100x8xf32> {mp.name = "t"}, %i: tensor<2x5xi64>)
 // The shape is read where it is not known.
 // CHECK-LABEL: func.func @reduced
 // CHECK: %[[V0:.*]] = mp.constant dense<1.000000e+00> : tensor<f16>
-// CHECK: %[[V2:.*]] = mp.unsqueeze %[[V1:.*]] {axes = array<i64: 0, 1>} : (tensor<f16>) -> tensor<1x1xf16>
-// CHECK: %[[V3:.*]] = mp.unsqueeze %[[V0]] {axes = array<i64: 0, 1>} : (tensor<f16>) -> tensor<1x1xf16>
-// CHECK: %[[V4:.*]] = mp.size %arg0 : (tensor<?x8xf16>) -> tensor<i64>
-// CHECK: %[[V5:.*]] = mp.cast %[[V4]] {origin = #mp.cast_origin<promotion>} : (tensor<i64>) -> tensor<f32>
-// CHECK: %[[V6:.*]] = mp.size %[[V1]] : (tensor<f16>) -> tensor<i64>
-// CHECK: %[[V7:.*]] = mp.cast %[[V6]] {origin = #mp.cast_origin<promotion>} : (tensor<i64>) -> tensor<f32>
-// CHECK: %[[V8:.*]] = mp.div %[[V5]], %[[V7]] : (tensor<f32>, tensor<f32>) -> tensor<f32>
-// CHECK: %[[V9:.*]] = mp.loss_scale %[[V3]], %[[V8]] {divide = true} : (tensor<1x1xf16>, tensor<f32>) -> tensor<1x1xf16>
-// CHECK: %[[V10:.*]] = mp.shape %arg0 : (tensor<?x8xf16>) -> tensor<2xi64>
-// CHECK: %[[V11:.*]] = mp.expand %[[V9]], %[[V10]] : (tensor<1x1xf16>, tensor<2xi64>) -> tensor<?x8xf16>
-// CHECK: return %[[V1]], %[[V11]] : tensor<f16>, tensor<?x8xf16>
+// CHECK: %[[V1:.*]] = mp.unsqueeze %[[V0]] {axes = array<i64: 0, 1>} : (tensor<f16>) -> tensor<1x1xf16>
+// CHECK: %[[V2:.*]] = mp.size %arg0 : (tensor<?x8xf16>) -> tensor<i64>
+// CHECK: %[[V3:.*]] = mp.cast %[[V2]] {origin = #mp.cast_origin<promotion>} : (tensor<i64>) -> tensor<f32>
+// CHECK: %[[V5:.*]] = mp.size %[[V4:.*]] : (tensor<f16>) -> tensor<i64>
+// CHECK: %[[V6:.*]] = mp.cast %[[V5]] {origin = #mp.cast_origin<promotion>} : (tensor<i64>) -> tensor<f32>
+// CHECK: %[[V7:.*]] = mp.div %[[V3]], %[[V6]] : (tensor<f32>, tensor<f32>) -> tensor<f32>
+// CHECK: %[[V8:.*]] = mp.loss_scale %[[V1]], %[[V7]] {divide = true} : (tensor<1x1xf16>, tensor<f32>) -> tensor<1x1xf16>
+// CHECK: %[[V9:.*]] = mp.shape %arg0 : (tensor<?x8xf16>) -> tensor<2xi64>
+// CHECK: %[[V10:.*]] = mp.expand %[[V8]], %[[V9]] : (tensor<1x1xf16>, tensor<2xi64>) -> tensor<?x8xf16>
+// CHECK: return %[[V4]], %[[V10]] : tensor<f16>, tensor<?x8xf16>
 func.func @reduced(%x: tensor<?x8xf16> {mp.name = "x"}) -> tensor<f16> {
   %0 = mp.reduce_mean %x {keep_dims = false} : (tensor<?x8xf16>) -> tensor<f16>
   return %0 : tensor<f16>

@@ -148,6 +148,8 @@ public:
 
   /// The dims of `value` as i64: a constant where they are known.
   Term shapeOf(mlir::Value value);
+  /// The same of `value` as a list of its elements.
+  Term flatShapeOf(mlir::Value value);
   /// `value` over or times a number that its dtype may not hold: the number
   /// stays wide, as a kernel's scalar does.
   Term scaled(mlir::Value value, double factor);

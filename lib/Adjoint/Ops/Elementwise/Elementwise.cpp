@@ -102,12 +102,12 @@ static void buildPow(mp::PowOp op, GradientContext &ctx) {
 /// Operands that are equal to the result share the gradient.
 static void buildExtreme(GradientContext &ctx) {
   Operation *op = ctx.op();
+  if (op->getNumOperands() == 1)
+    return ctx.give(0, ctx.dy());
   SmallVector<Value> shares;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     shares.push_back(ctx.cast(ctx.make<mp::EqualOp>({ctx.x(i), ctx.y()}),
                               getElementType(op->getResult(0))));
-  if (shares.size() == 1)
-    return ctx.give(0, ctx.dy());
   Term part = ctx.dy() / ctx.make<mp::AddNOp>(shares);
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (ctx.wants(i))

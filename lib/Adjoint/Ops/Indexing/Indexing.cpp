@@ -20,7 +20,7 @@ using namespace mpopt;
 // Reading
 //===----------------------------------------------------------------------===//
 
-static Term scattered(GradientContext &ctx, Value gradient, Value like,
+static Term scattered(GradientContext &ctx, Value gradient, Value shape,
                       Value indices, mp::GatherKind kind, int64_t axis,
                       int64_t batchDims = 0,
                       std::optional<int64_t> padding = std::nullopt) {
@@ -29,27 +29,26 @@ static Term scattered(GradientContext &ctx, Value gradient, Value like,
       ctx.integer("batch_dims", batchDims)};
   if (padding)
     attributes.push_back(ctx.integer("padding_index", *padding));
-  return ctx.make<mp::GatherGradOp>({gradient, ctx.shapeOf(like), indices},
-                                    attributes);
+  return ctx.make<mp::GatherGradOp>({gradient, shape, indices}, attributes);
 }
 
 static void buildGather(mp::GatherOp op, GradientContext &ctx) {
-  ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), op.getIndices(),
+  ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()), op.getIndices(),
                         mp::GatherKind::Slices, op.getAxis()));
 }
 
 static void buildEmbedding(mp::EmbeddingOp op, GradientContext &ctx) {
-  ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), op.getIndices(),
+  ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()), op.getIndices(),
                         mp::GatherKind::Slices, 0, 0, op.getPaddingIndex()));
 }
 
 static void buildGatherElements(mp::GatherElementsOp op, GradientContext &ctx) {
-  ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), op.getIndices(),
+  ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()), op.getIndices(),
                         mp::GatherKind::Elements, op.getAxis()));
 }
 
 static void buildGatherND(mp::GatherNDOp op, GradientContext &ctx) {
-  ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), op.getIndices(),
+  ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()), op.getIndices(),
                         mp::GatherKind::Tuples, 0, op.getBatchDims()));
 }
 
@@ -57,12 +56,12 @@ static void buildGatherND(mp::GatherNDOp op, GradientContext &ctx) {
 static void buildCompress(mp::CompressOp op, GradientContext &ctx) {
   Value kept = ctx.reshaped(ctx.make<mp::NonZeroOp>({op.getCondition()}), {-1});
   if (op.getAxis())
-    return ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), kept,
+    return ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()), kept,
                                  mp::GatherKind::Slices, *op.getAxis()));
-  Term flat = ctx.reshaped(ctx.x(), {-1});
-  ctx.give(0, ctx.reshapedLike(scattered(ctx, ctx.dy(), flat, kept,
-                                         mp::GatherKind::Slices, 0),
-                               ctx.x()));
+  ctx.give(0,
+           ctx.reshapedLike(scattered(ctx, ctx.dy(), ctx.flatShapeOf(ctx.x()),
+                                      kept, mp::GatherKind::Slices, 0),
+                            ctx.x()));
 }
 
 /// Each value is its first occurrence.
@@ -70,12 +69,13 @@ static void buildUnique(mp::UniqueOp op, GradientContext &ctx) {
   if (!ctx.gradient())
     return;
   if (op.getAxis())
-    return ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), op.getIndices(),
-                                 mp::GatherKind::Slices, *op.getAxis()));
-  Term flat = ctx.reshaped(ctx.x(), {-1});
-  ctx.give(0, ctx.reshapedLike(scattered(ctx, ctx.dy(), flat, op.getIndices(),
-                                         mp::GatherKind::Slices, 0),
-                               ctx.x()));
+    return ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()),
+                                 op.getIndices(), mp::GatherKind::Slices,
+                                 *op.getAxis()));
+  ctx.give(
+      0, ctx.reshapedLike(scattered(ctx, ctx.dy(), ctx.flatShapeOf(ctx.x()),
+                                    op.getIndices(), mp::GatherKind::Slices, 0),
+                          ctx.x()));
 }
 
 //===----------------------------------------------------------------------===//

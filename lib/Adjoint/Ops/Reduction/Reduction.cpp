@@ -22,10 +22,21 @@ using namespace mpopt;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A reduction's operand, and result and gradient with the reduced dims as 1.
+/// A reduction's operand and gradient, the latter with the reduced dims as 1.
 struct Reduced {
-  Term x, y, dy;
+  Term x, dy;
   SmallVector<int64_t, 4> axes;
+  bool keepsDims;
+
+  /// `value`, of the result's shape, with the reduced dims as 1.
+  Term kept(Term value) const {
+    if (keepsDims)
+      return value;
+    GradientContext &ctx = value.context();
+    return ctx.make<mp::UnsqueezeOp>({value, Value()},
+                                     {ctx.integers("axes", axes)});
+  }
+  Term y() const { return kept(x.context().y()); }
 };
 } // namespace
 
@@ -36,13 +47,9 @@ static std::optional<Reduced> reduced(OpTy op, GradientContext &ctx) {
     ctx.lack();
     return std::nullopt;
   }
-  auto kept = [&](Term value) -> Term {
-    if (op.getKeepDims() || axes->empty())
-      return value;
-    return ctx.make<mp::UnsqueezeOp>({value, Value()},
-                                     {ctx.integers("axes", *axes)});
-  };
-  return Reduced{ctx.x(), kept(ctx.y()), kept(ctx.dy()), *axes};
+  Reduced reduced{ctx.x(), ctx.dy(), *axes, op.getKeepDims() || axes->empty()};
+  reduced.dy = reduced.kept(reduced.dy);
+  return reduced;
 }
 
 /// The gradient from `formula`, whose result broadcasts to x.
@@ -64,8 +71,8 @@ static Term meanSlope(OpTy op, Reduced &r, GradientContext &ctx) {
 /// Elements that are equal to the extreme share the gradient.
 template <typename OpTy>
 static Term extremeSlope(OpTy, Reduced &r, GradientContext &ctx) {
-  Term equal =
-      ctx.cast(ctx.make<mp::EqualOp>({r.x, r.y}), getElementType(r.x.value()));
+  Term equal = ctx.cast(ctx.make<mp::EqualOp>({r.x, r.y()}),
+                        getElementType(r.x.value()));
   return r.dy / ctx.sum(equal, r.axes, /*keepDims=*/true) * equal;
 }
 
@@ -81,7 +88,7 @@ static Term logSumSlope(mp::ReduceLogSumOp, Reduced &r, GradientContext &ctx) {
 }
 static Term logSumExpSlope(mp::ReduceLogSumExpOp, Reduced &r,
                            GradientContext &ctx) {
-  return r.dy * ctx.make<mp::ExpOp>({r.x - r.y});
+  return r.dy * ctx.make<mp::ExpOp>({r.x - r.y()});
 }
 
 /// 2 dY (x - mean) / (n - correction).
@@ -102,9 +109,10 @@ static Term varianceSlope(mp::VarianceOp op, Reduced &r, GradientContext &ctx) {
   return varianceTerm(r.dy, op.getCorrection().convertToDouble(), r, ctx);
 }
 static Term stdSlope(mp::StdOp op, Reduced &r, GradientContext &ctx) {
-  Term share = r.dy / (r.y * 2);
+  Term y = r.y();
+  Term share = r.dy / (y * 2);
   Term zero = ctx.zeros(share);
-  Value flat = ctx.make<mp::EqualOp>({r.y, zero});
+  Value flat = ctx.make<mp::EqualOp>({y, zero});
   return varianceTerm(ctx.where(flat, zero, share),
                       op.getCorrection().convertToDouble(), r, ctx);
 }
@@ -143,17 +151,18 @@ static void buildCumSum(mp::CumSumOp op, GradientContext &ctx) {
 //===----------------------------------------------------------------------===//
 
 /// The gradient goes back to where the values came from.
-static Term scattered(GradientContext &ctx, Value gradient, Value like,
+static Term scattered(GradientContext &ctx, Value gradient, Value shape,
                       Value indices, int64_t axis) {
   return ctx.make<mp::GatherGradOp>(
-      {gradient, ctx.shapeOf(like), indices},
+      {gradient, shape, indices},
       {ctx.integer("axis", axis),
        ctx.word("kind", stringifyEnum(mp::GatherKind::Elements))});
 }
 
 template <typename OpTy>
 static void buildSelection(OpTy op, GradientContext &ctx) {
-  ctx.give(0, scattered(ctx, ctx.dy(), ctx.x(), op.getIndices(), op.getAxis()));
+  ctx.give(0, scattered(ctx, ctx.dy(), ctx.shapeOf(ctx.x()), op.getIndices(),
+                        op.getAxis()));
 }
 
 static void buildMedian(mp::MedianOp op, GradientContext &ctx) {
@@ -164,11 +173,12 @@ static void buildMedian(mp::MedianOp op, GradientContext &ctx) {
       gradient = ctx.make<mp::UnsqueezeOp>({gradient, Value()}, {axes});
       indices = ctx.make<mp::UnsqueezeOp>({indices, Value()}, {axes});
     }
-    return ctx.give(0, scattered(ctx, gradient, ctx.x(), indices, *axis));
+    return ctx.give(
+        0, scattered(ctx, gradient, ctx.shapeOf(ctx.x()), indices, *axis));
   }
-  Term flat = ctx.reshaped(ctx.x(), {-1});
-  Term grad = scattered(ctx, ctx.reshaped(ctx.dy(), {1}), flat,
-                        ctx.reshaped(op.getIndices(), {1}), 0);
+  Term grad =
+      scattered(ctx, ctx.reshaped(ctx.dy(), {1}), ctx.flatShapeOf(ctx.x()),
+                ctx.reshaped(op.getIndices(), {1}), 0);
   ctx.give(0, ctx.reshapedLike(grad, ctx.x()));
 }
 
