@@ -10,9 +10,9 @@
 #include "mpopt/Adjoint/Differentiate.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
-#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -31,12 +31,11 @@ using namespace mpopt;
 /// True for an operand that an op computes with and that it may learn: not a
 /// scale in a dtype of its own, nor the kept statistics of a batch norm.
 static bool isLearned(OpOperand &use) {
-  Operation *user = use.getOwner();
-  unsigned number = use.getOperandNumber();
-  if (hasRole(user, Role::BatchNorm) && number + 2 >= user->getNumOperands())
-    return false;
-  auto precision = dyn_cast<PrecisionOpInterface>(user);
-  return precision && precision.isPrecisionOperand(number);
+  if (auto norm = dyn_cast<mp::BatchNormOp>(use.getOwner()))
+    if (use.get() == norm.getMean() || use.get() == norm.getVariance())
+      return false;
+  auto precision = dyn_cast<PrecisionOpInterface>(use.getOwner());
+  return precision && precision.isPrecisionOperand(use.getOperandNumber());
 }
 
 /// True for a float constant that some op may learn, and that the model does

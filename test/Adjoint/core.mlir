@@ -28,3 +28,14 @@ func.func @statistics(%x: tensor<2x3x4xf32> {mp.name = "x"}) -> (tensor<2x3x4xf3
   %0 = mp.batch_norm %x scale %s mean %m variance %v : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
   return %0 : tensor<2x3x4xf32>
 }
+
+// Without kept statistics the last operands are parameters.
+// CHECK-LABEL: func.func @trained
+// CHECK-SAME: "grad(scale)"
+// CHECK-SAME: "grad(bias)"
+func.func @trained(%x: tensor<2x3x4xf32> {mp.name = "x"}) -> (tensor<2x3x4xf32> {mp.name = "y"}) {
+  %s = mp.constant dense<1.0> : tensor<3xf32> loc(fused<#mp.origin<"s", "s", "", ["scale"]>>["m":1:1])
+  %b = mp.constant dense<0.0> : tensor<3xf32> loc(fused<#mp.origin<"b", "b", "", ["bias"]>>["m":1:1])
+  %0 = mp.batch_norm %x scale %s bias %b {training = true} : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  return %0 : tensor<2x3x4xf32>
+}
