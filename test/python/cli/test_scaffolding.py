@@ -85,8 +85,11 @@ def test_every_figure_is_in_a_page():
 def test_reference_of_ops_and_passes(tmp_path: Path):
     run(ROOT, "generate-docs", "--reference", str(tmp_path))
     assert {path.name for path in (tmp_path / "ops").iterdir()} == {
-        "index.md", *(re.sub(r"(?<!^)(?=[A-Z])", "-", family).lower() + ".md" for family in FAMILIES)}
+        "index.md", *(re.sub(r"(?<!^)(?=[A-Z])", "-", family).lower() + ".md"
+                       for family in [*FAMILIES, "Gradient"])}
     assert "## `mp.conv`" in (tmp_path / "ops/linear.md").read_text()
+    gradients = (tmp_path / "ops/gradient.md").read_text()
+    assert "## `mp.attention_grad`" in gradients and "## `mp.attention`" not in gradients
     passes = (tmp_path / "passes.md").read_text()
     assert "## `-mp-emit-findings`" in passes and "rule-overflow" not in passes
 
