@@ -10,6 +10,9 @@ import re
 import tempfile
 import warnings
 
+import gradient_cases
+import gradient_graph
+import gradient_harness
 import huge_ir
 import huge_onnx
 import numpy
@@ -87,7 +90,8 @@ def seeds():
 
 @pytest.fixture(scope="module")
 def ops(tmp_path_factory):
-    """Every op of the dialect, from the modules of its own tests and of those of bounds."""
+    """Every op of the dialect, from the modules of its own tests, of those of bounds and
+    of those of gradients."""
     folder = tmp_path_factory.mktemp("modules")
     modules = [path for path in sorted((ROOT / "test/Dialect").glob("*.mlir"))
                if not path.stem.endswith("-invalid")]
@@ -102,7 +106,17 @@ def ops(tmp_path_factory):
             model.write_bytes(draw_onnx(family, family.onnx).SerializeToString())
             done = run_mpopt("--emit-mlir", model, "-o", modules[-1])
             assert done.returncode == 0, done.stderr
-    return list(huge_ir.read_ops(huge_ir.generic(*modules)))
+    return [*huge_ir.read_ops(huge_ir.generic(*modules)), *gradients()]
+
+
+def gradients():
+    """The gradient ops, from the backward graphs of their tests."""
+    graphs = []
+    for number, (name, build) in enumerate(gradient_cases.CASES.items()):
+        graph = gradient_graph.Graph(name, number)
+        graphs.append(graph.returns(build(graph)).text())
+    made = huge_ir.read_ops(gradient_harness.differentiate("\n".join(graphs)))
+    return [op for op in made if op.name.endswith("_grad")]
 
 
 @pytest.fixture(scope="module")
