@@ -1,0 +1,281 @@
+//===- AttachLosses.cpp - A model with its loss
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds what a term is about, and puts the terms together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Adjoint/Loss/LossBuilder.h"
+#include "mpopt/Adjoint/Differentiate.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Origin.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Output {
+  std::string name;
+  Value value;
+};
+
+/// The terms of one function.
+class Attachment {
+public:
+  Attachment(func::FuncOp function, ArrayRef<LossTerm> terms);
+
+  FailureOr<Value> run();
+
+private:
+  func::FuncOp function;
+  Operation *terminator;
+  OpBuilder builder;
+  SmallVector<LossTerm> terms;
+  SmallVector<Output> outputs;
+  ShapeFacts facts;
+
+  const Output *findOutput(StringRef name) const;
+  bool hasArgument(StringRef name);
+  LossTerm chooseTerm();
+  LogicalResult complete(LossTerm &term);
+  LogicalResult checkOptions(const LossTerm &term);
+  FailureOr<Value> buildTerm(const LossTerm &term);
+  FailureOr<Value> append(Value loss);
+};
+} // namespace
+
+Attachment::Attachment(func::FuncOp function, ArrayRef<LossTerm> terms)
+    : function(function),
+      terminator(function.getBody().front().getTerminator()),
+      builder(terminator), terms(terms) {
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
+    outputs.push_back(
+        {name ? name.getValue().str() : getValueName(value).str(), value});
+  }
+}
+
+const Output *Attachment::findOutput(StringRef name) const {
+  auto *found = llvm::find_if(
+      outputs, [&](const Output &output) { return output.name == name; });
+  return found == outputs.end() ? nullptr : found;
+}
+
+bool Attachment::hasArgument(StringRef name) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto its = function.getArgAttrOfType<StringAttr>(i, "mp.name"))
+      if (its.getValue() == name)
+        return true;
+  return false;
+}
+
+/// A loss for the first float output: itself if it is a loss, else by its name
+/// and shape.
+LossTerm Attachment::chooseTerm() {
+  LossTerm term;
+  auto *found = llvm::find_if(outputs, [](const Output &output) {
+    return isDifferentiable(output.value.getType());
+  });
+  if (found == outputs.end())
+    return term;
+  MaybeShape shape = getShape(found->value);
+  bool scalar = getNumElements(shape) == 1;
+  StringRef name = found->name;
+  if (scalar || name.contains_insensitive("loss"))
+    term.kind = scalar ? LossKind::Sum : LossKind::Mean;
+  else if (name.contains_insensitive("logit"))
+    term.kind = shape && (shape->size() < 2 || shape->back() == 1)
+                    ? LossKind::BceWithLogits
+                    : LossKind::CrossEntropy;
+  return term;
+}
+
+LogicalResult Attachment::checkOptions(const LossTerm &term) {
+  const LossKindInfo &info = getLossKindInfo(term.kind);
+  auto error = [&]() {
+    return function.emitError() << "loss '" << term.str() << "': ";
+  };
+  bool ignores =
+      term.kind == LossKind::CrossEntropy || term.kind == LossKind::Nll;
+  if (term.ignoreIndex && !ignores)
+    return error() << info.name << " ignores no index";
+  if (term.classAxis && !info.hasClasses)
+    return error() << info.name << " has no class axis";
+  bool reduces = term.kind == LossKind::Sum || term.kind == LossKind::Mean;
+  if (term.reduction && reduces)
+    return error() << info.name << " is a reduction itself";
+  if (term.reduction == LossReduction::None && terms.size() > 1)
+    return error() << "reduction none leaves nothing that can be added to "
+                      "other terms";
+  return success();
+}
+
+/// Sets the names, and the class axis where several are possible.
+LogicalResult Attachment::complete(LossTerm &term) {
+  const LossKindInfo &info = getLossKindInfo(term.kind);
+  if (failed(checkOptions(term)))
+    return failure();
+  if (term.predictions.empty())
+    for (const Output &output : outputs)
+      if (isDifferentiable(output.value.getType()) &&
+          term.predictions.size() < info.predictions)
+        term.predictions.push_back(output.name);
+  if (term.predictions.size() != info.predictions)
+    return function.emitError()
+           << "loss '" << info.name << "' needs " << info.predictions
+           << (info.predictions == 1 ? " float output" : " float outputs")
+           << ", not " << term.predictions.size();
+  for (const std::string &name : term.predictions) {
+    const Output *output = findOutput(name);
+    if (!output)
+      return function.emitError()
+             << "loss '" << term.str() << "': no output is called '" << name
+             << "'; there are: "
+             << llvm::join(llvm::map_range(
+                               outputs,
+                               [](const Output &its) { return its.name; }),
+                           ", ");
+    if (!isDifferentiable(output->value.getType()))
+      return function.emitError()
+             << "loss '" << term.str() << "': output '" << name << "' is "
+             << output->value.getType() << ", and a prediction is of floats";
+  }
+  if (!info.takesTarget) {
+    // The diagonal is right, whatever holds its numbers.
+    if (!term.target.empty() && term.kind != LossKind::Contrastive)
+      return function.emitError() << "loss '" << term.str() << "': "
+                                  << info.name << " takes no target";
+    term.target.clear();
+  } else if (term.target.empty()) {
+    unsigned targets = llvm::count_if(terms, [](const LossTerm &other) {
+      return getLossKindInfo(other.kind).takesTarget;
+    });
+    term.target = targets == 1 && !hasArgument("target")
+                      ? "target"
+                      : "target(" + term.predictions[0] + ")";
+  }
+  MaybeShape shape = getShape(findOutput(term.predictions[0])->value);
+  if (info.hasClasses && !term.classAxis && shape && shape->size() > 2)
+    term.classAxis = shape->size() == 3 ? 2 : 1;
+  return success();
+}
+
+FailureOr<Value> Attachment::buildTerm(const LossTerm &term) {
+  auto isActive = [](Value) { return false; };
+  auto sink = [](Value, Value) {};
+  GradientContext ctx(builder, facts, terminator, {}, isActive, sink);
+  SmallVector<Value> predictions;
+  for (const std::string &name : term.predictions) {
+    Value value = findOutput(name)->value;
+    if (term.lastPosition) {
+      MaybeShape shape = getShape(value);
+      int64_t rank = shape ? shape->size() : 0;
+      bool classes = getLossKindInfo(term.kind).hasClasses;
+      int64_t classAxis = term.classAxis.value_or(1);
+      int64_t axis = classes && (classAxis == 1 || classAxis + rank == 1) ? 2
+                                                                          : 1;
+      if (axis >= rank)
+        return function.emitError() << "loss '" << term.str() << "': '" << name
+                                    << "' has no axis of positions";
+      value = ctx.make<mp::SliceOp>(
+          {value, Value(), Value(), Value(), Value()},
+          {ctx.integers("starts", {-1}),
+           ctx.integers("ends", {std::numeric_limits<int64_t>::max()}),
+           ctx.integers("axes", {axis})});
+    }
+    Type element = getElementType(value);
+    predictions.push_back(ctx.cast(
+        value, element.isF64() ? element : Type(builder.getF32Type())));
+  }
+  FailureOr<Value> loss = LossBuilder(function, ctx, term).build(predictions);
+  if (failed(loss) || ctx.failed())
+    return failure();
+  return Value(ctx.scaled(*loss, term.weight));
+}
+
+/// Returns the loss, unless it is an output of that name.
+FailureOr<Value> Attachment::append(Value loss) {
+  const Output *taken = findOutput("loss");
+  if (taken && taken->value == loss)
+    return loss;
+  StringRef name = taken ? "total_loss" : "loss";
+  Operation *maker = loss.getDefiningOp();
+  Location location = makeOrigin(builder.getContext(), name, "", "", {name},
+                                 builder.getUnknownLoc());
+  if (maker && getValueName(loss).empty() && loss.use_empty()) {
+    maker->setLoc(location);
+  } else {
+    // A value that has another name already.
+    loss = mp::IdentityOp::create(builder, location, loss.getType(), loss)
+               .getResult();
+  }
+  auto attributes = builder.getDictionaryAttr(
+      builder.getNamedAttr("mp.name", builder.getStringAttr(name)));
+  if (failed(function.insertResult(function.getNumResults(), loss.getType(),
+                                   attributes)))
+    return failure();
+  terminator->insertOperands(terminator->getNumOperands(), loss);
+  return loss;
+}
+
+FailureOr<Value> Attachment::run() {
+  bool chosen = terms.empty();
+  if (chosen)
+    terms.push_back(chooseTerm());
+  Value total;
+  SmallVector<Attribute> texts;
+  for (LossTerm &term : terms) {
+    std::string given = term.str();
+    if (failed(complete(term)))
+      return failure();
+    std::string text = term.str();
+    if (chosen)
+      function.emitRemark() << "takes '" << text
+                            << "' as the loss, by the outputs";
+    else if (given != text)
+      function.emitRemark() << "reads the loss '" << given << "' as '" << text
+                            << "'";
+    texts.push_back(builder.getStringAttr(text));
+
+    Operation *before = terminator->getPrevNode();
+    FailureOr<Value> loss = buildTerm(term);
+    if (failed(loss))
+      return failure();
+    auto isActive = [](Value) { return false; };
+    auto sink = [](Value, Value) {};
+    GradientContext ctx(builder, facts, terminator, {}, isActive, sink);
+    if (!total) {
+      total = *loss;
+    } else {
+      if (getElementType(total) != getElementType(*loss)) {
+        total = ctx.cast(total, builder.getF64Type());
+        loss = ctx.cast(*loss, builder.getF64Type()).value();
+      }
+      total = Term(ctx, total) + Term(ctx, *loss);
+    }
+    Location location = makeOrigin(
+        builder.getContext(),
+        "loss/" + getLossKindInfo(term.kind).name.str(), "", "", {},
+        builder.getUnknownLoc());
+    Block &block = function.getBody().front();
+    Operation *made = before ? before->getNextNode() : &block.front();
+    for (; made != terminator; made = made->getNextNode())
+      made->setLoc(location);
+  }
+  FailureOr<Value> loss = append(total);
+  if (succeeded(loss))
+    function->setAttr("mp.loss", builder.getArrayAttr(texts));
+  return loss;
+}
+
+FailureOr<Value> mpopt::attachLosses(func::FuncOp function,
+                                     ArrayRef<LossTerm> terms) {
+  return Attachment(function, terms).run();
+}

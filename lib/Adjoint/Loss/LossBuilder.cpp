@@ -1,0 +1,322 @@
+//===- LossBuilder.cpp - The ops of one loss
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One composite a loss wherever the dialect has it: its gradient is then an op,
+// too, and not a chain that cancels. Formulas: docs/adjoint.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Adjoint/Loss/LossBuilder.h"
+
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mpopt;
+
+InFlightDiagnostic LossBuilder::error() {
+  return function.emitError() << "loss '" << term.str() << "': ";
+}
+
+/// True if the dims may be the same.
+static bool mayEqual(const MaybeShape &lhs, const MaybeShape &rhs) {
+  if (!lhs || !rhs)
+    return true;
+  return lhs->size() == rhs->size() &&
+         llvm::all_of(llvm::zip(*lhs, *rhs), [](auto dims) {
+           auto [a, b] = dims;
+           return a == b || a == kDynamic || b == kDynamic;
+         });
+}
+
+FailureOr<Value> LossBuilder::getArgument(const Twine &twine,
+                                          const MaybeShape &shape, Type element,
+                                          StringRef what) {
+  std::string name = twine.str();
+  Type type = getTensorType(shape, element);
+  for (BlockArgument argument : function.getArguments()) {
+    auto its = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                     "mp.name");
+    if (!its || its.getValue() != name)
+      continue;
+    Type given = getElementType(argument);
+    bool fits = isa<FloatType>(element) == isa<FloatType>(given) &&
+                mayEqual(getShape(argument), shape);
+    if (!fits)
+      return error() << what << " '" << name << "' is " << argument.getType()
+                     << ", and needs to be " << type;
+    return isa<FloatType>(element) ? ctx.cast(argument, element).value()
+                                   : Value(argument);
+  }
+  auto attributes =
+      DictionaryAttr::get(function.getContext(), ctx.word("mp.name", name));
+  unsigned index = function.getNumArguments();
+  if (failed(function.insertArgument(index, type, attributes, ctx.loc())))
+    return failure();
+  return Value(function.getArgument(index));
+}
+
+FailureOr<Value> LossBuilder::getTarget(Value prediction) {
+  return getArgument(term.target, getShape(prediction),
+                     getElementType(prediction), "target");
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+StringRef LossBuilder::getOpReduction() const {
+  return reduction == LossReduction::SumThenBatchMean
+             ? "sum"
+             : getLossReductionName(reduction);
+}
+
+Value LossBuilder::overBatch(Value loss, Value prediction, unsigned axis) {
+  if (reduction != LossReduction::SumThenBatchMean)
+    return loss;
+  MaybeShape shape = getShape(prediction);
+  if (shape && shape->size() <= axis)
+    return loss;
+  if (shape && (*shape)[axis] != kDynamic)
+    return Term(ctx, loss) / double((*shape)[axis]);
+  return Term(ctx, loss) /
+         ctx.cast(sizeOf(prediction, axis), getElementType(loss));
+}
+
+Term LossBuilder::sizeOf(Value value, unsigned axis) {
+  Term dims = ctx.make<mp::ShapeOp>(
+      {value}, {ctx.integer("start", axis), ctx.integer("end", axis + 1)});
+  return ctx.make<mp::SqueezeOp>({dims, Value()}, {ctx.integers("axes", {0})});
+}
+
+Value LossBuilder::reduced(Value elements) {
+  if (reduction == LossReduction::None)
+    return elements;
+  MaybeShape shape = getShape(elements);
+  if (shape && shape->empty())
+    return elements;
+  if (reduction == LossReduction::Mean)
+    return ctx.make<mp::ReduceMeanOp>({elements, Value()});
+  return overBatch(ctx.make<mp::ReduceSumOp>({elements, Value()}), elements);
+}
+
+//===----------------------------------------------------------------------===//
+// Losses of two tensors
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value> LossBuilder::buildPair(Value x) {
+  FailureOr<Value> target = getTarget(x);
+  if (failed(target))
+    return failure();
+  NamedAttribute how = reductionAttribute();
+  auto make = [&]() -> Value {
+    switch (term.kind) {
+    case LossKind::BceWithLogits:
+      return ctx.make<mp::BinaryCrossEntropyWithLogitsOp>(
+          {x, *target, Value(), Value()}, how);
+    case LossKind::L1:
+      return ctx.make<mp::L1LossOp>({x, *target}, how);
+    case LossKind::SmoothL1:
+      return ctx.make<mp::SmoothL1LossOp>({x, *target}, how);
+    case LossKind::Kl:
+      return ctx.make<mp::KlDivOp>({x, *target}, how);
+    case LossKind::Hinge: // max(0, -t (x - 0) + 1)
+      return ctx.make<mp::MarginRankingLossOp>({x, ctx.zeros(x), *target},
+                                               {how, ctx.number("margin", 1)});
+    default:
+      return ctx.make<mp::MseLossOp>({x, *target}, how);
+    }
+  };
+  return overBatch(make(), x);
+}
+
+FailureOr<Value> LossBuilder::buildFocal(Value prediction) {
+  FailureOr<Value> target = getTarget(prediction);
+  if (failed(target))
+    return failure();
+  Term x(ctx, prediction), t(ctx, *target);
+  Term entropy = ctx.make<mp::BinaryCrossEntropyWithLogitsOp>(
+      {x, t, Value(), Value()}, ctx.word("reduction", "none"));
+  Term p = ctx.make<mp::SigmoidOp>({x});
+  Term right = p * t + (1 - p) * (1 - t), wrong = 1 - right;
+  Term alpha = t * 0.25 + (1 - t) * 0.75;
+  return reduced(alpha * (entropy * (wrong * wrong)));
+}
+
+//===----------------------------------------------------------------------===//
+// Losses over classes
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value> LossBuilder::buildClasses(Value x) {
+  MaybeShape shape = getShape(x), labels;
+  int64_t rank = shape ? shape->size() : 0;
+  int64_t axis = term.classAxis.value_or(rank > 1 ? 1 : 0);
+  if (axis < 0)
+    axis += rank;
+  if (shape && rank == 0)
+    return error() << "'" << term.predictions[0]
+                   << "' is a scalar, without a class axis";
+  if (shape && (axis < 0 || axis >= rank))
+    return error() << "class_axis " << *term.classAxis << " is none of the "
+                   << rank << (rank == 1 ? " axis" : " axes") << " of '"
+                   << term.predictions[0] << "'";
+  if (shape) {
+    labels = shape;
+    labels->erase(labels->begin() + axis);
+  }
+  FailureOr<Value> target = getArgument(
+      term.target, labels, ctx.builder().getI64Type(), "target");
+  if (failed(target))
+    return failure();
+  FailureOr<Value> advantage = Value();
+  bool isPolicy = term.kind == LossKind::PolicyGradient;
+  if (isPolicy)
+    advantage = getArgument("advantage(" + term.target + ")", labels,
+                            getElementType(x), "advantage");
+  if (failed(advantage))
+    return failure();
+
+  // The ops have their classes along axis 1.
+  Value scores = x, numbers = *target;
+  bool each = isPolicy || reduction == LossReduction::None;
+  if (rank > 2 && axis != 1) {
+    if (axis == rank - 1 && (*shape)[axis] != kDynamic && !each) {
+      scores = ctx.reshaped(x, {-1, (*shape)[axis]});
+      numbers = ctx.reshaped(*target, {-1});
+    } else {
+      SmallVector<int64_t> perm(rank);
+      std::iota(perm.begin(), perm.end(), 0);
+      perm.erase(perm.begin() + axis);
+      perm.insert(perm.begin() + 1, axis);
+      scores = ctx.transposed(x, perm);
+    }
+  } else if (rank == 2 && axis == 0) {
+    scores = ctx.transposed(x, {1, 0});
+  }
+
+  SmallVector<NamedAttribute> attributes = {
+      isPolicy ? ctx.word("reduction", "none") : reductionAttribute()};
+  if (term.ignoreIndex)
+    attributes.push_back(ctx.integer("ignore_index", *term.ignoreIndex));
+  if (term.kind == LossKind::Nll)
+    return overBatch(
+        ctx.make<mp::NllLossOp>({scores, numbers, Value()}, attributes), x);
+  Term entropy =
+      ctx.make<mp::CrossEntropyOp>({scores, numbers, Value()}, attributes);
+  if (isPolicy)
+    return reduced(entropy * Term(ctx, *advantage));
+  return overBatch(entropy, x);
+}
+
+FailureOr<Value> LossBuilder::buildContrastive(Value x) {
+  MaybeShape shape = getShape(x);
+  if (shape && (shape->size() != 2 ||
+                !mayEqual(MaybeShape({(*shape)[0]}), MaybeShape({(*shape)[1]}))))
+    return error() << "'" << term.predictions[0] << "' is " << x.getType()
+                   << ", not a square matrix of similarities";
+  auto diagonal = [&]() -> Value {
+    if (shape && (*shape)[0] != kDynamic)
+      return ctx.indices(
+          llvm::to_vector(llvm::seq<int64_t>(0, (*shape)[0])));
+    return ctx.make<mp::RangeOp>(
+        {ctx.index(0), sizeOf(x, 0), ctx.index(1)});
+  };
+  Value right = diagonal();
+  Term rows = ctx.make<mp::CrossEntropyOp>({x, right, Value()},
+                                           reductionAttribute());
+  Term columns = ctx.make<mp::CrossEntropyOp>(
+      {ctx.transposed(x, {1, 0}), right, Value()}, reductionAttribute());
+  return overBatch((rows + columns) * 0.5, x);
+}
+
+//===----------------------------------------------------------------------===//
+// Losses of other shapes
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value> LossBuilder::buildKlNormal(Value mean, Value logVariance) {
+  if (!mayEqual(getShape(mean), getShape(logVariance)))
+    return error() << "the mean is " << mean.getType()
+                   << ", the logarithm of the variance "
+                   << logVariance.getType();
+  Term mu(ctx, mean), log(ctx, logVariance);
+  Term variance = ctx.make<mp::ExpOp>({log});
+  return reduced(((log + 1) - mu * mu - variance) * -0.5);
+}
+
+FailureOr<Value> LossBuilder::buildTriplet(ArrayRef<Value> rows) {
+  for (auto [name, row] : llvm::zip(term.predictions, rows)) {
+    MaybeShape shape = getShape(row);
+    if ((shape && shape->empty()) || !mayEqual(shape, getShape(rows[0])))
+      return error() << "'" << name << "' is " << row.getType()
+                     << ", the anchor " << rows[0].getType();
+  }
+  return overBatch(
+      ctx.make<mp::TripletMarginLossOp>(rows, reductionAttribute()), rows[0]);
+}
+
+FailureOr<Value> LossBuilder::buildCtc(Value x) {
+  MaybeShape shape = getShape(x);
+  size_t rank = shape ? shape->size() : 3;
+  if (rank != 2 && rank != 3)
+    return error() << "'" << term.predictions[0] << "' is " << x.getType()
+                   << "; log-probabilities of steps, batch and classes have "
+                      "rank 2 or 3";
+  Shape batch, targets = {kDynamic};
+  if (rank == 3) {
+    batch.push_back(shape ? (*shape)[1] : kDynamic);
+    targets.insert(targets.begin(), batch[0]);
+  }
+  Type i64 = ctx.builder().getI64Type();
+  auto target = getArgument(term.target, targets, i64, "target");
+  auto lengths =
+      getArgument("lengths(" + term.target + ")", batch, i64, "length");
+  // Every sequence fills its steps where they are known.
+  auto steps = [&]() -> FailureOr<Value> {
+    if (shape && (*shape)[0] != kDynamic &&
+        !llvm::is_contained(batch, kDynamic))
+      return Value(
+          ctx.filled((*shape)[0], RankedTensorType::get(batch, i64)));
+    return getArgument("steps(" + term.target + ")", batch, i64, "steps");
+  }();
+  if (failed(target) || failed(lengths) || failed(steps))
+    return failure();
+  Value loss = ctx.make<mp::CtcLossOp>({x, *target, *steps, *lengths},
+                                       reductionAttribute());
+  return rank == 3 ? overBatch(loss, x, /*axis=*/1) : loss;
+}
+
+FailureOr<Value> LossBuilder::build(ArrayRef<Value> predictions) {
+  Value x = predictions[0];
+  switch (term.kind) {
+  case LossKind::CrossEntropy:
+  case LossKind::Nll:
+  case LossKind::PolicyGradient:
+    return buildClasses(x);
+  case LossKind::Focal:
+    return buildFocal(x);
+  case LossKind::KlNormal:
+    return buildKlNormal(x, predictions[1]);
+  case LossKind::Contrastive:
+    return buildContrastive(x);
+  case LossKind::Triplet:
+    return buildTriplet(predictions);
+  case LossKind::Ctc:
+    return buildCtc(x);
+  case LossKind::Sum:
+  case LossKind::Mean:
+    reduction = term.kind == LossKind::Sum ? LossReduction::Sum
+                                           : LossReduction::Mean;
+    return reduced(x);
+  default:
+    return buildPair(x);
+  }
+}
