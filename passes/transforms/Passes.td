@@ -54,6 +54,23 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }
 
+def AttachLoss : Pass<"mp-attach-loss", "::mlir::ModuleOp"> {
+  let summary = "Append the loss of a model's outputs";
+  let description = [{
+    A result named `loss`, the sum of terms in FP32, and a further argument for
+    each target. Runs after precision was applied, so that the loss stays in
+    FP32. A remark says what was left to choose, and the function's attribute
+    `mp.loss` lists the terms. Kinds and formulas: docs/adjoint.md.
+  }];
+  let options = [
+    Option<"terms", "terms", "std::string", "\"\"",
+      "KIND[:PREDICTION[,TARGET]][:weight=W][:reduction=R][:ignore=I]"
+      "[:class_axis=A][:positions=last], separated by semicolons; by default "
+      "by the outputs">,
+  ];
+  let dependentDialects = ["::mpopt::mp::MPDialect"];
+}
+
 def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
   let summary = "Append the backward graph of a result";
   let description = [{

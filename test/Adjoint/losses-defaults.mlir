@@ -1,0 +1,65 @@
+// RUN: mpopt-opt %s --mp-attach-loss --split-input-file --verify-diagnostics --mlir-print-debuginfo | FileCheck %s
+
+// Without terms the first float output says what the loss is, and a remark tells.
+
+// CHECK: loc(fused<#mp.origin<"loss", "", "", ["loss"]>>
+// expected-remark @+1 {{takes 'cross-entropy:logits,target' as the loss, by the outputs}}
+func.func @main(%x: tensor<4xi64> {mp.name = "x"}, %y: tensor<4x3xf32>) -> (tensor<4xi64> {mp.name = "ids"}, tensor<4x3xf32> {mp.name = "logits"}) {
+  return %x, %y : tensor<4xi64>, tensor<4x3xf32>
+}
+
+// -----
+
+// expected-remark @+1 {{takes 'bce-with-logits:logit,target' as the loss, by the outputs}}
+func.func @main(%x: tensor<4x1xf32>) -> (tensor<4x1xf32> {mp.name = "logit"}) {
+  return %x : tensor<4x1xf32>
+}
+
+// -----
+
+// The name is taken by an input.
+// CHECK: mp.name = "target(y)"
+// expected-remark @+1 {{takes 'mse:y,target(y)' as the loss, by the outputs}}
+func.func @main(%x: tensor<4x?xf32> {mp.name = "target"}) -> (tensor<4x?xf32> {mp.name = "y"}) {
+  return %x : tensor<4x?xf32>
+}
+
+// -----
+
+// The output is the loss: nothing is added.
+// CHECK: func.func @main(%arg0: tensor<f32> loc({{.*}})) -> (tensor<f32> {mp.name = "loss"}) attributes
+// expected-remark @+1 {{takes 'sum:loss' as the loss, by the outputs}}
+func.func @main(%x: tensor<f32>) -> (tensor<f32> {mp.name = "loss"}) {
+  return %x : tensor<f32>
+}
+
+// -----
+
+// In FP16 it is widened.
+// CHECK: tensor<f32> {mp.name = "total_loss"}
+// expected-remark @+1 {{takes 'sum:loss' as the loss, by the outputs}}
+func.func @main(%x: tensor<f16>) -> (tensor<f16> {mp.name = "loss"}) {
+  return %x : tensor<f16>
+}
+
+// -----
+
+// Dims and ranks that are not known.
+// expected-remark @+1 {{takes 'cross-entropy:logits,target' as the loss, by the outputs}}
+func.func @main(%x: tensor<*xf32>) -> (tensor<*xf32> {mp.name = "logits"}) {
+  return %x : tensor<*xf32>
+}
+
+// -----
+
+// expected-remark @+1 {{takes 'cross-entropy:logits,target:class_axis=2' as the loss, by the outputs}}
+func.func @main(%x: tensor<?x?x?xf32>) -> (tensor<?x?x?xf32> {mp.name = "logits"}) {
+  return %x : tensor<?x?x?xf32>
+}
+
+// -----
+
+// expected-error @+1 {{loss 'mse' needs 1 float output, not 0}}
+func.func @main(%x: tensor<4xi64>) -> (tensor<4xi64> {mp.name = "ids"}) {
+  return %x : tensor<4xi64>
+}
