@@ -56,9 +56,12 @@ Attachment::Attachment(func::FuncOp function, ArrayRef<LossTerm> terms)
       terminator(function.getBody().front().getTerminator()),
       builder(terminator), terms(terms) {
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
-    auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
-    outputs.push_back(
-        {name ? name.getValue().str() : getValueName(value).str(), value});
+    auto given = function.getResultAttrOfType<StringAttr>(index, "mp.name");
+    std::string name =
+        given ? given.getValue().str() : getValueName(value).str();
+    if (name.empty())
+      name = "output" + std::to_string(index);
+    outputs.push_back({name, value});
   }
 }
 
@@ -138,10 +141,10 @@ LogicalResult Attachment::complete(LossTerm &term) {
       return function.emitError()
              << "loss '" << term.str() << "': no output is called '" << name
              << "'; there are: "
-             << llvm::join(llvm::map_range(
-                               outputs,
-                               [](const Output &its) { return its.name; }),
-                           ", ");
+             << llvm::join(
+                    llvm::map_range(outputs,
+                                    [](const Output &its) { return its.name; }),
+                    ", ");
     if (!isDifferentiable(output->value.getType()))
       return function.emitError()
              << "loss '" << term.str() << "': output '" << name << "' is "
@@ -150,8 +153,8 @@ LogicalResult Attachment::complete(LossTerm &term) {
   if (!info.takesTarget) {
     // The diagonal is right, whatever holds its numbers.
     if (!term.target.empty() && term.kind != LossKind::Contrastive)
-      return function.emitError() << "loss '" << term.str() << "': "
-                                  << info.name << " takes no target";
+      return function.emitError() << "loss '" << term.str()
+                                  << "': " << info.name << " takes no target";
     term.target.clear();
   } else if (term.target.empty()) {
     unsigned targets = llvm::count_if(terms, [](const LossTerm &other) {
@@ -179,8 +182,8 @@ FailureOr<Value> Attachment::buildTerm(const LossTerm &term) {
       int64_t rank = shape ? shape->size() : 0;
       bool classes = getLossKindInfo(term.kind).hasClasses;
       int64_t classAxis = term.classAxis.value_or(1);
-      int64_t axis = classes && (classAxis == 1 || classAxis + rank == 1) ? 2
-                                                                          : 1;
+      int64_t axis =
+          classes && (classAxis == 1 || classAxis + rank == 1) ? 2 : 1;
       if (axis >= rank)
         return function.emitError() << "loss '" << term.str() << "': '" << name
                                     << "' has no axis of positions";
@@ -237,11 +240,11 @@ FailureOr<Value> Attachment::run() {
       return failure();
     std::string text = term.str();
     if (chosen)
-      function.emitRemark() << "takes '" << text
-                            << "' as the loss, by the outputs";
+      function.emitRemark()
+          << "takes '" << text << "' as the loss, by the outputs";
     else if (given != text)
-      function.emitRemark() << "reads the loss '" << given << "' as '" << text
-                            << "'";
+      function.emitRemark()
+          << "reads the loss '" << given << "' as '" << text << "'";
     texts.push_back(builder.getStringAttr(text));
 
     Operation *before = terminator->getPrevNode();
@@ -261,9 +264,8 @@ FailureOr<Value> Attachment::run() {
       total = Term(ctx, total) + Term(ctx, *loss);
     }
     Location location = makeOrigin(
-        builder.getContext(),
-        "loss/" + getLossKindInfo(term.kind).name.str(), "", "", {},
-        builder.getUnknownLoc());
+        builder.getContext(), "loss/" + getLossKindInfo(term.kind).name.str(),
+        "", "", {}, builder.getUnknownLoc());
     Block &block = function.getBody().front();
     Operation *made = before ? before->getNextNode() : &block.front();
     for (; made != terminator; made = made->getNextNode())

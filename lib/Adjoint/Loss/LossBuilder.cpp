@@ -49,7 +49,8 @@ FailureOr<Value> LossBuilder::getArgument(const Twine &twine,
     if (!its || its.getValue() != name)
       continue;
     Type given = getElementType(argument);
-    bool fits = isa<FloatType>(element) == isa<FloatType>(given) &&
+    bool fits = (isa<FloatType>(element) == isa<FloatType>(given) ||
+                 isUnknown(given)) &&
                 mayEqual(getShape(argument), shape);
     if (!fits)
       return error() << what << " '" << name << "' is " << argument.getType()
@@ -162,6 +163,9 @@ FailureOr<Value> LossBuilder::buildClasses(Value x) {
   int64_t axis = term.classAxis.value_or(rank > 1 ? 1 : 0);
   if (axis < 0)
     axis += rank;
+  if (!shape && term.classAxis && *term.classAxis != 1)
+    return error() << "the rank of '" << term.predictions[0]
+                   << "' is not known, and its classes need to be along axis 1";
   if (shape && rank == 0)
     return error() << "'" << term.predictions[0]
                    << "' is a scalar, without a class axis";
@@ -173,8 +177,8 @@ FailureOr<Value> LossBuilder::buildClasses(Value x) {
     labels = shape;
     labels->erase(labels->begin() + axis);
   }
-  FailureOr<Value> target = getArgument(
-      term.target, labels, ctx.builder().getI64Type(), "target");
+  FailureOr<Value> target =
+      getArgument(term.target, labels, ctx.builder().getI64Type(), "target");
   if (failed(target))
     return failure();
   FailureOr<Value> advantage = Value();
@@ -219,20 +223,18 @@ FailureOr<Value> LossBuilder::buildClasses(Value x) {
 
 FailureOr<Value> LossBuilder::buildContrastive(Value x) {
   MaybeShape shape = getShape(x);
-  if (shape && (shape->size() != 2 ||
-                !mayEqual(MaybeShape({(*shape)[0]}), MaybeShape({(*shape)[1]}))))
+  if (shape && (shape->size() != 2 || !mayEqual(MaybeShape({(*shape)[0]}),
+                                                MaybeShape({(*shape)[1]}))))
     return error() << "'" << term.predictions[0] << "' is " << x.getType()
                    << ", not a square matrix of similarities";
   auto diagonal = [&]() -> Value {
     if (shape && (*shape)[0] != kDynamic)
-      return ctx.indices(
-          llvm::to_vector(llvm::seq<int64_t>(0, (*shape)[0])));
-    return ctx.make<mp::RangeOp>(
-        {ctx.index(0), sizeOf(x, 0), ctx.index(1)});
+      return ctx.indices(llvm::to_vector(llvm::seq<int64_t>(0, (*shape)[0])));
+    return ctx.make<mp::RangeOp>({ctx.index(0), sizeOf(x, 0), ctx.index(1)});
   };
   Value right = diagonal();
-  Term rows = ctx.make<mp::CrossEntropyOp>({x, right, Value()},
-                                           reductionAttribute());
+  Term rows =
+      ctx.make<mp::CrossEntropyOp>({x, right, Value()}, reductionAttribute());
   Term columns = ctx.make<mp::CrossEntropyOp>(
       {ctx.transposed(x, {1, 0}), right, Value()}, reductionAttribute());
   return overBatch((rows + columns) * 0.5, x);
@@ -283,8 +285,7 @@ FailureOr<Value> LossBuilder::buildCtc(Value x) {
   auto steps = [&]() -> FailureOr<Value> {
     if (shape && (*shape)[0] != kDynamic &&
         !llvm::is_contained(batch, kDynamic))
-      return Value(
-          ctx.filled((*shape)[0], RankedTensorType::get(batch, i64)));
+      return Value(ctx.filled((*shape)[0], RankedTensorType::get(batch, i64)));
     return getArgument("steps(" + term.target + ")", batch, i64, "steps");
   }();
   if (failed(target) || failed(lengths) || failed(steps))
@@ -313,8 +314,8 @@ FailureOr<Value> LossBuilder::build(ArrayRef<Value> predictions) {
     return buildCtc(x);
   case LossKind::Sum:
   case LossKind::Mean:
-    reduction = term.kind == LossKind::Sum ? LossReduction::Sum
-                                           : LossReduction::Mean;
+    reduction =
+        term.kind == LossKind::Sum ? LossReduction::Sum : LossReduction::Mean;
     return reduced(x);
   default:
     return buildPair(x);

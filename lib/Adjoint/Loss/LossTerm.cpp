@@ -49,8 +49,7 @@ const LossKindInfo &mpopt::getLossKindInfo(LossKind kind) {
 
 /// True if the names are the same but for `-` and `_`.
 static bool isSpelled(StringRef name, StringRef given) {
-  return name.size() == given.size() &&
-         all_of(zip(name, given), [](auto pair) {
+  return name.size() == given.size() && all_of(zip(name, given), [](auto pair) {
            auto [have, want] = pair;
            return have == want || (have == '-' && want == '_') ||
                   (have == '_' && want == '-');
@@ -76,9 +75,22 @@ StringRef mpopt::getLossReductionName(LossReduction reduction) {
 }
 
 std::string mpopt::listLossKinds() {
-  return join(map_range(kKinds,
-                        [](const LossKindInfo &info) { return info.name; }),
-              ", ");
+  return join(
+      map_range(kKinds, [](const LossKindInfo &info) { return info.name; }),
+      ", ");
+}
+
+/// With as many digits as it takes to read the same number.
+static std::string getNumberText(double number) {
+  std::string text;
+  for (const char *digits : {"%g", "%.15g", "%.17g"}) {
+    text.clear();
+    raw_string_ostream(text) << format(digits, number);
+    double read;
+    if (!StringRef(text).getAsDouble(read) && read == number)
+      break;
+  }
+  return text;
 }
 
 std::string LossTerm::str() const {
@@ -90,7 +102,7 @@ std::string LossTerm::str() const {
   if (!target.empty())
     os << ',' << target;
   if (weight != 1)
-    os << ":weight=" << format("%g", weight);
+    os << ":weight=" << getNumberText(weight);
   if (reduction)
     os << ":reduction=" << getLossReductionName(*reduction);
   if (ignoreIndex)

@@ -82,7 +82,7 @@ TEST(LossTerm, ReadsWhatItWrites) {
        {"mse", "mse:y", "mse:y,t:weight=0.5", "mse:,t", "kl-normal:m,v",
         "cross-entropy:y,t:weight=2:reduction=none:ignore=0:class_axis=1:"
         "positions=last",
-        "l1:weight=3"})
+        "l1:weight=3", "l1:weight=0.1234567890123"})
     EXPECT_EQ(read(text).str(), text);
 }
 
@@ -102,7 +102,8 @@ TEST(LossTerm, Errors) {
             "ignore, class_axis and positions");
   EXPECT_EQ(errorOf("mse:a,b,c"),
             "mse takes 1 prediction and a target, not 'a,b,c'");
-  EXPECT_EQ(errorOf("sum:a,b"), "sum takes 1 prediction and no target, not 'a,b'");
+  EXPECT_EQ(errorOf("sum:a,b"),
+            "sum takes 1 prediction and no target, not 'a,b'");
   EXPECT_EQ(errorOf("triplet:a,p"), "triplet takes 3 predictions, not 2");
   EXPECT_EQ(errorOf("triplet:a,,n"), "a prediction of triplet has no name");
 }
