@@ -35,6 +35,16 @@ func.func @main(%x: tensor<f32>) -> (tensor<f32> {mp.name = "loss"}) {
 
 // -----
 
+// A value with a name of its own gets a second one.
+// CHECK: %[[LOSS:.*]] = mp.identity %arg0 : (tensor<f32>) -> tensor<f32>
+// CHECK: return %arg0, %[[LOSS]] :
+// expected-remark @+1 {{takes 'sum:y' as the loss, by the outputs}}
+func.func @main(%x: tensor<f32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "y"}) {
+  return %x : tensor<f32>
+}
+
+// -----
+
 // In FP16 it is widened.
 // CHECK: tensor<f32> {mp.name = "total_loss"}
 // expected-remark @+1 {{takes 'sum:loss' as the loss, by the outputs}}
@@ -45,6 +55,7 @@ func.func @main(%x: tensor<f16>) -> (tensor<f16> {mp.name = "loss"}) {
 // -----
 
 // Dims and ranks that are not known.
+// CHECK: mp.cross_entropy %arg0, %arg1 : (tensor<*xf32>, tensor<*xi64>) -> tensor<f32>
 // expected-remark @+1 {{takes 'cross-entropy:logits,target' as the loss, by the outputs}}
 func.func @main(%x: tensor<*xf32>) -> (tensor<*xf32> {mp.name = "logits"}) {
   return %x : tensor<*xf32>
@@ -52,6 +63,8 @@ func.func @main(%x: tensor<*xf32>) -> (tensor<*xf32> {mp.name = "logits"}) {
 
 // -----
 
+// CHECK: mp.transpose %arg0 {perm = array<i64: 0, 2, 1>}
+// CHECK: mp.cross_entropy {{.*}} : (tensor<?x?x?xf32>, tensor<?x?xi64>) -> tensor<f32>
 // expected-remark @+1 {{takes 'cross-entropy:logits,target:class_axis=2' as the loss, by the outputs}}
 func.func @main(%x: tensor<?x?x?xf32>) -> (tensor<?x?x?xf32> {mp.name = "logits"}) {
   return %x : tensor<?x?x?xf32>
