@@ -41,12 +41,16 @@ private:
   SmallVector<Output> outputs;
   ShapeFacts facts;
 
+  InFlightDiagnostic error(const LossTerm &term) {
+    return function.emitError() << "loss '" << term.str() << "': ";
+  }
   const Output *findOutput(StringRef name) const;
   bool hasArgument(StringRef name);
   LossTerm chooseTerm();
   LogicalResult complete(LossTerm &term);
+  LogicalResult completeTarget(LossTerm &term);
   LogicalResult checkOptions(const LossTerm &term);
-  FailureOr<Value> buildTerm(const LossTerm &term);
+  FailureOr<Value> buildTerm(GradientContext &ctx, const LossTerm &term);
   FailureOr<Value> append(Value loss);
 };
 } // namespace
@@ -102,21 +106,36 @@ LossTerm Attachment::chooseTerm() {
 
 LogicalResult Attachment::checkOptions(const LossTerm &term) {
   const LossKindInfo &info = getLossKindInfo(term.kind);
-  auto error = [&]() {
-    return function.emitError() << "loss '" << term.str() << "': ";
-  };
   bool ignores =
       term.kind == LossKind::CrossEntropy || term.kind == LossKind::Nll;
   if (term.ignoreIndex && !ignores)
-    return error() << info.name << " ignores no index";
+    return error(term) << info.name << " ignores no index";
   if (term.classAxis && !info.hasClasses)
-    return error() << info.name << " has no class axis";
+    return error(term) << info.name << " has no class axis";
   bool reduces = term.kind == LossKind::Sum || term.kind == LossKind::Mean;
   if (term.reduction && reduces)
-    return error() << info.name << " is a reduction itself";
+    return error(term) << info.name << " is a reduction itself";
   if (term.reduction == LossReduction::None && terms.size() > 1)
-    return error() << "reduction none leaves nothing that can be added to "
-                      "other terms";
+    return error(term) << "reduction none leaves nothing that can be added to "
+                          "other terms";
+  return success();
+}
+
+LogicalResult Attachment::completeTarget(LossTerm &term) {
+  const LossKindInfo &info = getLossKindInfo(term.kind);
+  if (!info.takesTarget) {
+    // The diagonal is right, whatever holds its numbers.
+    if (!term.target.empty() && term.kind != LossKind::Contrastive)
+      return error(term) << info.name << " takes no target";
+    term.target.clear();
+  } else if (term.target.empty()) {
+    unsigned targets = llvm::count_if(terms, [](const LossTerm &other) {
+      return getLossKindInfo(other.kind).takesTarget;
+    });
+    term.target = targets == 1 && !hasArgument("target")
+                      ? "target"
+                      : "target(" + term.predictions[0] + ")";
+  }
   return success();
 }
 
@@ -138,42 +157,27 @@ LogicalResult Attachment::complete(LossTerm &term) {
   for (const std::string &name : term.predictions) {
     const Output *output = findOutput(name);
     if (!output)
-      return function.emitError()
-             << "loss '" << term.str() << "': no output is called '" << name
-             << "'; there are: "
-             << llvm::join(
-                    llvm::map_range(outputs,
-                                    [](const Output &its) { return its.name; }),
-                    ", ");
+      return error(term) << "no output is called '" << name << "'; there are: "
+                         << llvm::join(llvm::map_range(outputs,
+                                                       [](const Output &its) {
+                                                         return its.name;
+                                                       }),
+                                       ", ");
     if (!isDifferentiable(output->value.getType()))
-      return function.emitError()
-             << "loss '" << term.str() << "': output '" << name << "' is "
-             << output->value.getType() << ", and a prediction is of floats";
+      return error(term) << "output '" << name << "' is "
+                         << output->value.getType()
+                         << ", and a prediction is of floats";
   }
-  if (!info.takesTarget) {
-    // The diagonal is right, whatever holds its numbers.
-    if (!term.target.empty() && term.kind != LossKind::Contrastive)
-      return function.emitError() << "loss '" << term.str()
-                                  << "': " << info.name << " takes no target";
-    term.target.clear();
-  } else if (term.target.empty()) {
-    unsigned targets = llvm::count_if(terms, [](const LossTerm &other) {
-      return getLossKindInfo(other.kind).takesTarget;
-    });
-    term.target = targets == 1 && !hasArgument("target")
-                      ? "target"
-                      : "target(" + term.predictions[0] + ")";
-  }
+  if (failed(completeTarget(term)))
+    return failure();
   MaybeShape shape = getShape(findOutput(term.predictions[0])->value);
   if (info.hasClasses && !term.classAxis && shape && shape->size() > 2)
     term.classAxis = shape->size() == 3 ? 2 : 1;
   return success();
 }
 
-FailureOr<Value> Attachment::buildTerm(const LossTerm &term) {
-  auto isActive = [](Value) { return false; };
-  auto sink = [](Value, Value) {};
-  GradientContext ctx(builder, facts, terminator, {}, isActive, sink);
+FailureOr<Value> Attachment::buildTerm(GradientContext &ctx,
+                                       const LossTerm &term) {
   SmallVector<Value> predictions;
   for (const std::string &name : term.predictions) {
     Value value = findOutput(name)->value;
@@ -185,8 +189,7 @@ FailureOr<Value> Attachment::buildTerm(const LossTerm &term) {
       int64_t axis =
           classes && (classAxis == 1 || classAxis + rank == 1) ? 2 : 1;
       if (axis >= rank)
-        return function.emitError() << "loss '" << term.str() << "': '" << name
-                                    << "' has no axis of positions";
+        return error(term) << "'" << name << "' has no axis of positions";
       value = ctx.make<mp::SliceOp>(
           {value, Value(), Value(), Value(), Value()},
           {ctx.integers("starts", {-1}),
@@ -232,6 +235,10 @@ FailureOr<Value> Attachment::run() {
   bool chosen = terms.empty();
   if (chosen)
     terms.push_back(chooseTerm());
+  // Nobody asks for gradients yet: the context makes ops.
+  auto isActive = [](Value) { return false; };
+  auto sink = [](Value, Value) {};
+  GradientContext ctx(builder, facts, terminator, {}, isActive, sink);
   Value total;
   SmallVector<Attribute> texts;
   for (LossTerm &term : terms) {
@@ -248,12 +255,9 @@ FailureOr<Value> Attachment::run() {
     texts.push_back(builder.getStringAttr(text));
 
     Operation *before = terminator->getPrevNode();
-    FailureOr<Value> loss = buildTerm(term);
+    FailureOr<Value> loss = buildTerm(ctx, term);
     if (failed(loss))
       return failure();
-    auto isActive = [](Value) { return false; };
-    auto sink = [](Value, Value) {};
-    GradientContext ctx(builder, facts, terminator, {}, isActive, sink);
     if (!total) {
       total = *loss;
     } else {
