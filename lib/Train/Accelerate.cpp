@@ -90,9 +90,9 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
   std::optional<TrainType> type;
   const ConfigNode *said = top.take("mixed_precision");
   if (said) {
-    std::string name =
-        said->kind == ConfigNode::Kind::Bool && !said->truth ? "no"
-                                                              : said->text;
+    std::string name = said->kind == ConfigNode::Kind::Bool && !said->truth
+                           ? "no"
+                           : said->text;
     if (name == "fp16")
       type = TrainType::F16;
     else if (name == "bf16")
@@ -117,8 +117,8 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
   if (isDeepSpeed)
     readPlugin(reader, deepSpeed, type);
   if (type && !config.precision)
-    config.precision = *type == TrainType::F16 ? "autocast-fp16"
-                                               : "autocast-bf16";
+    config.precision =
+        *type == TrainType::F16 ? "autocast-fp16" : "autocast-bf16";
   if (type == TrainType::F16)
     fillGradScaler(config.scaler);
   else if (type || config.precision == "fp32")

@@ -63,9 +63,8 @@ bool mpopt::isArgumentFile(StringRef text) {
     auto [key, rest] = line.split(':');
     bool isYaml = line.starts_with("---") || line.starts_with("{") ||
                   line.starts_with("- ") || line.starts_with("%") ||
-                  (key.size() < line.size() &&
-                   !key.contains('=') && !key.contains(" --") &&
-                   !key.starts_with("--") &&
+                  (key.size() < line.size() && !key.contains('=') &&
+                   !key.contains(" --") && !key.starts_with("--") &&
                    (rest.empty() || isSpace(rest[0])));
     if (isYaml)
       return false;

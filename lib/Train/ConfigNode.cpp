@@ -36,11 +36,10 @@ ConfigNode ConfigNode::fromPlain(StringRef text) {
     return node;
   }
   std::string lower = text.lower();
-  if (std::optional<bool> truth =
-          StringSwitch<std::optional<bool>>(lower)
-              .Cases({"true", "yes", "on"}, true)
-              .Cases({"false", "no", "off"}, false)
-              .Default(std::nullopt)) {
+  if (std::optional<bool> truth = StringSwitch<std::optional<bool>>(lower)
+                                      .Cases({"true", "yes", "on"}, true)
+                                      .Cases({"false", "no", "off"}, false)
+                                      .Default(std::nullopt)) {
     node.kind = Kind::Bool;
     node.truth = *truth;
     return node;
@@ -48,10 +47,10 @@ ConfigNode ConfigNode::fromPlain(StringRef text) {
   // Words such as `nan` and `inf` are YAML's strings; their numbers have a dot.
   StringRef digits = StringRef(lower).ltrim("+-");
   bool isSpecial = digits == ".inf" || digits == ".nan";
-  if (!isSpecial && (digits.empty() || !(isDigit(digits[0]) ||
-                                         (digits.size() > 1 &&
-                                          digits[0] == '.' &&
-                                          isDigit(digits[1])))))
+  if (!isSpecial &&
+      (digits.empty() ||
+       !(isDigit(digits[0]) ||
+         (digits.size() > 1 && digits[0] == '.' && isDigit(digits[1])))))
     return node;
   if (isSpecial)
     lower.erase(lower.find('.'), 1);

@@ -17,7 +17,8 @@ using namespace mpopt;
 
 void ConfigReader::fail(StringRef path, const Twine &message) {
   if (failure.empty())
-    failure = (origin + ": " + path + (path.empty() ? "" : ": ") + message).str();
+    failure =
+        (origin + ": " + path + (path.empty() ? "" : ": ") + message).str();
 }
 
 void ConfigReader::warn(StringRef path, const Twine &message) {
@@ -134,11 +135,9 @@ std::optional<bool> Section::truth(StringRef key) const {
     return std::nullopt;
   if (node->kind != ConfigNode::Kind::Bool) {
     // Published files quote truth values now and then.
-    StringRef text = node->isString() ? StringRef(node->text) : "";
-    if (text.equals_insensitive("true"))
-      return true;
-    if (text.equals_insensitive("false"))
-      return false;
+    ConfigNode plain = ConfigNode::fromPlain(node->text);
+    if (node->isString() && plain.kind == ConfigNode::Kind::Bool)
+      return plain.truth;
     fail(key, "must be true or false");
     return std::nullopt;
   }
@@ -220,13 +219,15 @@ void Section::warnOfOthers() const {
 
 static bool isNumerical(StringRef key) {
   static constexpr StringLiteral kWords[] = {
-      "fp8",    "fp16",   "bf16",      "fp32",   "fp64",   "float",
-      "half",   "dtype",  "precision", "amp",    "apex",   "scale",
-      "scaler", "optim",  "optimizer", "adam",   "reduce", "allreduce",
-      "shard",  "sharding", "sharded", "zero",   "fsdp",   "autocast",
-      "master", "quant",  "quantize",  "cast",   "downcast", "prescale",
-      "predivide", "divide", "clip",   "clipping", "hysteresis", "tf32",
-      "bfloat16", "float16", "float8", "fp4", "nvfp4", "mxfp8"};
+      "fp8",       "fp16",     "bf16",      "fp32",      "fp64",
+      "float",     "half",     "dtype",     "precision", "amp",
+      "apex",      "scale",    "scaler",    "optim",     "optimizer",
+      "adam",      "reduce",   "allreduce", "shard",     "sharding",
+      "sharded",   "zero",     "fsdp",      "autocast",  "master",
+      "quant",     "quantize", "cast",      "downcast",  "prescale",
+      "predivide", "divide",   "clip",      "clipping",  "hysteresis",
+      "tf32",      "bfloat16", "float16",   "float8",    "fp4",
+      "nvfp4",     "mxfp8"};
   std::string lower = key.lower();
   SmallVector<StringRef> parts;
   llvm::replace(lower, '-', '_');
@@ -282,7 +283,8 @@ void mpopt::completeBatch(ConfigReader &reader, StringRef key) {
     return;
   }
   auto value = [](std::optional<int64_t> *part) { return part->value_or(1); };
-  std::optional<int64_t> rest = divide(*batch.total, value(parts[0]), value(parts[1]));
+  std::optional<int64_t> rest =
+      divide(*batch.total, value(parts[0]), value(parts[1]));
   rest = rest ? divide(*rest, value(parts[2]), 1) : std::nullopt;
   if (!rest || *rest < 1 || (missing == 0 && *rest != 1)) {
     static constexpr const char *names[] = {"samples of a pass",

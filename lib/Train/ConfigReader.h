@@ -98,8 +98,7 @@ void fillIn(std::optional<T> &into, const std::optional<T> &value) {
   if (!into)
     into = value;
 }
-template <typename T>
-void fillIn(std::optional<T> &into, const T &value) {
+template <typename T> void fillIn(std::optional<T> &into, const T &value) {
   if (!into)
     into = value;
 }

@@ -29,7 +29,8 @@ void mpopt::fillDeepSpeedScaler(TrainScaler &scaler) {
 }
 
 void mpopt::fillDeepSpeedTypes(TrainConfig &config, TrainType type) {
-  fillIn(config.precision, std::string(type == TrainType::F16 ? "fp16" : "bf16"));
+  fillIn(config.precision,
+         std::string(type == TrainType::F16 ? "fp16" : "bf16"));
   fillIn(config.reduce.type, type);
   fillIn(config.optimizer.master, true);
   // An optimizer of 8 bits says so by its name.
@@ -76,8 +77,9 @@ static void readOptimizer(ConfigReader &reader, const Section &optimizer) {
   Section params = optimizer.section("params");
   if (type) {
     if (!setOptimizer(*type, into))
-      optimizer.warn("type", "'" + shown(*type) + "' is not an optimizer that "
-                                                  "is known");
+      optimizer.warn("type", "'" + shown(*type) +
+                                 "' is not an optimizer that "
+                                 "is known");
     // DeepSpeed's Adam decays weights as AdamW does unless told otherwise.
     if (into.name == "adam" && params.truth("adam_w_mode").value_or(true))
       into.name = "adamw";
@@ -106,11 +108,12 @@ static void readZero(ConfigReader &reader, const Section &zero) {
   sharding.kind = *sharding.stage ? ShardingKind::Zero : ShardingKind::None;
   // Sizes of buckets and the like change no value.
   zero.ignore({"reduce_scatter", "reduce_bucket_size", "allreduce_partitions",
-               "allreduce_always_fp32", "offload_optimizer",
-               "sub_group_size", "use_all_reduce_for_fetch_params",
-               "zero_hpz_partition_size", "round_robin_gradients",
-               "use_multi_rank_bucket_allreduce", "cpu_offload_use_pin_memory",
-               "gather_16bit_weights_on_model_save", "model_persistence_threshold",
+               "allreduce_always_fp32", "offload_optimizer", "sub_group_size",
+               "use_all_reduce_for_fetch_params", "zero_hpz_partition_size",
+               "round_robin_gradients", "use_multi_rank_bucket_allreduce",
+               "cpu_offload_use_pin_memory",
+               "gather_16bit_weights_on_model_save",
+               "model_persistence_threshold",
                "stage3_gather_fp16_weights_on_model_save"});
   zero.warnOfNumericalOthers();
 }
@@ -143,7 +146,8 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
   Section amp = top.section("amp");
   if (amp.truth("enabled") == true) {
     if (isFp16 == true || isBf16 == true)
-      return amp.fail("enabled", "is true beside fp16 or bf16: only one can be");
+      return amp.fail("enabled",
+                      "is true beside fp16 or bf16: only one can be");
     amp.warn("enabled", "Apex is not understood: say --precision and --scaler");
   }
   Section autocast = top.section("torch_autocast");
@@ -155,8 +159,8 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
   }
 
   TrainScaler scaler = readScaler(fp16);
-  for (StringRef key : {"fp16_master_weights_and_grads",
-                        "fp16_master_weights_and_gradients"})
+  for (StringRef key :
+       {"fp16_master_weights_and_grads", "fp16_master_weights_and_gradients"})
     if (fp16.truth(key) == true && isFp16 != false)
       config.optimizer.master = false;
   if (bf16.truth("bf16_master_weights_and_grads") == true && isBf16 != false)
@@ -197,8 +201,8 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
   Section data = top.section("data_types");
   if (std::optional<TrainType> type = data.type("grad_accum_dtype"))
     if (*type != TrainType::F32)
-      data.warn("grad_accum_dtype", "accumulation in " + toString(*type) +
-                                        " is not understood");
+      data.warn("grad_accum_dtype",
+                "accumulation in " + toString(*type) + " is not understood");
   data.warnOfOthers();
 
   config.batch.micro = top.integer("train_micro_batch_size_per_gpu", 1);

@@ -37,8 +37,8 @@ static void readFsdp(ConfigReader &reader, const Section &top,
     top.warn("fsdp_config", "'" + shown(file->text) + "' is not read");
   } else if (file && (isOn || !options.empty())) {
     Section fsdp = top.section("fsdp_config");
-    for (StringRef key : {"activation_checkpointing",
-                          "fsdp_activation_checkpointing"})
+    for (StringRef key :
+         {"activation_checkpointing", "fsdp_activation_checkpointing"})
       fillIn(config.sharding.checkpointing, fsdp.truth(key));
     fsdp.warnOfNumericalOthers();
   }
@@ -62,8 +62,9 @@ static void readOptimizer(ConfigReader &reader, const Section &top) {
   if (!into.name) {
     std::string name = top.word("optim").value_or("adamw_torch");
     if (!setOptimizer(name, into))
-      top.warn("optim", "'" + shown(name) + "' is not an optimizer that is "
-                                            "known");
+      top.warn("optim", "'" + shown(name) +
+                            "' is not an optimizer that is "
+                            "known");
   } else {
     top.ignore({"optim"});
   }

@@ -141,10 +141,10 @@ static void readStrategy(ConfigReader &reader, const Section &trainer,
   const ConfigNode *node = trainer.take("strategy");
   if (!node)
     return;
-  Section object = node->isMap() ? trainer.section("strategy")
-                                 : Section(reader, nullptr);
-  std::string name = node->isMap() ? object.word("class_path").value_or("")
-                                   : node->text;
+  Section object =
+      node->isMap() ? trainer.section("strategy") : Section(reader, nullptr);
+  std::string name =
+      node->isMap() ? object.word("class_path").value_or("") : node->text;
   Section arguments = object.section("init_args");
   std::string lower = StringRef(name).rsplit('.').second.empty()
                           ? StringRef(name).lower()

@@ -43,8 +43,9 @@ static void readOptimizer(ConfigReader &reader, const Section &flags) {
   TrainOptimizer &into = reader.config.optimizer;
   std::string name = flags.word("optimizer").value_or("adam");
   if (!setOptimizer(name, into))
-    flags.warn("optimizer", "'" + shown(name) + "' is not an optimizer that "
-                                                "is known");
+    flags.warn("optimizer", "'" + shown(name) +
+                                "' is not an optimizer that "
+                                "is known");
   // Its Adam decays weights as AdamW does.
   if (into.name == "adam")
     into.name = "adamw";
@@ -66,7 +67,8 @@ static void readOptimizer(ConfigReader &reader, const Section &flags) {
   std::optional<TrainType> first = flags.type("exp-avg-dtype");
   std::optional<TrainType> second = flags.type("exp-avg-sq-dtype");
   if (first && second && *first != *second)
-    flags.warn("exp-avg-dtype", "differs from exp-avg-sq-dtype, which is taken");
+    flags.warn("exp-avg-dtype",
+               "differs from exp-avg-sq-dtype, which is taken");
   into.state = second ? second : first;
   if (std::optional<TrainType> master = flags.type("main-params-dtype"))
     into.master = *master == TrainType::F32;
@@ -92,9 +94,10 @@ static std::optional<int64_t> readWorld(const Section &flags) {
     return std::nullopt;
   int64_t all = *local * nodes.value_or(1);
   if (all % perModel) {
-    flags.fail("nproc-per-node", Twine(all) + " ranks are not a multiple of "
-                                     "the " + Twine(perModel) +
-                                     " that share a model");
+    flags.fail("nproc-per-node", Twine(all) +
+                                     " ranks are not a multiple of "
+                                     "the " +
+                                     Twine(perModel) + " that share a model");
     return std::nullopt;
   }
   return all / perModel;
@@ -115,8 +118,8 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
     readScaler(reader, flags);
   else
     config.scaler.kind = ScalerKind::None;
-  flags.ignore({"loss-scale", "initial-loss-scale", "min-loss-scale", "loss-scale-window",
-                "hysteresis"});
+  flags.ignore({"loss-scale", "initial-loss-scale", "min-loss-scale",
+                "loss-scale-window", "hysteresis"});
   readOptimizer(reader, flags);
   if (type) {
     fillIn(config.optimizer.master, true);
@@ -154,7 +157,8 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
   completeBatch(reader, "global-batch-size");
   if (flags.has("deepspeed-config"))
     flags.warn("deepspeed-config", "is not read: give it instead");
-  flags.ignore({"overlap-grad-reduce", "no-async-tensor-model-parallel-allreduce",
-                "adam-beta1", "adam-beta2", "lr-warmup-fraction"});
+  flags.ignore({"overlap-grad-reduce",
+                "no-async-tensor-model-parallel-allreduce", "adam-beta1",
+                "adam-beta2", "lr-warmup-fraction"});
   flags.warnOfNumericalOthers();
 }

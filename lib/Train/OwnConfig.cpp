@@ -17,12 +17,23 @@
 using namespace llvm;
 using namespace mpopt;
 
-static constexpr StringLiteral kLosses[] = {
-    "cross-entropy", "bce-with-logits", "mse",    "l1",
-    "smooth-l1",     "nll",             "kl",     "kl-normal",
-    "contrastive",   "hinge",           "triplet", "focal",
-    "ctc",           "policy-gradient", "sum",    "mean",
-    "custom"};
+static constexpr StringLiteral kLosses[] = {"cross-entropy",
+                                            "bce-with-logits",
+                                            "mse",
+                                            "l1",
+                                            "smooth-l1",
+                                            "nll",
+                                            "kl",
+                                            "kl-normal",
+                                            "contrastive",
+                                            "hinge",
+                                            "triplet",
+                                            "focal",
+                                            "ctc",
+                                            "policy-gradient",
+                                            "sum",
+                                            "mean",
+                                            "custom"};
 static constexpr StringLiteral kReductions[] = {"mean", "sum", "none",
                                                 "sum-then-batch-mean"};
 
@@ -44,17 +55,17 @@ static void readTerm(ConfigReader &reader, const Section &term) {
                 StringRef(*kind).ends_with(".mlir");
   into.kind = isFile ? *kind : withDashes(*kind);
   if (!isFile && !llvm::is_contained(kLosses, into.kind))
-    return term.fail("kind", "'" + shown(*kind) +
-                                 "' is not a loss that is known: " +
-                                 list(kLosses));
+    return term.fail("kind",
+                     "'" + shown(*kind) +
+                         "' is not a loss that is known: " + list(kLosses));
   into.prediction = term.word("prediction");
   into.target = term.word("target");
   into.weight = term.number("weight");
   if (std::optional<std::string> reduction = term.word("reduction")) {
     into.reduction = withDashes(*reduction);
     if (!llvm::is_contained(kReductions, *into.reduction))
-      term.fail("reduction", "'" + shown(*reduction) + "' is none of " +
-                                 list(kReductions));
+      term.fail("reduction",
+                "'" + shown(*reduction) + "' is none of " + list(kReductions));
   }
   constexpr int64_t kLeast = -(int64_t(1) << 53);
   into.ignore = term.integer("ignore", kLeast);
@@ -65,8 +76,8 @@ static void readTerm(ConfigReader &reader, const Section &term) {
   into.classAxis = term.integer("class_axis", -64);
   into.positions = term.word("positions");
   if (into.positions && *into.positions != "last" && *into.positions != "all")
-    term.fail("positions", "'" + shown(*into.positions) +
-                               "' is neither 'all' nor 'last'");
+    term.fail("positions",
+              "'" + shown(*into.positions) + "' is neither 'all' nor 'last'");
   into.diagonal = term.truth("diagonal");
   into.text = term.word("text");
   term.warnOfOthers();
@@ -80,7 +91,8 @@ static void readLoss(ConfigReader &reader, const Section &loss) {
     if (terms->kind != ConfigNode::Kind::List)
       loss.fail("terms", "must be a list of objects");
     for (auto [index, item] : llvm::enumerate(terms->items)) {
-      std::string path = loss.pathOf("terms") + "[" + std::to_string(index) + "]";
+      std::string path =
+          loss.pathOf("terms") + "[" + std::to_string(index) + "]";
       if (!item.isMap())
         return reader.fail(path, "must be an object");
       readTerm(reader, Section(reader, &item, path));
@@ -142,8 +154,8 @@ static void readOptimizer(ConfigReader &reader, const Section &top) {
   TrainOptimizer &into = reader.config.optimizer;
   const ConfigNode *node = top.take("optimizer");
   bool isName = node && node->isString();
-  Section optimizer = isName ? Section(reader, nullptr)
-                             : top.section("optimizer");
+  Section optimizer =
+      isName ? Section(reader, nullptr) : top.section("optimizer");
   std::optional<std::string> name =
       isName ? std::optional(node->text) : optimizer.word("name");
   if (name && !setOptimizer(*name, into))
@@ -223,8 +235,9 @@ static void readSharding(ConfigReader &reader, const Section &top) {
   Section sharding = top.section("sharding");
   if (std::optional<std::string> kind = sharding.word("kind")) {
     if (*kind != "none" && *kind != "zero" && *kind != "fsdp")
-      sharding.fail("kind", "'" + shown(*kind) + "' is none of none, zero and "
-                                                 "fsdp");
+      sharding.fail("kind", "'" + shown(*kind) +
+                                "' is none of none, zero and "
+                                "fsdp");
     into.kind = *kind == "zero"   ? ShardingKind::Zero
                 : *kind == "fsdp" ? ShardingKind::Fsdp
                                   : ShardingKind::None;
@@ -245,8 +258,8 @@ void mpopt::readOwnConfig(ConfigReader &reader, const Section &top) {
   TrainConfig &config = reader.config;
   if (std::optional<std::string> schema = top.word("schema");
       schema && *schema != "mpopt-train-config/1")
-    return top.fail("schema", "'" + shown(*schema) +
-                                  "' is not mpopt-train-config/1");
+    return top.fail("schema",
+                    "'" + shown(*schema) + "' is not mpopt-train-config/1");
   readLoss(reader, top.section("loss"));
   config.inputs = readValues(reader, top, "inputs");
   config.targets = readValues(reader, top, "targets");
@@ -275,8 +288,8 @@ void mpopt::readOwnConfig(ConfigReader &reader, const Section &top) {
     static constexpr StringLiteral kKnown[] = {
         "fp32", "fp16", "bf16", "autocast-fp16", "autocast-bf16", "as-is"};
     if (!llvm::is_contained(kKnown, *precision))
-      top.fail("precision", "'" + shown(*precision) + "' is none of " +
-                                list(kKnown));
+      top.fail("precision",
+               "'" + shown(*precision) + "' is none of " + list(kKnown));
     config.precision = precision;
   }
   // How the zoo made a model.

@@ -89,8 +89,8 @@ static std::optional<TrainFormat> recognise(const ConfigNode &map) {
   if (hasMap(map, {"trainer"}) ||
       hasAny(map, {"accumulate_grad_batches", "gradient_clip_val"}))
     return TrainFormat::Lightning;
-  if (hasAny(map, {"compute_environment", "distributed_type",
-                   "mixed_precision", "num_machines"}))
+  if (hasAny(map, {"compute_environment", "distributed_type", "mixed_precision",
+                   "num_machines"}))
     return TrainFormat::Accelerate;
   if (hasMap(map, {"fp16", "bf16", "bfloat16", "zero_optimization", "optimizer",
                    "torch_autocast", "amp"}) ||
@@ -100,8 +100,8 @@ static std::optional<TrainFormat> recognise(const ConfigNode &map) {
     return TrainFormat::DeepSpeed;
   if (hasAny(map, {"per_device_train_batch_size", "output_dir", "adam_epsilon",
                    "learning_rate", "max_grad_norm", "fp16", "bf16", "optim",
-                   "gradient_accumulation_steps", "deepspeed",
-                   "fp16_full_eval", "gradient_checkpointing"}))
+                   "gradient_accumulation_steps", "deepspeed", "fp16_full_eval",
+                   "gradient_checkpointing"}))
     return TrainFormat::HuggingFace;
   return std::nullopt;
 }
@@ -124,8 +124,8 @@ Expected<TrainConfig> mpopt::parseTrainConfig(StringRef text,
   ConfigReader reader(origin);
   text.consume_front("\xef\xbb\xbf");
   // Arguments are words: no reader of theirs can fail on a text.
-  bool isArguments = text.size() <= kMostBytes && !text.contains('\0') &&
-                     isArgumentFile(text);
+  bool isArguments =
+      text.size() <= kMostBytes && !text.contains('\0') && isArgumentFile(text);
   if (isArguments) {
     ConfigNode flags = readArgumentFile(text);
     reader.config.format = TrainFormat::Megatron;
@@ -176,6 +176,6 @@ Expected<TrainConfig> mpopt::readTrainConfig(StringRef path) {
   Expected<std::unique_ptr<MemoryBuffer>> file =
       readInputFile(path, kMostBytes);
   if (!file)
-    return file.takeError();
+    return createStringError(path + ": " + llvm::toString(file.takeError()));
   return parseTrainConfig((*file)->getBuffer(), path);
 }

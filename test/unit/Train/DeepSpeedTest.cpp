@@ -99,8 +99,7 @@ TEST(DeepSpeed, leavesAutoOpen) {
 }
 
 TEST(DeepSpeed, readsAStaticScale) {
-  TrainConfig config =
-      parsed(R"({"fp16": {"enabled": true, "loss_scale": 128,
+  TrainConfig config = parsed(R"({"fp16": {"enabled": true, "loss_scale": 128,
                           "initial_scale_power": 16}})");
   EXPECT_EQ(config.scaler.kind, ScalerKind::Static);
   EXPECT_EQ(config.scaler.initial, 128);
@@ -108,9 +107,10 @@ TEST(DeepSpeed, readsAStaticScale) {
 }
 
 TEST(DeepSpeed, refusesContradictions) {
-  EXPECT_EQ(errorOf(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
-            "FILE: fp16.enabled: is true, and so is bf16.enabled: only one can "
-            "be");
+  EXPECT_EQ(
+      errorOf(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
+      "FILE: fp16.enabled: is true, and so is bf16.enabled: only one can "
+      "be");
   EXPECT_EQ(errorOf(R"({"fp16": {"enabled": true}, "amp": {"enabled": true}})"),
             "FILE: amp.enabled: is true beside fp16 or bf16: only one can be");
   EXPECT_EQ(errorOf(R"({"fp16": {"enabled": true, "loss_scale": -1}})"),
@@ -187,7 +187,8 @@ fsdp_config: {activation_checkpointing: true}
 TEST(HuggingFace, fillsWhatDeepSpeedLeavesToIt) {
   TrainConfig config =
       parsed(std::string(R"({"fp16": true, "learning_rate": 3e-5,
-        "per_device_train_batch_size": 2, "deepspeed": )") + kAuto + "}");
+        "per_device_train_batch_size": 2, "deepspeed": )") +
+             kAuto + "}");
   EXPECT_EQ(config.format, TrainFormat::HuggingFace);
   EXPECT_EQ(config.precision, "fp16");
   EXPECT_EQ(config.scaler.interval, 1000);

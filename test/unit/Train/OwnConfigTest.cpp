@@ -136,7 +136,8 @@ TEST(OwnConfig, takesShortForms) {
 
 TEST(OwnConfig, warnsOfUnknownKeys) {
   EXPECT_EQ(parsed(own(R"("colour": 1, "optimizer": {"name": "sgd",
-                          "nesterov": true})")).warnings,
+                          "nesterov": true})"))
+                .warnings,
             (Warnings{"FILE: optimizer.nesterov: is not known and is ignored",
                       "FILE: colour: is not known and is ignored"}));
 }
