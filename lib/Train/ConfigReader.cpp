@@ -24,8 +24,10 @@ void ConfigReader::fail(StringRef path, const Twine &message) {
 void ConfigReader::warn(StringRef path, const Twine &message) {
   // A file of a thousand unknown keys is told of by its first ones.
   constexpr size_t kMostWarnings = 100;
-  if (config.warnings.size() < kMostWarnings)
-    config.warnings.push_back((origin + ": " + path + ": " + message).str());
+  std::string line = (origin + ": " + path + ": " + message).str();
+  if (config.warnings.size() < kMostWarnings &&
+      !llvm::is_contained(config.warnings, line))
+    config.warnings.push_back(std::move(line));
 }
 
 Expected<TrainConfig> ConfigReader::finish() {
@@ -272,7 +274,7 @@ void mpopt::completeBatch(ConfigReader &reader, StringRef key) {
                                      &batch.world};
   auto isMissing = [](std::optional<int64_t> *part) { return !*part; };
   size_t missing = llvm::count_if(parts, isMissing);
-  if (missing > 1)
+  if (missing == std::size(parts))
     return;
   if (!batch.total) {
     int64_t product;
@@ -298,6 +300,9 @@ void mpopt::completeBatch(ConfigReader &reader, StringRef key) {
                          (missing ? "a multiple of " : "") + given);
     return;
   }
+  // Of two that are missing only the product is known.
+  if (missing > 1)
+    return;
   for (std::optional<int64_t> *part : parts)
     if (!*part)
       *part = *rest;

@@ -172,7 +172,8 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
   bf16.ignore({"immediate_grad_update", "check_grad_overflow"});
   if (isFp16 == true)
     config.scaler = scaler;
-  else if (isFp16 == false)
+  else if (isFp16 == false && config.precision != "autocast-fp16" &&
+           amp.truth("enabled") != true)
     config.scaler.kind = ScalerKind::None;
   fp16.warnOfOthers();
   bf16.ignore({"loss_scale", "initial_scale_power", "loss_scale_window",
@@ -195,7 +196,7 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
     fillDeepSpeedTypes(config, TrainType::F16);
   else if (isBf16 == true)
     fillDeepSpeedTypes(config, TrainType::BF16);
-  else if (isFp16 == false && isBf16 == false && !amp.truth("enabled"))
+  else if (isFp16 == false && isBf16 == false && amp.truth("enabled") != true)
     fillIn(config.precision, std::string("fp32"));
 
   Section data = top.section("data_types");

@@ -126,8 +126,9 @@ void mpopt::readHuggingFace(ConfigReader &reader, const Section &top) {
   } else if (!isDeepSpeed && (fp16 || bf16)) {
     config.precision = "fp32";
   }
-  fillIn(config.scaler.kind,
-         type == TrainType::F16 ? ScalerKind::Dynamic : ScalerKind::None);
+  // Without a word on precision an option may still choose FP16.
+  if (type == TrainType::BF16 || config.precision == "fp32")
+    fillIn(config.scaler.kind, ScalerKind::None);
   for (StringRef key : {"half_precision_backend", "fp16_backend"})
     if (std::optional<std::string> backend = top.word(key);
         backend && *backend == "apex")

@@ -13,7 +13,8 @@
 
 #include "mpopt/Support/BoundedJson.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;

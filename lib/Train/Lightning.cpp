@@ -246,7 +246,5 @@ void mpopt::readLightning(ConfigReader &reader, const Section &top) {
     if (trainer.take(key))
       trainer.warn(key, "is not understood and is ignored");
   trainer.warnOfNumericalOthers();
-  // The optimizer of LightningCLI, at the top or below the model.
-  Section optimizer = top.section("optimizer");
-  readOptimizer(reader, optimizer);
+  readOptimizer(reader, top.section("optimizer"));
 }

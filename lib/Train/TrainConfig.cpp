@@ -92,7 +92,9 @@ static std::optional<TrainFormat> recognise(const ConfigNode &map) {
   if (hasAny(map, {"compute_environment", "distributed_type", "mixed_precision",
                    "num_machines"}))
     return TrainFormat::Accelerate;
-  if (hasMap(map, {"fp16", "bf16", "bfloat16", "zero_optimization", "optimizer",
+  const ConfigNode *optimizer = map.find("optimizer");
+  if ((optimizer && optimizer->find("type")) ||
+      hasMap(map, {"fp16", "bf16", "bfloat16", "zero_optimization",
                    "torch_autocast", "amp"}) ||
       hasAny(map, {"train_batch_size", "train_micro_batch_size_per_gpu",
                    "gradient_clipping", "prescale_gradients",

@@ -130,6 +130,25 @@ TEST(DeepSpeed, refusesContradictions) {
             "-126 to 127");
 }
 
+TEST(DeepSpeed, asksForMultiples) {
+  EXPECT_EQ(errorOf(R"({"train_batch_size": 10,
+                        "train_micro_batch_size_per_gpu": 4})"),
+            "FILE: train_batch_size: 10 is not a multiple of 4 samples of a "
+            "pass");
+  TrainConfig config = parsed(R"({"train_batch_size": 12,
+                                  "train_micro_batch_size_per_gpu": 4})");
+  EXPECT_FALSE(config.batch.world);
+  EXPECT_FALSE(config.batch.accumulate);
+}
+
+TEST(DeepSpeed, leavesTheScaleOfAutocastOpen) {
+  TrainConfig config =
+      parsed(R"({"zero_optimization": {"stage": 1}, "torch_autocast":
+                 {"enabled": true, "dtype": "float16"}})");
+  EXPECT_EQ(config.precision, "autocast-fp16");
+  EXPECT_FALSE(config.scaler.kind);
+}
+
 TEST(DeepSpeed, warnsOfPrecisionItDoesNotKnow) {
   EXPECT_EQ(parsed(R"({"fp16": {"enabled": true, "fp16_new": 1},
                        "fp8_recipe": {"a": 1}, "tensorboard": {"x": 1},
@@ -200,6 +219,13 @@ TEST(HuggingFace, fillsWhatDeepSpeedLeavesToIt) {
   EXPECT_EQ(config.batch.micro, 2);
   EXPECT_EQ(config.sharding.stage, 3);
   EXPECT_EQ(config.reduce.type, TrainType::F16);
+}
+
+TEST(HuggingFace, leavesPrecisionOpen) {
+  TrainConfig config = parsed(R"({"output_dir": "x"})");
+  EXPECT_FALSE(config.precision);
+  EXPECT_FALSE(config.scaler.kind);
+  EXPECT_EQ(parsed(R"({"fp16": false})").precision, "fp32");
 }
 
 TEST(HuggingFace, refusesContradictions) {

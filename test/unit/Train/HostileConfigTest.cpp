@@ -113,12 +113,14 @@ TEST(HostileConfig, hasHugeNumbers) {
 }
 
 TEST(HostileConfig, hasUnprintableKeys) {
-  std::string error = errorOf("{\"fp16\": {\"enabled\": true}, "
-                              "\"zero_optimization\": {\"stage\": \"\\n\\u0007\"}}");
+  std::string error =
+      errorOf("{\"fp16\": {\"enabled\": true}, "
+              "\"zero_optimization\": {\"stage\": \"\\n\\u0007\"}}");
   EXPECT_EQ(error, "FILE: zero_optimization.stage: must be an integer of at "
                    "least 0");
   std::string key = "fp16_\\n" + repeated("x", 1000);
-  Warnings warnings = parsed("{\"output_dir\": 1, \"" + key + "\": 1}").warnings;
+  Warnings warnings =
+      parsed("{\"output_dir\": 1, \"" + key + "\": 1}").warnings;
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_LT(warnings[0].size(), 150u);
   EXPECT_EQ(warnings[0].find('\n'), std::string::npos);
@@ -136,10 +138,10 @@ TEST(HostileConfig, survivesDamage) {
       "{\"type\": \"Adam\", \"params\": {\"betas\": [0.9, 0.99]}}}",
       "schema: mpopt-train-config/1\nloss: {terms: [{kind: mse}]}\nscaler: "
       "8\nbatch: {micro: 1}\n? a\n: b\n- c\n%YAML 1.1\n!!str x: &y z\n"};
-  const llvm::StringRef pieces[] = {"{", "}", "[", "]", ":", "- ", "\n", "\t",
-                                    "&a ", "*a", "!!str ", "'", "\"", "\\",
-                                    "|", ">", "? ", "# ", "$", "auto", "null",
-                                    "--x ", "---\n", "...\n", "%", "\xff", ","};
+  const llvm::StringRef pieces[] = {
+      "{",  "}",      "[",    "]",    ":",     "- ",    "\n", "\t",   "&a ",
+      "*a", "!!str ", "'",    "\"",   "\\",    "|",     ">",  "? ",   "# ",
+      "$",  "auto",   "null", "--x ", "---\n", "...\n", "%",  "\xff", ","};
   std::mt19937 random(7);
   auto upTo = [&](size_t most) { return size_t(random() % (most + 1)); };
   for (int round = 0; round < 20000; ++round) {
@@ -176,7 +178,8 @@ TEST(HostileConfig, readsFiles) {
                   .contains("/nonexistent.json"));
   llvm::SmallString<128> path;
   int file;
-  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("config", "json", file, path));
+  ASSERT_FALSE(
+      llvm::sys::fs::createTemporaryFile("config", "json", file, path));
   llvm::raw_fd_ostream(file, /*shouldClose=*/true)
       << "\xef\xbb\xbf{\"bf16\": {\"enabled\": true, \"enabled\": true}}";
   llvm::Expected<TrainConfig> config = readTrainConfig(path);

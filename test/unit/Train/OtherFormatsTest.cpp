@@ -166,8 +166,7 @@ TEST(Megatron, refusesContradictions) {
   EXPECT_EQ(errorOf("--nproc-per-node 8 --tensor-model-parallel-size 3"),
             "FILE: nproc-per-node: 8 ranks are not a multiple of the 3 that "
             "share a model");
-  EXPECT_EQ(errorOf("--lr high"),
-            "FILE: lr: must be a number of at least 0");
+  EXPECT_EQ(errorOf("--lr high"), "FILE: lr: must be a number of at least 0");
 }
 
 TEST(Lightning, readsATrainer) {
