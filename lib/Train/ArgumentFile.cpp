@@ -27,6 +27,20 @@ static bool isName(StringRef text) {
          llvm::all_of(text, [](char c) { return isAlnum(c) || c == '_'; });
 }
 
+/// The last character of a command whose output is put in at `begin`.
+static size_t findCommandEnd(StringRef text, size_t begin) {
+  if (text[begin] == '`')
+    return std::min(text.find('`', begin + 1), text.size());
+  unsigned depth = 0;
+  for (size_t index = begin + 1; index < text.size(); ++index) {
+    if (text[index] == '(')
+      ++depth;
+    else if (text[index] == ')' && --depth == 0)
+      return index;
+  }
+  return text.size();
+}
+
 /// The words of the text, without comments.
 static std::vector<std::string> splitWords(StringRef text) {
   std::vector<std::string> words;
@@ -40,6 +54,10 @@ static std::vector<std::string> splitWords(StringRef text) {
     char c = text[index];
     if (c == '#' && word.empty()) {
       index = std::min(text.find('\n', index), text.size());
+    } else if (c == '`' || text.substr(index).starts_with("$(")) {
+      // What a command prints is one word that is not known.
+      word += "$(";
+      index = findCommandEnd(text, index);
     } else if (isSpace(c) || StringRef("\"'()[],;\\").contains(c)) {
       finish();
     } else {
@@ -96,19 +114,11 @@ ConfigNode mpopt::readArgumentFile(StringRef text) {
   StringMap<std::string> variables;
   StringMap<size_t> places;
   ConfigNode *flag = nullptr;
+  // Every flag that is read has one value; words after it may belong to the
+  // next command.
   auto addValue = [&](StringRef value) {
-    ConfigNode scalar = ConfigNode::fromPlain(value);
-    if (flag->kind == ConfigNode::Kind::Null) {
-      *flag = std::move(scalar);
-      return;
-    }
-    if (flag->kind != ConfigNode::Kind::List) {
-      ConfigNode list;
-      list.kind = ConfigNode::Kind::List;
-      list.items.push_back(std::move(*flag));
-      *flag = std::move(list);
-    }
-    flag->items.push_back(std::move(scalar));
+    *flag = ConfigNode::fromPlain(value);
+    flag = nullptr;
   };
   for (const std::string &word : splitWords(text)) {
     if (isFlag(word)) {

@@ -68,9 +68,9 @@ llvm::Expected<ConfigNode> readJsonConfig(llvm::StringRef text);
 llvm::Expected<ConfigNode> readYamlConfig(llvm::StringRef text);
 
 /// The flags of a shell script or of a list of arguments, without their
-/// dashes, `_` written as `-`. A flag has Null if no value follows, a scalar
-/// for one, a List for several; of a flag that is repeated the last counts.
-/// Variables that the file sets are replaced; others are left as `$NAME`.
+/// dashes, `_` written as `-`. A flag has Null if no word follows, else the
+/// first; of a flag that is repeated the last counts. Variables that the file
+/// sets are replaced; what it computes begins with `$`.
 ConfigNode readArgumentFile(llvm::StringRef text);
 
 /// True if the text is a script or a list of arguments.

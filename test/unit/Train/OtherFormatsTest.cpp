@@ -154,6 +154,22 @@ TRAINING_ARGS=(
                       "FILE: fp8-format: is not understood and is ignored"}));
 }
 
+TEST(Megatron, leavesOpenWhatAScriptComputes) {
+  TrainConfig config = parsed(R"(#!/bin/sh
+MICRO=2
+GLOBAL=$((MICRO * (4 + 4)))
+WORKERS=`nvidia-smi -L | wc -l`
+ARGS="--fp16 --global-batch-size $GLOBAL --nproc-per-node ${WORKERS} \
+      --micro-batch-size $(expr $MICRO) --lr 1e-4"
+python pretrain_gpt.py $ARGS
+)");
+  EXPECT_EQ(config.optimizer.learningRate, 1e-4);
+  EXPECT_FALSE(config.batch.total);
+  EXPECT_FALSE(config.batch.micro);
+  EXPECT_FALSE(config.batch.world);
+  EXPECT_EQ(config.warnings.size(), 3u);
+}
+
 TEST(Megatron, refusesContradictions) {
   EXPECT_EQ(errorOf("--fp16 --bf16"),
             "FILE: fp16: is given, and so is bf16: only one can be");
