@@ -7,10 +7,14 @@
 
 #include "mpopt/Ranges/Weights/WeightProduct.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Weights/Kernels/HeavyTerms.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 
@@ -28,6 +32,33 @@ static constexpr uint64_t kSmallMatrix = 1 << 14;
 
 /// Weights that are read a second time for rows behind a norm's gain.
 static constexpr uint64_t kMostGained = 1 << 22;
+
+/// Users that are asked whether they read a norm.
+static constexpr unsigned kMostUsers = 32;
+
+/// True if an op may look at the norm of the value's rows. Softmaxes,
+/// normalisations, losses and the model's results do not; those behind a sum,
+/// a factor or a move of elements are asked instead of it.
+static bool mayReadNorm(Value value, unsigned &asked) {
+  for (Operation *user : value.getUsers()) {
+    if (user->hasTrait<OpTrait::IsTerminator>()) {
+      if (!isa<FunctionOpInterface>(user->getParentOp()))
+        return true;
+      continue;
+    }
+    if (hasRole(user, Role::Softmax | Role::RowNorm | Role::Loss))
+      continue;
+    bool passes = isViewLike(user) || hasRole(user, Role::KeepsMagnitude) ||
+                  hasRole(user, Role::Addition | Role::Subtraction |
+                                    Role::Multiplication);
+    if (!passes || ++asked > kMostUsers)
+      return true;
+    for (Value result : user->getResults())
+      if (mayReadNorm(result, asked))
+        return true;
+  }
+  return false;
+}
 
 void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
                             const InputLists &inputs, uint64_t matrices,
@@ -88,7 +119,9 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   bool hasFact = input.norm && input.norm->axis == last;
   if (hasFact || weights.size() <= kSmallMatrix)
     inputNorm = rowNorm(input, last, k);
-  wantNorm = inputNorm < kInfinity;
+  unsigned asked = 0;
+  wantNorm =
+      inputNorm < kInfinity && mayReadNorm(ctx.op()->getResult(0), asked);
   uint64_t matrices = 1;
   for (int64_t dim : batch)
     matrices *= dim;
@@ -149,7 +182,7 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   }
 
   AbstractValue result = rules.take(dims, std::move(cells));
-  if (inputNorm < kInfinity && !lostWeights && n > 0) {
+  if (wantNorm && !lostWeights && n > 0) {
     double bound = mulUp(mulUp(inputNorm, operatorNorm), std::fabs(alpha));
     if (bias && beta != 0)
       bound += std::fabs(beta) * rowNorm(bias->withRank(rank), last, n);
