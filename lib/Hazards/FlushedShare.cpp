@@ -148,7 +148,7 @@ static AbstractValue added(const AbstractValue &a, const AbstractValue &b,
                        : makeLogarithm(left.mean + sign * right.mean,
                                        left.variance + right.variance);
   });
-  return AbstractValue(dims, std::move(cells));
+  return AbstractValue(dims, cells);
 }
 
 /// True if hardly a value of any group is near the flush threshold, so that the

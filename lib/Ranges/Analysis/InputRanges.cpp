@@ -83,8 +83,7 @@ elementRanges(BlockArgument input, DictionaryAttr assume, LikelySource source) {
     posInf |= high == INFINITY;
   }
   ArrayRef<int64_t> dims = lo.getType().getShape();
-  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()),
-                      std::move(cells));
+  AbstractValue value(AbstractValue::Dims(dims.begin(), dims.end()), cells);
   value.source = source;
   bool isFloat = isa<FloatType>(getElementType(input));
   value.negInf = isFloat && negInf;

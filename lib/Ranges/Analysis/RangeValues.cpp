@@ -88,8 +88,7 @@ static void useElements(AbstractValue &pre, Value value,
     if (element != 0)
       least = std::min(least, std::fabs(number));
   }
-  pre = AbstractValue(AbstractValue::Dims(shape->begin(), shape->end()),
-                      std::move(cells));
+  pre = AbstractValue(AbstractValue::Dims(shape->begin(), shape->end()), cells);
   pre.integral = true;
   pre.minNonZero = least;
   pre.source = LikelySource::Weight;

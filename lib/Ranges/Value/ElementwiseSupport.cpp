@@ -97,7 +97,7 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
     if (likely)
       cells::setLikely(cell, estimate(estimates));
   });
-  AbstractValue result(std::move(dims), std::move(cells));
+  AbstractValue result(std::move(dims), cells);
   flags.set(result);
   result.source = source;
   return result;

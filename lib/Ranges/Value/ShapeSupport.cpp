@@ -191,7 +191,7 @@ AbstractValue mpopt::concatenated(ArrayRef<AbstractValue> parts, int64_t axis,
         column.push_back(part.cell(i));
       cells.push_back(mixParts(column, sizes));
     }
-  AbstractValue result(dims, std::move(cells));
+  AbstractValue result(dims, cells);
   result.copyFlags(parts.front());
   for (const AbstractValue &part : parts.drop_front()) {
     result.nan |= part.nan;

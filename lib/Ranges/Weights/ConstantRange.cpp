@@ -110,7 +110,7 @@ static AbstractValue summarizeElements(const WeightView &weights,
   cells.reserve(groups);
   for (const Tally &tally : tallies)
     cells.push_back(weights.splat ? tallies.front().get() : tally.get());
-  AbstractValue value(std::move(dims), std::move(cells));
+  AbstractValue value(std::move(dims), cells);
   flags.set(value);
   return value;
 }
@@ -157,7 +157,7 @@ static std::optional<AbstractValue> summarizeLarge(const WeightView &weights,
   cells.reserve(groups);
   for (const GroupStats &group : summary.groups)
     cells.push_back(getCell(group));
-  AbstractValue value(std::move(dims), std::move(cells));
+  AbstractValue value(std::move(dims), cells);
   Flags all;
   all.integral = summary.integral;
   all.minNonZero = summary.minNonZero;

@@ -321,7 +321,7 @@ AbstractValue Contraction::run() {
           std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
     }
   }
-  AbstractValue value = rules.take(dims, std::move(cells));
+  AbstractValue value = rules.take(dims, cells);
   if (!bias.value) {
     addNorm(value, a, b);
     if (!value.norm)

@@ -261,8 +261,8 @@ void ProductResult::setNorm(AbstractValue &value, int64_t axis, int64_t count,
 }
 
 AbstractValue ProductResult::take(AbstractValue::Dims dims,
-                                  std::vector<Cell> cells) const {
-  AbstractValue result(std::move(dims), std::move(cells));
+                                  ArrayRef<Cell> cells) const {
+  AbstractValue result(std::move(dims), cells);
   result.setNonFinite(nan, posInf, negInf);
   result.integral = integral;
   result.source =

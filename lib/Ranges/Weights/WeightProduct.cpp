@@ -181,7 +181,7 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
     runOnce(ctx, rules, inputs, matrices, run * n, cells);
   }
 
-  AbstractValue result = rules.take(dims, std::move(cells));
+  AbstractValue result = rules.take(dims, cells);
   if (wantNorm && !lostWeights && n > 0) {
     double bound = mulUp(mulUp(inputNorm, operatorNorm), std::fabs(alpha));
     if (bias && beta != 0)

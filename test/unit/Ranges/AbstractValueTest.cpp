@@ -20,7 +20,7 @@ static AbstractValue numbered(AbstractValue::Dims dims) {
     double value = double(i);
     cells.push_back(Cell{value, value + 0.5, value, 1, value - 2, value + 2});
   }
-  AbstractValue result(std::move(dims), std::move(cells));
+  AbstractValue result(std::move(dims), cells);
   result.source = LikelySource::Weight;
   return result;
 }

@@ -224,7 +224,7 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
     if (at % positions == 0)
       squares = addUp(squares, mulUp(sums.norm[at], sums.norm[at]));
   }
-  AbstractValue result = rules.take(dims, std::move(cells));
+  AbstractValue result = rules.take(dims, cells);
   if (norm < kInfinity && sums.flags.empty() && !elements) {
     double bound = mulUp(norm, sqrtUp(squares));
     for (uint64_t channel = 0; biasCells && channel < request.outputs;
@@ -281,11 +281,11 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
         ProductSum::of(dotOfBoxes(a, b, *count), *count + extraRoundings), 1,
         merged, 1);
     // No estimate for a mixture of channels with unknown filters.
-    AbstractValue result = rules.take(dims, std::move(cells));
+    AbstractValue result = rules.take(dims, cells);
     result.source = LikelySource::Unknown;
     return result;
   }
-  return rules.take(dims, std::move(cells));
+  return rules.take(dims, cells);
 }
 
 void Convolution::run(TransferContext &ctx) {

@@ -135,7 +135,7 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
     zero |= !variance.empty() && variance.lo + stored <= 0 &&
             variance.hi + stored >= 0;
   });
-  AbstractValue result(dims, std::move(cells));
+  AbstractValue result(dims, cells);
   bool nonFinite = false;
   for (const AbstractValue &value : values) {
     result.nan |= value.nan;

@@ -222,7 +222,7 @@ AbstractValue cells::scaleAndShift(const AbstractValue &y,
              sum.widened(0, 2 * unit * (product.maxAbs() + shift.maxAbs())));
     cells[group] = cell;
   });
-  AbstractValue result(dims, std::move(cells));
+  AbstractValue result(dims, cells);
   const AbstractValue &g = values[1], &b = values[2];
   bool inf = y.mayBeInf() || g.mayBeInf();
   result.nan = y.nan || g.nan || b.nan || inf;

@@ -95,7 +95,7 @@ static std::optional<AbstractValue> slide(const AbstractValue &value, size_t at,
         cells.push_back(combine(window, bound, last - first == axis.kernel));
       }
     }
-  AbstractValue result(std::move(dims), std::move(cells));
+  AbstractValue result(std::move(dims), cells);
   result.copyFlags(value);
   return result;
 }

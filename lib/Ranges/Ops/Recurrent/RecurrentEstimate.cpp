@@ -267,7 +267,7 @@ AbstractValue cells::withUnits(const AbstractValue &value,
                 {0, 0, likely.mean, likely.variance, likely.lo, likely.hi});
       cells.push_back(cell);
     }
-  AbstractValue result(std::move(dims), std::move(cells));
+  AbstractValue result(std::move(dims), cells);
   result.copyFlags(value);
   result.source = LikelySource::Propagated;
   return result;

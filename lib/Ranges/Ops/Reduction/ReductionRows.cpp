@@ -143,7 +143,7 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
     row.terms = of;
     cells.push_back(function(row, state));
   }
-  return finish(AbstractValue(std::move(dims), std::move(cells)));
+  return finish(AbstractValue(std::move(dims), cells));
 }
 
 //===----------------------------------------------------------------------===//

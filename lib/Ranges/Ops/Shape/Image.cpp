@@ -54,7 +54,7 @@ static void transferDepthToSpace(mp::DepthToSpaceOp op, TransferContext &ctx) {
       }
       cells.push_back(mergeCells(parts));
     }
-  AbstractValue result(dims, std::move(cells));
+  AbstractValue result(dims, cells);
   result.copyFlags(value);
   ctx.result(0, std::move(result));
 }
