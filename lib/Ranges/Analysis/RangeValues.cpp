@@ -116,7 +116,7 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
   refineByRelations(value, pre, *this);
-  pre.fit(getFloatFormat(element));
+  pre.fit(getFloatFormat(element), isStep(value));
   set(value, std::move(pre));
 }
 
@@ -201,7 +201,7 @@ const AbstractValue &RangeAnalysis::Driver::of(Value value) {
     const FloatFormat *format = getFloatFormat(getElementType(value));
     AbstractValue stored = entry.pre.stored(format);
     if (format && isStep(value))
-      stored.admitUnrounded(entry.pre, *format);
+      stored.admitUnrounded(entry.pre);
     entry.rounded = std::make_unique<AbstractValue>(std::move(stored));
     // Weights, few and large, are asked for again and again.
     if (entry.pre.source != LikelySource::Weight)

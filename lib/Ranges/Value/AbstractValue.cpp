@@ -322,7 +322,7 @@ static void roundCells(Cells &cells, const FloatFormat &format) {
   roundMeans(cells, rounding);
 }
 
-void AbstractValue::fit(const FloatFormat *format) {
+void AbstractValue::fit(const FloatFormat *format, bool seenUnrounded) {
   double limit = norm ? norm->bound : kInfinity;
   CellLimits limits{-limit, limit, format ? format->flushAt : 0, hasLikely()};
   if (rowSum) {
@@ -340,8 +340,7 @@ void AbstractValue::fit(const FloatFormat *format) {
   const FloatFormat &f32 = FloatFormat::f32();
   if (format && format->digits <= f32.digits) {
     // An estimate that ends where the bound does goes on doing so.
-    bool isRounded = format == &f32;
-    if (!isRounded) {
+    if (format != &f32 || seenUnrounded) {
       loops().widen(all[Field::Lo].data(), all[Field::Hi].data(), groups());
       loops().widen(all[Field::LikelyLo].data(), all[Field::LikelyHi].data(),
                     groups());
@@ -399,12 +398,9 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   return result;
 }
 
-void AbstractValue::admitUnrounded(const AbstractValue &before,
-                                   const FloatFormat &format) {
-  // Where the ends of `before` are rounded themselves, by half a unit.
-  double relative = &format == &FloatFormat::f32() ? format.unitRoundoff() : 0;
+void AbstractValue::admitUnrounded(const AbstractValue &before) {
   for (auto [cell, old] : llvm::zip_equal(mutableCells(), before.cells()))
     if (!old.empty())
-      setBound(cell, mpopt::hull(bound(cell), bound(old).widened(relative)));
+      setBound(cell, mpopt::hull(bound(cell), bound(old)));
   minNonZero = std::min(minNonZero, before.minNonZero);
 }

@@ -281,17 +281,17 @@ public:
   /// of that format (null: of no float). Estimates of values that are flushed
   /// stay: a product with an epsilon that is stored as 0 is 0 for sure, and the
   /// estimate still says what it would have been. Normal numbers become FP32
-  /// ones, which take half the memory: ends of an FP32 tensor, which nobody
-  /// sees but rounded, are rounded to nearest, those of narrower ones outward.
-  void fit(const FloatFormat *format);
+  /// ones, which take half the memory: ends of an FP32 tensor are rounded to
+  /// nearest, unless somebody may see it unrounded, others outward.
+  void fit(const FloatFormat *format, bool seenUnrounded = false);
 
   /// The value as a tensor of `format` holds it: ends are rounded; those that
   /// overflow stay where they were, and a flag is set. A null format means no
   /// float: the value is unchanged.
   AbstractValue stored(const FloatFormat *format) const;
   /// Widens the cells to those of `before`, the value before it was stored:
-  /// elements, of that format, may have either.
-  void admitUnrounded(const AbstractValue &before, const FloatFormat &format);
+  /// elements may have either.
+  void admitUnrounded(const AbstractValue &before);
 
 private:
   Dims groupDims;
