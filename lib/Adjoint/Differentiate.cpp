@@ -67,7 +67,7 @@ void mpopt::prepareGradients(Operation *root) {
 }
 
 //===----------------------------------------------------------------------===//
-// What depends on what is wanted
+// Active values: those that depend on a wanted one
 //===----------------------------------------------------------------------===//
 
 void Reverse::activate(Block &block) {

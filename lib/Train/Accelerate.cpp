@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What `accelerate config` writes. It has no optimizer and no batch but the
-// number of processes.
+// The file that `accelerate config` writes. It has no optimizer and no batch
+// but the number of processes.
 
 #include "ConfigReader.h"
 

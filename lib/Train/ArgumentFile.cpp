@@ -55,7 +55,7 @@ static std::vector<std::string> splitWords(StringRef text) {
     if (c == '#' && word.empty()) {
       index = std::min(text.find('\n', index), text.size());
     } else if (c == '`' || text.substr(index).starts_with("$(")) {
-      // What a command prints is one word that is not known.
+      // The output of a command is one word that is not known.
       word += "$(";
       index = findCommandEnd(text, index);
     } else if (isSpace(c) || StringRef("\"'()[],;\\").contains(c)) {

@@ -300,7 +300,7 @@ void mpopt::completeBatch(ConfigReader &reader, StringRef key) {
                          (missing ? "a multiple of " : "") + given);
     return;
   }
-  // Of two that are missing only the product is known.
+  // If two are missing, only their product is known.
   if (missing > 1)
     return;
   for (std::optional<int64_t> *part : parts)

@@ -106,7 +106,7 @@ template <typename T> void fillIn(std::optional<T> &into, const T &value) {
 /// Values of torch.amp.GradScaler's arguments where none are given.
 void fillGradScaler(TrainScaler &scaler);
 
-/// What an optimizer's name in a framework says; true if it is understood.
+/// Reads the name of an optimizer in a framework; true if it is understood.
 bool setOptimizer(llvm::StringRef name, TrainOptimizer &into);
 /// PyTorch's defaults of the named optimizer.
 void fillTorchOptimizer(TrainOptimizer &optimizer);
@@ -116,7 +116,7 @@ std::optional<int64_t> parseFsdpStrategy(llvm::StringRef name);
 /// The policy that FSDP uses under the precision of HF and Accelerate.
 void fillFsdpTypes(TrainConfig &config, TrainType type);
 
-/// What the file around a DeepSpeed section says, for its `auto` values.
+/// The file around a DeepSpeed section, which decides its `auto` values.
 struct DeepSpeedContext {
   std::optional<bool> fp16, bf16;
 };
@@ -124,7 +124,7 @@ void readDeepSpeed(ConfigReader &reader, const Section &top,
                    const DeepSpeedContext &context = {});
 /// The values of DeepSpeed's dynamic scaler where none are given.
 void fillDeepSpeedScaler(TrainScaler &scaler);
-/// What DeepSpeed does with parameters of 16 bits.
+/// DeepSpeed's dtypes for parameters of 16 bits.
 void fillDeepSpeedTypes(TrainConfig &config, TrainType type);
 
 void readOwnConfig(ConfigReader &reader, const Section &top);

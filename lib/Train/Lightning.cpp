@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What LightningCLI reads: `trainer`, and the optimizer as a class with its
-// arguments. Sharding types: lightning/pytorch/plugins/precision/fsdp.py.
+// The file that LightningCLI reads: `trainer`, and the optimizer as a class
+// with its arguments. Sharding types:
+// lightning/pytorch/plugins/precision/fsdp.py.
 
 #include "ConfigReader.h"
 

@@ -21,7 +21,7 @@ func.func @branch(%x: tensor<4xf32> {mp.name = "x"}, %c: tensor<i1>) -> tensor<4
   return %0 : tensor<4xf32>
 }
 
-// What lacks a gradient is said, and counted; the other path has its own.
+// An op that lacks a gradient is named and counted; the other path has its own.
 // CHECK-LABEL: func.func @lacking
 // CHECK-SAME: "grad(x)"
 // CHECK-SAME: mp.lacks_gradient = {mp.opaque = 2 : i64}

@@ -140,7 +140,8 @@ public:
   Term scalar(double value, mlir::Type elementType);
   Term index(int64_t value);
   Term indices(llvm::ArrayRef<int64_t> values);
-  /// Of the shape and dtype of `like`, or of a type whose dims are known.
+  /// A tensor of the shape and dtype of `like`, or of a type whose dims are
+  /// known.
   Term filled(double value, mlir::Value like);
   Term filled(double value, mlir::RankedTensorType type);
   Term zeros(mlir::Value like) { return filled(0, like); }

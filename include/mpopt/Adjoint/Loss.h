@@ -51,7 +51,7 @@ enum class LossReduction {
   None
 };
 
-/// What is fixed for a kind.
+/// A kind of loss, with what its terms cannot choose.
 struct LossKindInfo {
   LossKind kind;
   llvm::StringRef name;

@@ -59,7 +59,7 @@ public:
   double of(double magnitude) const;
 
 private:
-  /// Of the magnitude, and besides.
+  /// The error is `factor` times the magnitude, plus `absolute`.
   double factor = 0, absolute = 0;
 };
 

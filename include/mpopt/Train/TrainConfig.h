@@ -73,7 +73,7 @@ struct TrainLossTerm {
   std::optional<std::string> text;
 };
 
-/// What is known of the values of an input or target.
+/// The values of an input or target, as far as they are declared.
 struct TrainValues {
   std::string name;
   std::optional<double> lo, hi, mean, std;

@@ -365,7 +365,7 @@ AbstractValue AbstractValue::stored(const FloatFormat *format) const {
   bool down = llvm::any_of(cells()[Field::Lo], [&](double lo) {
     return lo <= -format->overflowFrom;
   });
-  // What is held in floats needs no rounding to them.
+  // Numbers that are held as floats are rounded already.
   bool isHeld = format == &FloatFormat::f32() && cells_.isNarrow();
   if (format != &FloatFormat::f64() && !isHeld)
     roundCells(result.cells_, *format);

@@ -48,7 +48,7 @@ struct CellFit {
   bool losesLikely;
 };
 
-/// What is known of the sums of two values' elements besides their cells.
+/// The sums of two values' elements, besides their cells.
 struct CellSum {
   /// The least magnitude of an element that is not 0.
   double smallest;

@@ -80,7 +80,7 @@ SoftmaxRows::SoftmaxRows(const MaybeShape &shape, const AbstractValue &x,
   counted = size && *size > 0;
   n = counted ? double(*size) : kInfinity;
   sums.resize(merged.groups());
-  // Of a row without finite elements the ends say nothing.
+  // The ends of a row without finite elements say nothing.
   for (auto [row, sum] : llvm::enumerate(sums))
     sum.reference = merged.cell(row).empty() ? kInfinity : merged.cell(row).hi;
   low.resize(x.groups());

@@ -1,4 +1,4 @@
-"""What mp ops compute, in float64: ops of the forward pass by PyTorch, so that its
+"""The results of mp ops in float64: ops of the forward pass by PyTorch, so that its
 autograd has their gradients; the ops that are gradients by the formulas of
 formulas.py, which know nothing of autograd."""
 

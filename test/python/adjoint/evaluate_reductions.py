@@ -27,7 +27,7 @@ def reduction(function):
 
 
 def one_by_one(function):
-    """Of a function of one axis."""
+    """A reduction over several axes, by a function of one."""
     def run(a, x, axes):
         for axis in axes:
             x = function(x, axis)

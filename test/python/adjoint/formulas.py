@@ -86,7 +86,7 @@ def by_differences(forward, attributes, operands, place, grads):
 
 
 def by_linearity(forward, attributes, x, grad):
-    """Of an op that is linear in x: what unit vectors become, times the gradient."""
+    """The gradient of an op that is linear in x: the images of unit vectors, times dy."""
     import torch
 
     flat = np.zeros(x.size)

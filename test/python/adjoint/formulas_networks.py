@@ -49,7 +49,7 @@ def attention_grad(a, g, query, key, value, mask=None, bias=None, past_key=None,
     e = np.exp(s - top)
     rest = 0 if extra is None else np.exp(extra - top)
     p = e / (e.sum(-1, keepdims=True) + rest)
-    # Of the probabilities, of the scores behind softcap and mask, and before.
+    # Gradients of the probabilities, of the scores behind softcap and mask, and before.
     dp = dy @ v.swapaxes(-1, -2)
     inner = np.sum(p * dp, -1, keepdims=True)
     ds = p * (dp - inner)

@@ -15,7 +15,7 @@ DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int
 
 @dataclass
 class Type:
-    """Of a tensor: its dims (None: unknown), and its dtype's name."""
+    """A tensor type: its dims (None: unknown), and its dtype's name."""
 
     shape: tuple | None
     dtype: str
@@ -85,7 +85,7 @@ class Reader:
     # -- types ---------------------------------------------------------------
 
     def balanced(self, start, end):
-        """What is between two signs that nest; `start` has been read."""
+        """The text between two signs that nest; `start` has been read."""
         first, depth = self.at, 1
         while depth:
             sign = self.text[self.at]

@@ -69,7 +69,7 @@ def compare(terms, predictions, targets, expected):
 
 
 def reduced(elements, how, batch=None):
-    """Of losses a position."""
+    """One number of the losses of all positions, or those themselves."""
     return {"mean": elements.mean, "sum": elements.sum, "none": lambda: elements,
             "sum_then_batch_mean": lambda: elements.sum() / (batch or len(elements))}[how]()
 

@@ -248,7 +248,7 @@ TEST(CellKernels, FitEstimatesToBounds) {
   EXPECT_TRUE(cells[1].empty());
   EXPECT_EQ(cells[2].lo, -10);
   EXPECT_EQ(cells[2].hi, 10);
-  // What is flushed may be expected above its bound.
+  // A value that is flushed may be expected above its bound.
   EXPECT_EQ(cells[3].likelyHi, 1e-8);
 }
 

@@ -72,7 +72,7 @@ TEST(OwnConfig, readsTheZoosDescription) {
   EXPECT_EQ(config.optimizer.learningRate, 1e-3);
   EXPECT_EQ(config.optimizer.beta2, 0.999);
   EXPECT_EQ(config.optimizer.epsilon, 1e-8);
-  // What the file does not say stays open.
+  // Keys that the file lacks stay open.
   EXPECT_FALSE(config.scaler.kind);
   EXPECT_FALSE(config.batch.micro);
   EXPECT_FALSE(config.clip);

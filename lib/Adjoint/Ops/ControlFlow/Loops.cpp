@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// What loops and scans have in common. Block arguments are `head` of the
+/// A loop or a scan. Block arguments are `head` of the
 /// loop's own, the carried values, and slices; yielded are `yieldHead` values,
 /// the carried ones, and slices of the stacked results.
 struct Loop {

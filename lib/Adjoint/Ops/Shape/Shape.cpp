@@ -164,7 +164,7 @@ static void buildCenterCropPad(mp::CenterCropPadOp op, GradientContext &ctx) {
                                   {ctx.integers("pads", begins)}));
 }
 
-/// What was overwritten gets nothing; the update gets what is there.
+/// Overwritten elements get nothing; the update gets what is there.
 static void buildTensorScatter(mp::TensorScatterOp op, GradientContext &ctx) {
   if (ctx.wants(op.getPast()))
     ctx.give(op.getPast(),

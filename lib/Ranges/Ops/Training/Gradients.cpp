@@ -181,7 +181,7 @@ static void transferPool(OpTy op, TransferContext &ctx) {
   givePool(op, windows, ctx);
 }
 
-/// Of O windows over D elements at most O / D + 1 start where the last one, or
+/// At most O / D + 1 of O windows over D elements start where the last one, or
 /// one before that, still runs.
 template <typename OpTy>
 static void transferAdaptivePool(OpTy op, TransferContext &ctx) {

@@ -71,7 +71,7 @@ struct Rounding {
   float overflowFrom; // this and more is Inf
 };
 
-/// What the values of tiles have in common, beside the statistics of groups.
+/// Facts about all values of some tiles, beside the statistics of groups.
 template <typename T> struct Tally {
   /// Magnitudes of a narrower format: the first that overflows, the last that
   /// flushes, the first that is normal. Values are compared with them if
@@ -115,7 +115,8 @@ template <typename T> struct SumLoops {
   Statistics columnStatistics, rowStatistics;
 };
 
-/// What can be summed from where it lies: F32 to F32AsBF16.
+/// The number of element kinds that are summed where they lie: F32 to
+/// F32AsBF16.
 inline constexpr size_t kDirect = 7;
 
 struct Loops {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a weight's elements are, whatever they are multiplied with: range and
+// The elements of a weight, whatever they are multiplied with: range and
 // moments of its rows or columns, and how many of them a narrower format loses.
 // One pass over the bytes gives both, for the range analysis and for the rules
 // on constants (SharedSums.h keeps it). Counts are exact.
