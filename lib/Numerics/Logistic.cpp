@@ -8,15 +8,13 @@
 #include "mpopt/Numerics/Logistic.h"
 
 #include "Quadrature.h"
+#include "mpopt/Numerics/InstructionSets.h"
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
 using namespace mpopt;
-
-// Each instruction set has its own copy.
-#define MPOPT_INLINE __attribute__((always_inline)) inline
 
 namespace {
 MPOPT_INLINE double clampTo(double number, double least, double most) {
@@ -124,7 +122,7 @@ MPOPT_INLINE void logisticAll(const LikelyArrays &x,
 } // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): TARGET is an attribute.
-#define LOOPS_FOR(NAME, TARGET)                                                \
+#define LOOPS_FOR(NAME, BYTES, TARGET)                                         \
   namespace {                                                                  \
   namespace NAME {                                                             \
   TARGET void exp(double *numbers, size_t count) { expAll(numbers, count); }   \
@@ -136,29 +134,11 @@ MPOPT_INLINE void logisticAll(const LikelyArrays &x,
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
-LOOPS_FOR(baseline, )
-#if defined(__x86_64__)
-LOOPS_FOR(avx2, __attribute__((target("avx2"))))
-LOOPS_FOR(avx512, __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw"))))
-#endif
-
-static std::vector<ExponentialLoops> findLoops() {
-  std::vector<ExponentialLoops> found = {baseline::all()};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) {
-    found.push_back(avx2::all());
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-      found.push_back(avx512::all());
-  }
-#endif
-  return found;
-}
+MPOPT_FOR_INSTRUCTION_SETS(LOOPS_FOR)
 
 const std::vector<ExponentialLoops> &mpopt::allExponentialLoops() {
-  static const std::vector<ExponentialLoops> found = findLoops();
+  static const std::vector<ExponentialLoops> found =
+      MPOPT_RUNNABLE_LOOPS(ExponentialLoops);
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include "CellKernels.h"
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <bit>
@@ -27,9 +28,6 @@ NumberRounding::NumberRounding(const FloatFormat &format)
 //===----------------------------------------------------------------------===//
 // The loops
 //===----------------------------------------------------------------------===//
-
-// Each instruction set has its own copy.
-#define MPOPT_INLINE __attribute__((always_inline)) inline
 
 namespace {
 MPOPT_INLINE double select(bool condition, double yes, double no) {
@@ -251,7 +249,7 @@ MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
 //===----------------------------------------------------------------------===//
 
 // NOLINTBEGIN(bugprone-macro-parentheses): TARGET is an attribute.
-#define LOOPS_FOR(NAME, TARGET)                                                \
+#define LOOPS_FOR(NAME, BYTES, TARGET)                                         \
   namespace {                                                                  \
   namespace NAME {                                                             \
   TARGET void round(const NumberRounding &rounding, double least,              \
@@ -285,30 +283,10 @@ MPOPT_INLINE double largestMagnitude(const double *lo, const double *hi,
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
-LOOPS_FOR(baseline, )
-#if defined(__x86_64__)
-LOOPS_FOR(avx2, __attribute__((target("avx2,fma"))))
-LOOPS_FOR(avx512,
-          __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma"))))
-#endif
-
-static std::vector<CellLoops> findLoops() {
-  std::vector<CellLoops> found = {baseline::all()};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    found.push_back(avx2::all());
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-      found.push_back(avx512::all());
-  }
-#endif
-  return found;
-}
+MPOPT_FOR_INSTRUCTION_SETS(LOOPS_FOR)
 
 const std::vector<CellLoops> &cells::allLoops() {
-  static const std::vector<CellLoops> found = findLoops();
+  static const std::vector<CellLoops> found = MPOPT_RUNNABLE_LOOPS(CellLoops);
   return found;
 }
 

@@ -15,6 +15,7 @@
 #include "TileDecode.h"
 #include "TileStatistics.h"
 #include "TileSums.h"
+#include "mpopt/Numerics/InstructionSets.h"
 
 using namespace mpopt::kernels;
 
@@ -91,32 +92,10 @@ using namespace mpopt::kernels;
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
-LOOPS_FOR(baseline, 16, )
-#if defined(__x86_64__)
-LOOPS_FOR(avx2, 32, __attribute__((target("avx2,fma,f16c"))))
-LOOPS_FOR(
-    avx512, 64,
-    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c"))))
-#endif
-
-static std::vector<Loops> findLoops() {
-  std::vector<Loops> found = {baseline::all()};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c")) {
-    found.push_back(avx2::all());
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-      found.push_back(avx512::all());
-  }
-#endif
-  return found;
-}
+MPOPT_FOR_INSTRUCTION_SETS(LOOPS_FOR)
 
 const std::vector<Loops> &mpopt::kernels::allLoops() {
-  static const std::vector<Loops> found = findLoops();
+  static const std::vector<Loops> found = MPOPT_RUNNABLE_LOOPS(Loops);
   return found;
 }
 

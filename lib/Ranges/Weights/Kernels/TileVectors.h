@@ -15,11 +15,10 @@
 #define MPOPT_LIB_RANGES_WEIGHTS_KERNELS_TILEVECTORS_H
 
 #include "Tile.h"
+#include "mpopt/Numerics/InstructionSets.h"
 
 #include <cstring>
 #include <type_traits>
-
-#define MPOPT_INLINE [[gnu::always_inline]] inline
 
 namespace mpopt::kernels {
 
