@@ -32,7 +32,7 @@ static void readPlugin(ConfigReader &reader, const Section &plugin,
   config.clip = plugin.number("gradient_clipping", Numbers::NotNegative);
   config.batch.accumulate = plugin.integer("gradient_accumulation_steps", 1);
   if (type == TrainType::F16)
-    fillDeepSpeedScaler(config.scaler);
+    fillScaler(config.scaler, kDeepSpeedScaler);
   if (type)
     fillDeepSpeedTypes(config, *type);
   config.reduce.division = ReduceDivision::After;
@@ -120,7 +120,7 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
     config.precision =
         *type == TrainType::F16 ? "autocast-fp16" : "autocast-bf16";
   if (type == TrainType::F16)
-    fillGradScaler(config.scaler);
+    fillScaler(config.scaler, kGradScaler);
   else if (type || config.precision == "fp32")
     fillIn(config.scaler.kind, ScalerKind::None);
   if (mode == "FSDP")

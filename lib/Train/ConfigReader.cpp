@@ -247,17 +247,16 @@ void Section::warnOfNumericalOthers() const {
       warn(key, "is not understood and is ignored");
 }
 
-void mpopt::fillGradScaler(TrainScaler &scaler) {
+void mpopt::fillScaler(TrainScaler &scaler, const DynamicScaler &values) {
   fillIn(scaler.kind, ScalerKind::Dynamic);
   if (*scaler.kind != ScalerKind::Dynamic)
     return;
-  fillIn(scaler.initial, 65536.0);
-  fillIn(scaler.growth, 2.0);
-  fillIn(scaler.backoff, 0.5);
-  fillIn(scaler.interval, int64_t(2000));
-  fillIn(scaler.hysteresis, int64_t(1));
-  // It halves down to 0.
-  fillIn(scaler.minimum, 0.0);
+  fillIn(scaler.initial, values.initial);
+  fillIn(scaler.growth, values.growth);
+  fillIn(scaler.backoff, values.backoff);
+  fillIn(scaler.interval, values.interval);
+  fillIn(scaler.hysteresis, values.hysteresis);
+  fillIn(scaler.minimum, values.minimum);
 }
 
 /// `whole` over the product of the others, if it is one.

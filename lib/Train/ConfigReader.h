@@ -103,8 +103,18 @@ template <typename T> void fillIn(std::optional<T> &into, const T &value) {
     into = value;
 }
 
-/// Values of torch.amp.GradScaler's arguments where none are given.
-void fillGradScaler(TrainScaler &scaler);
+/// The arguments of a framework's dynamic scaler.
+struct DynamicScaler {
+  double initial, growth, backoff;
+  int64_t interval, hysteresis;
+  double minimum;
+};
+/// torch.amp.GradScaler's, which halves down to 0.
+inline constexpr DynamicScaler kGradScaler{65536, 2, 0.5, 2000, 1, 0};
+/// DeepSpeed's.
+inline constexpr DynamicScaler kDeepSpeedScaler{65536, 2, 0.5, 1000, 2, 1};
+/// The scaler is dynamic, and has those values where none are given.
+void fillScaler(TrainScaler &scaler, const DynamicScaler &values);
 
 /// Reads the name of an optimizer in a framework; true if it is understood.
 bool setOptimizer(llvm::StringRef name, TrainOptimizer &into);
@@ -122,8 +132,6 @@ struct DeepSpeedContext {
 };
 void readDeepSpeed(ConfigReader &reader, const Section &top,
                    const DeepSpeedContext &context = {});
-/// The values of DeepSpeed's dynamic scaler where none are given.
-void fillDeepSpeedScaler(TrainScaler &scaler);
 /// DeepSpeed's dtypes for parameters of 16 bits.
 void fillDeepSpeedTypes(TrainConfig &config, TrainType type);
 

@@ -16,18 +16,6 @@
 using namespace llvm;
 using namespace mpopt;
 
-void mpopt::fillDeepSpeedScaler(TrainScaler &scaler) {
-  fillIn(scaler.kind, ScalerKind::Dynamic);
-  if (*scaler.kind != ScalerKind::Dynamic)
-    return;
-  fillIn(scaler.initial, 65536.0);
-  fillIn(scaler.growth, 2.0);
-  fillIn(scaler.backoff, 0.5);
-  fillIn(scaler.interval, int64_t(1000));
-  fillIn(scaler.hysteresis, int64_t(2));
-  fillIn(scaler.minimum, 1.0);
-}
-
 void mpopt::fillDeepSpeedTypes(TrainConfig &config, TrainType type) {
   fillIn(config.precision,
          std::string(type == TrainType::F16 ? "fp16" : "bf16"));
@@ -65,7 +53,7 @@ static TrainScaler readScaler(const Section &fp16) {
     scaler.kind = ScalerKind::Static;
     scaler.initial = scale;
   }
-  fillDeepSpeedScaler(scaler);
+  fillScaler(scaler, kDeepSpeedScaler);
   return scaler;
 }
 

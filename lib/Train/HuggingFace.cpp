@@ -116,13 +116,13 @@ void mpopt::readHuggingFace(ConfigReader &reader, const Section &top) {
     type = TrainType::BF16;
   if (isDeepSpeed && type) {
     if (type == TrainType::F16)
-      fillDeepSpeedScaler(config.scaler);
+      fillScaler(config.scaler, kDeepSpeedScaler);
     fillDeepSpeedTypes(config, *type);
   } else if (!isDeepSpeed && type) {
     config.precision = fp16 == true ? "autocast-fp16" : "autocast-bf16";
     // Gradients of autocast are in the parameters' type.
     if (fp16 == true)
-      fillGradScaler(config.scaler);
+      fillScaler(config.scaler, kGradScaler);
   } else if (!isDeepSpeed && (fp16 || bf16)) {
     config.precision = "fp32";
   }

@@ -99,7 +99,7 @@ static void readDeepSpeedStrategy(ConfigReader &reader, StringRef name,
   config.optimizer.state.reset();
   config.precision.reset();
   if (arithmetic.type == TrainType::F16) {
-    fillDeepSpeedScaler(scaler);
+    fillScaler(scaler, kDeepSpeedScaler);
     config.scaler = scaler;
   }
   if (arithmetic.type != TrainType::F32)
@@ -220,7 +220,7 @@ void mpopt::readLightning(ConfigReader &reader, const Section &top) {
   }
   readStrategy(reader, trainer, arithmetic);
   if (arithmetic.type == TrainType::F16 && arithmetic.isMixed)
-    fillGradScaler(config.scaler);
+    fillScaler(config.scaler, kGradScaler);
   else if (isKnown)
     fillIn(config.scaler.kind, ScalerKind::None);
 

@@ -13,7 +13,8 @@
 //   static const std::vector<Loops> found = MPOPT_RUNNABLE_LOOPS(Loops);
 //
 // gives the tables that the machine can run, portable code first. The loops
-// themselves are MPOPT_INLINE, so that each of those functions has its own copy.
+// themselves are MPOPT_INLINE, so that each of those functions has its own
+// copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,10 +50,9 @@ inline size_t countInstructionSets() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
       !__builtin_cpu_supports("f16c"))
     return 1;
-  bool wide = __builtin_cpu_supports("avx512f") &&
-              __builtin_cpu_supports("avx512vl") &&
-              __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512bw");
+  bool wide =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   return wide ? 3 : 2;
 #else
   return 1;
