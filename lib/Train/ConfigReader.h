@@ -113,7 +113,8 @@ struct DynamicScaler {
 inline constexpr DynamicScaler kGradScaler{65536, 2, 0.5, 2000, 1, 0};
 /// DeepSpeed's.
 inline constexpr DynamicScaler kDeepSpeedScaler{65536, 2, 0.5, 1000, 2, 1};
-/// The scaler is dynamic, and has those values where none are given.
+/// Makes a scaler dynamic that is of no kind yet, and gives a dynamic one those
+/// values where it has none.
 void fillScaler(TrainScaler &scaler, const DynamicScaler &values);
 
 /// Reads the name of an optimizer in a framework; true if it is understood.

@@ -79,7 +79,8 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
   AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
   LikelySource source = joinSources(values);
   bool likely = source != LikelySource::Unknown;
-  std::vector<Cell> cells(countGroups(dims));
+  Cells made(countGroups(dims));
+  MutableCells cells = made.mutate();
   FlagJoin flags;
   SmallVector<FloatRange, 3> ranges(values.size());
   SmallVector<Likely, 3> estimates(values.size());
@@ -91,13 +92,12 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
     }
     FloatRange result = range(ranges);
     flags.add(result);
-    Cell &cell = cells[group];
-    cell.lo = result.finite.lo;
-    cell.hi = result.finite.hi;
+    CellRef cell = cells[group];
+    cell = Cell{result.finite.lo, result.finite.hi};
     if (likely)
-      cells::setLikely(cell, estimate(estimates));
+      setLikely(cell, estimate(estimates));
   });
-  AbstractValue result(std::move(dims), cells);
+  AbstractValue result(std::move(dims), std::move(made));
   flags.set(result);
   result.source = source;
   return result;

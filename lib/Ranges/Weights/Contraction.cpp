@@ -278,7 +278,8 @@ AbstractValue Contraction::run() {
     combined.push_back(b.value.hull());
   if (sumOfB)
     combined.push_back(a.value.hull());
-  std::vector<Cell> cells(countGroups(dims));
+  Cells made(countGroups(dims));
+  MutableCells cells = made.mutate();
   SmallVector<int64_t, 6> at(dims.size(), 0);
   Row left, right;
   for (size_t group = 0; group < cells.size(); ++group) {
@@ -302,7 +303,7 @@ AbstractValue Contraction::run() {
     auto isPositive = [](const Interval &range) { return range.lo >= 0; };
     sum.nonNegative = llvm::all_of(left.range, isPositive) &&
                       llvm::all_of(right.range, isPositive);
-    Cell &cell = cells[group];
+    CellRef cell = cells[group];
     cell = rules.finish(
         sum, bias.alpha,
         added ? std::optional(added->cell(group)) : std::nullopt, bias.beta);
@@ -321,7 +322,7 @@ AbstractValue Contraction::run() {
           std::min(cell.likelyHi, std::max({hull.likelyHi, cell.mean, 0.0}));
     }
   }
-  AbstractValue value = rules.take(dims, cells);
+  AbstractValue value = rules.take(dims, std::move(made));
   if (!bias.value) {
     addNorm(value, a, b);
     if (!value.norm)

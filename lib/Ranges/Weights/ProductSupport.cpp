@@ -260,9 +260,8 @@ void ProductResult::setNorm(AbstractValue &value, int64_t axis, int64_t count,
     value.claimNorm(axis, whole, count);
 }
 
-AbstractValue ProductResult::take(AbstractValue::Dims dims,
-                                  ArrayRef<Cell> cells) const {
-  AbstractValue result(std::move(dims), cells);
+AbstractValue ProductResult::take(AbstractValue::Dims dims, Cells cells) const {
+  AbstractValue result(std::move(dims), std::move(cells));
   result.setNonFinite(nan, posInf, negInf);
   result.integral = integral;
   result.source =

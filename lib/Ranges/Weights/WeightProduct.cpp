@@ -62,7 +62,7 @@ static bool mayReadNorm(Value value, unsigned &asked) {
 
 void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
                             const InputLists &inputs, uint64_t matrices,
-                            size_t first, std::vector<Cell> &cells) {
+                            size_t first, const MutableCells &cells) {
   LinearRequest request;
   request.weights = weights.tensor;
   request.weights.zeroPoints = zeroPoints;
@@ -170,7 +170,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
         wanted = 1;
     biasCells = aligned.regrouped(target).regrouped(dims);
   }
-  std::vector<Cell> cells(countGroups(dims));
+  Cells made(countGroups(dims));
+  MutableCells cells = made.mutate();
   size_t perRun = matrices > 1 ? input.groups() : input.dims()[last];
   size_t runs = input.groups() / perRun;
   for (size_t run = 0; run < runs; ++run) {
@@ -181,7 +182,7 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
     runOnce(ctx, rules, inputs, matrices, run * n, cells);
   }
 
-  AbstractValue result = rules.take(dims, cells);
+  AbstractValue result = rules.take(dims, std::move(made));
   if (wantNorm && !lostWeights && n > 0) {
     double bound = mulUp(mulUp(inputNorm, operatorNorm), std::fabs(alpha));
     if (bias && beta != 0)

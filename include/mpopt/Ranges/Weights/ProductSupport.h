@@ -102,8 +102,7 @@ public:
   /// is kept where the cells do not imply it.
   static void setNorm(AbstractValue &value, int64_t axis, int64_t count,
                       double bound, double error);
-  AbstractValue take(AbstractValue::Dims dims,
-                     llvm::ArrayRef<Cell> cells) const;
+  AbstractValue take(AbstractValue::Dims dims, Cells cells) const;
 
 private:
   const FloatFormat *accumulator;

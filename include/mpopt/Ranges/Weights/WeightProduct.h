@@ -47,7 +47,7 @@ struct WeightProduct {
 private:
   void runOnce(TransferContext &ctx, ProductResult &rules,
                const InputLists &inputs, uint64_t matrices, size_t first,
-               std::vector<Cell> &cells);
+               const MutableCells &cells);
 
   AbstractValue::Dims dims;
   double inputNorm = kInfinity, operatorNorm = 0;

@@ -208,7 +208,8 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
       elements ? convolutionElements(request, ctx.jobs())
                : convolutionSums(request, ctx.jobs(), ctx.sharedSums());
   rules.addWeights(ctx.of(filter), sums.flags);
-  std::vector<Cell> cells(countGroups(dims));
+  Cells made(countGroups(dims));
+  MutableCells cells = made.mutate();
   uint64_t positions = cells.size() / request.outputs;
   // The channels at one position are a row; a window is as many as it has taps.
   double norm = kInfinity;
@@ -224,7 +225,7 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
     if (at % positions == 0)
       squares = addUp(squares, mulUp(sums.norm[at], sums.norm[at]));
   }
-  AbstractValue result = rules.take(dims, cells);
+  AbstractValue result = rules.take(dims, std::move(made));
   if (norm < kInfinity && sums.flags.empty() && !elements) {
     double bound = mulUp(norm, sqrtUp(squares));
     for (uint64_t channel = 0; biasCells && channel < request.outputs;
@@ -281,11 +282,11 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
         ProductSum::of(dotOfBoxes(a, b, *count), *count + extraRoundings), 1,
         merged, 1);
     // No estimate for a mixture of channels with unknown filters.
-    AbstractValue result = rules.take(dims, cells);
+    AbstractValue result = rules.take(dims, Cells(cells));
     result.source = LikelySource::Unknown;
     return result;
   }
-  return rules.take(dims, cells);
+  return rules.take(dims, Cells(cells));
 }
 
 void Convolution::run(TransferContext &ctx) {
