@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -148,6 +149,18 @@ Value Differentiate::makeSeed(func::FuncOp function, Value result,
       .getResult();
 }
 
+/// Marks the ops behind `last`, and the one that makes the seed.
+static void markBackward(func::FuncOp function, Operation *last, Value seed) {
+  UnitAttr mark = UnitAttr::get(function.getContext());
+  Operation *first =
+      last ? last->getNextNode() : &function.getBody().front().front();
+  for (Operation *op = first; op && !op->hasTrait<OpTrait::IsTerminator>();
+       op = op->getNextNode())
+    op->setAttr(kBackwardAttr, mark);
+  if (Operation *maker = seed.getDefiningOp())
+    maker->setAttr(kSeedAttr, mark);
+}
+
 LogicalResult Differentiate::run(func::FuncOp function) {
   prepareGradients(function);
   Value result = findResult(function);
@@ -158,6 +171,7 @@ LogicalResult Differentiate::run(func::FuncOp function) {
   SmallVector<Value> wanted = findWanted(function);
   Operation *terminator = function.getBody().front().getTerminator();
   OpBuilder builder(terminator);
+  Operation *last = terminator->getPrevNode();
   Value start = makeSeed(function, result, builder);
   if (!start)
     return failure();
@@ -165,6 +179,7 @@ LogicalResult Differentiate::run(func::FuncOp function) {
       differentiate(builder, result, start, wanted);
   if (failed(gradients))
     return failure();
+  markBackward(function, last, start);
 
   SmallVector<Value> returned;
   SmallVector<DictionaryAttr> attributes;

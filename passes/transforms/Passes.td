@@ -96,6 +96,22 @@ def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }
 
+def PrintGradients : Pass<"mp-print-gradients", "::mlir::ModuleOp"> {
+  let summary = "Print the estimates of gradients";
+  let description = [{
+    A remark for every result of the backward graph that depends on the gradient
+    of the loss: root mean square and largest magnitude expected over a batch,
+    the share of exact zeros, that of others which are stored as 0 at the loss
+    scale 1, and the greatest exponent of a loss scale at which nothing on the way
+    overflows. With `json` one line of JSON for each named gradient on standard
+    output instead. Changes nothing.
+  }];
+  let options = [
+    Option<"json", "json", "bool", "false",
+           "print the gradients that have a name as lines of JSON">,
+  ];
+}
+
 def PrintRanges : Pass<"mp-print-ranges", "::mlir::ModuleOp"> {
   let summary = "Print what the range analysis knows of every result";
   let description = [{

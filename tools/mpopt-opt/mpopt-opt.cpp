@@ -7,6 +7,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "passes/rules/Rules.h"
 #include "passes/transforms/Passes.h"
@@ -19,6 +20,7 @@ int main(int argc, char **argv) {
   registry.insert<mpopt::mp::MPDialect, mlir::func::FuncDialect>();
   mpopt::registerTransferModels(registry);
   mpopt::registerGradientModels(registry);
+  mpopt::registerSpreadModels(registry);
   mpopt::registerMPOPTPasses();
   mpopt::registerRulesPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(

@@ -30,6 +30,15 @@ inline constexpr llvm::StringLiteral kJobsAttr = "mp.jobs";
 /// coarser.
 inline constexpr llvm::StringLiteral kTrialAttr = "mp.trial";
 
+/// Set on the ops of a backward graph.
+inline constexpr llvm::StringLiteral kBackwardAttr = "mp.backward";
+/// Set on the op of the backward graph that makes the gradient of the loss.
+inline constexpr llvm::StringLiteral kSeedAttr = "mp.seed";
+/// The samples of a batch, on a function: an integer.
+inline constexpr llvm::StringLiteral kMicroBatchAttr = "mp.micro_batch";
+/// The current value of a function's loss: a number.
+inline constexpr llvm::StringLiteral kLossValueAttr = "mp.loss_value";
+
 /// Threads that an analysis of `module` may use; 0 for as many as there are
 /// cores.
 inline unsigned getJobs(mlir::Operation *module) {

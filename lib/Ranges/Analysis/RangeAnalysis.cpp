@@ -198,6 +198,7 @@ bool RangeAnalysis::isVaried(Value value) const {
 }
 ArrayRef<Operation *> RangeAnalysis::unknown() const { return driver->unknown; }
 const TargetProfile &RangeAnalysis::target() const { return *driver->profile; }
+TransferContext &RangeAnalysis::context() const { return *driver; }
 
 bool RangeAnalysis::isInvalidated(
     const AnalysisManager::PreservedAnalyses &preserved) {

@@ -35,6 +35,7 @@
 namespace mpopt {
 
 class TargetProfile;
+class TransferContext;
 
 /// Bounds and estimates of all values of a module.
 class RangeAnalysis {
@@ -75,6 +76,9 @@ public:
   /// unknown although the operands are not, or the op has no transfer function.
   llvm::ArrayRef<mlir::Operation *> unknown() const;
   const TargetProfile &target() const;
+  /// Weights, shapes and settings, for an analysis that goes on from here with
+  /// range transfer functions of its own.
+  TransferContext &context() const;
 
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
 

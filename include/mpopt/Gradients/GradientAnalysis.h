@@ -1,0 +1,68 @@
+//===- GradientAnalysis.h - Estimates of all gradients ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One walk over a module that mp-differentiate has extended. Estimates are of
+// the gradient of the unscaled loss, for one batch; nothing here is a bound. An
+// analysis of the module: `getAnalysis<GradientAnalysis>()`.
+//
+// The function says what is known of the loss and its targets (Settings.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_GRADIENTS_GRADIENTANALYSIS_H
+#define MPOPT_GRADIENTS_GRADIENTANALYSIS_H
+
+#include "mpopt/Gradients/SpreadContext.h"
+
+#include "mlir/Pass/AnalysisManager.h"
+
+#include <memory>
+
+namespace mpopt {
+
+class RangeAnalysis;
+
+/// The elements of one gradient, over a batch.
+struct GradientEstimate {
+  /// Root mean square, zeros included, and the largest magnitude.
+  double rms = 0, absMax = 0;
+  /// The share of exact zeros.
+  double zero = 0;
+  /// The share of the others that is 0 as stored, by loss scale.
+  LostShare lost;
+  /// The greatest exponent of a loss scale at which neither the gradient nor
+  /// anything on its way overflows, and the tensor that does above it.
+  int most = LostShare::kLast;
+  mlir::Value limit;
+};
+
+class GradientAnalysis {
+public:
+  GradientAnalysis(mlir::Operation *module, mlir::AnalysisManager &manager);
+  ~GradientAnalysis();
+  GradientAnalysis(GradientAnalysis &&);
+
+  /// True if the value depends on the gradient of the loss.
+  bool isGradient(mlir::Value value) const;
+  /// The estimates of a gradient's groups.
+  const AbstractValue &of(mlir::Value gradient) const;
+  const Spread &spread(mlir::Value value) const;
+  GradientEstimate estimate(mlir::Value gradient) const;
+  /// Samples of the batch that estimates are of.
+  double samples() const;
+
+  bool
+  isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+
+private:
+  class Driver;
+  std::unique_ptr<Driver> driver;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_GRADIENTS_GRADIENTANALYSIS_H

@@ -1,0 +1,101 @@
+//===- Spread.h - How a tensor's elements vary together ---------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Mean and variance of single elements, which AbstractValue has, do not give the
+// size of a sum over positions: terms of one sample are alike. A spread is what
+// sums need beside them. With m the mean, v the variance and a = `alike`, two
+// elements of one group have the expected product
+//
+//   m^2 + v     an element with itself                        (square)
+//   m^2 + a v   different positions of one sample             (common)
+//   m^2         different samples, or different channels      (mean squared)
+//
+// Independent factors multiply each of the three; independent summands add what
+// is above m^2. docs/gradients.md derives what ops do to them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_GRADIENTS_SPREAD_H
+#define MPOPT_GRADIENTS_SPREAD_H
+
+#include "mpopt/Ranges/Value/AbstractValue.h"
+
+#include <cstdint>
+
+namespace mpopt {
+
+/// The roles of a tensor's axes. Axes that are neither hold channels.
+struct AxisRoles {
+  /// The axis along which samples lie, perhaps with positions inside it; -1 if
+  /// the tensor is the same for all samples.
+  int batch = -1;
+  /// A bit for each axis along which positions of one sample lie.
+  uint32_t positions = 0;
+
+  bool isPosition(int64_t axis) const { return positions >> axis & 1; }
+};
+
+struct Spread {
+  AxisRoles axes;
+  /// The correlation of two positions of one sample, in [0, 1].
+  double alike = 0;
+  /// The share of elements that are exactly 0, wherever they lie.
+  double zero = 0;
+  /// How many random factors an element is the product of: the logarithms of so
+  /// many normal numbers add up.
+  double factors = 1;
+};
+
+/// The three expected products, of an element of one group.
+struct Moments {
+  double mean = 0, common = 0, square = 0;
+
+  static Moments of(const Cell &cell, double alike) {
+    double square = cell.mean * cell.mean;
+    return {cell.mean, square + alike * cell.variance, square + cell.variance};
+  }
+  static Moments number(double value) {
+    return {value, value * value, value * value};
+  }
+  double variance() const { return std::max(0.0, square - mean * mean); }
+  /// The correlation that they amount to; 0 where nothing varies.
+  double alike() const {
+    double all = variance();
+    return all > 0 ? std::clamp((common - mean * mean) / all, 0.0, 1.0) : 0;
+  }
+  Moments scaled(double factor) const {
+    return {mean * factor, common * factor * factor, square * factor * factor};
+  }
+};
+
+/// The product of independent factors.
+inline Moments operator*(const Moments &lhs, const Moments &rhs) {
+  return {lhs.mean * rhs.mean, lhs.common * rhs.common,
+          lhs.square * rhs.square};
+}
+
+/// The sum of independent summands.
+inline Moments operator+(const Moments &lhs, const Moments &rhs) {
+  double cross = 2 * lhs.mean * rhs.mean;
+  return {lhs.mean + rhs.mean, lhs.common + rhs.common + cross,
+          lhs.square + rhs.square + cross};
+}
+
+/// A number of terms: `channels` times `samples` times `positions`.
+struct TermCount {
+  double channels = 1, samples = 1, positions = 1;
+
+  double all() const { return channels * samples * positions; }
+};
+
+/// The sum of so many elements. `common` of the result is the expected product
+/// of two such sums over other positions of the same samples.
+Moments sumOf(const Moments &term, const TermCount &count);
+
+} // namespace mpopt
+
+#endif // MPOPT_GRADIENTS_SPREAD_H

@@ -1,0 +1,389 @@
+//===- GradientAnalysis.cpp - Estimates of all gradients
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Gradients/GradientAnalysis.h"
+
+#include "GradientDriver.h"
+#include "Storage.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+/// The leading dim that most arguments have: frameworks put samples there.
+static double countSamples(FunctionOpInterface function) {
+  if (auto declared = function->getAttrOfType<IntegerAttr>(kMicroBatchAttr))
+    return std::max<double>(1, declared.getInt());
+  for (BlockArgument argument : function.getArguments())
+    if (MaybeShape shape = getShape(argument); shape && !shape->empty())
+      return shape->front() > 0 ? shape->front() : 1;
+  return 1;
+}
+
+GradientAnalysis::Driver::Driver(Operation *module, const RangeAnalysis &ranges)
+    : ranges(ranges), base(ranges.context()) {
+  for (Region &region : module->getRegions())
+    for (Operation &op : region.getOps())
+      if (auto function = dyn_cast<FunctionOpInterface>(op))
+        visitFunction(function);
+}
+
+void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
+  if (function.isExternal())
+    return;
+  sampleCount = countSamples(function);
+  if (auto value = function->getAttrOfType<FloatAttr>(kLossValueAttr))
+    currentLoss = value.getValueAsDouble();
+  for (BlockArgument argument : function.getArguments()) {
+    MaybeShape shape = getShape(argument);
+    Spread spread;
+    if (shape && !shape->empty() &&
+        (sampleCount == 1 || shape->front() == int64_t(sampleCount)))
+      spread.axes.batch = 0;
+    // Class numbers and tokens have a position along every other axis.
+    if (shape && isa<IntegerType>(getElementType(argument)))
+      for (size_t axis = 1; axis < std::min<size_t>(shape->size(), 32); ++axis)
+        spread.axes.positions |= 1u << axis;
+    spreads[argument] = spread;
+  }
+  walk(function.getFunctionBody());
+}
+
+void GradientAnalysis::Driver::walk(Region &region) {
+  for (Operation &op : region.getOps())
+    visit(&op);
+}
+
+void GradientAnalysis::Driver::visit(Operation *op) {
+  if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumResults() == 0)
+    return;
+  bool backward = op->hasAttr(kBackwardAttr);
+  bool seed = op->hasAttr(kSeedAttr);
+  if (isa<mp::ConstantOp>(op) && !seed)
+    return;
+  bool gradient = seed || (backward && llvm::any_of(op->getOperands(), [&](Value v) {
+                             return isGradient(v);
+                           }));
+  Operation *outer = std::exchange(current, op);
+  inGradient = gradient;
+  if (seed) {
+    // The loss itself, of which there is one.
+    for (OpResult result : op->getResults())
+      gradients[result].value = ranges.preRounding(result);
+  } else {
+    if (auto transfer = dyn_cast<SpreadOpInterface>(op))
+      transfer.transferSpread(*this);
+    if (gradient && llvm::any_of(op->getResults(), [&](Value result) {
+          return !gradients[result].knowsValue;
+        }))
+      if (auto transfer = dyn_cast<RangeOpInterface>(op))
+        transfer.transfer(*this);
+    for (OpResult result : op->getResults()) {
+      if (!spreads.contains(result))
+        spreads[result] = combineOperands(result);
+      if (gradient && isa<FloatType>(getElementType(result)))
+        finish(result);
+    }
+  }
+  current = outer;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void GradientAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  // The range transfer function speaks where the spread function did not.
+  Gradient &gradient = gradients[value];
+  if (!std::exchange(gradient.knowsValue, true))
+    gradient.value = std::move(pre);
+}
+
+void GradientAnalysis::Driver::give(unsigned index, AbstractValue value,
+                                    Spread spread) {
+  Value result = current->getResult(index);
+  spreads[result] = spread;
+  if (!inGradient)
+    return;
+  Gradient &gradient = gradients[result];
+  gradient.value = std::move(value);
+  gradient.knowsValue = true;
+}
+
+void GradientAnalysis::Driver::giveSpread(unsigned index, Spread spread) {
+  spreads[current->getResult(index)] = spread;
+}
+
+void GradientAnalysis::Driver::giveHits(unsigned index, Hits hits) {
+  if (inGradient)
+    gradients[current->getResult(index)].hits = std::move(hits);
+}
+
+void GradientAnalysis::Driver::giveLosses(unsigned index, Losses losses) {
+  if (!inGradient)
+    return;
+  Gradient &gradient = gradients[current->getResult(index)];
+  gradient.losses = losses;
+  gradient.knowsLosses = true;
+}
+
+/// Where no spread function speaks: the axes are those of the operands, aligned
+/// as for broadcasting, and what varies is as alike as it was.
+Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
+  Spread spread;
+  MaybeShape shape = getShape(result);
+  if (!shape)
+    return spread;
+  size_t rank = shape->size();
+  double weight = 0, alike = 0, factors = 1;
+  for (Value operand : current->getOperands()) {
+    MaybeShape own = getShape(operand);
+    const Spread &its = this->spread(operand);
+    if (!own || own->size() > rank || its.axes.batch < 0)
+      continue;
+    unsigned shift = rank - own->size();
+    bool fits = true;
+    for (size_t axis = 0; axis < own->size(); ++axis)
+      fits &= (*own)[axis] == (*shape)[axis + shift] || (*own)[axis] == 1;
+    if (!fits)
+      continue;
+    if ((*own)[its.axes.batch] == (*shape)[its.axes.batch + shift])
+      spread.axes.batch = its.axes.batch + int(shift);
+    spread.axes.positions |= its.axes.positions << shift;
+    if (!isa<FloatType>(getElementType(operand)))
+      continue;
+    double part = of(operand).hull().variance;
+    weight += part;
+    alike += part * its.alike;
+    factors = std::max(factors, its.factors);
+  }
+  spread.alike = weight > 0 && std::isfinite(weight) ? alike / weight : 0;
+  spread.factors = factors;
+  // Samples come first where nothing says otherwise.
+  if (spread.axes.batch < 0 && sampleCount > 1 && rank > 0 &&
+      (*shape)[0] > 0 && std::fmod((*shape)[0], sampleCount) == 0 &&
+      llvm::any_of(current->getOperands(), [&](Value operand) {
+        return this->spread(operand).axes.batch >= 0;
+      }))
+    spread.axes.batch = 0;
+  bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
+  if (keepsZeros && current->getNumOperands() > 0)
+    spread.zero = this->spread(current->getOperand(0)).zero;
+  return spread;
+}
+
+Losses GradientAnalysis::Driver::combineLosses() {
+  Losses result;
+  bool first = true;
+  for (Value operand : current->getOperands()) {
+    if (!isGradient(operand))
+      continue;
+    const Losses &its = losses(operand);
+    if (its.most < result.most) {
+      result.most = its.most;
+      result.limit = its.limit;
+    }
+    result.hit = first ? its.hit : result.hit.both(its.hit);
+    result.rest = first ? its.rest : result.rest.both(its.rest);
+    first = false;
+  }
+  return result;
+}
+
+SizeMixture GradientAnalysis::Driver::sizes(const Gradient &gradient,
+                                            double zero, bool hit) const {
+  const AbstractValue &value = gradient.value;
+  SizeMixture mixture;
+  double live = std::max(1 - zero, 1e-9);
+  const auto &hits = gradient.hits;
+  bool aligned = hits && hits->share.groups() == value.groups() &&
+                 hits->rest.groups() == value.groups();
+  for (size_t group = 0; group < value.groups(); ++group) {
+    Cell cell = value.cell(group);
+    double square = cell.mean * cell.mean + cell.variance;
+    if (!aligned) {
+      mixture.add(square / live, 1);
+      continue;
+    }
+    double share = hits->share.cell(group).mean;
+    double rest = hits->rest.cell(group).mean;
+    if (hit)
+      mixture.add((square - (1 - share) * rest) / std::max(share, 1e-12),
+                  share);
+    else
+      mixture.add(rest, 1 - share);
+  }
+  return mixture;
+}
+
+void GradientAnalysis::Driver::finish(OpResult result) {
+  Gradient &gradient = gradients[result];
+  MaybeShape shape = getShape(result);
+  if (shape && gradient.value.rank() != shape->size())
+    gradient.value = AbstractValue(AbstractValue::Dims(shape->size(), 1),
+                                   gradient.value.hull());
+  gradient.value = gradient.value.limited(groupLimit());
+  if (!gradient.knowsLosses)
+    gradient.losses = combineLosses();
+  // Hits outlive what leaves the elements where they are.
+  if (!gradient.hits && isViewLike(current) && current->getNumOperands() > 0)
+    if (const Hits *hits = this->hits(current->getOperand(0));
+        hits && hits->share.dims() == gradient.value.dims())
+      gradient.hits = *hits;
+
+  const FloatFormat *format = getFloatFormat(getElementType(result));
+  if (!format || !format->losesValuesOf(FloatFormat::f32()) ||
+      format == &FloatFormat::bf16())
+    return;
+  const Spread &its = spread(result);
+  gradient.losses.hit = gradient.losses.hit.then(
+      sizes(gradient, its.zero, true).flushed(*format, its.factors));
+  if (gradient.hits)
+    gradient.losses.rest = gradient.losses.rest.then(
+        sizes(gradient, its.zero, false).flushed(*format, its.factors));
+  int most = mostExponent(absMaxOf(gradient.value), *format);
+  if (most < gradient.losses.most) {
+    gradient.losses.most = most;
+    gradient.losses.limit = result;
+  }
+}
+
+double GradientAnalysis::Driver::absMaxOf(const AbstractValue &value) {
+  double most = 0;
+  for (const Cell &cell : value.cells())
+    most = std::max({most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  return most;
+}
+
+//===----------------------------------------------------------------------===//
+// SpreadContext
+//===----------------------------------------------------------------------===//
+
+const AbstractValue &GradientAnalysis::Driver::of(Value value) {
+  auto found = gradients.find(value);
+  return found == gradients.end() ? ranges.of(value) : found->second.value;
+}
+const AbstractValue &GradientAnalysis::Driver::preRounding(Value value) {
+  auto found = gradients.find(value);
+  return found == gradients.end() ? ranges.preRounding(value)
+                                  : found->second.value;
+}
+const Spread &GradientAnalysis::Driver::spread(Value value) {
+  static const Spread kSame;
+  auto found = spreads.find(value);
+  return found == spreads.end() ? kSame : found->second;
+}
+const Hits *GradientAnalysis::Driver::hits(Value value) const {
+  auto found = gradients.find(value);
+  return found == gradients.end() || !found->second.hits ? nullptr
+                                                         : &*found->second.hits;
+}
+const Losses &GradientAnalysis::Driver::losses(Value value) {
+  static const Losses kNone;
+  auto found = gradients.find(value);
+  return found == gradients.end() ? kNone : found->second.losses;
+}
+
+/// The argument whose elements the value has, in other places.
+static BlockArgument findSource(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isViewLike(op) && !isa<mp::CastOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return dyn_cast<BlockArgument>(value);
+}
+
+std::vector<double> GradientAnalysis::Driver::frequencies(Value indices,
+                                                          size_t count) {
+  std::vector<double> result(count, count ? 1 / double(count) : 0);
+  BlockArgument argument = findSource(indices);
+  auto function =
+      argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+               : FunctionOpInterface();
+  if (!function)
+    return result;
+  auto assumed = function.getArgAttrOfType<DictionaryAttr>(
+      argument.getArgNumber(), "mp.assume");
+  auto exponent = assumed ? assumed.getAs<FloatAttr>("zipf") : FloatAttr();
+  if (!exponent)
+    return result;
+  double sum = 0;
+  for (size_t i = 0; i < count; ++i)
+    sum += result[i] = std::pow(double(i + 1), -exponent.getValueAsDouble());
+  for (double &share : result)
+    share /= sum;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// GradientAnalysis
+//===----------------------------------------------------------------------===//
+
+GradientAnalysis::GradientAnalysis(Operation *module, AnalysisManager &manager)
+    : driver(std::make_unique<Driver>(module,
+                                      manager.getAnalysis<RangeAnalysis>())) {}
+GradientAnalysis::GradientAnalysis(GradientAnalysis &&) = default;
+GradientAnalysis::~GradientAnalysis() = default;
+
+bool GradientAnalysis::isGradient(Value value) const {
+  return driver->isGradient(value);
+}
+const AbstractValue &GradientAnalysis::of(Value gradient) const {
+  return driver->of(gradient);
+}
+const Spread &GradientAnalysis::spread(Value value) const {
+  return driver->spread(value);
+}
+double GradientAnalysis::samples() const { return driver->samples(); }
+
+GradientEstimate GradientAnalysis::estimate(Value gradient) const {
+  GradientEstimate result;
+  const AbstractValue &value = driver->of(gradient);
+  double zero = driver->spread(gradient).zero, squares = 0, zeros = 0;
+  for (const Cell &cell : value.cells()) {
+    double square = cell.mean * cell.mean + cell.variance;
+    squares += square;
+    zeros += square > 0 ? zero : 1;
+  }
+  double groups = double(value.groups());
+  result.rms = std::sqrt(squares / groups);
+  result.zero = zeros / groups;
+  result.absMax = Driver::absMaxOf(value);
+  const Losses &losses = driver->losses(gradient);
+  result.lost = losses.hit;
+  if (const Hits *hits = driver->hits(gradient)) {
+    double share = 0;
+    for (const Cell &cell : hits->share.cells())
+      share += cell.mean;
+    result.lost =
+        losses.hit.mixedWith(losses.rest, share / double(hits->share.groups()));
+  }
+  result.most = losses.most;
+  result.limit = losses.limit;
+  return result;
+}
+
+bool GradientAnalysis::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &preserved) {
+  return !preserved.isPreserved<GradientAnalysis>();
+}

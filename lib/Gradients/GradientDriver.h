@@ -1,0 +1,100 @@
+//===- GradientDriver.h - The walk behind a GradientAnalysis ----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_GRADIENTS_GRADIENTDRIVER_H
+#define MPOPT_LIB_GRADIENTS_GRADIENTDRIVER_H
+
+#include "Storage.h"
+
+#include "mpopt/Gradients/GradientAnalysis.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <unordered_map>
+
+namespace mlir {
+class FunctionOpInterface;
+} // namespace mlir
+
+namespace mpopt {
+
+class GradientAnalysis::Driver : public SpreadContext {
+public:
+  Driver(mlir::Operation *module, const RangeAnalysis &ranges);
+
+  // Of a TransferContext.
+  const AbstractValue &of(mlir::Value value) override;
+  const AbstractValue &preRounding(mlir::Value value) override;
+  std::optional<WeightView> weights(mlir::Value value) override {
+    return base.weights(value);
+  }
+  const ShapeFacts &shapes() override { return base.shapes(); }
+  const TargetProfile &target() override { return base.target(); }
+  GroupLimit groupLimit() const override { return base.groupLimit(); }
+  unsigned jobs() const override { return base.jobs(); }
+  SharedSums sharedSums() override { return base.sharedSums(); }
+  void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
+    setValue(argument, std::move(value));
+  }
+  void walk(mlir::Region &region) override;
+
+  // Of a SpreadContext.
+  bool isGradient(mlir::Value value) const override {
+    return gradients.count(value);
+  }
+  bool computesGradient() const override { return inGradient; }
+  const Spread &spread(mlir::Value value) override;
+  const Hits *hits(mlir::Value value) const override;
+  const Losses &losses(mlir::Value value) override;
+  double samples() const override { return sampleCount; }
+  std::vector<double> frequencies(mlir::Value indices, size_t count) override;
+  std::optional<double> lossValue() const override { return currentLoss; }
+  void give(unsigned index, AbstractValue value, Spread spread) override;
+  void giveSpread(unsigned index, Spread spread) override;
+  void giveHits(unsigned index, Hits hits) override;
+  void giveLosses(unsigned index, Losses losses) override;
+  Losses combineLosses() override;
+  Spread combineOperands(mlir::OpResult result) override;
+
+  /// The largest magnitude that the estimates expect.
+  static double absMaxOf(const AbstractValue &value);
+
+protected:
+  void setValue(mlir::Value value, AbstractValue pre) override;
+
+private:
+  struct Gradient {
+    AbstractValue value;
+    std::optional<Hits> hits;
+    Losses losses;
+    bool knowsValue = false, knowsLosses = false;
+  };
+
+  void visitFunction(mlir::FunctionOpInterface function);
+  void visit(mlir::Operation *op);
+  void finish(mlir::OpResult result);
+  /// The sizes of the elements that are hit, or of the others.
+  SizeMixture sizes(const Gradient &gradient, double zero, bool hit) const;
+
+  struct Hash {
+    size_t operator()(mlir::Value value) const { return hash_value(value); }
+  };
+
+  const RangeAnalysis &ranges;
+  TransferContext &base;
+  double sampleCount = 1;
+  std::optional<double> currentLoss;
+  bool inGradient = false;
+  llvm::DenseMap<mlir::Value, Spread> spreads;
+  // References to values outlive the next entry.
+  std::unordered_map<mlir::Value, Gradient, Hash> gradients;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_GRADIENTS_GRADIENTDRIVER_H

@@ -1,0 +1,159 @@
+//===- Convolution.cpp - Spreads of gradients of convolutions
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Every axis behind the channels holds positions.
+static AxisRoles imageRoles(const AxisRoles &input, size_t rank) {
+  AxisRoles roles;
+  roles.batch = input.batch;
+  for (size_t axis = 2; axis < std::min<size_t>(rank, 32); ++axis)
+    roles.positions |= 1u << axis;
+  return roles;
+}
+
+/// A forward convolution: positions stay as alike as they are, and windows that
+/// overlap make neighbours more so, which is not followed.
+static void spreadConvolution(Operation *op, SpreadContext &ctx) {
+  Spread spread = ctx.spread(op->getOperand(0));
+  spread.axes = imageRoles(spread.axes,
+                           TransferContext::rankOf(op->getResult(0)));
+  spread.zero = 0;
+  spread.factors = 1;
+  ctx.giveSpread(0, spread);
+}
+
+/// Sum over taps and output channels of g w. Where a stride skips positions a
+/// part of the taps meets none: on average `taps` / `steps` meet one.
+static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
+  MaybeShape filter = getShape(op.getFilter()), input = getShape(op.getInput()),
+             output = getShape(op.getGrad());
+  std::optional<WeightSource> weights = getWeightSource(ctx, op.getFilter());
+  if (!filter || !input || !output || !weights || filter->size() < 2 ||
+      llvm::is_contained(*filter, kDynamic) ||
+      ctx.of(op.getGrad()).rank() != output->size())
+    return;
+  uint64_t groups = uint64_t(op.getGroup());
+  uint64_t outputs = uint64_t((*filter)[0]), perGroup = uint64_t((*filter)[1]);
+  uint64_t taps = 1;
+  for (int64_t dim : ArrayRef(*filter).drop_front(2))
+    taps *= uint64_t(dim);
+  double places = 1, all = 1;
+  for (size_t axis = 2; axis < output->size(); ++axis) {
+    places *= double(std::max<int64_t>((*output)[axis], 1));
+    all *= double(std::max<int64_t>((*input)[axis], 1));
+  }
+  // Each output position sends `taps` terms to positions of the input.
+  double met = std::min(1.0, places / all);
+  if (groups == 0 || outputs % groups != 0)
+    return;
+  // [outputs, inputs taps] is a matrix of which columns are summed over outputs.
+  uint64_t outputsPerGroup = outputs / groups, columns = perGroup * taps;
+  AbstractValue dy = ctx.of(op.getGrad()).keeping({1});
+  std::vector<double> mean, variance, reach;
+  for (const Cell &cell : dy.cells()) {
+    mean.push_back(cell.mean);
+    variance.push_back(cell.variance);
+    reach.push_back((cell.likelyHi - cell.likelyLo) / 2);
+  }
+  LinearRequest request;
+  request.weights = weights->tensor;
+  request.matrices = groups;
+  request.k = outputsPerGroup;
+  request.n = columns;
+  request.inputs.mean = mean;
+  request.inputs.variance = variance;
+  request.inputs.halfRange = reach;
+  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  uint64_t channels = groups * perGroup;
+  double count = ctx.elementsPerGroup(op->getResult(0), channels);
+  std::vector<Cell> cells(channels);
+  for (uint64_t channel = 0; channel < channels; ++channel) {
+    double m = 0, v = 0, tail = 0;
+    for (uint64_t tap = 0; tap < taps; ++tap) {
+      uint64_t at = (channel / perGroup) * columns +
+                    (channel % perGroup) * taps + tap;
+      m += sums.mean[at];
+      v += sums.variance[at];
+      tail = std::max(tail, sums.tail[at]);
+    }
+    // A tap meets a position with the probability `met`.
+    Likely likely = likely::sum(m * met, v * met, tail, expectedExtreme(count));
+    cells::setLikely(cells[channel], likely);
+    cells[channel].lo = likely.lo;
+    cells[channel].hi = likely.hi;
+  }
+  AbstractValue::Dims dims(input->size(), 1);
+  dims[1] = int64_t(channels);
+  AbstractValue value(dims, cells);
+  value.source = LikelySource::Propagated;
+  const Spread &before = ctx.spread(op.getGrad());
+  Spread spread;
+  spread.axes = imageRoles(before.axes, input->size());
+  spread.alike = before.alike;
+  double terms = double(outputsPerGroup * taps) * met;
+  spread.zero = std::pow(before.zero, terms);
+  spread.factors = terms < 4 ? before.factors : 1;
+  Losses losses = ctx.losses(op.getGrad());
+  losses.hit = losses.hit.ofSums(std::max(terms, 1.0));
+  ctx.giveLosses(0, losses);
+  ctx.give(0, std::move(value), spread);
+}
+
+/// Sum over samples and output positions of g x, for each channel of both.
+static void giveFilter(mp::ConvGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), input = op.getInput();
+  MaybeShape filter = getShape(op.getFilter()), output = getShape(grad);
+  if (!filter || !output || filter->size() != output->size() ||
+      ctx.of(grad).rank() != output->size() ||
+      ctx.of(input).rank() != output->size())
+    return;
+  // Labels: samples, output channels, places; a tap sees one place each.
+  constexpr int kSample = 0, kOut = 1, kIn = 2, kPlaces = 3;
+  SmallVector<int> left{kSample, kOut}, right{kSample, kIn}, result{kOut, kIn};
+  for (size_t axis = 2; axis < output->size(); ++axis) {
+    left.push_back(kPlaces + int(axis));
+    right.push_back(kPlaces + int(axis));
+    result.push_back(-int(axis)); // taps, which neither tells apart
+  }
+  Factor g = makeFactor(ctx, grad, left), x = makeFactor(ctx, input, right);
+  if (op.getGroup() > 1)
+    x.value = x.value.merged();
+  g.spread.axes = imageRoles(g.spread.axes, output->size());
+  x.spread.axes = imageRoles(x.spread.axes, output->size());
+  giveContraction(ctx, 1, std::move(g), std::move(x), result);
+}
+
+static void spreadConvGrad(mp::ConvGradOp op, SpreadContext &ctx) {
+  giveInput(op, ctx);
+  giveFilter(op, ctx);
+  if (MaybeShape output = getShape(op.getGrad());
+      output && ctx.of(op.getGrad()).rank() == output->size()) {
+    SmallVector<int64_t> axes{0};
+    for (size_t axis = 2; axis < output->size(); ++axis)
+      axes.push_back(int64_t(axis));
+    giveSum(ctx, 2, op.getGrad(), axes, /*keepDims=*/false);
+  }
+}
+
+void mpopt::attachConvolutionSpreads(MLIRContext *context) {
+  attachSpread<spreadConvolution, mp::ConvOp, mp::ConvTransposeOp>(context);
+  attachSpread<spreadConvGrad, mp::ConvGradOp>(context);
+}

@@ -1,0 +1,146 @@
+//===- Elementwise.cpp - Spreads of arithmetic
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// How alike the positions of a result are as far as an operand goes: copies of
+/// one position are the same number.
+static double alikeIn(SpreadContext &ctx, Value operand, Value result) {
+  const Spread &own = ctx.spread(operand);
+  MaybeShape from = getShape(operand), to = getShape(result);
+  if (!from || !to || to->size() < from->size() || own.axes.batch < 0)
+    return own.alike;
+  double copies = 1, positions = 1;
+  unsigned shift = to->size() - from->size();
+  for (size_t axis = 0; axis < to->size(); ++axis) {
+    double dim = double(std::max<int64_t>((*to)[axis], 1));
+    if (axis < shift || (*from)[axis - shift] != (*to)[axis])
+      copies *= dim;
+    else if (own.axes.isPosition(int64_t(axis - shift)))
+      positions *= dim;
+  }
+  if (copies == 1)
+    return own.alike;
+  return ((copies - 1) + (positions - 1) * copies * own.alike) /
+         (copies * positions - 1);
+}
+
+static Moments momentsIn(SpreadContext &ctx, Value operand, Value result) {
+  return Moments::of(ctx.of(operand).hull(), alikeIn(ctx, operand, result));
+}
+
+static bool isRandom(SpreadContext &ctx, Value value) {
+  return ctx.isGradient(value) || ctx.spread(value).axes.batch >= 0;
+}
+
+/// Sums and differences: variances add, each as alike as it is.
+static void spreadSum(Operation *op, SpreadContext &ctx) {
+  OpResult result = op->getResult(0);
+  Spread spread = ctx.combineOperands(result);
+  double weight = 0, alike = 0, factors = 0, zero = 1;
+  for (Value operand : op->getOperands()) {
+    double part = ctx.of(operand).hull().variance;
+    zero *= ctx.spread(operand).zero;
+    if (!std::isfinite(part))
+      continue;
+    weight += part;
+    if (isRandom(ctx, operand))
+      alike += part * alikeIn(ctx, operand, result);
+    factors += part * ctx.spread(operand).factors;
+  }
+  spread.alike = weight > 0 ? std::min(alike / weight, 1.0) : 0;
+  spread.factors = weight > 0 ? std::max(1.0, factors / weight) : 1;
+  spread.zero = zero;
+  ctx.giveSpread(0, spread);
+}
+
+/// A factor counts as random if its spread is not small beside its size.
+static double countFactors(SpreadContext &ctx, Value value) {
+  Cell cell = ctx.of(value).hull();
+  double square = cell.mean * cell.mean + cell.variance;
+  return square > 0 && cell.variance > 0.25 * square
+             ? ctx.spread(value).factors
+             : 0;
+}
+
+static void spreadProduct(Operation *op, SpreadContext &ctx) {
+  OpResult result = op->getResult(0);
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+  Spread spread = ctx.combineOperands(result);
+  Moments a = momentsIn(ctx, lhs, result), b = momentsIn(ctx, rhs, result);
+  // What is the same for all samples scales channels.
+  if (!isRandom(ctx, lhs))
+    spread.alike = alikeIn(ctx, rhs, result);
+  else if (!isRandom(ctx, rhs))
+    spread.alike = alikeIn(ctx, lhs, result);
+  else
+    spread.alike = (a * b).alike();
+  spread.factors =
+      std::max(1.0, countFactors(ctx, lhs) + countFactors(ctx, rhs));
+  spread.zero = 1 - (1 - ctx.spread(lhs).zero) * (1 - ctx.spread(rhs).zero);
+  ctx.giveSpread(0, spread);
+}
+
+/// dX x, divided: a quotient's denominator is a forward value.
+static void spreadQuotient(mp::DivOp op, SpreadContext &ctx) {
+  Spread spread = ctx.combineOperands(op->getResult(0));
+  spread.alike = alikeIn(ctx, op.getLhs(), op.getResult());
+  spread.zero = ctx.spread(op.getLhs()).zero;
+  spread.factors = std::max(1.0, countFactors(ctx, op.getLhs()));
+  ctx.giveSpread(0, spread);
+}
+
+/// A gradient where a condition holds, else another or none.
+static void spreadWhere(mp::WhereOp op, SpreadContext &ctx) {
+  OpResult result = op->getResult(0);
+  if (!ctx.computesGradient())
+    return;
+  const AbstractValue &condition = ctx.of(op.getCondition());
+  double share =
+      condition.hasLikely() ? std::clamp(condition.hull().mean, 0.0, 1.0) : 0.5;
+  Value lhs = op.getLhs(), rhs = op.getRhs();
+  if (ctx.isGradient(lhs) == ctx.isGradient(rhs))
+    return;
+  bool left = ctx.isGradient(lhs);
+  Value grad = left ? lhs : rhs;
+  double part = left ? share : 1 - share;
+  MaybeShape shape = getShape(result);
+  AbstractValue value = ctx.of(grad);
+  if (!shape)
+    return;
+  value = value.withRank(shape->size());
+  for (CellRef cell : value.mutableCells()) {
+    double square = part * (cell.mean * cell.mean + cell.variance);
+    cell.mean *= part;
+    cell.variance = std::max(0.0, square - cell.mean * cell.mean);
+    cell.likelyLo = std::min(cell.likelyLo, 0.0);
+    cell.likelyHi = std::max(cell.likelyHi, 0.0);
+  }
+  Spread spread = ctx.combineOperands(result);
+  Moments before = momentsIn(ctx, grad, result);
+  // Which positions are left is a matter of chance.
+  spread.alike = Moments{before.mean * part, before.common * part * part,
+                         before.square * part}
+                     .alike();
+  spread.zero = 1 - part * (1 - ctx.spread(grad).zero);
+  spread.factors = ctx.spread(grad).factors;
+  ctx.give(0, std::move(value), spread);
+}
+
+void mpopt::attachElementwiseSpreads(MLIRContext *context) {
+  attachSpread<spreadSum, mp::AddOp, mp::SubOp, mp::AddNOp>(context);
+  attachSpread<spreadProduct, mp::MulOp>(context);
+  attachSpread<spreadQuotient, mp::DivOp>(context);
+  attachSpread<spreadWhere, mp::WhereOp>(context);
+}

@@ -1,0 +1,258 @@
+//===- Movement.cpp - Spreads of elements that are moved
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Estimates of elements follow by the range transfer functions. Here is where
+// samples and positions go, and what gradients of selections leave at zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// Reshapes
+//===----------------------------------------------------------------------===//
+
+/// The roles of axes after a reshape: runs of axes with equal products belong
+/// together. Samples stay the outermost of their run.
+static AxisRoles reshapeRoles(const AxisRoles &roles, ArrayRef<int64_t> from,
+                              ArrayRef<int64_t> to) {
+  AxisRoles result;
+  size_t i = 0, j = 0;
+  while (i < from.size() && j < to.size()) {
+    size_t firstFrom = i, firstTo = j;
+    double left = double(from[i++]), right = double(to[j++]);
+    while (left != right && (i < from.size() || j < to.size())) {
+      if ((left < right && i < from.size()) || j == to.size())
+        left *= double(from[i++]);
+      else
+        right *= double(to[j++]);
+    }
+    // Ones behind a run belong to it.
+    while (i < from.size() && from[i] == 1)
+      ++i;
+    while (j < to.size() && to[j] == 1)
+      ++j;
+    bool batch = false, positions = true;
+    for (size_t axis = firstFrom; axis < i; ++axis) {
+      bool here = int(axis) == roles.batch;
+      batch |= here;
+      positions &= here || roles.isPosition(int64_t(axis)) || from[axis] == 1;
+    }
+    for (size_t axis = firstTo; axis < std::min<size_t>(j, 32); ++axis) {
+      if (batch && to[axis] != 1 && result.batch < 0)
+        result.batch = int(axis);
+      else if (positions)
+        result.positions |= 1u << axis;
+    }
+  }
+  return result;
+}
+
+static void spreadReshape(Operation *op, SpreadContext &ctx) {
+  MaybeShape from = getShape(op->getOperand(0)), to = getShape(op->getResult(0));
+  Spread spread = ctx.spread(op->getOperand(0));
+  if (from && to)
+    spread.axes = reshapeRoles(spread.axes, *from, *to);
+  ctx.giveSpread(0, spread);
+}
+
+static void spreadTranspose(mp::TransposeOp op, SpreadContext &ctx) {
+  Spread spread = ctx.spread(op.getInput());
+  AxisRoles from = std::exchange(spread.axes, {});
+  int64_t rank = TransferContext::rankOf(op.getInput());
+  SmallVector<int64_t> perm;
+  if (auto given = op.getPerm())
+    perm.assign(given->begin(), given->end());
+  for (int64_t axis = 0; axis < std::min<int64_t>(rank, 32); ++axis) {
+    int64_t source = perm.empty() ? rank - 1 - axis : perm[axis];
+    if (source == from.batch)
+      spread.axes.batch = int(axis);
+    if (from.isPosition(source))
+      spread.axes.positions |= 1u << axis;
+  }
+  ctx.giveSpread(0, spread);
+}
+
+/// Copies of one position are the same number.
+static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
+  Value input = op.getInput();
+  Spread spread = ctx.combineOperands(op->getResult(0));
+  MaybeShape from = getShape(input), to = getShape(op.getResult());
+  if (!from || !to || to->size() < from->size())
+    return ctx.giveSpread(0, spread);
+  double copies = 1, own = 1;
+  unsigned shift = to->size() - from->size();
+  const AxisRoles &roles = ctx.spread(input).axes;
+  spread.zero = ctx.spread(input).zero;
+  spread.axes.batch = roles.batch < 0 ? -1 : roles.batch + int(shift);
+  spread.axes.positions = roles.positions << shift;
+  for (size_t axis = 0; axis < std::min<size_t>(to->size(), 32); ++axis) {
+    bool stays = axis >= shift && (*from)[axis - shift] == (*to)[axis];
+    if (!stays && (*to)[axis] > 0 && roles.batch >= 0) {
+      copies *= double((*to)[axis]);
+      spread.axes.positions |= 1u << axis;
+    } else if (stays && (*to)[axis] > 0 && roles.isPosition(axis - shift)) {
+      own *= double((*to)[axis]);
+    }
+  }
+  if (copies * own > 1)
+    spread.alike = ((copies - 1) + (own - 1) * copies * spread.alike) /
+                   (copies * own - 1);
+  ctx.giveSpread(0, spread);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients of selections
+//===----------------------------------------------------------------------===//
+
+/// dY among zeros: the part `share` of the elements is some of dY. A sum over
+/// positions stays what it was.
+static void giveAmongZeros(SpreadContext &ctx, unsigned index, Value grad,
+                           double share) {
+  const AbstractValue &dy = ctx.of(grad);
+  Value made = ctx.op()->getResult(index);
+  size_t rank = TransferContext::rankOf(made);
+  MaybeShape from = getShape(grad), to = getShape(made);
+  AbstractValue value = dy.rank() == rank ? AbstractValue(dy)
+                                          : AbstractValue(
+                                                AbstractValue::Dims(rank, 1),
+                                                dy.hull());
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (value.dims()[axis] != 1 && (!from || !to || from->size() != rank ||
+                                    (*from)[axis] != (*to)[axis]))
+      value = value.merging(int64_t(axis));
+  for (CellRef cell : value.mutableCells()) {
+    double square = share * (cell.mean * cell.mean + cell.variance);
+    cell.mean *= share;
+    cell.variance = std::max(0.0, square - cell.mean * cell.mean);
+    cell.likelyLo = std::min(cell.likelyLo, 0.0);
+    cell.likelyHi = std::max(cell.likelyHi, 0.0);
+  }
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(grad);
+  spread.zero = 1 - share * (1 - spread.zero);
+  // Two positions are both selected with the square of the share, if they are
+  // selected by chance; those of one selection lie beside zeros.
+  Moments before = ctx.moments(grad);
+  double mean = before.mean * share, square = before.square * share;
+  double common = before.common * share * share;
+  spread.alike = Moments{mean, common, square}.alike();
+  ctx.give(index, std::move(value), spread);
+}
+
+static double shareOf(Value grad, Value made) {
+  auto some = getNumElements(getShape(grad)), all = getNumElements(getShape(made));
+  return some && all && *all > 0
+             ? std::min(1.0, double(*some) / double(*all))
+             : 1;
+}
+
+static void spreadSelection(Operation *op, SpreadContext &ctx) {
+  giveAmongZeros(ctx, 0, op->getOperand(0),
+                 shareOf(op->getOperand(0), op->getResult(0)));
+}
+
+/// Rows that are picked by number: a row's gradient is the sum of what arrives
+/// where it was picked.
+static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), made = op.getResult();
+  std::optional<int64_t> axis =
+      normalizeAxis(op.getAxis(), TransferContext::rankOf(made));
+  MaybeShape to = getShape(made);
+  auto indices = getNumElements(getShape(op.getIndices()));
+  if (op.getKind() != "gather" || !axis || !to || !indices || (*to)[*axis] <= 0)
+    return giveAmongZeros(ctx, 0, grad, shareOf(grad, made));
+  double rows = double((*to)[*axis]), picked = double(*indices);
+  double samples = ctx.spread(op.getIndices()).axes.batch >= 0
+                       ? std::min(ctx.samples(), picked)
+                       : 1;
+  if (samples == 1 && ctx.weights(op.getIndices()))
+    return giveAmongZeros(ctx, 0, grad, std::min(1.0, picked / rows));
+
+  // The frequencies of the rows: uniform, or what is said of the indices.
+  std::vector<double> frequencies =
+      ctx.frequencies(op.getIndices(), size_t(rows));
+  size_t groups =
+      frequencies.size() <= ctx.groupLimit().most ? frequencies.size() : 1;
+  if (groups == 1)
+    frequencies.assign(1, 1 / rows);
+  AbstractValue dy = ctx.of(grad).merged();
+  Cell cell = dy.cell(0);
+  Moments term = Moments::of(cell, ctx.spread(grad).alike);
+  TermCount count{1, samples, picked / samples};
+  double draws = ctx.elementsPerGroup(made, groups);
+  std::vector<Cell> cells, shares, rests(groups);
+  double zero = 0;
+  for (double frequency : frequencies) {
+    Moments picks = {frequency, frequency * frequency, frequency};
+    Moments sum = sumOf(term * picks, count);
+    double hit = -std::expm1(picked * std::log1p(-std::min(frequency, 1.0)));
+    Cell made = SpreadContext::normalCell(sum.scaled(1 / std::sqrt(hit)), draws);
+    made.mean = sum.mean;
+    made.variance = sum.variance();
+    cells.push_back(made);
+    shares.push_back(Cell{0, 1, hit});
+    zero += 1 - hit;
+  }
+  AbstractValue::Dims dims(to->size(), 1);
+  if (groups > 1)
+    dims[*axis] = int64_t(groups);
+  AbstractValue value(dims, cells);
+  value.source = LikelySource::Propagated;
+  Spread spread;
+  spread.zero = zero / double(groups);
+  spread.factors = 1;
+  ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
+  ctx.giveLosses(0, ctx.combineLosses());
+  ctx.give(0, std::move(value), spread);
+}
+
+/// Rows of a table that samples pick.
+static void spreadPick(mp::GatherOp op, SpreadContext &ctx) {
+  Value input = op.getInput(), indices = op.getIndices();
+  int64_t rank = TransferContext::rankOf(input),
+          own = TransferContext::rankOf(indices);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  if (!axis)
+    return;
+  Spread spread;
+  const Spread &rows = ctx.spread(input), &picks = ctx.spread(indices);
+  for (int64_t to = 0; to < std::min<int64_t>(rank - 1 + own, 32); ++to) {
+    bool picked = to >= *axis && to < *axis + own;
+    const AxisRoles &roles = picked ? picks.axes : rows.axes;
+    int64_t from = picked ? to - *axis : to < *axis ? to : to - own + 1;
+    if (from == roles.batch)
+      spread.axes.batch = int(to);
+    if (roles.isPosition(from))
+      spread.axes.positions |= 1u << to;
+  }
+  spread.alike = rows.alike;
+  spread.zero = rows.zero;
+  ctx.giveSpread(0, spread);
+}
+
+void mpopt::attachMovementSpreads(MLIRContext *context) {
+  attachSpread<spreadReshape, mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp,
+               mp::UnsqueezeOp>(context);
+  attachSpread<spreadTranspose, mp::TransposeOp>(context);
+  attachSpread<spreadExpand, mp::ExpandOp>(context);
+  attachSpread<spreadSelection, mp::SliceGradOp>(context);
+  attachSpread<spreadGather, mp::GatherGradOp>(context);
+  attachSpread<spreadPick, mp::GatherOp>(context);
+}

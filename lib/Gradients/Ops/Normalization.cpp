@@ -1,0 +1,291 @@
+//===- Normalization.cpp - Spreads of gradients of norms
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With n the normalised x, r the inverse deviation and h = g scale, all norms
+// have dX = r (h - mean h - n mean(h n)): h without its components along 1 and
+// n, two of the C dimensions that a row has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+/// A norm, as its gradient op describes it.
+struct Norm {
+  Value grad, input;
+  /// Null: there is none.
+  Value scale;
+  /// The axes over which statistics are taken, and those of the scale.
+  SmallVector<int64_t> statistics, channels;
+  double epsilon = 0;
+  /// RMS norms keep the mean.
+  bool centred = true;
+  /// Statistics are given: dX = r h.
+  bool frozen = false;
+};
+} // namespace
+
+static std::vector<int64_t> otherAxes(int64_t rank, ArrayRef<int64_t> axes) {
+  std::vector<int64_t> others;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (!llvm::is_contained(axes, axis))
+      others.push_back(axis);
+  return others;
+}
+
+/// A parameter's groups along the axes that it has.
+static AbstractValue alongAxes(const AbstractValue &parameter,
+                               ArrayRef<int64_t> axes, size_t rank,
+                               const MaybeShape &shape) {
+  AbstractValue::Dims dims(rank, 1);
+  if (parameter.groups() > 1 && parameter.rank() <= axes.size() && shape) {
+    // The last axes of the parameter are the last of those.
+    size_t shift = axes.size() - parameter.rank();
+    for (size_t i = 0; i < parameter.rank(); ++i)
+      dims[axes[i + shift]] = parameter.dims()[i];
+    return parameter.withDims(dims);
+  }
+  return AbstractValue(dims, parameter.hull());
+}
+
+/// Mean and variance of x in each group, normalised.
+static AbstractValue normalised(SpreadContext &ctx, const Norm &norm,
+                                const AbstractValue &x, double &inverse) {
+  // The deviation of a row: what varies inside groups and between them.
+  Cell hull = x.hull();
+  double square = norm.centred
+                      ? hull.variance
+                      : hull.mean * hull.mean + hull.variance;
+  AbstractValue perRow = x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
+  bool byRow = perRow.groups() > 1;
+  inverse = 1 / std::sqrt(std::max(square, 0.0) + norm.epsilon);
+  AbstractValue result = AbstractValue(AbstractValue::Dims(x.dims()), x.cells());
+  AbstractValue rows = byRow ? perRow.regrouped(x.dims()) : perRow;
+  double sum = 0;
+  size_t group = 0;
+  for (CellRef cell : result.mutableCells()) {
+    Cell row = byRow ? rows.cell(group) : hull;
+    double mean = norm.centred ? row.mean : 0;
+    double own = norm.centred ? row.variance
+                              : row.mean * row.mean + row.variance;
+    double r = 1 / std::sqrt(std::max(own, 0.0) + norm.epsilon);
+    cell.mean = (cell.mean - mean) * r;
+    cell.variance *= r * r;
+    sum += r * r;
+    ++group;
+  }
+  if (byRow)
+    inverse = std::sqrt(sum / double(group));
+  return result;
+}
+
+/// Multiplies means and deviations of `value` by those of a parameter.
+static void scaleBy(AbstractValue &value, const AbstractValue &parameter) {
+  AbstractValue factors = parameter;
+  bool one = factors.groups() == 1;
+  if (!one) {
+    AbstractValue::Dims dims;
+    for (auto [own, other] : llvm::zip(value.dims(), factors.dims()))
+      dims.push_back(std::max(own, other));
+    value = value.regrouped(dims);
+    factors = factors.regrouped(dims);
+  }
+  MutableCells cells = value.mutableCells();
+  for (size_t group = 0; group < cells.size(); ++group) {
+    CellRef cell = cells[group];
+    Cell factor = factors.cell(one ? 0 : group);
+    double square = factor.mean * factor.mean + factor.variance;
+    double whole = (cell.mean * cell.mean + cell.variance) * square;
+    cell.mean *= factor.mean;
+    cell.variance = std::max(0.0, whole - cell.mean * cell.mean);
+    double size = std::max(std::fabs(factor.likelyLo), std::fabs(factor.likelyHi));
+    cell.likelyLo *= size;
+    cell.likelyHi *= size;
+  }
+}
+
+static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
+                      const AbstractValue &scale, double inverse) {
+  AbstractValue h = AbstractValue(AbstractValue::Dims(ctx.of(norm.grad).dims()),
+                                  ctx.of(norm.grad).cells());
+  if (norm.scale)
+    scaleBy(h, scale);
+  double count = ctx.countTerms(norm.input, norm.statistics).all();
+  double free = norm.frozen ? 1 : std::max(0.0, 1 - (norm.centred ? 2 : 1) / count);
+  AbstractValue rows = h.keeping(otherAxes(int64_t(h.rank()), norm.statistics))
+                           .regrouped(h.dims());
+  MutableCells cells = h.mutableCells();
+  for (size_t group = 0; group < cells.size(); ++group) {
+    CellRef cell = cells[group];
+    double mean = norm.frozen || !norm.centred ? 0 : rows.cell(group).mean;
+    cell.mean = (cell.mean - mean) * inverse;
+    cell.variance *= inverse * inverse * free;
+    cell.likelyLo = cell.lo = std::min((cell.likelyLo - mean) * inverse, cell.mean);
+    cell.likelyHi = cell.hi = std::max((cell.likelyHi - mean) * inverse, cell.mean);
+  }
+  h.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(norm.grad);
+  spread.zero = norm.frozen ? spread.zero : 0;
+  // A norm over positions takes off what they share.
+  TermCount terms = ctx.countTerms(norm.input, norm.statistics);
+  if (!norm.frozen && terms.positions > 1 && terms.samples == 1 &&
+      terms.channels == 1)
+    spread.alike = 0;
+  ctx.give(index, std::move(h), spread);
+}
+
+/// `wanted` says which results there are: the gradients of input, scale, bias.
+static void giveNorm(SpreadContext &ctx, const Norm &norm,
+                     ArrayRef<int> wanted) {
+  MaybeShape shape = getShape(norm.input);
+  const AbstractValue &x = ctx.of(norm.input);
+  if (!shape || x.rank() != shape->size() ||
+      ctx.of(norm.grad).rank() != shape->size())
+    return;
+  int64_t rank = int64_t(shape->size());
+  AbstractValue scale = norm.scale
+                            ? alongAxes(ctx.of(norm.scale), norm.channels,
+                                        size_t(rank), shape)
+                            : AbstractValue(AbstractValue::Dims(rank, 1), Cell{});
+  double inverse = 1;
+  AbstractValue n = normalised(ctx, norm, x, inverse);
+  std::vector<int64_t> summed = otherAxes(rank, norm.channels);
+  for (auto [index, which] : llvm::enumerate(wanted)) {
+    if (which == 0) {
+      giveInput(ctx, unsigned(index), norm, scale, inverse);
+    } else if (which == 1) {
+      // The sum of g n: both have their groups along the channels.
+      SmallVector<int> labels, result;
+      for (int64_t axis = 0; axis < rank; ++axis) {
+        labels.push_back(int(axis));
+        if (llvm::is_contained(norm.channels, axis))
+          result.push_back(int(axis));
+      }
+      // Channels are an index of both, told apart where both tell them apart.
+      Factor g = makeFactor(ctx, norm.grad, labels);
+      AbstractValue::Dims dims(rank, 1);
+      for (int64_t axis : norm.channels)
+        dims[axis] = std::max(g.value.dims()[axis], n.dims()[axis]);
+      AbstractValue left = g.value.keeping(norm.channels).regrouped(dims);
+      AbstractValue right = n.keeping(norm.channels).regrouped(dims);
+      Spread other = ctx.spread(norm.input);
+      AbstractValue product = left;
+      MutableCells cells = product.mutableCells();
+      for (size_t group = 0; group < cells.size(); ++group) {
+        CellRef cell = cells[group];
+        Moments m = Moments::of(left.cell(group), g.spread.alike) *
+                    Moments::of(right.cell(group), other.alike);
+        double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+        cell.mean = m.mean;
+        cell.variance = m.variance();
+        peak *= std::sqrt(right.cell(group).variance +
+                          right.cell(group).mean * right.cell(group).mean);
+        cell.likelyLo = cell.lo = -peak;
+        cell.likelyHi = cell.hi = peak;
+      }
+      Spread spread = g.spread;
+      spread.alike = (Moments::of(left.hull(), g.spread.alike) *
+                      Moments::of(right.hull(), other.alike))
+                         .alike();
+      giveSum(ctx, unsigned(index), norm.grad, product, spread, summed,
+              /*keepDims=*/false);
+    } else {
+      giveSum(ctx, unsigned(index), norm.grad, summed, /*keepDims=*/false);
+    }
+  }
+}
+
+static SmallVector<int64_t> axesFrom(Value value, int64_t axis) {
+  int64_t rank = TransferContext::rankOf(value);
+  std::optional<int64_t> first = normalizeAxis(axis, rank);
+  return first ? llvm::to_vector(llvm::seq<int64_t>(*first, rank))
+               : SmallVector<int64_t>();
+}
+
+static double epsilonOf(std::optional<APFloat> epsilon) {
+  return epsilon ? epsilon->convertToDouble() : 1e-5;
+}
+
+static void spreadLayerNorm(mp::LayerNormGradOp op, SpreadContext &ctx) {
+  if (op.getFromOutput())
+    return;
+  Norm norm{op.getGrad(), op.getInput(), op.getScale()};
+  norm.statistics = norm.channels = axesFrom(op.getInput(), op.getAxis());
+  norm.epsilon = epsilonOf(op.getEpsilon());
+  giveNorm(ctx, norm, {0, 1, 2});
+}
+
+static void spreadRmsNorm(mp::RmsNormGradOp op, SpreadContext &ctx) {
+  Norm norm{op.getGrad(), op.getInput(), op.getScale()};
+  norm.statistics = norm.channels = axesFrom(op.getInput(), op.getAxis());
+  norm.epsilon = epsilonOf(op.getEpsilon());
+  norm.centred = false;
+  giveNorm(ctx, norm, {0, 1});
+}
+
+static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
+  int64_t rank = TransferContext::rankOf(op.getInput());
+  if (rank < 2)
+    return;
+  Norm norm{op.getGrad(), op.getInput(), op.getScale()};
+  norm.channels = {1};
+  std::vector<int64_t> others = otherAxes(rank, {1});
+  norm.statistics.assign(others.begin(), others.end());
+  norm.epsilon = op.getEpsilon().convertToDouble();
+  norm.frozen = op.getFrozen();
+  giveNorm(ctx, norm, {0, 1, 2});
+}
+
+/// Input, scale and bias are operands 1, 2 and 3.
+template <typename OpTy>
+static void giveWanted(OpTy op, Norm norm, SpreadContext &ctx) {
+  SmallVector<int> wanted;
+  for (int64_t which : op.getWanted())
+    wanted.push_back(int(which) - 1);
+  giveNorm(ctx, norm, wanted);
+}
+
+static void spreadGroupNorm(mp::GroupNormGradOp op, SpreadContext &ctx) {
+  int64_t rank = TransferContext::rankOf(op.getInput());
+  if (rank < 2)
+    return;
+  Norm norm{op.getGrad(), op.getInput(), op.getScale()};
+  norm.channels = {1};
+  // Several channels have one deviation; rows keep samples apart.
+  norm.statistics = llvm::to_vector(llvm::seq<int64_t>(1, rank));
+  norm.epsilon = op.getEpsilon().convertToDouble();
+  giveWanted(op, norm, ctx);
+}
+
+static void spreadInstanceNorm(mp::InstanceNormGradOp op, SpreadContext &ctx) {
+  int64_t rank = TransferContext::rankOf(op.getInput());
+  if (rank < 2)
+    return;
+  Norm norm{op.getGrad(), op.getInput(), op.getScale()};
+  norm.channels = {1};
+  norm.statistics = llvm::to_vector(llvm::seq<int64_t>(2, rank));
+  norm.epsilon = op.getEpsilon().convertToDouble();
+  giveWanted(op, norm, ctx);
+}
+
+void mpopt::attachNormalizationSpreads(MLIRContext *context) {
+  attachSpread<spreadLayerNorm, mp::LayerNormGradOp>(context);
+  attachSpread<spreadRmsNorm, mp::RmsNormGradOp>(context);
+  attachSpread<spreadBatchNorm, mp::BatchNormGradOp>(context);
+  attachSpread<spreadGroupNorm, mp::GroupNormGradOp>(context);
+  attachSpread<spreadInstanceNorm, mp::InstanceNormGradOp>(context);
+}

@@ -1,0 +1,134 @@
+//===- Pooling.cpp - Spreads of gradients of pools
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Elements of the window that an output has, and windows that an input is in.
+static std::pair<double, double> windowOf(Value grad, Value made,
+                                          double window) {
+  auto some = getNumElements(getShape(grad)), all = getNumElements(getShape(made));
+  double ratio = some && all && *all > 0 ? double(*some) / double(*all) : 1;
+  return {window, window * ratio};
+}
+
+static double product(ArrayRef<int64_t> dims) {
+  double all = 1;
+  for (int64_t dim : dims)
+    all *= double(std::max<int64_t>(dim, 1));
+  return all;
+}
+
+static Spread imageSpread(SpreadContext &ctx, Value grad, size_t rank) {
+  Spread spread = ctx.spread(grad);
+  for (size_t axis = 2; axis < std::min<size_t>(rank, 32); ++axis)
+    spread.axes.positions |= 1u << axis;
+  return spread;
+}
+
+/// The sum of `windows` windows that each have the part `share` of their
+/// elements get `factor` times the gradient.
+static void giveWindows(SpreadContext &ctx, Value grad, double share,
+                        double windows, double factor) {
+  Value made = ctx.op()->getResult(0);
+  MaybeShape shape = getShape(made);
+  AbstractValue dy = ctx.of(grad);
+  if (!shape || dy.rank() != shape->size())
+    return;
+  for (size_t axis = 2; axis < dy.rank(); ++axis)
+    dy = dy.merging(int64_t(axis));
+  const Spread &before = ctx.spread(grad);
+  Moments picks = {share * factor, share * share * factor * factor,
+                   share * factor * factor};
+  double draws = ctx.elementsPerGroup(made, dy.groups());
+  std::vector<Cell> cells;
+  Moments all;
+  for (const Cell &cell : dy.cells()) {
+    Moments term = Moments::of(cell, before.alike) * picks;
+    Moments sum = windows >= 1 ? sumOf(term, {1, 1, windows})
+                               : Moments{term.mean * windows,
+                                         term.common * windows * windows,
+                                         term.square * windows};
+    sum.common = term.common * windows * windows;
+    Cell own = SpreadContext::normalCell(sum, draws);
+    double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
+                  std::fabs(factor);
+    own.likelyLo = std::min(own.likelyLo, -peak);
+    own.likelyHi = std::max(own.likelyHi, peak);
+    cells.push_back(own);
+    all = all + sum;
+  }
+  AbstractValue value(AbstractValue::Dims(dy.dims()), cells);
+  value.source = LikelySource::Propagated;
+  Spread spread = imageSpread(ctx, grad, shape->size());
+  spread.alike = all.alike();
+  double live = share * (1 - before.zero);
+  spread.zero = windows >= 1 ? std::pow(1 - live, windows) : 1 - live * windows;
+  ctx.give(0, std::move(value), spread);
+}
+
+static void spreadMaxPool(mp::MaxPoolGradOp op, SpreadContext &ctx) {
+  auto [window, windows] = windowOf(op.getGrad(), op->getResult(0),
+                                    product(op.getKernelShape()));
+  giveWindows(ctx, op.getGrad(), 1 / window, windows, 1);
+}
+static void spreadAveragePool(mp::AveragePoolGradOp op, SpreadContext &ctx) {
+  auto [window, windows] = windowOf(op.getGrad(), op->getResult(0),
+                                    product(op.getKernelShape()));
+  giveWindows(ctx, op.getGrad(), 1, windows, 1 / window);
+}
+/// Windows that part the input among them.
+static void spreadAdaptive(Operation *op, double share, SpreadContext &ctx) {
+  Value grad = op->getOperand(0), made = op->getResult(0);
+  auto some = getNumElements(getShape(grad)), all = getNumElements(getShape(made));
+  if (!some || !all || *some == 0)
+    return;
+  double window = std::max(1.0, double(*all) / double(*some));
+  if (share > 0) {
+    giveWindows(ctx, grad, 1 / window, 1, 1);
+    return;
+  }
+  giveWindows(ctx, grad, 1, 1, 1 / window);
+  // Elements of a window are the same number.
+  if (window > 1) {
+    MaybeShape shape = getShape(made);
+    Spread spread = ctx.spread(made);
+    double positions = 1;
+    for (size_t axis = 2; shape && axis < shape->size(); ++axis)
+      positions *= double(std::max<int64_t>((*shape)[axis], 1));
+    if (positions > 1) {
+      double outputs = positions / window;
+      spread.alike = ((window - 1) + (outputs - 1) * window * spread.alike) /
+                     (positions - 1);
+      ctx.giveSpread(0, spread);
+    }
+  }
+}
+static void spreadAdaptiveMax(mp::AdaptiveMaxPoolGradOp op,
+                              SpreadContext &ctx) {
+  spreadAdaptive(op, 1, ctx);
+}
+static void spreadAdaptiveAverage(mp::AdaptiveAvgPoolGradOp op,
+                                  SpreadContext &ctx) {
+  spreadAdaptive(op, 0, ctx);
+}
+
+void mpopt::attachPoolingSpreads(MLIRContext *context) {
+  attachSpread<spreadMaxPool, mp::MaxPoolGradOp>(context);
+  attachSpread<spreadAveragePool, mp::AveragePoolGradOp>(context);
+  attachSpread<spreadAdaptiveMax, mp::AdaptiveMaxPoolGradOp>(context);
+  attachSpread<spreadAdaptiveAverage, mp::AdaptiveAvgPoolGradOp>(context);
+}

@@ -1,0 +1,25 @@
+//===- SpreadInterface.cpp - Estimates of gradients
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Gradients/SpreadInterface.h"
+
+#include "Families.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mpopt;
+
+#include "mpopt/Gradients/SpreadInterface.cpp.inc"
+
+void mpopt::registerSpreadModels(mlir::DialectRegistry &registry) {
+  registry.addExtension(+[](mlir::MLIRContext *context, mp::MPDialect *) {
+#define MPOPT_SPREAD_FAMILY(Name) attach##Name##Spreads(context);
+#include "Families.inc"
+  });
+}

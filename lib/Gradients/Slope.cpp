@@ -1,0 +1,160 @@
+//===- Slope.cpp - Gradients through functions of one number
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Slope.h"
+
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+
+#include <array>
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+/// Nodes and weights for the expectation of a function of a standard normal
+/// number: points of equal probability, which find a step anywhere.
+struct NormalPoints {
+  static constexpr int kCount = 33;
+  std::array<double, kCount> at;
+  NormalPoints();
+};
+
+/// The moments of a slope at a normal argument, and the share of exact zeros.
+struct SlopeMoments {
+  Moments moments;
+  double zero = 0;
+  double least = 0, most = 0;
+};
+} // namespace
+
+/// The quantile of the standard normal distribution, by bisection.
+static double quantile(double probability) {
+  double lo = -9, hi = 9;
+  for (int step = 0; step < 60; ++step) {
+    double mid = (lo + hi) / 2;
+    (std::erfc(-mid / std::sqrt(2.0)) / 2 < probability ? lo : hi) = mid;
+  }
+  return lo;
+}
+
+NormalPoints::NormalPoints() {
+  double squares = 0;
+  for (int i = 0; i < kCount; ++i) {
+    at[i] = quantile((i + 0.5) / kCount);
+    squares += at[i] * at[i];
+  }
+  // The tails' part of the variance is shared out.
+  for (double &point : at)
+    point *= std::sqrt(kCount / squares);
+}
+
+static SlopeMoments momentsOf(const Cell &x,
+                              llvm::function_ref<double(double)> slope) {
+  static const NormalPoints points;
+  SlopeMoments result;
+  double deviation = std::sqrt(std::max(x.variance, 0.0));
+  bool first = true;
+  for (double point : points.at) {
+    double argument = x.mean + deviation * point;
+    // Extremes cut what a normal distribution would add to a rectified one.
+    if (x.likelyLo <= x.likelyHi)
+      argument = std::clamp(argument, x.likelyLo, x.likelyHi);
+    double value = slope(argument);
+    if (!std::isfinite(value))
+      continue;
+    result.moments.mean += value / NormalPoints::kCount;
+    result.moments.square += value * value / NormalPoints::kCount;
+    result.zero += value == 0 ? 1.0 / NormalPoints::kCount : 0;
+    result.least = first ? value : std::min(result.least, value);
+    result.most = first ? value : std::max(result.most, value);
+    first = false;
+  }
+  return result;
+}
+
+/// E over what positions share of (E over what is a position's own)^2.
+static double commonOf(const Cell &x, double alike,
+                       llvm::function_ref<double(double)> slope) {
+  static const NormalPoints points;
+  if (alike <= 0) {
+    double mean = momentsOf(x, slope).moments.mean;
+    return mean * mean;
+  }
+  double shared = std::sqrt(std::max(x.variance * alike, 0.0));
+  double common = 0;
+  for (int i = 0; i < NormalPoints::kCount; i += 4) {
+    Cell own = x;
+    own.mean += shared * points.at[i];
+    own.variance = x.variance * (1 - alike);
+    double mean = momentsOf(own, slope).moments.mean;
+    common += mean * mean;
+  }
+  return common / ((NormalPoints::kCount + 3) / 4);
+}
+
+void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
+                      llvm::function_ref<double(double)> slope) {
+  MaybeShape shape = getShape(ctx.op()->getResult(0));
+  if (!shape)
+    return;
+  AbstractValue dy = AbstractValue(ctx.of(grad)).withRank(shape->size());
+  AbstractValue at = AbstractValue(ctx.of(x)).withRank(shape->size());
+  if (dy.rank() != at.rank())
+    return;
+  // The groups of both.
+  AbstractValue::Dims dims;
+  size_t groups = 1;
+  for (auto [own, other] : llvm::zip(dy.dims(), at.dims())) {
+    dims.push_back(std::max(own, other));
+    groups *= size_t(dims.back());
+  }
+  if (groups > ctx.groupLimit().most) {
+    at = at.merged();
+    dims.assign(dy.dims().begin(), dy.dims().end());
+  }
+  dy = dy.regrouped(dims);
+  bool one = at.groups() == 1;
+  at = one ? at : at.regrouped(dims);
+  const Spread &before = ctx.spread(grad);
+  double alike = ctx.spread(x).alike;
+
+  SlopeMoments slopes = momentsOf(at.cell(0), slope);
+  double zero = 0, random = 0, square = 0;
+  for (size_t group = 0; group < dy.groups(); ++group) {
+    if (!one)
+      slopes = momentsOf(at.cell(group), slope);
+    CellRef cell = dy.mutableCells()[group];
+    Moments product = Moments::of(cell, 0) * slopes.moments;
+    double most = std::max(std::fabs(slopes.least), std::fabs(slopes.most));
+    cell.mean = product.mean;
+    cell.variance = product.variance();
+    double peak =
+        std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) * most;
+    cell.likelyLo = std::max(-peak, std::min(cell.likelyLo * most, 0.0));
+    cell.likelyHi = std::min(peak, std::max(cell.likelyHi * most, 0.0));
+    cell.lo = cell.likelyLo;
+    cell.hi = cell.likelyHi;
+    zero += slopes.zero;
+    random += slopes.moments.variance();
+    square += slopes.moments.square;
+  }
+  Spread spread = before;
+  Cell hull = at.hull();
+  Moments all = momentsOf(hull, slope).moments;
+  all.common = std::min(all.square, commonOf(hull, alike, slope));
+  spread.alike = (ctx.moments(grad) * all).alike();
+  spread.zero = 1 - (1 - before.zero) * (1 - zero / double(dy.groups()));
+  // A slope that is 0 or near 1 leaves sizes as they are; others are a factor.
+  double live = square > 0 ? 1 - zero / double(dy.groups()) : 1;
+  if (live > 0 && random > 0.5 * square && zero == 0)
+    spread.factors += 1;
+  AbstractValue value = AbstractValue(dims, dy.cells());
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
+}

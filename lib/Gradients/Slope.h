@@ -1,0 +1,25 @@
+//===- Slope.h - Gradients through functions of one number ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_GRADIENTS_SLOPE_H
+#define MPOPT_LIB_GRADIENTS_SLOPE_H
+
+#include "mpopt/Gradients/SpreadContext.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace mpopt {
+
+/// Gives result 0 as the gradient `grad` times the slope at `x`, a forward
+/// value of the same shape, which is as independent of the gradient as it is of
+/// later layers.
+void giveSlope(SpreadContext &ctx, mlir::Value grad, mlir::Value x,
+               llvm::function_ref<double(double)> slope);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_GRADIENTS_SLOPE_H

@@ -1,0 +1,53 @@
+//===- Storage.cpp - What a format keeps of estimated numbers
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Storage.h"
+
+#include <algorithm>
+#include <numbers>
+
+using namespace mpopt;
+
+void SizeMixture::add(double square, double part) {
+  if (!(square > 0) || !std::isfinite(square) || !(part > 0))
+    return;
+  // The logarithm of the root is half that of the square.
+  parts[int(std::lround(std::log2(square)))] += part;
+}
+
+double mpopt::probabilityBelow(double limit, double factors) {
+  if (factors <= 1)
+    return std::erf(limit / std::numbers::sqrt2);
+  constexpr double kMean = -(std::numbers::egamma + std::numbers::ln2) / 2;
+  constexpr double kVariance = std::numbers::pi * std::numbers::pi / 8;
+  double z = (std::log(limit) - kMean * factors) / std::sqrt(kVariance * factors);
+  return std::erfc(-z / std::numbers::sqrt2) / 2;
+}
+
+LostShare SizeMixture::flushed(const FloatFormat &format,
+                               double factors) const {
+  LostShare result;
+  double all = 0;
+  for (auto [size, part] : parts)
+    all += part;
+  for (auto [size, part] : parts)
+    for (size_t i = 0; i < LostShare::kCount; ++i) {
+      double scale = std::exp2(size / 2.0 + LostShare::exponentOf(i));
+      result[i] +=
+          part / all * probabilityBelow(format.flushAt / scale, factors);
+    }
+  return result;
+}
+
+int mpopt::mostExponent(double absMax, const FloatFormat &format) {
+  if (!(absMax > 0))
+    return LostShare::kLast;
+  if (!std::isfinite(absMax))
+    return LostShare::kFirst - 1;
+  int exponent = int(std::ceil(std::log2(format.overflowFrom / absMax))) - 1;
+  return std::clamp(exponent, LostShare::kFirst - 1, LostShare::kLast);
+}

@@ -1,0 +1,46 @@
+//===- Storage.h - What a format keeps of estimated numbers -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_GRADIENTS_STORAGE_H
+#define MPOPT_LIB_GRADIENTS_STORAGE_H
+
+#include "mpopt/Gradients/LostShare.h"
+#include "mpopt/Numerics/FloatFormat.h"
+
+#include <map>
+
+namespace mpopt {
+
+/// A mixture of random numbers of mean 0 by their size: parts whose root mean
+/// squares lie in the same half of a binary order are one.
+class SizeMixture {
+public:
+  /// Adds numbers of that second moment, which are not 0.
+  void add(double square, double part);
+  /// The share of the numbers that `format` rounds to 0 when they are
+  /// multiplied by each loss scale. `factors`: so many normal numbers were
+  /// multiplied (1: they are normal themselves).
+  LostShare flushed(const FloatFormat &format, double factors) const;
+  bool empty() const { return parts.empty(); }
+
+private:
+  /// By twice the binary logarithm of the root mean square, rounded.
+  std::map<int, double> parts;
+};
+
+/// The probability that a product of `factors` standard normal numbers is below
+/// `limit` in magnitude. Logarithms of factors add up, each with mean
+/// -(gamma + ln 2) / 2 and variance pi^2 / 8; their sum is taken as normal,
+/// which is exact for a single factor here and near it for several.
+double probabilityBelow(double limit, double factors);
+
+/// The greatest exponent k for which 2^k absMax does not overflow in `format`.
+int mostExponent(double absMax, const FloatFormat &format);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_GRADIENTS_STORAGE_H
