@@ -80,9 +80,10 @@ void GradientAnalysis::Driver::visit(Operation *op) {
   bool seed = op->hasAttr(kSeedAttr);
   if (isa<mp::ConstantOp>(op) && !seed)
     return;
-  bool gradient = seed || (backward && llvm::any_of(op->getOperands(), [&](Value v) {
-                             return isGradient(v);
-                           }));
+  bool gradient =
+      seed || (backward && llvm::any_of(op->getOperands(), [&](Value v) {
+                 return isGradient(v);
+               }));
   Operation *outer = std::exchange(current, op);
   inGradient = gradient;
   if (seed) {
@@ -95,6 +96,11 @@ void GradientAnalysis::Driver::visit(Operation *op) {
     if (gradient && llvm::any_of(op->getResults(), [&](Value result) {
           return !gradients[result].knowsValue;
         }))
+      if (auto transfer = dyn_cast<RangeOpInterface>(op))
+        transfer.transfer(*this);
+    // Copies of a forward value that is known better than by its ranges.
+    if (!gradient && (isa<mp::CastOp>(op) || isViewLike(op)) &&
+        forward.count(op->getOperand(0)) && !forward.count(op->getResult(0)))
       if (auto transfer = dyn_cast<RangeOpInterface>(op))
         transfer.transfer(*this);
     for (OpResult result : op->getResults()) {
@@ -112,6 +118,10 @@ void GradientAnalysis::Driver::visit(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 void GradientAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  if (!inGradient) {
+    forward.insert_or_assign(value, std::move(pre));
+    return;
+  }
   // The range transfer function speaks where the spread function did not.
   Gradient &gradient = gradients[value];
   if (!std::exchange(gradient.knowsValue, true))
@@ -122,8 +132,10 @@ void GradientAnalysis::Driver::give(unsigned index, AbstractValue value,
                                     Spread spread) {
   Value result = current->getResult(index);
   spreads[result] = spread;
-  if (!inGradient)
+  if (!inGradient) {
+    forward.insert_or_assign(result, std::move(value));
     return;
+  }
   Gradient &gradient = gradients[result];
   gradient.value = std::move(value);
   gradient.knowsValue = true;
@@ -179,12 +191,16 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
   spread.alike = weight > 0 && std::isfinite(weight) ? alike / weight : 0;
   spread.factors = factors;
   // Samples come first where nothing says otherwise.
-  if (spread.axes.batch < 0 && sampleCount > 1 && rank > 0 &&
-      (*shape)[0] > 0 && std::fmod((*shape)[0], sampleCount) == 0 &&
+  if (spread.axes.batch < 0 && sampleCount > 1 && rank > 0 && (*shape)[0] > 0 &&
+      std::fmod((*shape)[0], sampleCount) == 0 &&
       llvm::any_of(current->getOperands(), [&](Value operand) {
         return this->spread(operand).axes.batch >= 0;
       }))
     spread.axes.batch = 0;
+  // Sums of 0 stay that under factors that are the same for all.
+  for (Value operand : current->getOperands())
+    if (getShape(operand) == shape && isGradient(operand))
+      spread.zeroSum = this->spread(operand).zeroSum;
   bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
   if (keepsZeros && current->getNumOperands() > 0)
     spread.zero = this->spread(current->getOperand(0)).zero;
@@ -279,8 +295,10 @@ double GradientAnalysis::Driver::absMaxOf(const AbstractValue &value) {
 //===----------------------------------------------------------------------===//
 
 const AbstractValue &GradientAnalysis::Driver::of(Value value) {
-  auto found = gradients.find(value);
-  return found == gradients.end() ? ranges.of(value) : found->second.value;
+  if (auto found = gradients.find(value); found != gradients.end())
+    return found->second.value;
+  auto known = forward.find(value);
+  return known == forward.end() ? ranges.of(value) : known->second;
 }
 const AbstractValue &GradientAnalysis::Driver::preRounding(Value value) {
   auto found = gradients.find(value);
@@ -318,8 +336,9 @@ std::vector<double> GradientAnalysis::Driver::frequencies(Value indices,
   std::vector<double> result(count, count ? 1 / double(count) : 0);
   BlockArgument argument = findSource(indices);
   auto function =
-      argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
-               : FunctionOpInterface();
+      argument
+          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+          : FunctionOpInterface();
   if (!function)
     return result;
   auto assumed = function.getArgAttrOfType<DictionaryAttr>(
@@ -363,10 +382,13 @@ GradientEstimate GradientAnalysis::estimate(Value gradient) const {
   for (const Cell &cell : value.cells()) {
     double square = cell.mean * cell.mean + cell.variance;
     squares += square;
+    result.mean += cell.mean * cell.mean;
     zeros += square > 0 ? zero : 1;
   }
   double groups = double(value.groups());
   result.rms = std::sqrt(squares / groups);
+  result.mean = std::sqrt(result.mean / groups);
+  result.groups = value.groups();
   result.zero = zeros / groups;
   result.absMax = Driver::absMaxOf(value);
   const Losses &losses = driver->losses(gradient);

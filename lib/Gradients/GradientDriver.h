@@ -33,6 +33,10 @@ public:
   std::optional<WeightView> weights(mlir::Value value) override {
     return base.weights(value);
   }
+  std::optional<WeightView> matrixWeights(mlir::Value value,
+                                          bool &swapped) override {
+    return base.matrixWeights(value, swapped);
+  }
   const ShapeFacts &shapes() override { return base.shapes(); }
   const TargetProfile &target() override { return base.target(); }
   GroupLimit groupLimit() const override { return base.groupLimit(); }
@@ -93,6 +97,8 @@ private:
   llvm::DenseMap<mlir::Value, Spread> spreads;
   // References to values outlive the next entry.
   std::unordered_map<mlir::Value, Gradient, Hash> gradients;
+  /// Forward values of which a spread function knows more than the ranges.
+  std::unordered_map<mlir::Value, AbstractValue, Hash> forward;
 };
 
 } // namespace mpopt

@@ -24,7 +24,8 @@ double mpopt::probabilityBelow(double limit, double factors) {
     return std::erf(limit / std::numbers::sqrt2);
   constexpr double kMean = -(std::numbers::egamma + std::numbers::ln2) / 2;
   constexpr double kVariance = std::numbers::pi * std::numbers::pi / 8;
-  double z = (std::log(limit) - kMean * factors) / std::sqrt(kVariance * factors);
+  double z =
+      (std::log(limit) - kMean * factors) / std::sqrt(kVariance * factors);
   return std::erfc(-z / std::numbers::sqrt2) / 2;
 }
 

@@ -37,8 +37,8 @@ Moments mpopt::sumOf(const Moments &term, const TermCount &count) {
 }
 
 Cell SpreadContext::normalCell(const Moments &moments, double count) {
-  Likely likely = Likely::normal(moments.mean, moments.variance(),
-                                 expectedExtreme(count));
+  Likely likely =
+      Likely::normal(moments.mean, moments.variance(), expectedExtreme(count));
   return {likely.lo,       likely.hi, likely.mean,
           likely.variance, likely.lo, likely.hi};
 }
@@ -80,8 +80,8 @@ static int dropAxis(int batch, ArrayRef<int64_t> axes, bool keepDims) {
   if (batch < 0 || llvm::is_contained(axes, batch))
     return -1;
   return keepDims ? batch : batch - int(llvm::count_if(axes, [&](int64_t axis) {
-                                return axis < batch;
-                              }));
+                              return axis < batch;
+                            }));
 }
 
 void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
@@ -119,10 +119,9 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
       rest /= value.dims()[axis];
     }
     Cell cell = value.cell(group);
-    sums[into] =
-        sums[into] + sumOf(Moments::of(cell, spread.alike), count);
-    peaks[into] = std::max({peaks[into], std::fabs(cell.likelyLo),
-                            std::fabs(cell.likelyHi)});
+    sums[into] = sums[into] + sumOf(Moments::of(cell, spread.alike), count);
+    peaks[into] = std::max(
+        {peaks[into], std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
   }
   Value result = ctx.op()->getResult(index);
   double draws = ctx.elementsPerGroup(result, sums.size());
@@ -193,15 +192,13 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value value,
 
 Factor mpopt::makeFactor(SpreadContext &ctx, Value value,
                          ArrayRef<int> labels) {
-  return {value, ctx.of(value), ctx.spread(value),
-          SmallVector<int, 6>(labels)};
+  return {value, ctx.of(value), ctx.spread(value), SmallVector<int, 6>(labels)};
 }
 
 /// The axis of a label, or -1.
 static int axisOf(const Factor &factor, int label) {
   const int *found = llvm::find(factor.labels, label);
-  return found == factor.labels.end() ? -1
-                                      : int(found - factor.labels.begin());
+  return found == factor.labels.end() ? -1 : int(found - factor.labels.begin());
 }
 
 /// How much the sizes of groups differ: the variance of their logarithms.
@@ -235,8 +232,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
     return axis >= 0 && of.value.dims()[axis] != 1;
   };
   auto isSampled = [](const Factor &of, int axis) {
-    return axis >= 0 && (axis == of.spread.axes.batch ||
-                         of.spread.axes.isPosition(axis));
+    return axis >= 0 &&
+           (axis == of.spread.axes.batch || of.spread.axes.isPosition(axis));
   };
   // Labels of both operands that the result lacks are summed; channels among
   // them may be told apart, positions are not.
@@ -255,13 +252,14 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   // One operand's groups are enough where all pairs would be too many.
   if (a.value.groups() * b.value.groups() > ctx.groupLimit().joint &&
       a.value.groups() > 1 && b.value.groups() > 1) {
-    Factor &flat =
-        unevenness(a.value) < unevenness(b.value) ? a : b;
+    bool flatA = ctx.hits(a.of) || ctx.hits(b.of)
+                     ? ctx.hits(b.of) != nullptr
+                     : unevenness(a.value) < unevenness(b.value);
+    Factor &flat = flatA ? a : b;
     flat.value = flat.value.merged();
     Factor &other = &flat == &a ? b : a;
-    keepLabels(other, [&](int label) {
-      return llvm::is_contained(result, label);
-    });
+    keepLabels(other,
+               [&](int label) { return llvm::is_contained(result, label); });
   }
 
   // What is summed.
@@ -276,8 +274,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
     }
     int64_t axis = axisOf(a, label), other = axisOf(b, label);
     bool fromA = isSampled(a, axis) || !isSampled(b, other);
-    TermCount own = fromA ? ctx.countTerms(a.of, {axis})
-                          : ctx.countTerms(b.of, {other});
+    TermCount own =
+        fromA ? ctx.countTerms(a.of, {axis}) : ctx.countTerms(b.of, {other});
     count.channels *= own.channels;
     count.samples *= own.samples;
     count.positions *= own.positions;
@@ -315,6 +313,10 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
     across[0] |= isSampled(a, axisOf(a, label)) && axisOf(b, label) < 0;
     across[1] |= isSampled(b, axisOf(b, label)) && axisOf(a, label) < 0;
   }
+  auto isSummed = [&](const Factor &of) {
+    int axis = of.spread.zeroSum;
+    return axis >= 0 && !llvm::is_contained(result, of.labels[axis]);
+  };
   std::vector<Cell> cells(groups);
   Moments all;
   for (size_t group = 0; group < groups; ++group) {
@@ -337,6 +339,11 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
       }
       Moments x = Moments::of(a.value.cell(inA), a.spread.alike);
       Moments y = Moments::of(b.value.cell(inB), b.spread.alike);
+      // What the other factor has in common meets a sum of 0.
+      if (isSummed(a) && !isSummed(b))
+        y = Moments{0, 0, y.square - y.common};
+      if (isSummed(b) && !isSummed(a))
+        x = Moments{0, 0, x.square - x.common};
       Moments product = x * y;
       Moments part = sumOf(product, count);
       // Other positions of the result meet the same positions of the operand
@@ -369,14 +376,14 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   double terms = count.all() * double(inner);
   spread.alike = all.alike();
   spread.factors = terms < kFewTerms ? factors : 1;
-  spread.zero =
-      std::pow(1 - (1 - a.spread.zero) * (1 - b.spread.zero), terms);
+  spread.zero = std::pow(1 - (1 - a.spread.zero) * (1 - b.spread.zero), terms);
 
   if (ctx.computesGradient()) {
     Losses losses = ctx.combineLosses();
     bool known = false;
     for (auto [mine, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
-      const Hits *hits = ctx.isGradient(mine->of) ? ctx.hits(mine->of) : nullptr;
+      const Hits *hits =
+          ctx.isGradient(mine->of) ? ctx.hits(mine->of) : nullptr;
       if (!hits)
         continue;
       known = true;
@@ -388,7 +395,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
                         llvm::is_contained(result, label) &&
                         isKept(*mine, label);
       if (!keepsClasses) {
-        losses.hit = losses.hit.both(losses.rest.ofSums(std::max(terms - 1, 0.0)));
+        losses.hit =
+            losses.hit.both(losses.rest.ofSums(std::max(terms - 1, 0.0)));
         break;
       }
       std::vector<Cell> shares(groups), rests(groups);
@@ -406,8 +414,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
         rests[group].mean =
             sumOf(Moments::number(size * factor) * y, count).square;
       }
-      ctx.giveHits(index, {AbstractValue(dims, shares),
-                           AbstractValue(dims, rests)});
+      ctx.giveHits(index,
+                   {AbstractValue(dims, shares), AbstractValue(dims, rests)});
       losses.rest = losses.rest.ofSums(terms);
       break;
     }

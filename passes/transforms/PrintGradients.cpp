@@ -36,6 +36,8 @@ static void printJson(StringRef name, Value value,
     out.attribute("absmax", estimate.absMax);
     out.attribute("zero", estimate.zero);
     out.attribute("alike", spread.alike);
+    out.attribute("mean", estimate.mean);
+    out.attribute("groups", estimate.groups);
     out.attribute("most", estimate.most);
     out.attributeArray("lost", [&] {
       for (size_t i = 0; i < LostShare::kCount; ++i)
@@ -69,9 +71,9 @@ struct PrintGradients : mpopt::impl::PrintGradientsBase<PrintGradients> {
         if (op->getNumResults() > 1)
           remark << '#' << result.getResultNumber() << ": ";
         remark << "rms " << number(estimate.rms) << ", largest "
-               << number(estimate.absMax) << ", zero "
-               << number(estimate.zero) << ", lost "
-               << number(estimate.lost.at(0)) << ", most 2^" << estimate.most;
+               << number(estimate.absMax) << ", zero " << number(estimate.zero)
+               << ", lost " << number(estimate.lost.at(0)) << ", most 2^"
+               << estimate.most;
       }
     });
     markAllAnalysesPreserved();

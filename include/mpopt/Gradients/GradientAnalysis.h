@@ -30,6 +30,9 @@ class RangeAnalysis;
 struct GradientEstimate {
   /// Root mean square, zeros included, and the largest magnitude.
   double rms = 0, absMax = 0;
+  /// Root mean square of the groups' means.
+  double mean = 0;
+  size_t groups = 1;
   /// The share of exact zeros.
   double zero = 0;
   /// The share of the others that is 0 as stored, by loss scale.
@@ -55,8 +58,7 @@ public:
   /// Samples of the batch that estimates are of.
   double samples() const;
 
-  bool
-  isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
 
 private:
   class Driver;

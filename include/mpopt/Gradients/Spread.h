@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Mean and variance of single elements, which AbstractValue has, do not give the
-// size of a sum over positions: terms of one sample are alike. A spread is what
-// sums need beside them. With m the mean, v the variance and a = `alike`, two
-// elements of one group have the expected product
+// Mean and variance of single elements, which AbstractValue has, do not give
+// the size of a sum over positions: terms of one sample are alike. A spread is
+// what sums need beside them. With m the mean, v the variance and a = `alike`,
+// two elements of one group have the expected product
 //
 //   m^2 + v     an element with itself                        (square)
 //   m^2 + a v   different positions of one sample             (common)
@@ -48,6 +48,8 @@ struct Spread {
   /// How many random factors an element is the product of: the logarithms of so
   /// many normal numbers add up.
   double factors = 1;
+  /// The axis along which elements add up to 0; -1 if there is none.
+  int zeroSum = -1;
 };
 
 /// The three expected products, of an element of one group.

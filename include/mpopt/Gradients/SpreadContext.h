@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A TransferContext in which gradients are estimates without bounds: range
-// transfer functions work in it as they are, and a spread function replaces them
-// where independence of elements is the wrong assumption.
+// transfer functions work in it as they are, and a spread function replaces
+// them where independence of elements is the wrong assumption.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +85,9 @@ public:
     return Moments::of(cell, spread(value).alike);
   }
   /// Of the whole tensor.
-  Moments moments(mlir::Value value) { return moments(value, of(value).hull()); }
+  Moments moments(mlir::Value value) {
+    return moments(value, of(value).hull());
+  }
   /// The number of terms of a sum along those axes of `value`.
   TermCount countTerms(mlir::Value value, llvm::ArrayRef<int64_t> axes);
   /// A cell of normal numbers, with the extremes that `count` of them have.

@@ -51,8 +51,7 @@ static void spreadGelu(mp::GeluGradOp op, SpreadContext &ctx) {
   if (op.getBias())
     return;
   giveSlope(ctx, op.getGrad(), op.getInput(), [](double x) {
-    double density =
-        std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
     return std::erfc(-x / std::numbers::sqrt2) / 2 + x * density;
   });
 }
@@ -109,46 +108,6 @@ static void spreadMish(mp::MishGradOp op, SpreadContext &ctx) {
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Softmax
-//===----------------------------------------------------------------------===//
-
-/// y (g - sum y g): what the elements of a row share cancels. With second
-/// moments P of y and, without what is shared, v of g, the square is
-/// P (v + n P v - 2 v p), p being a weight of the sum that is the element's own.
-static void spreadSoftmax(mp::SoftmaxGradOp op, SpreadContext &ctx) {
-  Value grad = op.getGrad(), y = op.getOutput();
-  std::optional<int64_t> axis =
-      normalizeAxis(op.getAxis(), TransferContext::rankOf(y));
-  if (!axis || op.getCoerced())
-    return;
-  double n = double(TransferContext::dimOf(y, *axis).value_or(1));
-  Cell p = ctx.of(y).hull();
-  const Spread &before = ctx.spread(grad);
-  double square = std::max(p.mean * p.mean + p.variance, 0.0);
-  double collisions = std::clamp(n * square, 1 / n, 1.0);
-  AbstractValue value = AbstractValue(ctx.of(grad)).merging(*axis);
-  for (CellRef cell : value.mutableCells()) {
-    double own = cell.variance * (1 - before.alike);
-    cell.variance = square * own * std::max(0.0, 1 - collisions);
-    cell.mean = 0;
-    double peak = std::min(
-        std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
-            std::min(p.likelyHi, 0.5),
-        std::sqrt(cell.variance) * 12);
-    cell.likelyLo = cell.lo = -peak;
-    cell.likelyHi = cell.hi = peak;
-  }
-  value = AbstractValue(AbstractValue::Dims(value.dims()), value.cells());
-  value.source = LikelySource::Propagated;
-  Spread spread = before;
-  spread.axes = ctx.spread(y).axes;
-  spread.alike = 0;
-  spread.zero = ctx.spread(y).zero;
-  spread.factors = before.factors + (p.variance > p.mean * p.mean ? 1 : 0);
-  ctx.give(0, std::move(value), spread);
-}
-
 void mpopt::attachActivationSpreads(MLIRContext *context) {
   attachSpread<spreadRelu, mp::ReluGradOp>(context);
   attachSpread<spreadLeakyRelu, mp::LeakyReluGradOp>(context);
@@ -164,5 +123,4 @@ void mpopt::attachActivationSpreads(MLIRContext *context) {
   attachSpread<spreadSelu, mp::SeluGradOp>(context);
   attachSpread<spreadLogSigmoid, mp::LogSigmoidGradOp>(context);
   attachSpread<spreadMish, mp::MishGradOp>(context);
-  attachSpread<spreadSoftmax, mp::SoftmaxGradOp>(context);
 }

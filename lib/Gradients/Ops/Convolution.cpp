@@ -33,8 +33,8 @@ static AxisRoles imageRoles(const AxisRoles &input, size_t rank) {
 /// overlap make neighbours more so, which is not followed.
 static void spreadConvolution(Operation *op, SpreadContext &ctx) {
   Spread spread = ctx.spread(op->getOperand(0));
-  spread.axes = imageRoles(spread.axes,
-                           TransferContext::rankOf(op->getResult(0)));
+  spread.axes =
+      imageRoles(spread.axes, TransferContext::rankOf(op->getResult(0)));
   spread.zero = 0;
   spread.factors = 1;
   ctx.giveSpread(0, spread);
@@ -64,7 +64,8 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   double met = std::min(1.0, places / all);
   if (groups == 0 || outputs % groups != 0)
     return;
-  // [outputs, inputs taps] is a matrix of which columns are summed over outputs.
+  // [outputs, inputs taps] is a matrix of which columns are summed over
+  // outputs.
   uint64_t outputsPerGroup = outputs / groups, columns = perGroup * taps;
   AbstractValue dy = ctx.of(op.getGrad()).keeping({1});
   std::vector<double> mean, variance, reach;
@@ -88,8 +89,8 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   for (uint64_t channel = 0; channel < channels; ++channel) {
     double m = 0, v = 0, tail = 0;
     for (uint64_t tap = 0; tap < taps; ++tap) {
-      uint64_t at = (channel / perGroup) * columns +
-                    (channel % perGroup) * taps + tap;
+      uint64_t at =
+          (channel / perGroup) * columns + (channel % perGroup) * taps + tap;
       m += sums.mean[at];
       v += sums.variance[at];
       tail = std::max(tail, sums.tail[at]);

@@ -69,9 +69,8 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
 static double countFactors(SpreadContext &ctx, Value value) {
   Cell cell = ctx.of(value).hull();
   double square = cell.mean * cell.mean + cell.variance;
-  return square > 0 && cell.variance > 0.25 * square
-             ? ctx.spread(value).factors
-             : 0;
+  return square > 0 && cell.variance > 0.25 * square ? ctx.spread(value).factors
+                                                     : 0;
 }
 
 static void spreadProduct(Operation *op, SpreadContext &ctx) {
@@ -84,8 +83,10 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
     spread.alike = alikeIn(ctx, rhs, result);
   else if (!isRandom(ctx, rhs))
     spread.alike = alikeIn(ctx, lhs, result);
-  else
+  else {
     spread.alike = (a * b).alike();
+    spread.zeroSum = -1;
+  }
   spread.factors =
       std::max(1.0, countFactors(ctx, lhs) + countFactors(ctx, rhs));
   spread.zero = 1 - (1 - ctx.spread(lhs).zero) * (1 - ctx.spread(rhs).zero);
@@ -135,6 +136,12 @@ static void spreadWhere(mp::WhereOp op, SpreadContext &ctx) {
                      .alike();
   spread.zero = 1 - part * (1 - ctx.spread(grad).zero);
   spread.factors = ctx.spread(grad).factors;
+  // Masked elements of a softmax are 0 before they are masked again.
+  if (ctx.spread(grad).zeroSum >= 0 &&
+      ctx.spread(grad).zero > 0.5 * (1 - part)) {
+    spread = ctx.spread(grad);
+    value = ctx.of(grad);
+  }
   ctx.give(0, std::move(value), spread);
 }
 

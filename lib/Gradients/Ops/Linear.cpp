@@ -60,7 +60,8 @@ static void giveWeighted(SpreadContext &ctx, Value input, Value weight,
 /// from the right.
 static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
                         bool transB, double alpha) {
-  int64_t rankA = TransferContext::rankOf(a), rankB = TransferContext::rankOf(b);
+  int64_t rankA = TransferContext::rankOf(a),
+          rankB = TransferContext::rankOf(b);
   MaybeShape shapeA = getShape(a), shapeB = getShape(b);
   if (rankA < 2 || rankB < 2)
     return;
@@ -74,8 +75,8 @@ static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
   left.append({transA ? kInner : kRow, transA ? kRow : kInner});
   right.append({transB ? kColumn : kInner, transB ? kInner : kColumn});
   result.append({kRow, kColumn});
-  double terms = double(std::max<int64_t>(
-      (*shapeA)[transA ? rankA - 2 : rankA - 1], 1));
+  double terms =
+      double(std::max<int64_t>((*shapeA)[transA ? rankA - 2 : rankA - 1], 1));
   if (isFixed(ctx, b))
     return giveWeighted(ctx, a, b, left, result, terms);
   if (isFixed(ctx, a))
@@ -112,8 +113,7 @@ static void spreadLinear(mp::LinearOp op, SpreadContext &ctx) {
 static void spreadEinsum(mp::EinsumOp op, SpreadContext &ctx) {
   std::optional<EinsumEquation> equation =
       EinsumEquation::parse(op.getEquation());
-  if (!equation || op.getInputs().size() != 2 ||
-      op.getEquation().contains('.'))
+  if (!equation || op.getInputs().size() != 2 || op.getEquation().contains('.'))
     return;
   auto labelsOf = [](StringRef text) {
     SmallVector<int> labels;
@@ -126,8 +126,8 @@ static void spreadEinsum(mp::EinsumOp op, SpreadContext &ctx) {
                    result = labelsOf(equation->result);
   Value a = op.getInputs()[0], b = op.getInputs()[1];
   if (size_t(TransferContext::rankOf(a)) != left.size() ||
-      size_t(TransferContext::rankOf(b)) != right.size() ||
-      isFixed(ctx, a) || isFixed(ctx, b))
+      size_t(TransferContext::rankOf(b)) != right.size() || isFixed(ctx, a) ||
+      isFixed(ctx, b))
     return;
   giveContraction(ctx, 0, makeFactor(ctx, a, left), makeFactor(ctx, b, right),
                   result);

@@ -85,24 +85,23 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   double rows = double(*all) / double(classes), counted = 1;
   if (auto share = op->getAttrOfType<FloatAttr>("mp.share_counted"))
     counted = std::clamp(share.getValueAsDouble(), 1e-9, 1.0);
-  Reduction reduction = reductionOf(ctx, op.getGrad(), op.getReduction(), rows,
-                                    counted);
+  Reduction reduction =
+      reductionOf(ctx, op.getGrad(), op.getReduction(), rows, counted);
 
   // Probabilities of the classes, as far as logits tell them apart.
   AbstractValue logits = ctx.of(input).keeping({axis});
-  AbstractValue p =
-      cells::softmaxOf(shape, logits, {axis}, /*logarithm=*/false,
-                       /*rowsHaveFinite=*/true, FloatFormat::f32(),
-                       FloatFormat::f32())
-          .keeping({axis});
+  AbstractValue p = cells::softmaxOf(shape, logits, {axis}, /*logarithm=*/false,
+                                     /*rowsHaveFinite=*/true,
+                                     FloatFormat::f32(), FloatFormat::f32())
+                        .keeping({axis});
   double logSum =
       estimateSoftmaxRows(logits, logits.merged(), double(classes))[0].logSum;
   std::vector<double> frequencies =
       ctx.frequencies(op.getTarget(), size_t(classes));
   bool even = llvm::all_equal(frequencies);
-  size_t groups =
-      !even && size_t(classes) <= ctx.groupLimit().most ? size_t(classes)
-                                                        : p.groups();
+  size_t groups = !even && size_t(classes) <= ctx.groupLimit().most
+                      ? size_t(classes)
+                      : p.groups();
   if (frequencies.size() != groups)
     frequencies.assign(groups, 1.0 / double(classes));
   auto classOf = [&](const AbstractValue &value, size_t group) {
@@ -122,8 +121,7 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
     squares += perGroup * square;
     loss -= frequency * classOf(logits, group).mean;
   }
-  bool learnt =
-      reduction.element && *reduction.element < kLearnt * loss;
+  bool learnt = reduction.element && *reduction.element < kLearnt * loss;
   double miss = learnt ? learntSquare(std::max(*reduction.element, 0.0))
                        : 1 - 2 * meanHit + squareHit;
   double among = std::clamp(squares, 1.0 / double(classes), 1.0);
@@ -136,15 +134,14 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
     Cell cell = classOf(p, group);
     double mean = cell.mean / sum, frequency = frequencies[group];
     double square = std::min(mean, cell.mean * cell.mean + cell.variance);
-    double rest = learnt ? miss * among * square / std::max(squares, 1e-300)
-                         : square;
+    double rest =
+        learnt ? miss * among * square / std::max(squares, 1e-300) : square;
     Cell &own = made[group];
     double whole = counted * (frequency * miss + (1 - frequency) * rest);
     own.mean = learnt ? 0 : counted * (mean - frequency) * reduction.factor;
-    own.variance =
-        std::max(0.0, whole * size * size - own.mean * own.mean);
-    double high = std::min(1.0, std::sqrt(rest) *
-                                    std::max(1.0, expectedExtreme(draws)));
+    own.variance = std::max(0.0, whole * size * size - own.mean * own.mean);
+    double high =
+        std::min(1.0, std::sqrt(rest) * std::max(1.0, expectedExtreme(draws)));
     own.likelyLo = -size;
     own.likelyHi = high * size;
     if (reduction.factor < 0)
@@ -163,9 +160,8 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   AbstractValue value(dims, made);
   value.source = LikelySource::Propagated;
   Spread spread = ctx.spread(input);
-  spread.alike = variation > 0
-                     ? std::min(1.0, spread.alike * shared / variation)
-                     : 0;
+  spread.alike =
+      variation > 0 ? std::min(1.0, spread.alike * shared / variation) : 0;
   spread.zero = 1 - counted;
   spread.factors = 1 + std::min(logits.hull().variance, 16.0);
   ctx.give(0, std::move(value), spread);
@@ -200,10 +196,9 @@ static std::optional<Error> errorOf(OpTy op, SpreadContext &ctx) {
     cells::setLikely(cell, difference);
   }
   if (all > 0)
-    error.spread.alike =
-        (own * error.spread.alike +
-         goal.variance * ctx.spread(op.getTarget()).alike) /
-        all;
+    error.spread.alike = (own * error.spread.alike +
+                          goal.variance * ctx.spread(op.getTarget()).alike) /
+                         all;
   error.spread.zero = 0;
   error.spread.factors = 1;
   return error;
@@ -260,8 +255,9 @@ static void spreadMse(mp::MseLossGradOp op, SpreadContext &ctx) {
 
 static void spreadL1(mp::L1LossGradOp op, SpreadContext &ctx) {
   if (std::optional<Error> error = errorOf(op, ctx))
-    giveSlope(op, ctx, std::move(*error), reductionOf(op, ctx),
-              [](double d) { return d > 0 ? 1.0 : d < 0 ? -1.0 : 0.0; });
+    giveSlope(op, ctx, std::move(*error), reductionOf(op, ctx), [](double d) {
+      return d > 0 ? 1.0 : d < 0 ? -1.0 : 0.0;
+    });
 }
 
 /// Below `edge` the loss is d^2 over twice `width`.
@@ -274,9 +270,8 @@ static void spreadClipped(OpTy op, double edge, double width,
   Reduction reduction = reductionOf(op, ctx);
   if (reduction.element && *reduction.element < edge * edge / width / 8)
     setSquare(*error, 2 * width * *reduction.element);
-  giveSlope(op, ctx, std::move(*error), reduction, [&](double d) {
-    return std::clamp(d, -edge, edge) / width;
-  });
+  giveSlope(op, ctx, std::move(*error), reduction,
+            [&](double d) { return std::clamp(d, -edge, edge) / width; });
 }
 static void spreadSmoothL1(mp::SmoothL1LossGradOp op, SpreadContext &ctx) {
   double beta = std::max(op.getBeta().convertToDouble(), 1e-30);
@@ -286,8 +281,8 @@ static void spreadHuber(mp::HuberLossGradOp op, SpreadContext &ctx) {
   spreadClipped(op, op.getDelta().convertToDouble(), 1, ctx);
 }
 
-/// sigma(x) - t; targets are 0 and 1 with the declared mean, unless their spread
-/// is less.
+/// sigma(x) - t; targets are 0 and 1 with the declared mean, unless their
+/// spread is less.
 static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
                       SpreadContext &ctx) {
   if (op.getWeight() || op.getPosWeight())
@@ -304,7 +299,9 @@ static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
     Likely p = likely::apply([](double v) { return 1 / (1 + std::exp(-v)); },
                              cells::getLikely(cell));
     Likely cost = likely::apply(
-        [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v))); },
+        [](double v) {
+          return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v)));
+        },
         cells::getLikely(cell));
     loss += cost.mean - goal.mean * cell.mean;
     Cell own{};
@@ -320,14 +317,15 @@ static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
   double scale = 1;
   bool learnt = reduction.element && *reduction.element < kLearnt * loss;
   if (learnt && square > 0)
-    scale = std::min(1.0, learntSquare(std::max(*reduction.element, 0.0)) / square);
+    scale =
+        std::min(1.0, learntSquare(std::max(*reduction.element, 0.0)) / square);
   for (Cell &own : made) {
     double whole = own.mean * own.mean + own.variance;
     if (learnt)
       own.mean = 0;
     own.variance = (whole * scale - own.mean * own.mean);
-    cells::setLikely(own, likely::affine(cells::getLikely(own),
-                                         reduction.factor, 0));
+    cells::setLikely(
+        own, likely::affine(cells::getLikely(own), reduction.factor, 0));
     own.lo = own.likelyLo;
     own.hi = own.likelyHi;
   }

@@ -65,16 +65,19 @@ static AxisRoles reshapeRoles(const AxisRoles &roles, ArrayRef<int64_t> from,
 }
 
 static void spreadReshape(Operation *op, SpreadContext &ctx) {
-  MaybeShape from = getShape(op->getOperand(0)), to = getShape(op->getResult(0));
+  MaybeShape from = getShape(op->getOperand(0)),
+             to = getShape(op->getResult(0));
   Spread spread = ctx.spread(op->getOperand(0));
   if (from && to)
     spread.axes = reshapeRoles(spread.axes, *from, *to);
+  spread.zeroSum = -1;
   ctx.giveSpread(0, spread);
 }
 
 static void spreadTranspose(mp::TransposeOp op, SpreadContext &ctx) {
   Spread spread = ctx.spread(op.getInput());
   AxisRoles from = std::exchange(spread.axes, {});
+  int zeroSum = std::exchange(spread.zeroSum, -1);
   int64_t rank = TransferContext::rankOf(op.getInput());
   SmallVector<int64_t> perm;
   if (auto given = op.getPerm())
@@ -83,6 +86,8 @@ static void spreadTranspose(mp::TransposeOp op, SpreadContext &ctx) {
     int64_t source = perm.empty() ? rank - 1 - axis : perm[axis];
     if (source == from.batch)
       spread.axes.batch = int(axis);
+    if (source == zeroSum)
+      spread.zeroSum = int(axis);
     if (from.isPosition(source))
       spread.axes.positions |= 1u << axis;
   }
@@ -112,8 +117,8 @@ static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
     }
   }
   if (copies * own > 1)
-    spread.alike = ((copies - 1) + (own - 1) * copies * spread.alike) /
-                   (copies * own - 1);
+    spread.alike =
+        ((copies - 1) + (own - 1) * copies * spread.alike) / (copies * own - 1);
   ctx.giveSpread(0, spread);
 }
 
@@ -129,13 +134,13 @@ static void giveAmongZeros(SpreadContext &ctx, unsigned index, Value grad,
   Value made = ctx.op()->getResult(index);
   size_t rank = TransferContext::rankOf(made);
   MaybeShape from = getShape(grad), to = getShape(made);
-  AbstractValue value = dy.rank() == rank ? AbstractValue(dy)
-                                          : AbstractValue(
-                                                AbstractValue::Dims(rank, 1),
-                                                dy.hull());
+  AbstractValue value =
+      dy.rank() == rank
+          ? AbstractValue(dy)
+          : AbstractValue(AbstractValue::Dims(rank, 1), dy.hull());
   for (size_t axis = 0; axis < rank; ++axis)
-    if (value.dims()[axis] != 1 && (!from || !to || from->size() != rank ||
-                                    (*from)[axis] != (*to)[axis]))
+    if (value.dims()[axis] != 1 &&
+        (!from || !to || from->size() != rank || (*from)[axis] != (*to)[axis]))
       value = value.merging(int64_t(axis));
   for (CellRef cell : value.mutableCells()) {
     double square = share * (cell.mean * cell.mean + cell.variance);
@@ -157,10 +162,10 @@ static void giveAmongZeros(SpreadContext &ctx, unsigned index, Value grad,
 }
 
 static double shareOf(Value grad, Value made) {
-  auto some = getNumElements(getShape(grad)), all = getNumElements(getShape(made));
-  return some && all && *all > 0
-             ? std::min(1.0, double(*some) / double(*all))
-             : 1;
+  auto some = getNumElements(getShape(grad)),
+       all = getNumElements(getShape(made));
+  return some && all && *all > 0 ? std::min(1.0, double(*some) / double(*all))
+                                 : 1;
 }
 
 static void spreadSelection(Operation *op, SpreadContext &ctx) {
@@ -203,7 +208,8 @@ static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
     Moments picks = {frequency, frequency * frequency, frequency};
     Moments sum = sumOf(term * picks, count);
     double hit = -std::expm1(picked * std::log1p(-std::min(frequency, 1.0)));
-    Cell made = SpreadContext::normalCell(sum.scaled(1 / std::sqrt(hit)), draws);
+    Cell made =
+        SpreadContext::normalCell(sum.scaled(1 / std::sqrt(hit)), draws);
     made.mean = sum.mean;
     made.variance = sum.variance();
     cells.push_back(made);

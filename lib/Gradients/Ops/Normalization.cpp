@@ -67,21 +67,22 @@ static AbstractValue normalised(SpreadContext &ctx, const Norm &norm,
                                 const AbstractValue &x, double &inverse) {
   // The deviation of a row: what varies inside groups and between them.
   Cell hull = x.hull();
-  double square = norm.centred
-                      ? hull.variance
-                      : hull.mean * hull.mean + hull.variance;
-  AbstractValue perRow = x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
+  double square =
+      norm.centred ? hull.variance : hull.mean * hull.mean + hull.variance;
+  AbstractValue perRow =
+      x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
   bool byRow = perRow.groups() > 1;
   inverse = 1 / std::sqrt(std::max(square, 0.0) + norm.epsilon);
-  AbstractValue result = AbstractValue(AbstractValue::Dims(x.dims()), x.cells());
+  AbstractValue result =
+      AbstractValue(AbstractValue::Dims(x.dims()), x.cells());
   AbstractValue rows = byRow ? perRow.regrouped(x.dims()) : perRow;
   double sum = 0;
   size_t group = 0;
   for (CellRef cell : result.mutableCells()) {
     Cell row = byRow ? rows.cell(group) : hull;
     double mean = norm.centred ? row.mean : 0;
-    double own = norm.centred ? row.variance
-                              : row.mean * row.mean + row.variance;
+    double own =
+        norm.centred ? row.variance : row.mean * row.mean + row.variance;
     double r = 1 / std::sqrt(std::max(own, 0.0) + norm.epsilon);
     cell.mean = (cell.mean - mean) * r;
     cell.variance *= r * r;
@@ -112,7 +113,8 @@ static void scaleBy(AbstractValue &value, const AbstractValue &parameter) {
     double whole = (cell.mean * cell.mean + cell.variance) * square;
     cell.mean *= factor.mean;
     cell.variance = std::max(0.0, whole - cell.mean * cell.mean);
-    double size = std::max(std::fabs(factor.likelyLo), std::fabs(factor.likelyHi));
+    double size =
+        std::max(std::fabs(factor.likelyLo), std::fabs(factor.likelyHi));
     cell.likelyLo *= size;
     cell.likelyHi *= size;
   }
@@ -125,7 +127,8 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   if (norm.scale)
     scaleBy(h, scale);
   double count = ctx.countTerms(norm.input, norm.statistics).all();
-  double free = norm.frozen ? 1 : std::max(0.0, 1 - (norm.centred ? 2 : 1) / count);
+  double free =
+      norm.frozen ? 1 : std::max(0.0, 1 - (norm.centred ? 2 : 1) / count);
   AbstractValue rows = h.keeping(otherAxes(int64_t(h.rank()), norm.statistics))
                            .regrouped(h.dims());
   MutableCells cells = h.mutableCells();
@@ -134,14 +137,18 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
     double mean = norm.frozen || !norm.centred ? 0 : rows.cell(group).mean;
     cell.mean = (cell.mean - mean) * inverse;
     cell.variance *= inverse * inverse * free;
-    cell.likelyLo = cell.lo = std::min((cell.likelyLo - mean) * inverse, cell.mean);
-    cell.likelyHi = cell.hi = std::max((cell.likelyHi - mean) * inverse, cell.mean);
+    cell.likelyLo = cell.lo =
+        std::min((cell.likelyLo - mean) * inverse, cell.mean);
+    cell.likelyHi = cell.hi =
+        std::max((cell.likelyHi - mean) * inverse, cell.mean);
   }
   h.source = LikelySource::Propagated;
   Spread spread = ctx.spread(norm.grad);
-  spread.zero = norm.frozen ? spread.zero : 0;
-  // A norm over positions takes off what they share.
   TermCount terms = ctx.countTerms(norm.input, norm.statistics);
+  // Zeros are whole positions mostly: a norm of channels leaves them.
+  if (!norm.frozen && terms.positions * terms.samples > 1)
+    spread.zero = 0;
+  // A norm over positions takes off what they share.
   if (!norm.frozen && terms.positions > 1 && terms.samples == 1 &&
       terms.channels == 1)
     spread.alike = 0;
@@ -157,10 +164,10 @@ static void giveNorm(SpreadContext &ctx, const Norm &norm,
       ctx.of(norm.grad).rank() != shape->size())
     return;
   int64_t rank = int64_t(shape->size());
-  AbstractValue scale = norm.scale
-                            ? alongAxes(ctx.of(norm.scale), norm.channels,
-                                        size_t(rank), shape)
-                            : AbstractValue(AbstractValue::Dims(rank, 1), Cell{});
+  AbstractValue scale =
+      norm.scale
+          ? alongAxes(ctx.of(norm.scale), norm.channels, size_t(rank), shape)
+          : AbstractValue(AbstractValue::Dims(rank, 1), Cell{});
   double inverse = 1;
   AbstractValue n = normalised(ctx, norm, x, inverse);
   std::vector<int64_t> summed = otherAxes(rank, norm.channels);
@@ -189,7 +196,8 @@ static void giveNorm(SpreadContext &ctx, const Norm &norm,
         CellRef cell = cells[group];
         Moments m = Moments::of(left.cell(group), g.spread.alike) *
                     Moments::of(right.cell(group), other.alike);
-        double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+        double peak =
+            std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
         cell.mean = m.mean;
         cell.variance = m.variance();
         peak *= std::sqrt(right.cell(group).variance +

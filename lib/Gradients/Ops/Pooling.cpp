@@ -20,7 +20,8 @@ using namespace mpopt;
 /// Elements of the window that an output has, and windows that an input is in.
 static std::pair<double, double> windowOf(Value grad, Value made,
                                           double window) {
-  auto some = getNumElements(getShape(grad)), all = getNumElements(getShape(made));
+  auto some = getNumElements(getShape(grad)),
+       all = getNumElements(getShape(made));
   double ratio = some && all && *all > 0 ? double(*some) / double(*all) : 1;
   return {window, window * ratio};
 }
@@ -81,19 +82,20 @@ static void giveWindows(SpreadContext &ctx, Value grad, double share,
 }
 
 static void spreadMaxPool(mp::MaxPoolGradOp op, SpreadContext &ctx) {
-  auto [window, windows] = windowOf(op.getGrad(), op->getResult(0),
-                                    product(op.getKernelShape()));
+  auto [window, windows] =
+      windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
   giveWindows(ctx, op.getGrad(), 1 / window, windows, 1);
 }
 static void spreadAveragePool(mp::AveragePoolGradOp op, SpreadContext &ctx) {
-  auto [window, windows] = windowOf(op.getGrad(), op->getResult(0),
-                                    product(op.getKernelShape()));
+  auto [window, windows] =
+      windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
   giveWindows(ctx, op.getGrad(), 1, windows, 1 / window);
 }
 /// Windows that part the input among them.
 static void spreadAdaptive(Operation *op, double share, SpreadContext &ctx) {
   Value grad = op->getOperand(0), made = op->getResult(0);
-  auto some = getNumElements(getShape(grad)), all = getNumElements(getShape(made));
+  auto some = getNumElements(getShape(grad)),
+       all = getNumElements(getShape(made));
   if (!some || !all || *some == 0)
     return;
   double window = std::max(1.0, double(*all) / double(*some));

@@ -58,6 +58,8 @@ public:
   }
   const Magnitudes &magnitudes(mlir::Value value);
   std::optional<WeightView> weights(mlir::Value value) override;
+  std::optional<WeightView> matrixWeights(mlir::Value value,
+                                          bool &swapped) override;
   // Elements of shapes do not depend on what inputs hold.
   const ShapeFacts &shapes() override {
     return base && !originals ? base->facts : facts;
@@ -102,6 +104,7 @@ private:
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
   void visitFunction(mlir::FunctionOpInterface function);
+  std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
   AbstractValue summarize(mp::ConstantOp constant);
   AbstractValue summarizeOnce(const WeightView &view);
 

@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
@@ -228,10 +229,24 @@ const Magnitudes &RangeAnalysis::Driver::magnitudes(Value value) {
   return *entry.magnitudes;
 }
 
-std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {
+/// True if the op swaps the axes of a matrix.
+static bool swapsMatrix(Operation *op) {
+  auto transpose = dyn_cast<mp::TransposeOp>(op);
+  if (!transpose || TransferContext::rankOf(transpose.getInput()) != 2)
+    return false;
+  auto perm = transpose.getPerm();
+  return !perm || (perm->size() == 2 && (*perm)[0] == 1 && (*perm)[1] == 0);
+}
+
+/// The constant behind casts, identities and, where `swapped` is asked for,
+/// transpositions of a matrix.
+std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
+                                                             bool *swapped) {
   WeightView view;
   while (Operation *op = value.getDefiningOp()) {
-    if (auto cast = dyn_cast<mp::CastOp>(op)) {
+    if (swapped && swapsMatrix(op)) {
+      *swapped = !*swapped;
+    } else if (auto cast = dyn_cast<mp::CastOp>(op)) {
       const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));
       if (!to || cast.getSaturate() || cast.getRoundMode() ||
           !getFloatFormat(getElementType(cast.getInput())))
@@ -256,4 +271,13 @@ std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {
   view.data = bytes->data;
   view.splat = bytes->splat;
   return view;
+}
+
+std::optional<WeightView> RangeAnalysis::Driver::weights(Value value) {
+  return findWeights(value, /*swapped=*/nullptr);
+}
+std::optional<WeightView> RangeAnalysis::Driver::matrixWeights(Value value,
+                                                               bool &swapped) {
+  swapped = false;
+  return findWeights(value, &swapped);
 }

@@ -74,9 +74,8 @@ std::optional<WeightTensor> mpopt::getTensor(const WeightView &view) {
   return tensor;
 }
 
-std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
-                                                   Value value) {
-  std::optional<WeightView> view = ctx.weights(value);
+static std::optional<WeightSource>
+makeSource(const std::optional<WeightView> &view) {
   if (!view)
     return std::nullopt;
   WeightSource source;
@@ -94,6 +93,16 @@ std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
       ArrayRef(reinterpret_cast<const char *>(source.owned.data()),
                source.owned.size() * sizeof(double));
   return source;
+}
+
+std::optional<WeightSource> mpopt::getWeightSource(TransferContext &ctx,
+                                                   Value value) {
+  return makeSource(ctx.weights(value));
+}
+
+std::optional<WeightSource> mpopt::getMatrixSource(TransferContext &ctx,
+                                                   Value value, bool &swapped) {
+  return makeSource(ctx.matrixWeights(value, swapped));
 }
 
 void InputLists::add(const Cell &cell) {

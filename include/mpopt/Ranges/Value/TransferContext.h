@@ -98,6 +98,10 @@ public:
   /// The elements of a constant, through identities and casts between floats.
   /// Nothing for other values, and where the file is missing.
   virtual std::optional<WeightView> weights(mlir::Value value) = 0;
+  /// The same of a matrix that may be a transposed constant, as exporters write
+  /// a linear layer: `swapped` says so, and the view is that of the constant.
+  virtual std::optional<WeightView> matrixWeights(mlir::Value value,
+                                                  bool &swapped) = 0;
   /// Known elements of small integer tensors (shapes, axes, indices).
   virtual const ShapeFacts &shapes() = 0;
 

@@ -39,6 +39,11 @@ std::optional<WeightTensor> getTensor(const WeightView &view);
 std::optional<WeightSource> getWeightSource(TransferContext &ctx,
                                             mlir::Value value);
 
+/// The same of a matrix that may be a transposed constant: `swapped` says so,
+/// and the source has the constant's shape.
+std::optional<WeightSource> getMatrixSource(TransferContext &ctx,
+                                            mlir::Value value, bool &swapped);
+
 /// Cells as the kernels' inputs, with one entry for all if there is one cell.
 struct InputLists {
   std::vector<double> centre, radius, mean, variance, halfRange;

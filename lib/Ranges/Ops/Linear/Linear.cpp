@@ -89,12 +89,14 @@ multiplyWeights(const Product &product, bool onRight, TransferContext &ctx,
                 size_t rank, ProductResult &rules) {
   Value constant = onRight ? product.rhs : product.lhs;
   Value other = onRight ? product.lhs : product.rhs;
-  std::optional<WeightSource> source = getWeightSource(ctx, constant);
+  bool swapped;
+  std::optional<WeightSource> source = getMatrixSource(ctx, constant, swapped);
   if (!source || source->size() == 0)
     return std::nullopt;
   const std::optional<AbstractValue> &zero =
       onRight ? product.rhsZero : product.lhsZero;
-  bool transConstant = onRight ? product.transRhs : product.transLhs;
+  bool transConstant =
+      swapped != (onRight ? product.transRhs : product.transLhs);
   Shape shape = matrixShape(source->shape, transConstant, !onRight);
 
   WeightProduct weights;

@@ -1,0 +1,217 @@
+//===- Softmax.cpp - Spreads of softmax and its gradient
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A row's probabilities add up to 1, and what arrives at them counts only as far
+// as it differs within the row. Sums of squares of a row, its collisions, say how
+// many elements share it: 1 / n if all do, 1 if one has it all. A mask lets rows
+// have different lengths, as a causal one does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Numerics/Likely.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Logits this far down take no part.
+static constexpr double kMasked = -1e4;
+/// Elements of masks that are read.
+static constexpr int64_t kMostMask = 1 << 22;
+
+/// The expected sum of squares of a row of `count` probabilities whose logits
+/// have that variance v. Between two limits, n e^-v for small ones and, for
+/// large ones, the gap between the greatest two logits, 1 - m / sigma with m the
+/// expected greatest of n, their inverses are added; simulations of rows of 8 to
+/// 1,024 are within a factor 2 of it everywhere, and within 1.3 mostly.
+static double collisionsOf(double count, double variance) {
+  if (count <= 1)
+    return 1;
+  double decay = std::exp(-variance);
+  double inverse = 1 + (count - 1) * decay;
+  if (variance > 0) {
+    double ratio = expectedMaximum(count) / std::sqrt(variance);
+    inverse += (1 - decay) * ratio * (1 + 1.4 * ratio);
+  }
+  return 1 / std::min(inverse, count);
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The elements of rows that are not masked, and the logits without the mask.
+struct Rows {
+  std::vector<double> lengths;
+  Value scores;
+};
+} // namespace
+
+static Value skipCopies(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<mp::CastOp, mp::IdentityOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Elements of each row of a constant for which `isLive`.
+static std::vector<double>
+countLive(SpreadContext &ctx, Value mask, int64_t count,
+          llvm::function_ref<bool(double)> isLive) {
+  std::optional<WeightView> view = ctx.weights(skipCopies(mask));
+  std::vector<double> lengths;
+  if (!view || view->shape.empty() || view->shape.back() != count ||
+      view->size() > kMostMask)
+    return lengths;
+  std::vector<double> row(count);
+  for (int64_t first = 0; first < view->size(); first += count) {
+    view->read(first, row);
+    lengths.push_back(double(llvm::count_if(row, isLive)));
+  }
+  return lengths;
+}
+
+/// The rows of a softmax over the last axis, whose logits are masked by a
+/// constant: chosen against it or with it added.
+static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
+  Value masked = skipCopies(logits);
+  Rows rows{{}, logits};
+  if (auto where = masked.getDefiningOp<mp::WhereOp>()) {
+    bool maskedFirst = ctx.of(where.getLhs()).hull().mean < kMasked;
+    rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
+    rows.lengths =
+        countLive(ctx, where.getCondition(), count,
+                  [&](double held) { return (held != 0) != maskedFirst; });
+  } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
+    for (unsigned mask : {0u, 1u}) {
+      rows.lengths =
+          countLive(ctx, add->getOperand(mask), count,
+                    [](double added) { return added > kMasked; });
+      rows.scores = add->getOperand(1 - mask);
+      if (!rows.lengths.empty())
+        break;
+    }
+    if (rows.lengths.empty())
+      rows.scores = logits;
+  }
+  llvm::erase_if(rows.lengths, [](double length) { return length == 0; });
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax and its gradient
+//===----------------------------------------------------------------------===//
+
+/// E 1 / max(a, b) over two different rows: the chance that both pick the same
+/// element, if each picks evenly among its first ones.
+static double meetingOf(std::vector<double> lengths) {
+  if (lengths.size() < 2)
+    return 1 / lengths.front();
+  llvm::sort(lengths);
+  double sum = 0, pairs = 0;
+  for (size_t i = 1; i < lengths.size(); ++i) {
+    sum += double(i) / lengths[i];
+    pairs += double(i);
+  }
+  return sum / pairs;
+}
+
+static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
+  Value input = op.getInput();
+  int64_t rank = TransferContext::rankOf(input);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  std::optional<int64_t> count =
+      axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
+  if (!count || *count < 1 || op.getFlatten())
+    return;
+  double n = double(*count);
+  Rows rows{{}, input};
+  if (*axis == rank - 1)
+    rows = findRows(ctx, input, *count);
+  if (rows.lengths.empty())
+    rows.lengths = {n};
+  double variance = ctx.of(rows.scores).hull().variance;
+  if (!std::isfinite(variance))
+    return;
+  double live = 0, collisions = 0;
+  for (double length : rows.lengths) {
+    live += length;
+    collisions += collisionsOf(length, variance);
+  }
+  live /= double(rows.lengths.size());
+  collisions /= double(rows.lengths.size());
+
+  Moments p = {1 / n, meetingOf(rows.lengths) / n, collisions / n};
+  Spread spread = ctx.spread(input);
+  spread.axes.positions |= *axis < 32 ? 1u << *axis : 0;
+  spread.alike = p.alike();
+  spread.zero = 1 - live / n;
+  spread.factors = 1;
+  AbstractValue value(AbstractValue::Dims(rank, 1),
+                      SpreadContext::normalCell(p, 1));
+  CellRef cell = value.mutableCells().front();
+  cell.likelyLo = cell.lo = 0;
+  cell.likelyHi = cell.hi =
+      std::min(1.0, ctx.of(op.getResult()).hull().likelyHi);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
+}
+
+/// y (g - sum y g): what the elements of a row share cancels. Of a row with the
+/// collisions K, E sum y^2 (g - sum y g)^2 is v K (1 - K) as far as squares of y
+/// and of g are independent, v being what g varies by within the row.
+static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), y = op.getOutput();
+  std::optional<int64_t> axis =
+      normalizeAxis(op.getAxis(), TransferContext::rankOf(y));
+  if (!axis || op.getCoerced() ||
+      ctx.of(grad).rank() != size_t(TransferContext::rankOf(y)))
+    return;
+  double n = double(std::max<int64_t>(
+      TransferContext::dimOf(y, *axis).value_or(1), 1));
+  Moments p = ctx.moments(skipCopies(y));
+  double collisions = std::clamp(n * p.square, 1 / n, 1.0);
+  const Spread &before = ctx.spread(grad);
+  AbstractValue value = AbstractValue(ctx.of(grad)).merging(*axis);
+  for (CellRef cell : value.mutableCells()) {
+    double own = cell.variance * (1 - before.alike);
+    cell.mean = 0;
+    cell.variance = p.square * own * std::max(0.0, 1 - collisions);
+    double peak =
+        std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
+        std::min(ctx.of(y).hull().likelyHi, 0.5);
+    cell.likelyLo = cell.lo = -peak;
+    cell.likelyHi = cell.hi = peak;
+  }
+  value = AbstractValue(AbstractValue::Dims(value.dims()), value.cells());
+  value.source = LikelySource::Propagated;
+  Spread spread = before;
+  spread.axes = ctx.spread(y).axes;
+  spread.alike = 0;
+  spread.zero = ctx.spread(skipCopies(y)).zero;
+  spread.factors = before.factors + (collisions > 2 / n ? 1 : 0);
+  spread.zeroSum = int(*axis);
+  ctx.give(0, std::move(value), spread);
+}
+
+void mpopt::attachSoftmaxSpreads(MLIRContext *context) {
+  attachSpread<spreadSoftmax, mp::SoftmaxOp>(context);
+  attachSpread<spreadSoftmaxGrad, mp::SoftmaxGradOp>(context);
+}
