@@ -98,9 +98,12 @@ void GradientAnalysis::Driver::visit(Operation *op) {
         }))
       if (auto transfer = dyn_cast<RangeOpInterface>(op))
         transfer.transfer(*this);
-    // Copies of a forward value that is known better than by its ranges.
-    if (!gradient && (isa<mp::CastOp>(op) || isViewLike(op)) &&
-        forward.count(op->getOperand(0)) && !forward.count(op->getResult(0)))
+    // Forward values behind one that is known better than by its ranges.
+    if (!gradient && op->getNumRegions() == 0 &&
+        llvm::any_of(op->getOperands(),
+                     [&](Value operand) { return isRefined(operand); }) &&
+        llvm::none_of(op->getResults(),
+                      [&](Value result) { return isRefined(result); }))
       if (auto transfer = dyn_cast<RangeOpInterface>(op))
         transfer.transfer(*this);
     for (OpResult result : op->getResults()) {
@@ -118,24 +121,33 @@ void GradientAnalysis::Driver::visit(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 void GradientAnalysis::Driver::setValue(Value value, AbstractValue pre) {
-  if (!inGradient) {
-    forward.insert_or_assign(value, std::move(pre));
-    return;
-  }
+  if (!inGradient)
+    return refine(value, std::move(pre));
   // The range transfer function speaks where the spread function did not.
   Gradient &gradient = gradients[value];
   if (!std::exchange(gradient.knowsValue, true))
     gradient.value = std::move(pre);
 }
 
+/// The value in the rank of the tensor, with as many groups as are allowed.
+AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
+  MaybeShape shape = getShape(of);
+  if (shape && value.rank() != shape->size())
+    value = AbstractValue(AbstractValue::Dims(shape->size(), 1), value.hull());
+  return value.limited(groupLimit());
+}
+
+void GradientAnalysis::Driver::refine(Value value, AbstractValue estimate) {
+  if (isa<FloatType>(getElementType(value)) && estimate.hasLikely())
+    forward.insert_or_assign(value, settle(value, std::move(estimate)));
+}
+
 void GradientAnalysis::Driver::give(unsigned index, AbstractValue value,
                                     Spread spread) {
   Value result = current->getResult(index);
   spreads[result] = spread;
-  if (!inGradient) {
-    forward.insert_or_assign(result, std::move(value));
-    return;
-  }
+  if (!inGradient)
+    return refine(result, std::move(value));
   Gradient &gradient = gradients[result];
   gradient.value = std::move(value);
   gradient.knowsValue = true;
@@ -253,11 +265,7 @@ SizeMixture GradientAnalysis::Driver::sizes(const Gradient &gradient,
 
 void GradientAnalysis::Driver::finish(OpResult result) {
   Gradient &gradient = gradients[result];
-  MaybeShape shape = getShape(result);
-  if (shape && gradient.value.rank() != shape->size())
-    gradient.value = AbstractValue(AbstractValue::Dims(shape->size(), 1),
-                                   gradient.value.hull());
-  gradient.value = gradient.value.limited(groupLimit());
+  gradient.value = settle(result, std::move(gradient.value));
   if (!gradient.knowsLosses)
     gradient.losses = combineLosses();
   // Hits outlive what leaves the elements where they are.
@@ -301,9 +309,8 @@ const AbstractValue &GradientAnalysis::Driver::of(Value value) {
   return known == forward.end() ? ranges.of(value) : known->second;
 }
 const AbstractValue &GradientAnalysis::Driver::preRounding(Value value) {
-  auto found = gradients.find(value);
-  return found == gradients.end() ? ranges.preRounding(value)
-                                  : found->second.value;
+  return isGradient(value) || isRefined(value) ? of(value)
+                                               : ranges.preRounding(value);
 }
 const Spread &GradientAnalysis::Driver::spread(Value value) {
   static const Spread kSame;

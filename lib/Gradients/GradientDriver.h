@@ -39,7 +39,12 @@ public:
   }
   const ShapeFacts &shapes() override { return base.shapes(); }
   const TargetProfile &target() override { return base.target(); }
-  GroupLimit groupLimit() const override { return base.groupLimit(); }
+  /// Positions and channels together say more of gradients than of ranges: what
+  /// arrives at a few positions only has their statistics.
+  GroupLimit groupLimit() const override {
+    size_t most = base.groupLimit().most;
+    return {most, std::min(most, kMostJoint)};
+  }
   unsigned jobs() const override { return base.jobs(); }
   SharedSums sharedSums() override { return base.sharedSums(); }
   void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
@@ -52,6 +57,9 @@ public:
     return gradients.count(value);
   }
   bool computesGradient() const override { return inGradient; }
+  bool isRefined(mlir::Value value) const override {
+    return forward.count(value);
+  }
   const Spread &spread(mlir::Value value) override;
   const Hits *hits(mlir::Value value) const override;
   const Losses &losses(mlir::Value value) override;
@@ -72,6 +80,8 @@ protected:
   void setValue(mlir::Value value, AbstractValue pre) override;
 
 private:
+  static constexpr size_t kMostJoint = 4096;
+
   struct Gradient {
     AbstractValue value;
     std::optional<Hits> hits;
@@ -79,6 +89,8 @@ private:
     bool knowsValue = false, knowsLosses = false;
   };
 
+  AbstractValue settle(mlir::Value of, AbstractValue value);
+  void refine(mlir::Value value, AbstractValue estimate);
   void visitFunction(mlir::FunctionOpInterface function);
   void visit(mlir::Operation *op);
   void finish(mlir::OpResult result);

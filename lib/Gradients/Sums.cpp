@@ -177,6 +177,9 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
     }
     ctx.giveLosses(index, losses);
   }
+  // Sums of what is not alike are what their ranges say.
+  if (!ctx.computesGradient() && !ctx.isRefined(of) && count.positions <= 1)
+    return ctx.giveSpread(index, its);
   ctx.give(index, std::move(summed), its);
 }
 

@@ -64,6 +64,10 @@ public:
   /// asked: its estimates are those of the ranges.
   virtual bool computesGradient() const = 0;
 
+  /// True for a forward value that is known better than by its ranges, because
+  /// something before it is.
+  virtual bool isRefined(mlir::Value value) const = 0;
+
   /// Gives a result: its groups' estimates (bounds are of no account), and how
   /// they vary together.
   virtual void give(unsigned index, AbstractValue value, Spread spread) = 0;

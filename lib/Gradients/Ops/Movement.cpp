@@ -18,6 +18,7 @@
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Value/ShapeSupport.h"
 
 #include <cmath>
 
@@ -173,6 +174,45 @@ static void spreadSelection(Operation *op, SpreadContext &ctx) {
                  shareOf(op->getOperand(0), op->getResult(0)));
 }
 
+/// dY at the places of an axis that constant indices name. False if there are
+/// none, or too many.
+static bool givePlaces(mp::GatherGradOp op, int64_t axis, SpreadContext &ctx) {
+  Value grad = op.getGrad();
+  std::optional<SmallVector<int64_t>> places =
+      ctx.shapes().constants(op.getIndices());
+  int64_t size = TransferContext::dimOf(op.getResult(), axis).value_or(0);
+  int64_t rank = TransferContext::rankOf(op.getResult());
+  int64_t own = TransferContext::rankOf(op.getIndices());
+  const AbstractValue &dy = ctx.of(grad);
+  if (!places || places->size() != 1 || own > 1 || size <= 1 ||
+      size > int64_t(ctx.groupLimit().joint) ||
+      dy.rank() != size_t(rank - 1 + own))
+    return false;
+  int64_t place = (*places)[0] < 0 ? (*places)[0] + size : (*places)[0];
+  AbstractValue row = own == 1 ? dy : withAxis(dy, axis);
+  std::vector<AbstractValue> parts;
+  SmallVector<int64_t> sizes;
+  AbstractValue none(AbstractValue::Dims(rank, 1), Cell{});
+  for (int64_t at = 0; at < size; ++at)
+    parts.push_back(at == place ? row : none);
+  sizes.assign(size, 1);
+  AbstractValue value =
+      concatenated(parts, axis, sizes, ctx.groupLimit().joint);
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(grad);
+  AxisRoles from = std::exchange(spread.axes, {});
+  for (int64_t to = 0; to < std::min<int64_t>(rank, 32); ++to) {
+    int64_t source = own == 1 || to < axis ? to : to - 1;
+    if (to == axis || from.isPosition(source))
+      spread.axes.positions |= 1u << to;
+    else if (source == from.batch)
+      spread.axes.batch = int(to);
+  }
+  spread.alike = 0;
+  ctx.give(0, std::move(value), spread);
+  return true;
+}
+
 /// Rows that are picked by number: a row's gradient is the sum of what arrives
 /// where it was picked.
 static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
@@ -184,6 +224,8 @@ static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
   if (op.getKind() != "gather" || !axis || !to || !indices || (*to)[*axis] <= 0)
     return giveAmongZeros(ctx, 0, grad, shareOf(grad, made));
   double rows = double((*to)[*axis]), picked = double(*indices);
+  if (givePlaces(op, *axis, ctx))
+    return;
   double samples = ctx.spread(op.getIndices()).axes.batch >= 0
                        ? std::min(ctx.samples(), picked)
                        : 1;
@@ -253,6 +295,58 @@ static void spreadPick(mp::GatherOp op, SpreadContext &ctx) {
   ctx.giveSpread(0, spread);
 }
 
+/// Parts whose sizes differ along the positions of samples: what is behind
+/// tells them apart.
+static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
+  if (ctx.computesGradient())
+    return;
+  OpResult result = op->getResult(0);
+  int64_t rank = TransferContext::rankOf(result);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  std::optional<int64_t> size =
+      axis ? TransferContext::dimOf(result, *axis) : std::nullopt;
+  Spread spread = ctx.combineOperands(result);
+  std::vector<AbstractValue> parts;
+  SmallVector<int64_t> sizes;
+  double least = kInfinity, most = 0;
+  for (Value operand : op->getOperands()) {
+    parts.push_back(ctx.of(operand));
+    if (!axis || parts.back().rank() != size_t(rank))
+      return;
+    int64_t dim = TransferContext::dimOf(operand, *axis).value_or(-1);
+    sizes.push_back(dim);
+    const AxisRoles &its = ctx.spread(operand).axes;
+    if (its.batch >= 0) {
+      spread.axes.batch = its.batch;
+      spread.axes.positions |= its.positions;
+    }
+    Cell hull = parts.back().hull();
+    double square = hull.mean * hull.mean + hull.variance;
+    least = std::min(least, square);
+    most = std::max(most, square);
+  }
+  bool uneven = least * 16 < most && axis != 0 && size && *size > 1 &&
+                *size <= int64_t(ctx.groupLimit().joint) &&
+                spread.axes.isPosition(*axis);
+  if (!uneven || llvm::is_contained(sizes, -1))
+    return ctx.giveSpread(0, spread);
+  size_t channels = 1;
+  for (const AbstractValue &part : parts)
+    channels = std::max(channels, part.groups());
+  bool merge = channels * size_t(*size) > ctx.groupLimit().joint;
+  for (auto [part, dim] : llvm::zip(parts, sizes)) {
+    if (merge)
+      part = part.keeping({*axis});
+    AbstractValue::Dims dims(part.dims());
+    dims[*axis] = dim;
+    part = part.regrouped(dims);
+  }
+  AbstractValue value =
+      concatenated(parts, *axis, sizes, ctx.groupLimit().joint);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
+}
+
 void mpopt::attachMovementSpreads(MLIRContext *context) {
   attachSpread<spreadReshape, mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp,
                mp::UnsqueezeOp>(context);
@@ -261,4 +355,5 @@ void mpopt::attachMovementSpreads(MLIRContext *context) {
   attachSpread<spreadSelection, mp::SliceGradOp>(context);
   attachSpread<spreadGather, mp::GatherGradOp>(context);
   attachSpread<spreadPick, mp::GatherOp>(context);
+  attachSpread<spreadConcat, mp::ConcatOp>(context);
 }

@@ -62,35 +62,26 @@ static AbstractValue alongAxes(const AbstractValue &parameter,
   return AbstractValue(dims, parameter.hull());
 }
 
-/// Mean and variance of x in each group, normalised.
-static AbstractValue normalised(SpreadContext &ctx, const Norm &norm,
-                                const AbstractValue &x, double &inverse) {
-  // The deviation of a row: what varies inside groups and between them.
-  Cell hull = x.hull();
-  double square =
-      norm.centred ? hull.variance : hull.mean * hull.mean + hull.variance;
-  AbstractValue perRow =
-      x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
-  bool byRow = perRow.groups() > 1;
-  inverse = 1 / std::sqrt(std::max(square, 0.0) + norm.epsilon);
+/// x, normalised, and the inverse deviations of its rows as means.
+static AbstractValue normalised(const Norm &norm, const AbstractValue &x,
+                                AbstractValue &inverse) {
+  inverse = x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
+  AbstractValue rows = inverse.regrouped(x.dims());
+  for (CellRef row : inverse.mutableCells()) {
+    double square =
+        norm.centred ? row.variance : row.mean * row.mean + row.variance;
+    row = Cell{0, 0, 1 / std::sqrt(std::max(square, 0.0) + norm.epsilon)};
+  }
+  AbstractValue factors = inverse.regrouped(x.dims());
   AbstractValue result =
       AbstractValue(AbstractValue::Dims(x.dims()), x.cells());
-  AbstractValue rows = byRow ? perRow.regrouped(x.dims()) : perRow;
-  double sum = 0;
-  size_t group = 0;
-  for (CellRef cell : result.mutableCells()) {
-    Cell row = byRow ? rows.cell(group) : hull;
-    double mean = norm.centred ? row.mean : 0;
-    double own =
-        norm.centred ? row.variance : row.mean * row.mean + row.variance;
-    double r = 1 / std::sqrt(std::max(own, 0.0) + norm.epsilon);
-    cell.mean = (cell.mean - mean) * r;
+  MutableCells cells = result.mutableCells();
+  for (size_t group = 0; group < cells.size(); ++group) {
+    double r = factors.cell(group).mean;
+    CellRef cell = cells[group];
+    cell.mean = (cell.mean - (norm.centred ? rows.cell(group).mean : 0)) * r;
     cell.variance *= r * r;
-    sum += r * r;
-    ++group;
   }
-  if (byRow)
-    inverse = std::sqrt(sum / double(group));
   return result;
 }
 
@@ -121,7 +112,8 @@ static void scaleBy(AbstractValue &value, const AbstractValue &parameter) {
 }
 
 static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
-                      const AbstractValue &scale, double inverse) {
+                      const AbstractValue &scale,
+                      const AbstractValue &inverse) {
   AbstractValue h = AbstractValue(AbstractValue::Dims(ctx.of(norm.grad).dims()),
                                   ctx.of(norm.grad).cells());
   if (norm.scale)
@@ -129,18 +121,24 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   double count = ctx.countTerms(norm.input, norm.statistics).all();
   double free =
       norm.frozen ? 1 : std::max(0.0, 1 - (norm.centred ? 2 : 1) / count);
+  AbstractValue::Dims dims;
+  for (auto [own, other] : llvm::zip(h.dims(), inverse.dims()))
+    dims.push_back(std::max(own, other));
+  h = h.regrouped(dims);
+  AbstractValue factors = inverse.regrouped(dims);
   AbstractValue rows = h.keeping(otherAxes(int64_t(h.rank()), norm.statistics))
                            .regrouped(h.dims());
   MutableCells cells = h.mutableCells();
   for (size_t group = 0; group < cells.size(); ++group) {
     CellRef cell = cells[group];
     double mean = norm.frozen || !norm.centred ? 0 : rows.cell(group).mean;
-    cell.mean = (cell.mean - mean) * inverse;
-    cell.variance *= inverse * inverse * free;
-    cell.likelyLo = cell.lo =
-        std::min((cell.likelyLo - mean) * inverse, cell.mean);
-    cell.likelyHi = cell.hi =
-        std::max((cell.likelyHi - mean) * inverse, cell.mean);
+    double r = factors.cell(group).mean;
+    cell.mean = (cell.mean - mean) * r;
+    cell.variance *= r * r * free;
+    cell.likelyLo = std::min((cell.likelyLo - mean) * r, cell.mean);
+    cell.likelyHi = std::max((cell.likelyHi - mean) * r, cell.mean);
+    cell.lo = cell.likelyLo;
+    cell.hi = cell.likelyHi;
   }
   h.source = LikelySource::Propagated;
   Spread spread = ctx.spread(norm.grad);
@@ -168,8 +166,8 @@ static void giveNorm(SpreadContext &ctx, const Norm &norm,
       norm.scale
           ? alongAxes(ctx.of(norm.scale), norm.channels, size_t(rank), shape)
           : AbstractValue(AbstractValue::Dims(rank, 1), Cell{});
-  double inverse = 1;
-  AbstractValue n = normalised(ctx, norm, x, inverse);
+  AbstractValue inverse;
+  AbstractValue n = normalised(norm, x, inverse);
   std::vector<int64_t> summed = otherAxes(rank, norm.channels);
   for (auto [index, which] : llvm::enumerate(wanted)) {
     if (which == 0) {

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A row's probabilities add up to 1, and what arrives at them counts only as far
-// as it differs within the row. Sums of squares of a row, its collisions, say how
-// many elements share it: 1 / n if all do, 1 if one has it all. A mask lets rows
-// have different lengths, as a causal one does.
+// A row's probabilities add up to 1, and what arrives at them counts only as
+// far as it differs within the row. Sums of squares of a row, its collisions,
+// say how many elements share it: 1 / n if all do, 1 if one has it all. A mask
+// lets rows have different lengths, as a causal one does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,9 +35,9 @@ static constexpr int64_t kMostMask = 1 << 22;
 
 /// The expected sum of squares of a row of `count` probabilities whose logits
 /// have that variance v. Between two limits, n e^-v for small ones and, for
-/// large ones, the gap between the greatest two logits, 1 - m / sigma with m the
-/// expected greatest of n, their inverses are added; simulations of rows of 8 to
-/// 1,024 are within a factor 2 of it everywhere, and within 1.3 mostly.
+/// large ones, the gap between the greatest two logits, 1 - m / sigma with m
+/// the expected greatest of n, their inverses are added; simulations of rows of
+/// 8 to 1,024 are within a factor 2 of it everywhere, and within 1.3 mostly.
 static double collisionsOf(double count, double variance) {
   if (count <= 1)
     return 1;
@@ -72,11 +72,30 @@ static Value skipCopies(Value value) {
 }
 
 /// Elements of each row of a constant for which `isLive`.
-static std::vector<double>
-countLive(SpreadContext &ctx, Value mask, int64_t count,
-          llvm::function_ref<bool(double)> isLive) {
-  std::optional<WeightView> view = ctx.weights(skipCopies(mask));
+static std::vector<double> countLive(SpreadContext &ctx, Value mask,
+                                     int64_t count,
+                                     llvm::function_ref<bool(double)> isLive) {
   std::vector<double> lengths;
+  mask = skipCopies(mask);
+  auto constant = mask.getDefiningOp<mp::ConstantOp>();
+  // Bits are not stored as a file would store them.
+  if (auto dense = constant
+                       ? dyn_cast<DenseIntElementsAttr>(constant.getValue())
+                       : DenseIntElementsAttr();
+      dense && dense.getElementType().isInteger(1)) {
+    ArrayRef<int64_t> shape = dense.getType().getShape();
+    if (shape.empty() || shape.back() != count ||
+        dense.getNumElements() > kMostMask)
+      return lengths;
+    int64_t place = 0;
+    for (bool held : dense.getValues<bool>()) {
+      if (place++ % count == 0)
+        lengths.push_back(0);
+      lengths.back() += isLive(held);
+    }
+    return lengths;
+  }
+  std::optional<WeightView> view = ctx.weights(mask);
   if (!view || view->shape.empty() || view->shape.back() != count ||
       view->size() > kMostMask)
     return lengths;
@@ -94,16 +113,16 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
   Value masked = skipCopies(logits);
   Rows rows{{}, logits};
   if (auto where = masked.getDefiningOp<mp::WhereOp>()) {
-    bool maskedFirst = ctx.of(where.getLhs()).hull().mean < kMasked;
+    const AbstractValue &chosen = ctx.of(where.getLhs());
+    bool maskedFirst = chosen.negInf || chosen.hull().mean < kMasked;
     rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
     rows.lengths =
         countLive(ctx, where.getCondition(), count,
                   [&](double held) { return (held != 0) != maskedFirst; });
   } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
     for (unsigned mask : {0u, 1u}) {
-      rows.lengths =
-          countLive(ctx, add->getOperand(mask), count,
-                    [](double added) { return added > kMasked; });
+      rows.lengths = countLive(ctx, add->getOperand(mask), count,
+                               [](double added) { return added > kMasked; });
       rows.scores = add->getOperand(1 - mask);
       if (!rows.lengths.empty())
         break;
@@ -175,8 +194,8 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
 }
 
 /// y (g - sum y g): what the elements of a row share cancels. Of a row with the
-/// collisions K, E sum y^2 (g - sum y g)^2 is v K (1 - K) as far as squares of y
-/// and of g are independent, v being what g varies by within the row.
+/// collisions K, E sum y^2 (g - sum y g)^2 is v K (1 - K) as far as squares of
+/// y and of g are independent, v being what g varies by within the row.
 static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   Value grad = op.getGrad(), y = op.getOutput();
   std::optional<int64_t> axis =
@@ -184,8 +203,8 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   if (!axis || op.getCoerced() ||
       ctx.of(grad).rank() != size_t(TransferContext::rankOf(y)))
     return;
-  double n = double(std::max<int64_t>(
-      TransferContext::dimOf(y, *axis).value_or(1), 1));
+  double n = double(
+      std::max<int64_t>(TransferContext::dimOf(y, *axis).value_or(1), 1));
   Moments p = ctx.moments(skipCopies(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
   const Spread &before = ctx.spread(grad);
@@ -194,9 +213,8 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
     double own = cell.variance * (1 - before.alike);
     cell.mean = 0;
     cell.variance = p.square * own * std::max(0.0, 1 - collisions);
-    double peak =
-        std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
-        std::min(ctx.of(y).hull().likelyHi, 0.5);
+    double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
+                  std::min(ctx.of(y).hull().likelyHi, 0.5);
     cell.likelyLo = cell.lo = -peak;
     cell.likelyHi = cell.hi = peak;
   }
