@@ -53,6 +53,8 @@ void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   sampleCount = countSamples(function);
   if (auto value = function->getAttrOfType<FloatAttr>(kLossValueAttr))
     currentLoss = value.getValueAsDouble();
+  if (auto done = function->getAttrOfType<IntegerAttr>(kStepsDoneAttr))
+    steps = double(done.getInt());
   for (BlockArgument argument : function.getArguments()) {
     MaybeShape shape = getShape(argument);
     Spread spread;
@@ -211,8 +213,15 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
     spread.axes.batch = 0;
   // Sums of 0 stay that under factors that are the same for all.
   for (Value operand : current->getOperands())
-    if (getShape(operand) == shape && isGradient(operand))
+    if (getShape(operand) == shape && isGradient(operand)) {
       spread.zeroSum = this->spread(operand).zeroSum;
+      spread.alikeInRow = this->spread(operand).alikeInRow;
+      spread.zeroRows = this->spread(operand).zeroRows;
+    }
+  bool moves = isa<mp::CastOp>(current) || isViewLike(current) ||
+               hasRole(current, Role::Negation);
+  if (moves)
+    spread.bounded = this->spread(current->getOperand(0)).bounded;
   bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
   if (keepsZeros && current->getNumOperands() > 0)
     spread.zero = this->spread(current->getOperand(0)).zero;
@@ -284,18 +293,27 @@ void GradientAnalysis::Driver::finish(OpResult result) {
   if (gradient.hits)
     gradient.losses.rest = gradient.losses.rest.then(
         sizes(gradient, its.zero, false).flushed(*format, its.factors));
-  int most = mostExponent(absMaxOf(gradient.value), *format);
+  int most = mostExponent(absMax(result), *format);
   if (most < gradient.losses.most) {
     gradient.losses.most = most;
     gradient.losses.limit = result;
   }
 }
 
-double GradientAnalysis::Driver::absMaxOf(const AbstractValue &value) {
+double GradientAnalysis::Driver::absMax(Value value) {
+  const Gradient &gradient = gradients[value];
+  const Spread &its = spread(value);
   double most = 0;
-  for (const Cell &cell : value.cells())
+  for (const Cell &cell : gradient.value.cells())
     most = std::max({most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
-  return most;
+  if (its.bounded)
+    return most;
+  // Many groups reach further than each of them does.
+  double count = elementsPerGroup(value, 1) * (1 - its.zero);
+  SizeMixture all = sizes(gradient, its.zero, /*hit=*/true);
+  if (gradient.hits)
+    all.add(sizes(gradient, its.zero, /*hit=*/false));
+  return std::max(most, all.largest(count, its.factors));
 }
 
 //===----------------------------------------------------------------------===//
@@ -385,6 +403,7 @@ double GradientAnalysis::samples() const { return driver->samples(); }
 GradientEstimate GradientAnalysis::estimate(Value gradient) const {
   GradientEstimate result;
   const AbstractValue &value = driver->of(gradient);
+  result.known = value.hasLikely();
   double zero = driver->spread(gradient).zero, squares = 0, zeros = 0;
   for (const Cell &cell : value.cells()) {
     double square = cell.mean * cell.mean + cell.variance;
@@ -397,7 +416,7 @@ GradientEstimate GradientAnalysis::estimate(Value gradient) const {
   result.mean = std::sqrt(result.mean / groups);
   result.groups = value.groups();
   result.zero = zeros / groups;
-  result.absMax = Driver::absMaxOf(value);
+  result.absMax = driver->absMax(gradient);
   const Losses &losses = driver->losses(gradient);
   result.lost = losses.hit;
   if (const Hits *hits = driver->hits(gradient)) {

@@ -66,6 +66,7 @@ public:
   double samples() const override { return sampleCount; }
   std::vector<double> frequencies(mlir::Value indices, size_t count) override;
   std::optional<double> lossValue() const override { return currentLoss; }
+  double stepsDone() const override { return steps; }
   void give(unsigned index, AbstractValue value, Spread spread) override;
   void giveSpread(unsigned index, Spread spread) override;
   void giveHits(unsigned index, Hits hits) override;
@@ -73,8 +74,8 @@ public:
   Losses combineLosses() override;
   Spread combineOperands(mlir::OpResult result) override;
 
-  /// The largest magnitude that the estimates expect.
-  static double absMaxOf(const AbstractValue &value);
+  /// The largest magnitude that is expected of a gradient's elements.
+  double absMax(mlir::Value gradient);
 
 protected:
   void setValue(mlir::Value value, AbstractValue pre) override;
@@ -105,6 +106,7 @@ private:
   TransferContext &base;
   double sampleCount = 1;
   std::optional<double> currentLoss;
+  double steps = 0;
   bool inGradient = false;
   llvm::DenseMap<mlir::Value, Spread> spreads;
   // References to values outlive the next entry.

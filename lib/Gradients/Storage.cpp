@@ -29,6 +29,16 @@ double mpopt::probabilityBelow(double limit, double factors) {
   return std::erfc(-z / std::numbers::sqrt2) / 2;
 }
 
+double mpopt::probabilityAbove(double limit, double factors) {
+  if (factors <= 1)
+    return std::erfc(limit / std::numbers::sqrt2);
+  // (2 f - 1)!! is the second moment of the f-th power of a normal number.
+  double square = std::exp2(factors) * std::tgamma(factors + 0.5) /
+                  std::sqrt(std::numbers::pi);
+  double root = std::pow(limit * std::sqrt(square), 1 / factors);
+  return std::erfc(root / std::numbers::sqrt2);
+}
+
 LostShare SizeMixture::flushed(const FloatFormat &format,
                                double factors) const {
   LostShare result;
@@ -42,6 +52,28 @@ LostShare SizeMixture::flushed(const FloatFormat &format,
           part / all * probabilityBelow(format.flushAt / scale, factors);
     }
   return result;
+}
+
+double SizeMixture::largest(double count, double factors) const {
+  if (parts.empty())
+    return 0;
+  double all = 0;
+  for (auto [size, part] : parts)
+    all += part;
+  auto exceeding = [&](double limit) {
+    double sum = 0;
+    for (auto [size, part] : parts)
+      sum +=
+          part / all * probabilityAbove(limit / std::exp2(size / 2.0), factors);
+    return sum * count;
+  };
+  double lo = std::exp2(parts.begin()->first / 2.0) / 16,
+         hi = std::exp2(parts.rbegin()->first / 2.0) * 4096;
+  while (hi > lo * 1.01) {
+    double mid = std::sqrt(lo * hi);
+    (exceeding(mid) > std::numbers::ln2 ? lo : hi) = mid;
+  }
+  return hi;
 }
 
 int mpopt::mostExponent(double absMax, const FloatFormat &format) {

@@ -21,10 +21,17 @@ class SizeMixture {
 public:
   /// Adds numbers of that second moment, which are not 0.
   void add(double square, double part);
+  void add(const SizeMixture &other) {
+    for (auto [size, part] : other.parts)
+      parts[size] += part;
+  }
   /// The share of the numbers that `format` rounds to 0 when they are
   /// multiplied by each loss scale. `factors`: so many normal numbers were
   /// multiplied (1: they are normal themselves).
   LostShare flushed(const FloatFormat &format, double factors) const;
+  /// The largest magnitude that is expected of `count` such numbers: as many
+  /// of them exceed it as leave an even chance that none does.
+  double largest(double count, double factors) const;
   bool empty() const { return parts.empty(); }
 
 private:
@@ -37,6 +44,11 @@ private:
 /// -(gamma + ln 2) / 2 and variance pi^2 / 8; their sum is taken as normal,
 /// which is exact for a single factor here and near it for several.
 double probabilityBelow(double limit, double factors);
+
+/// The probability that it is above, for large limits: the tail of a product is
+/// near that of the power of one normal number, which has the same logarithm's
+/// slope.
+double probabilityAbove(double limit, double factors);
 
 /// The greatest exponent k for which 2^k absMax does not overflow in `format`.
 int mostExponent(double absMax, const FloatFormat &format);

@@ -154,6 +154,10 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
   its.axes.batch = dropAxis(spread.axes.batch, axes, keepDims);
   its.alike = all.alike();
   its.zero = std::pow(spread.zero, terms);
+  its.zeroRows = 0;
+  its.bounded = false;
+  its.zeroSum = -1;
+  its.alikeInRow = -1;
   if (terms >= kFewTerms)
     its.factors = 1;
   if (ctx.isGradient(of)) {
@@ -322,6 +326,7 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   };
   std::vector<Cell> cells(groups);
   Moments all;
+  double inRow = 0;
   for (size_t group = 0; group < groups; ++group) {
     size_t rest = group, fromA = 0, fromB = 0;
     for (size_t axis = dims.size(); axis-- > 0;) {
@@ -355,6 +360,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
                       (across[0] ? x.common : x.square) *
                           (across[1] ? y.common : y.square)};
       part.common = sumOf(same, count).square;
+      inRow += sumOf({product.mean, product.common, x.square * y.common}, count)
+                   .square;
       sum = sum + part;
       peak = std::max(peak, std::sqrt(x.square * y.square));
     }
@@ -378,6 +385,9 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   }
   double terms = count.all() * double(inner);
   spread.alike = all.alike();
+  // Places along the last axis are those of the second operand.
+  if (across[1] && !result.empty() && axisOf(a, result.back()) < 0)
+    spread.alikeInRow = Moments{all.mean, inRow, all.square}.alike();
   spread.factors = terms < kFewTerms ? factors : 1;
   spread.zero = std::pow(1 - (1 - a.spread.zero) * (1 - b.spread.zero), terms);
 

@@ -59,6 +59,11 @@ struct PrintGradients : mpopt::impl::PrintGradientsBase<PrintGradients> {
             !isa<FloatType>(getElementType(result)))
           continue;
         GradientEstimate estimate = gradients.estimate(result);
+        if (!estimate.known) {
+          if (!json)
+            op->emitRemark("unknown");
+          continue;
+        }
         if (json) {
           if (StringRef name = getValueName(result); !name.empty())
             printJson(name, result, estimate, gradients.spread(result));

@@ -36,6 +36,8 @@ inline constexpr llvm::StringLiteral kBackwardAttr = "mp.backward";
 inline constexpr llvm::StringLiteral kSeedAttr = "mp.seed";
 /// The samples of a batch, on a function: an integer.
 inline constexpr llvm::StringLiteral kMicroBatchAttr = "mp.micro_batch";
+/// Steps of training that a function's weights have seen: an integer.
+inline constexpr llvm::StringLiteral kStepsDoneAttr = "mp.steps_done";
 /// The current value of a function's loss: a number.
 inline constexpr llvm::StringLiteral kLossValueAttr = "mp.loss_value";
 

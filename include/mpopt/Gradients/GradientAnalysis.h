@@ -28,6 +28,9 @@ class RangeAnalysis;
 
 /// The elements of one gradient, over a batch.
 struct GradientEstimate {
+  /// False if nothing is known of the elements: an op on the way has no
+  /// estimate. Their numbers mean nothing then.
+  bool known = true;
   /// Root mean square, zeros included, and the largest magnitude.
   double rms = 0, absMax = 0;
   /// Root mean square of the groups' means.

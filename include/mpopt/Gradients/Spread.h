@@ -43,11 +43,18 @@ struct Spread {
   AxisRoles axes;
   /// The correlation of two positions of one sample, in [0, 1].
   double alike = 0;
+  /// The same of two elements that differ in their place along the last axis
+  /// only; negative where nothing else is known than `alike`.
+  double alikeInRow = -1;
   /// The share of elements that are exactly 0, wherever they lie.
   double zero = 0;
+  /// The share of positions all of whose channels are 0.
+  double zeroRows = 0;
   /// How many random factors an element is the product of: the logarithms of so
   /// many normal numbers add up.
   double factors = 1;
+  /// The extremes of groups are bounds, not what normal numbers reach.
+  bool bounded = false;
   /// The axis along which elements add up to 0; -1 if there is none.
   int zeroSum = -1;
 };

@@ -57,6 +57,8 @@ public:
   /// up to 1.
   virtual std::vector<double> frequencies(mlir::Value indices,
                                           size_t count) = 0;
+  /// Steps of training that the weights have seen, 0 if that is not known.
+  virtual double stepsDone() const = 0;
   /// The current value of the loss, if it is known.
   virtual std::optional<double> lossValue() const = 0;
 

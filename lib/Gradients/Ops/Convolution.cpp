@@ -40,6 +40,32 @@ static void spreadConvolution(Operation *op, SpreadContext &ctx) {
   ctx.giveSpread(0, spread);
 }
 
+/// For each input channel sum_o (sum_taps w)^2 v_o; empty if the weights are
+/// too many to read once more.
+static std::vector<double> sumOverTaps(const WeightView &weights,
+                                       uint64_t groups, uint64_t columns,
+                                       uint64_t taps,
+                                       ArrayRef<double> variance) {
+  constexpr int64_t kMost = 1 << 24;
+  uint64_t outputs = uint64_t(weights.size()) / columns;
+  if (weights.splat || weights.size() > kMost)
+    return {};
+  uint64_t perGroup = columns / taps;
+  std::vector<double> row(columns), sums(groups * perGroup);
+  for (uint64_t output = 0; output < outputs; ++output) {
+    weights.read(int64_t(output * columns), row);
+    uint64_t first = output / (outputs / groups) * perGroup;
+    for (uint64_t channel = 0; channel < perGroup; ++channel) {
+      double sum = 0;
+      for (double weight : ArrayRef(row).slice(channel * taps, taps))
+        sum += weight;
+      sums[first + channel] +=
+          sum * sum * variance[variance.size() == 1 ? 0 : output];
+    }
+  }
+  return sums;
+}
+
 /// Sum over taps and output channels of g w. Where a stride skips positions a
 /// part of the taps meets none: on average `taps` / `steps` meet one.
 static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
@@ -83,6 +109,12 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   request.inputs.variance = variance;
   request.inputs.halfRange = reach;
   LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  // What neighbours share meets the sum of the taps, the rest each of them.
+  const Spread &before = ctx.spread(op.getGrad());
+  std::vector<double> shared;
+  if (before.alike > 0 && taps > 1)
+    shared = sumOverTaps(*ctx.weights(op.getFilter()), groups, columns, taps,
+                         variance);
   uint64_t channels = groups * perGroup;
   double count = ctx.elementsPerGroup(op->getResult(0), channels);
   std::vector<Cell> cells(channels);
@@ -95,6 +127,8 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
       v += sums.variance[at];
       tail = std::max(tail, sums.tail[at]);
     }
+    if (!shared.empty())
+      v += before.alike * met * (shared[channel] - v);
     // A tap meets a position with the probability `met`.
     Likely likely = likely::sum(m * met, v * met, tail, expectedExtreme(count));
     cells::setLikely(cells[channel], likely);
@@ -105,7 +139,6 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   dims[1] = int64_t(channels);
   AbstractValue value(dims, cells);
   value.source = LikelySource::Propagated;
-  const Spread &before = ctx.spread(op.getGrad());
   Spread spread;
   spread.axes = imageRoles(before.axes, input->size());
   spread.alike = before.alike;

@@ -48,10 +48,15 @@ static bool isRandom(SpreadContext &ctx, Value value) {
 static void spreadSum(Operation *op, SpreadContext &ctx) {
   OpResult result = op->getResult(0);
   Spread spread = ctx.combineOperands(result);
-  double weight = 0, alike = 0, factors = 0, zero = 1;
+  double weight = 0, alike = 0, factors = 0, zero = 1, zeroRows = 1;
   for (Value operand : op->getOperands()) {
     double part = ctx.of(operand).hull().variance;
-    zero *= ctx.spread(operand).zero;
+    const Spread &its = ctx.spread(operand);
+    zero *= its.zero;
+    zeroRows *= its.zeroRows;
+    // All summands have to add up to 0.
+    if (its.zeroSum != ctx.spread(op->getOperand(0)).zeroSum)
+      spread.zeroSum = -1;
     if (!std::isfinite(part))
       continue;
     weight += part;
@@ -62,6 +67,7 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
   spread.alike = weight > 0 ? std::min(alike / weight, 1.0) : 0;
   spread.factors = weight > 0 ? std::max(1.0, factors / weight) : 1;
   spread.zero = zero;
+  spread.zeroRows = zeroRows;
   ctx.giveSpread(0, spread);
 }
 

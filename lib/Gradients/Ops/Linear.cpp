@@ -11,6 +11,8 @@
 #include "mpopt/Dialect/EinsumSupport.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Weights/ProductSupport.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -22,14 +24,15 @@ static bool isFixed(SpreadContext &ctx, Value value) {
 
 /// Samples times known weights: every position is multiplied alike, so that
 /// positions stay as alike as they are.
-static void giveWeighted(SpreadContext &ctx, Value input, Value weight,
-                         ArrayRef<int> labels, ArrayRef<int> result,
-                         double terms) {
+static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
+                           ArrayRef<int> labels, ArrayRef<int> result,
+                           double terms) {
   const Spread &own = ctx.spread(input);
   Spread spread;
   spread.alike = own.alike;
   spread.factors = terms < 4 ? own.factors : 1;
-  spread.zero = std::pow(own.zero, terms);
+  spread.zeroRows = own.zeroRows;
+  spread.zero = std::max(own.zeroRows, std::pow(own.zero, terms));
   for (auto [axis, label] : llvm::enumerate(result)) {
     const int *found = llvm::find(labels, label);
     if (found == labels.end() || axis >= 32)
@@ -44,7 +47,7 @@ static void giveWeighted(SpreadContext &ctx, Value input, Value weight,
   }
   ctx.giveSpread(0, spread);
   if (!ctx.isGradient(input))
-    return;
+    return spread;
   Losses losses = ctx.losses(input);
   if (ctx.hits(input)) {
     // Each row has one that is hit.
@@ -54,6 +57,70 @@ static void giveWeighted(SpreadContext &ctx, Value input, Value weight,
     losses.hit = losses.hit.ofSums(terms);
   }
   ctx.giveLosses(0, losses);
+  return spread;
+}
+
+/// Products of a gradient whose elements add up to 0 along the sum: what all
+/// rows of the weights have in common meets 0. The weights are taken less the
+/// mean of their rows, each row weighted as it varies: exact for an element
+/// that is hit and the others that make up for it.
+static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
+                        bool transposed, double alpha, const Spread &spread) {
+  int64_t rank = TransferContext::rankOf(input);
+  if (!ctx.isGradient(input) || ctx.spread(input).zeroSum != rank - 1)
+    return false;
+  bool swapped;
+  std::optional<WeightSource> source = getMatrixSource(ctx, weight, swapped);
+  const AbstractValue &dy = ctx.of(input);
+  if (!source || source->shape.size() != 2 || dy.rank() != size_t(rank))
+    return false;
+  bool flipped = transposed != swapped;
+  LinearRequest request;
+  request.weights = source->tensor;
+  request.k = uint64_t(source->shape[flipped ? 1 : 0]);
+  request.n = uint64_t(source->shape[flipped ? 0 : 1]);
+  request.transposed = flipped;
+  AbstractValue classes = dy.keeping({rank - 1});
+  std::vector<double> shares, mean, variance, reach;
+  double all = 0;
+  for (const Cell &cell : classes.cells()) {
+    mean.push_back(cell.mean);
+    variance.push_back(cell.variance);
+    reach.push_back((cell.likelyHi - cell.likelyLo) / 2);
+    shares.push_back(cell.variance);
+    all += cell.variance;
+  }
+  if (!(all > 0) || !std::isfinite(all))
+    return false;
+  double repeated = shares.size() == 1 ? double(request.k) : 1;
+  for (double &share : shares)
+    share /= all * repeated;
+  request.inputs.mean = shares;
+  std::vector<double> centre =
+      linearSums(request, ctx.jobs(), ctx.sharedSums()).mean;
+  request.weights.zeroPoints = centre;
+  request.inputs.mean = mean;
+  request.inputs.variance = variance;
+  request.inputs.halfRange = reach;
+  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  Value result = ctx.op()->getResult(0);
+  double extreme =
+      expectedExtreme(ctx.elementsPerGroup(result, size_t(request.n)));
+  std::vector<Cell> cells(request.n);
+  for (uint64_t channel = 0; channel < request.n; ++channel) {
+    Likely likely =
+        likely::affine(likely::sum(sums.mean[channel], sums.variance[channel],
+                                   sums.tail[channel], extreme),
+                       alpha, 0);
+    cells[channel] = Cell{likely.lo,       likely.hi, likely.mean,
+                          likely.variance, likely.lo, likely.hi};
+  }
+  AbstractValue::Dims dims(TransferContext::rankOf(result), 1);
+  dims.back() = int64_t(request.n);
+  AbstractValue value(dims, cells);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
+  return true;
 }
 
 /// Labels of a product of matrices: rows -1, sums -2, columns -3, batch dims
@@ -77,10 +144,16 @@ static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
   result.append({kRow, kColumn});
   double terms =
       double(std::max<int64_t>((*shapeA)[transA ? rankA - 2 : rankA - 1], 1));
-  if (isFixed(ctx, b))
-    return giveWeighted(ctx, a, b, left, result, terms);
-  if (isFixed(ctx, a))
-    return giveWeighted(ctx, b, a, right, result, terms);
+  if (isFixed(ctx, b)) {
+    Spread spread = giveWeighted(ctx, a, b, left, result, terms);
+    if (!transA)
+      giveCentred(ctx, a, b, transB, alpha, spread);
+    return;
+  }
+  if (isFixed(ctx, a)) {
+    giveWeighted(ctx, b, a, right, result, terms);
+    return;
+  }
   giveContraction(ctx, 0, makeFactor(ctx, a, left), makeFactor(ctx, b, right),
                   result, alpha);
 }

@@ -162,7 +162,9 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   Spread spread = ctx.spread(input);
   spread.alike =
       variation > 0 ? std::min(1.0, spread.alike * shared / variation) : 0;
-  spread.zero = 1 - counted;
+  spread.bounded = true;
+  spread.zero = spread.zeroRows = 1 - counted;
+  spread.zeroSum = int(axis);
   spread.factors = 1 + std::min(logits.hull().variance, 16.0);
   ctx.give(0, std::move(value), spread);
   ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
@@ -331,6 +333,7 @@ static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
   }
   AbstractValue value(AbstractValue::Dims(x.dims()), made);
   value.source = LikelySource::Propagated;
+  error->spread.bounded = true;
   ctx.give(0, std::move(value), error->spread);
 }
 

@@ -71,7 +71,13 @@ static void spreadReshape(Operation *op, SpreadContext &ctx) {
   Spread spread = ctx.spread(op->getOperand(0));
   if (from && to)
     spread.axes = reshapeRoles(spread.axes, *from, *to);
-  spread.zeroSum = -1;
+  // The last axis stays if it has its size.
+  bool stays = from && to && !from->empty() && !to->empty() &&
+               from->back() == to->back();
+  bool last = from && spread.zeroSum + 1 == int(from->size());
+  spread.zeroSum = stays && last ? int(to->size()) - 1 : -1;
+  if (!stays)
+    spread.alikeInRow = -1;
   ctx.giveSpread(0, spread);
 }
 
@@ -79,6 +85,7 @@ static void spreadTranspose(mp::TransposeOp op, SpreadContext &ctx) {
   Spread spread = ctx.spread(op.getInput());
   AxisRoles from = std::exchange(spread.axes, {});
   int zeroSum = std::exchange(spread.zeroSum, -1);
+  spread.alikeInRow = -1;
   int64_t rank = TransferContext::rankOf(op.getInput());
   SmallVector<int64_t> perm;
   if (auto given = op.getPerm())

@@ -15,6 +15,7 @@
 
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 
@@ -36,6 +37,8 @@ struct Norm {
   bool centred = true;
   /// Statistics are given: dX = r h.
   bool frozen = false;
+  /// The variances of channels that training has kept, if it has; null if not.
+  Value kept;
 };
 } // namespace
 
@@ -63,9 +66,17 @@ static AbstractValue alongAxes(const AbstractValue &parameter,
 }
 
 /// x, normalised, and the inverse deviations of its rows as means.
-static AbstractValue normalised(const Norm &norm, const AbstractValue &x,
+static AbstractValue normalised(SpreadContext &ctx, const Norm &norm,
+                                const AbstractValue &x,
                                 AbstractValue &inverse) {
   inverse = x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
+  if (norm.kept) {
+    AbstractValue kept = alongAxes(ctx.of(norm.kept), norm.channels, x.rank(),
+                                   getShape(norm.input));
+    inverse = inverse.regrouped(kept.dims());
+    for (size_t group = 0; group < kept.groups(); ++group)
+      inverse.mutableCells()[group].variance = kept.cell(group).mean;
+  }
   AbstractValue rows = inverse.regrouped(x.dims());
   for (CellRef row : inverse.mutableCells()) {
     double square =
@@ -143,9 +154,14 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   h.source = LikelySource::Propagated;
   Spread spread = ctx.spread(norm.grad);
   TermCount terms = ctx.countTerms(norm.input, norm.statistics);
-  // Zeros are whole positions mostly: a norm of channels leaves them.
-  if (!norm.frozen && terms.positions * terms.samples > 1)
-    spread.zero = 0;
+  // A norm of channels leaves positions that are 0.
+  if (!norm.frozen) {
+    if (terms.positions * terms.samples > 1)
+      spread.zeroRows = 0;
+    spread.zero = spread.zeroRows;
+  }
+  if (!norm.frozen && norm.centred && norm.statistics.size() == 1)
+    spread.zeroSum = int(norm.statistics.front());
   // A norm over positions takes off what they share.
   if (!norm.frozen && terms.positions > 1 && terms.samples == 1 &&
       terms.channels == 1)
@@ -167,7 +183,7 @@ static void giveNorm(SpreadContext &ctx, const Norm &norm,
           ? alongAxes(ctx.of(norm.scale), norm.channels, size_t(rank), shape)
           : AbstractValue(AbstractValue::Dims(rank, 1), Cell{});
   AbstractValue inverse;
-  AbstractValue n = normalised(norm, x, inverse);
+  AbstractValue n = normalised(ctx, norm, x, inverse);
   std::vector<int64_t> summed = otherAxes(rank, norm.channels);
   for (auto [index, which] : llvm::enumerate(wanted)) {
     if (which == 0) {
@@ -243,6 +259,22 @@ static void spreadRmsNorm(mp::RmsNormGradOp op, SpreadContext &ctx) {
   giveNorm(ctx, norm, {0, 1});
 }
 
+/// The variances that a training batch norm of `input` has kept. They begin as
+/// 1 and follow those of batches by a tenth a step: until many steps were done
+/// they say little, unless they went far below 1.
+static Value keptVariance(SpreadContext &ctx, Value input) {
+  for (Operation *user : input.getUsers()) {
+    auto norm = dyn_cast<mp::BatchNormOp>(user);
+    if (!norm || norm.getInput() != input || !norm.getVariance())
+      continue;
+    const AbstractValue &kept = ctx.of(norm.getVariance());
+    if (kept.source == LikelySource::Weight && kept.constant() != 1 &&
+        (ctx.stepsDone() >= 30 || kept.hull().mean < 0.5))
+      return norm.getVariance();
+  }
+  return {};
+}
+
 static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
@@ -253,6 +285,7 @@ static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
   norm.statistics.assign(others.begin(), others.end());
   norm.epsilon = op.getEpsilon().convertToDouble();
   norm.frozen = op.getFrozen();
+  norm.kept = keptVariance(ctx, op.getInput());
   giveNorm(ctx, norm, {0, 1, 2});
 }
 
@@ -288,10 +321,45 @@ static void spreadInstanceNorm(mp::InstanceNormGradOp op, SpreadContext &ctx) {
   giveWanted(op, norm, ctx);
 }
 
+/// dY x / y of the Euclidean norm y of n elements, of which each has the part
+/// 1 / n of the square: those of a row are as alike as x.
+static void spreadNorm(mp::NormGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), input = op.getInput();
+  const AbstractValue &x = ctx.of(input);
+  auto all = getNumElements(getShape(input)),
+       rows = getNumElements(getShape(grad));
+  if (op.getOrd().convertToDouble() != 2 || !all || !rows || *rows == 0 ||
+      op.getWanted().size() != 1 || x.rank() != getShape(input)->size())
+    return;
+  double n = double(*all) / double(*rows), square = 0;
+  for (const Cell &cell : x.cells())
+    square += cell.mean * cell.mean + cell.variance;
+  square /= double(x.groups());
+  if (!(square > 0))
+    return;
+  Cell dy = ctx.of(grad).hull();
+  double size = std::max(std::fabs(dy.likelyLo), std::fabs(dy.likelyHi));
+  AbstractValue value(AbstractValue::Dims(x.dims()), x.cells());
+  for (CellRef cell : value.mutableCells()) {
+    Moments part = Moments::of(dy, 0) *
+                   Moments::of(cell, 0).scaled(1 / std::sqrt(n * square));
+    double peak = size *
+                  std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) /
+                  std::sqrt(n * square);
+    cell = Cell{-peak, peak, part.mean, part.variance(), -peak, peak};
+  }
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(input);
+  spread.factors = ctx.spread(grad).factors + 1;
+  spread.zero = ctx.spread(grad).zero;
+  ctx.give(0, std::move(value), spread);
+}
+
 void mpopt::attachNormalizationSpreads(MLIRContext *context) {
   attachSpread<spreadLayerNorm, mp::LayerNormGradOp>(context);
   attachSpread<spreadRmsNorm, mp::RmsNormGradOp>(context);
   attachSpread<spreadBatchNorm, mp::BatchNormGradOp>(context);
   attachSpread<spreadGroupNorm, mp::GroupNormGradOp>(context);
   attachSpread<spreadInstanceNorm, mp::InstanceNormGradOp>(context);
+  attachSpread<spreadNorm, mp::NormGradOp>(context);
 }

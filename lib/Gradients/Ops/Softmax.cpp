@@ -193,9 +193,11 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(value), spread);
 }
 
-/// y (g - sum y g): what the elements of a row share cancels. Of a row with the
-/// collisions K, E sum y^2 (g - sum y g)^2 is v K (1 - K) as far as squares of
-/// y and of g are independent, v being what g varies by within the row.
+/// y (g - sum y g): what the elements of a row share cancels. With v what g
+/// varies by within the row, E sum y^2 (g - sum y g)^2 = v (K + K^2 - 2 sum
+/// y^3), K the collisions. For rows that nearly all elements share that is v K;
+/// where two elements contend for a row, p and 1 - p with a logit of their
+/// difference that is even on a wide range, it is a third of v (1 - K).
 static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   Value grad = op.getGrad(), y = op.getOutput();
   std::optional<int64_t> axis =
@@ -208,11 +210,16 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   Moments p = ctx.moments(skipCopies(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
   const Spread &before = ctx.spread(grad);
+  bool last = *axis + 1 == TransferContext::rankOf(y);
+  double shared = last && before.alikeInRow >= 0
+                      ? std::min(before.alikeInRow, 1.0)
+                      : before.alike;
   AbstractValue value = AbstractValue(ctx.of(grad)).merging(*axis);
   for (CellRef cell : value.mutableCells()) {
-    double own = cell.variance * (1 - before.alike);
+    double own = cell.variance * (1 - shared);
     cell.mean = 0;
-    cell.variance = p.square * own * std::max(0.0, 1 - collisions);
+    cell.variance =
+        p.square * own * (1 - collisions) * (1 - 2.0 / 3 * collisions);
     double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
                   std::min(ctx.of(y).hull().likelyHi, 0.5);
     cell.likelyLo = cell.lo = -peak;
@@ -223,6 +230,7 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   Spread spread = before;
   spread.axes = ctx.spread(y).axes;
   spread.alike = 0;
+  spread.alikeInRow = -1;
   spread.zero = ctx.spread(skipCopies(y)).zero;
   spread.factors = before.factors + (collisions > 2 / n ? 1 : 0);
   spread.zeroSum = int(*axis);
