@@ -12,6 +12,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Gradients/SpreadInterface.h"
@@ -180,7 +181,7 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
   if (!shape)
     return spread;
   size_t rank = shape->size();
-  double weight = 0, alike = 0, factors = 1;
+  double weight = 0, alike = 0, factors = -1;
   for (Value operand : current->getOperands()) {
     MaybeShape own = getShape(operand);
     const Spread &its = this->spread(operand);
@@ -200,10 +201,11 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
     double part = of(operand).hull().variance;
     weight += part;
     alike += part * its.alike;
-    factors = std::max(factors, its.factors);
+    if (isGradient(operand) == inGradient)
+      factors = std::max(factors, its.factors);
   }
   spread.alike = weight > 0 && std::isfinite(weight) ? alike / weight : 0;
-  spread.factors = factors;
+  spread.factors = factors < 0 ? 1 : factors;
   // Samples come first where nothing says otherwise.
   if (spread.axes.batch < 0 && sampleCount > 1 && rank > 0 && (*shape)[0] > 0 &&
       std::fmod((*shape)[0], sampleCount) == 0 &&
@@ -272,16 +274,48 @@ SizeMixture GradientAnalysis::Driver::sizes(const Gradient &gradient,
   return mixture;
 }
 
+/// Hits outlive what leaves elements as they are: casts, and moves that leave
+/// the groups' axis whole.
+void GradientAnalysis::Driver::carryHits(OpResult result) {
+  bool moves = isa<mp::CastOp>(current) || isViewLike(current) ||
+               hasRole(current, Role::Negation);
+  const Hits *hits = moves ? this->hits(current->getOperand(0)) : nullptr;
+  if (!hits)
+    return;
+  Gradient &gradient = gradients[result];
+  MaybeShape shape = getShape(result);
+  AbstractValue::Dims dims(hits->share.dims());
+  if (auto transpose = dyn_cast<mp::TransposeOp>(current)) {
+    SmallVector<int64_t> perm =
+        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, dims.size())));
+    if (auto given = transpose.getPerm())
+      perm.assign(given->begin(), given->end());
+    if (perm.size() == dims.size())
+      gradient.hits = {hits->share.transposed(perm),
+                       hits->rest.transposed(perm)};
+    return;
+  }
+  if (dims == gradient.value.dims()) {
+    gradient.hits = *hits;
+    return;
+  }
+  // Groups along the last axis, which has its size.
+  if (!shape || shape->empty() || dims.empty() ||
+      size_t(dims.back()) != hits->share.groups() ||
+      shape->back() != dims.back())
+    return;
+  AbstractValue::Dims wanted(shape->size(), 1);
+  wanted.back() = dims.back();
+  gradient.hits = {hits->share.withDims(wanted), hits->rest.withDims(wanted)};
+}
+
 void GradientAnalysis::Driver::finish(OpResult result) {
   Gradient &gradient = gradients[result];
   gradient.value = settle(result, std::move(gradient.value));
   if (!gradient.knowsLosses)
     gradient.losses = combineLosses();
-  // Hits outlive what leaves the elements where they are.
-  if (!gradient.hits && isViewLike(current) && current->getNumOperands() > 0)
-    if (const Hits *hits = this->hits(current->getOperand(0));
-        hits && hits->share.dims() == gradient.value.dims())
-      gradient.hits = *hits;
+  if (!gradient.hits)
+    carryHits(result);
 
   const FloatFormat *format = getFloatFormat(getElementType(result));
   if (!format || !format->losesValuesOf(FloatFormat::f32()) ||

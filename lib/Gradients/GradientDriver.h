@@ -95,6 +95,7 @@ private:
   void visitFunction(mlir::FunctionOpInterface function);
   void visit(mlir::Operation *op);
   void finish(mlir::OpResult result);
+  void carryHits(mlir::OpResult result);
   /// The sizes of the elements that are hit, or of the others.
   SizeMixture sizes(const Gradient &gradient, double zero, bool hit) const;
 

@@ -12,6 +12,9 @@
 
 using namespace mpopt;
 
+/// Below this spread of the logarithm numbers are the same.
+static constexpr double kConstant = 1e-4;
+
 void SizeMixture::add(double square, double part) {
   if (!(square > 0) || !std::isfinite(square) || !(part > 0))
     return;
@@ -20,17 +23,22 @@ void SizeMixture::add(double square, double part) {
 }
 
 double mpopt::probabilityBelow(double limit, double factors) {
-  if (factors <= 1)
+  if (factors == 1)
     return std::erf(limit / std::numbers::sqrt2);
+  if (factors < kConstant)
+    return limit >= 1 ? 1 : 0;
   constexpr double kMean = -(std::numbers::egamma + std::numbers::ln2) / 2;
   constexpr double kVariance = std::numbers::pi * std::numbers::pi / 8;
-  double z =
-      (std::log(limit) - kMean * factors) / std::sqrt(kVariance * factors);
+  // A number of one sign and that root mean square has this mean.
+  double mean = factors < 1 ? -kVariance * factors : kMean * factors;
+  double z = (std::log(limit) - mean) / std::sqrt(kVariance * factors);
   return std::erfc(-z / std::numbers::sqrt2) / 2;
 }
 
 double mpopt::probabilityAbove(double limit, double factors) {
-  if (factors <= 1)
+  if (factors < 1)
+    return 1 - probabilityBelow(limit, factors);
+  if (factors == 1)
     return std::erfc(limit / std::numbers::sqrt2);
   // (2 f - 1)!! is the second moment of the f-th power of a normal number.
   double square = std::exp2(factors) * std::tgamma(factors + 0.5) /

@@ -42,7 +42,8 @@ private:
 /// The probability that a product of `factors` standard normal numbers is below
 /// `limit` in magnitude. Logarithms of factors add up, each with mean
 /// -(gamma + ln 2) / 2 and variance pi^2 / 8; their sum is taken as normal,
-/// which is exact for a single factor here and near it for several.
+/// which is exact for a single factor here and near it for several. Fewer than
+/// one: numbers of one sign with a logarithm that varies less, down to none.
 double probabilityBelow(double limit, double factors);
 
 /// The probability that it is above, for large limits: the tail of a product is

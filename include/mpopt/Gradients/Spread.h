@@ -51,7 +51,8 @@ struct Spread {
   /// The share of positions all of whose channels are 0.
   double zeroRows = 0;
   /// How many random factors an element is the product of: the logarithms of so
-  /// many normal numbers add up.
+  /// many normal numbers add up. Below 1: numbers of one sign, whose logarithm
+  /// varies less; 0: one magnitude.
   double factors = 1;
   /// The extremes of groups are bounds, not what normal numbers reach.
   bool bounded = false;

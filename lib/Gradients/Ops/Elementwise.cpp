@@ -44,6 +44,43 @@ static bool isRandom(SpreadContext &ctx, Value value) {
   return ctx.isGradient(value) || ctx.spread(value).axes.batch >= 0;
 }
 
+/// The hits of a sum of two: an element is hit where either is, and what is
+/// left of rows that neither hits is lost with the one that is there at all.
+static void giveSummedHits(Operation *op, SpreadContext &ctx) {
+  if (op->getNumOperands() != 2 || !ctx.isGradient(op->getOperand(0)) ||
+      !ctx.isGradient(op->getOperand(1)))
+    return;
+  const Hits *lhs = ctx.hits(op->getOperand(0));
+  const Hits *rhs = ctx.hits(op->getOperand(1));
+  if (!lhs || !rhs || lhs->share.rank() != rhs->share.rank())
+    return;
+  AbstractValue::Dims dims;
+  for (auto [own, other] : llvm::zip(lhs->share.dims(), rhs->share.dims()))
+    dims.push_back(std::max(own, other));
+  AbstractValue share = lhs->share.regrouped(dims),
+                other = rhs->share.regrouped(dims),
+                rest = lhs->rest.regrouped(dims),
+                more = rhs->rest.regrouped(dims);
+  double left = 0, right = 0;
+  for (size_t group = 0; group < share.groups(); ++group) {
+    CellRef cell = share.mutableCells()[group];
+    cell.mean = 1 - (1 - cell.mean) * (1 - other.cell(group).mean);
+    CellRef sum = rest.mutableCells()[group];
+    left += sum.mean;
+    right += more.cell(group).mean;
+    sum.mean += more.cell(group).mean;
+  }
+  const Losses &first = ctx.losses(op->getOperand(0));
+  const Losses &second = ctx.losses(op->getOperand(1));
+  Losses losses = ctx.combineLosses();
+  if (left == 0)
+    losses.rest = second.rest;
+  else if (right == 0)
+    losses.rest = first.rest;
+  ctx.giveLosses(0, losses);
+  ctx.giveHits(0, {std::move(share), std::move(rest)});
+}
+
 /// Sums and differences: variances add, each as alike as it is.
 static void spreadSum(Operation *op, SpreadContext &ctx) {
   OpResult result = op->getResult(0);
@@ -65,9 +102,10 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
     factors += part * ctx.spread(operand).factors;
   }
   spread.alike = weight > 0 ? std::min(alike / weight, 1.0) : 0;
-  spread.factors = weight > 0 ? std::max(1.0, factors / weight) : 1;
+  spread.factors = weight > 0 ? factors / weight : 1;
   spread.zero = zero;
   spread.zeroRows = zeroRows;
+  giveSummedHits(op, ctx);
   ctx.giveSpread(0, spread);
 }
 
@@ -75,6 +113,8 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
 static double countFactors(SpreadContext &ctx, Value value) {
   Cell cell = ctx.of(value).hull();
   double square = cell.mean * cell.mean + cell.variance;
+  if (ctx.isGradient(value))
+    return ctx.spread(value).factors;
   return square > 0 && cell.variance > 0.25 * square ? ctx.spread(value).factors
                                                      : 0;
 }
@@ -93,8 +133,7 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
     spread.alike = (a * b).alike();
     spread.zeroSum = -1;
   }
-  spread.factors =
-      std::max(1.0, countFactors(ctx, lhs) + countFactors(ctx, rhs));
+  spread.factors = countFactors(ctx, lhs) + countFactors(ctx, rhs);
   spread.zero = 1 - (1 - ctx.spread(lhs).zero) * (1 - ctx.spread(rhs).zero);
   ctx.giveSpread(0, spread);
 }
@@ -104,7 +143,7 @@ static void spreadQuotient(mp::DivOp op, SpreadContext &ctx) {
   Spread spread = ctx.combineOperands(op->getResult(0));
   spread.alike = alikeIn(ctx, op.getLhs(), op.getResult());
   spread.zero = ctx.spread(op.getLhs()).zero;
-  spread.factors = std::max(1.0, countFactors(ctx, op.getLhs()));
+  spread.factors = countFactors(ctx, op.getLhs());
   ctx.giveSpread(0, spread);
 }
 

@@ -23,9 +23,13 @@
 #include "mpopt/Ranges/Value/SoftmaxRows.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mpopt;
+
+/// The variance of the logarithm of a normal number's magnitude.
+static constexpr double kLogVariance = std::numbers::pi * std::numbers::pi / 8;
 
 /// A loss that is below this part of what independent targets have was learnt.
 static constexpr double kLearnt = 0.9;
@@ -165,7 +169,8 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   spread.bounded = true;
   spread.zero = spread.zeroRows = 1 - counted;
   spread.zeroSum = int(axis);
-  spread.factors = 1 + std::min(logits.hull().variance, 16.0);
+  // The logarithm of a probability varies as its logit does.
+  spread.factors = std::min(logits.hull().variance, 16.0) / kLogVariance;
   ctx.give(0, std::move(value), spread);
   ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
 }
