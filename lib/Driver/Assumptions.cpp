@@ -7,7 +7,9 @@
 
 #include "mpopt/Driver/Assumptions.h"
 
+#include "mpopt/Adjoint/Loss.h"
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Report/Keys.h"
@@ -17,6 +19,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace mpopt;
@@ -61,7 +64,9 @@ static Assumption assume(StringRef name, const InputRange *range,
   }
   if (!range)
     return assumption;
-  assumption.source = range->fromData ? "data" : "option";
+  assumption.source = range->fromData     ? "data"
+                      : range->fromConfig ? "config"
+                                          : "option";
   assumption.byElement = range->elements != nullptr;
   if (range->bound) {
     assumption.bound = *range->bound;
@@ -127,6 +132,26 @@ static llvm::Error checkShapes(const InputRange &range, StringRef name,
   return llvm::Error::success();
 }
 
+/// Adds what is taken for granted of one input.
+static llvm::Error assumeInput(BlockArgument input, const Options &options,
+                               std::vector<Assumption> &assumptions) {
+  std::string name = getInputName(input);
+  auto range = options.inputs.find(name);
+  bool named = range != options.inputs.end();
+  Type type = getElementType(input);
+  if (named)
+    if (llvm::Error error = checkShapes(range->second, name, getShape(input)))
+      return error;
+  // How often classes are right does not say which there are.
+  bool described = named && range->second.hasValues();
+  if (described || isa<FloatType>(type))
+    assumptions.push_back(
+        assume(name, named ? &range->second : nullptr, options.assumed));
+  else if (isa<IntegerType>(type))
+    assumptions.push_back(assumeInteger(input));
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::vector<Assumption>>
 mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   std::vector<Assumption> assumptions;
@@ -134,24 +159,60 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   auto functions = module.getOps<func::FuncOp>();
   if (!functions.empty())
     for (BlockArgument input : (*functions.begin()).getArguments()) {
-      std::string name = getInputName(input);
-      auto range = options.inputs.find(name);
-      bool named = range != options.inputs.end();
-      unused.erase(name);
-      Type type = getElementType(input);
-      if (named)
-        if (llvm::Error error =
-                checkShapes(range->second, name, getShape(input)))
-          return error;
-      if (named || isa<FloatType>(type))
-        assumptions.push_back(
-            assume(name, named ? &range->second : nullptr, options.assumed));
-      else if (isa<IntegerType>(type))
-        assumptions.push_back(assumeInteger(input));
+      unused.erase(getInputName(input));
+      if (llvm::Error error = assumeInput(input, options, assumptions))
+        return error;
     }
-  if (!unused.empty())
+  // Others may be targets of a loss that is attached later.
+  if (!unused.empty() && !options.train)
     return llvm::createStringError("--input: the model has no input '" +
                                    unused.begin()->first + "'");
+  return assumptions;
+}
+
+/// What a loss implies of its target, where nothing is declared.
+static void assumeByLoss(Assumption &assumption, StringRef loss) {
+  if (assumption.source != "default")
+    return;
+  std::optional<LossKind> kind = findLossKind(loss);
+  if (!kind)
+    return;
+  switch (*kind) {
+  case LossKind::BceWithLogits:
+  case LossKind::Focal:
+  case LossKind::Kl:
+    assumption.bound = {0, 1};
+    return setUniform(assumption);
+  case LossKind::Hinge:
+    assumption.bound = {-1, 1};
+    return setUniform(assumption);
+  default:
+    return;
+  }
+}
+
+llvm::Expected<std::vector<Assumption>>
+mpopt::makeTargetAssumptions(const Options &options, func::FuncOp function,
+                             unsigned first) {
+  std::vector<Assumption> assumptions;
+  std::set<std::string> names;
+  for (BlockArgument argument : function.getArguments()) {
+    names.insert(getInputName(argument));
+    if (argument.getArgNumber() < first)
+      continue;
+    size_t before = assumptions.size();
+    if (llvm::Error error = assumeInput(argument, options, assumptions))
+      return error;
+    auto loss = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      kLossTargetAttr);
+    if (loss && assumptions.size() > before)
+      assumeByLoss(assumptions.back(), loss.getValue());
+  }
+  for (const auto &[name, range] : options.inputs)
+    if (!range.fromConfig && !names.count(name))
+      return llvm::createStringError(
+          "--input: the model has no input, and its loss no target '" + name +
+          "'");
   return assumptions;
 }
 
@@ -171,8 +232,15 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
   function.getAllArgAttrs(attributes);
   for (BlockArgument input : function.getArguments()) {
     const Assumption *assumption = byName.lookup(getInputName(input));
+    if (!assumption)
+      continue;
+    auto given = inputs.find(assumption->input);
+    bool isGiven = given != inputs.end();
+    bool hasShares =
+        isGiven && (given->second.zipf || given->second.frequencies);
     // The analysis derives the model's own assumptions itself.
-    if (!assumption || assumption->source == "model")
+    bool derived = assumption->source == "model";
+    if (derived && (!hasShares || std::isnan(assumption->mean)))
       continue;
     SmallVector<NamedAttribute> entries;
     auto add = [&](StringRef key, Attribute value) {
@@ -180,9 +248,9 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
     };
     add("lo", builder.getF64FloatAttr(assumption->bound.lo));
     add("hi", builder.getF64FloatAttr(assumption->bound.hi));
-    add("source", builder.getStringAttr(assumption->source));
-    auto given = inputs.find(assumption->input);
-    bool byElement = given != inputs.end() && given->second.elements;
+    add("source", builder.getStringAttr(derived ? StringRef("default")
+                                                : assumption->source));
+    bool byElement = isGiven && given->second.elements;
     if (!byElement || given->second.mean) {
       add("mean", builder.getF64FloatAttr(assumption->mean));
       add(keys::kStd, builder.getF64FloatAttr(assumption->std));
@@ -194,6 +262,15 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
           DenseElementsAttr::get(type, ArrayRef<double>(elements.lo)));
       add("hi_elements",
           DenseElementsAttr::get(type, ArrayRef<double>(elements.hi)));
+    }
+    if (isGiven && given->second.zipf)
+      add("zipf", builder.getF64FloatAttr(*given->second.zipf));
+    if (isGiven && given->second.frequencies) {
+      const std::vector<double> &shares = *given->second.frequencies;
+      auto type =
+          RankedTensorType::get({int64_t(shares.size())}, builder.getF64Type());
+      add("frequencies",
+          DenseElementsAttr::get(type, ArrayRef<double>(shares)));
     }
     NamedAttrList list(attributes[input.getArgNumber()]);
     list.set("mp.assume", builder.getDictionaryAttr(entries));

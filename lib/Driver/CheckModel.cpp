@@ -14,10 +14,12 @@
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/RangeDump.h"
 
+#include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/SequentialContext.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <chrono>
 
@@ -81,6 +83,19 @@ static void listFindings(std::vector<Finding> findings, Certainty least,
   }
 }
 
+static void describeTraining(const CheckedTraining &training,
+                             ModelReport &report) {
+  llvm::append_range(report.assumptions, training.targets);
+  if (training.chosen)
+    report.warnings.push_back("takes '" + llvm::join(training.loss, ", ") +
+                              "' as the loss, by the outputs; --loss says "
+                              "another");
+  for (const auto &[op, count] : training.lacking)
+    report.warnings.push_back(
+        "gradients lack the part of " + std::to_string(count) + " " + op +
+        (count == 1 ? " op" : " ops") + ", whose gradient is not known");
+}
+
 static llvm::Error check(const Options &options, const ImportResult &imported,
                          const CheckHooks &hooks, ModelReport &report) {
   if (llvm::Error error = checkNames(options, imported))
@@ -90,6 +105,10 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   if (!assumptions)
     return assumptions.takeError();
   report.assumptions = std::move(*assumptions);
+  if (options.train)
+    report.warnings.insert(report.warnings.end(),
+                           options.train->warnings.begin(),
+                           options.train->warnings.end());
 
   setAssumptions(report.assumptions, options.inputs, *imported.module);
 
@@ -106,6 +125,8 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
       options, *imported.module, wanted ? RangeObserver(observe) : nullptr);
   if (!result)
     return result.takeError();
+  if (result->training)
+    describeTraining(*result->training, report);
   // Probes are there to decide what is only possible, too.
   bool all = options.action == Action::Instrument;
   listFindings(std::move(result->findings),
@@ -154,6 +175,8 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   // Weight scans have their own.
   DialectRegistry registry;
   registerTransferModels(registry);
+  if (options.train)
+    registerGradientModels(registry);
   SequentialContext context(registry);
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {

@@ -13,6 +13,8 @@
 
 #include "mpopt/Driver/CheckModule.h"
 
+#include "lib/Driver/TrainingStep.h"
+
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Fix/FixTrial.h"
 #include "mpopt/Hazards/OverflowSites.h"
@@ -87,9 +89,16 @@ namespace {
 /// The stages behind the transforms, on one module.
 class ModuleCheck {
 public:
-  ModuleCheck(const Options &options, ModuleOp module)
+  /// Has the rules for which `isMeant` is true look at the module.
+  ModuleCheck(const Options &options, ModuleOp module,
+              bool (*isMeant)(const RuleInfo *))
       : options(options), module(module),
-        manager(module, /*passInstrumentor=*/nullptr), analyses(manager) {}
+        manager(module, /*passInstrumentor=*/nullptr), analyses(manager) {
+    llvm::copy_if(options.rules, std::back_inserter(selected), isMeant);
+    for (const RuleInfo &rule : getRules())
+      if (isMeant(&rule))
+        all.push_back(&rule);
+  }
 
   void runRules();
   /// The findings whose fixes are tried, and which are described.
@@ -108,6 +117,7 @@ private:
 
   const Options &options;
   ModuleOp module;
+  SmallVector<const RuleInfo *> selected, all;
   ModuleAnalysisManager manager;
   AnalysisManager analyses;
   std::vector<FindingList::Entry> entries;
@@ -123,7 +133,7 @@ Certainty ModuleCheck::getLeast() const {
 
 void ModuleCheck::runRules() {
   analyses.getAnalysis<FindingList>().described = getLeast();
-  RuleSequence(options.rules).addFindings(module, analyses);
+  RuleSequence(selected).addFindings(module, analyses);
 }
 
 /// Sums up what the ranges were worth, if any rule asked for them.
@@ -162,8 +172,6 @@ llvm::Error ModuleCheck::tryFixes() {
         return entry.finding.fixes.empty();
       }))
     return llvm::Error::success();
-  SmallVector<const RuleInfo *> all = llvm::map_to_vector(
-      getRules(), [](const RuleInfo &rule) { return &rule; });
   RuleSequence rules(all);
   auto findIn = [&](ModuleOp judged, AnalysisManager known) {
     // Where they are is enough.
@@ -180,7 +188,7 @@ llvm::Error ModuleCheck::tryFixes() {
     reuseRanges(own, ranges(), *change, what);
     return findIn(judged, own);
   };
-  bool complete = options.rules.size() == getRules().size();
+  bool complete = selected.size() == all.size();
   llvm::Expected<KeepPlan> plan =
       mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
   if (!plan)
@@ -198,6 +206,15 @@ CheckedModule ModuleCheck::takeResult() {
   return std::move(result);
 }
 
+/// Rules about gradients need them; what others say of a model does not depend
+/// on how it is trained.
+static bool isAboutTraining(const RuleInfo *rule) {
+  return rule->family == "training";
+}
+static bool isAboutModel(const RuleInfo *rule) {
+  return !isAboutTraining(rule);
+}
+
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
                                                  ModuleOp module,
                                                  RangeObserver observe) {
@@ -211,18 +228,47 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
         return success();
       });
   setOptions(options, module);
+  // An error without a text is one that a diagnostic told of.
+  auto fail = [&](llvm::Error error) {
+    std::string text = llvm::toString(std::move(error));
+    if (text.empty())
+      text = firstError.empty() ? "the analysis failed" : firstError;
+    return llvm::createStringError(text);
+  };
+  std::optional<TrainingStep> step;
+  if (options.train) {
+    step.emplace(options, module);
+    if (llvm::Error error = step->prepare())
+      return fail(std::move(error));
+  }
   if (failed(transform(options, module)))
-    return llvm::createStringError(firstError.empty() ? "the analysis failed"
-                                                      : firstError);
+    return fail(llvm::createStringError(""));
 
-  ModuleCheck check(options, module);
+  ModuleCheck check(options, module, isAboutModel);
   check.runRules();
   // The findings still say which tensors they are about.
   check.countProved();
   check.takeFindings();
-  check.observeRanges(observe);
+  if (!step)
+    check.observeRanges(observe);
   check.findScales();
   if (llvm::Error error = check.tryFixes())
     return error;
-  return check.takeResult();
+  CheckedModule result = check.takeResult();
+  if (!step)
+    return result;
+
+  if (llvm::Error error = step->append())
+    return fail(std::move(error));
+  ModuleCheck whole(options, module, isAboutTraining);
+  whole.runRules();
+  whole.takeFindings();
+  whole.observeRanges(observe);
+  if (llvm::Error error = whole.tryFixes())
+    return error;
+  CheckedModule trained = whole.takeResult();
+  llvm::append_range(result.findings, std::move(trained.findings));
+  llvm::append_range(result.places, std::move(trained.places));
+  result.training = step->takeResult();
+  return result;
 }

@@ -152,11 +152,69 @@ static Expected<NpzRange> makeBounds(Array lo, Array hi) {
     if (lo.values[i] == kInfinity || hi.values[i] == -kInfinity)
       return fail("bounds hold no finite value");
   }
-  NpzRange range{
-      {getHull(lo.values).lo, getHull(hi.values).hi}, {}, {}, {}, {}};
+  NpzRange range;
+  range.bound = {getHull(lo.values).lo, getHull(hi.values).hi};
   if (lo.values.size() > 1)
     range.elements = std::make_shared<ElementBounds>(ElementBounds{
         std::move(lo.shape), std::move(lo.values), std::move(hi.values)});
+  return range;
+}
+
+static std::shared_ptr<const std::vector<double>>
+makeShares(std::vector<double> counts, double total) {
+  for (double &count : counts)
+    count /= total;
+  return std::make_shared<const std::vector<double>>(std::move(counts));
+}
+
+/// More classes than this are not counted one by one.
+static constexpr size_t kMostClasses = size_t(1) << 20;
+
+namespace {
+/// How often each class number occurs; other integers are not counted.
+class ClassCounts {
+public:
+  void add(double value) {
+    isClass = isClass && value == std::trunc(value) && value < kMostClasses;
+    if (!isClass || value < 0)
+      return;
+    auto number = size_t(value);
+    if (number >= counts.size())
+      counts.resize(number + 1);
+    ++counts[number];
+    ++total;
+  }
+  std::shared_ptr<const std::vector<double>> take() {
+    return isClass && total ? makeShares(std::move(counts), total) : nullptr;
+  }
+
+private:
+  std::vector<double> counts;
+  double total = 0;
+  bool isClass = true;
+};
+} // namespace
+
+static Expected<NpzRange> readFrequencies(const ZipMember &member) {
+  Expected<Array> array = readBounds(member, "frequencies");
+  if (!array)
+    return array.takeError();
+  double total = 0, mean = 0, squares = 0;
+  for (auto [index, count] : llvm::enumerate(array->values)) {
+    if (!(count >= 0) || std::isinf(count))
+      return fail("'frequencies' has an element that is no count");
+    total += count;
+    mean += count * double(index);
+    squares += count * double(index) * double(index);
+  }
+  if (array->shape.size() != 1 || !(total > 0) || std::isinf(total))
+    return fail("'frequencies' is not a list of numbers with a positive sum");
+  mean /= total;
+  NpzRange range;
+  range.bound = {0, double(array->values.size() - 1)};
+  range.mean = mean;
+  range.std = std::sqrt(std::max(0.0, squares / total - mean * mean));
+  range.frequencies = makeShares(std::move(array->values), total);
   return range;
 }
 
@@ -164,6 +222,7 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
   double sum = 0, squares = 0, count = 0;
   Interval hull{kInfinity, -kInfinity};
   std::vector<int64_t> shape;
+  ClassCounts counts;
   auto begin = [&](const NpyHeader &header) -> Error {
     shape = header.shape;
     return Error::success();
@@ -174,6 +233,7 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
       hull.hi = std::max(hull.hi, value);
       sum += value;
       squares += value * value;
+      counts.add(value);
     }
     count += double(block.size());
   };
@@ -184,7 +244,8 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
                   {},
                   mean,
                   std::sqrt(std::max(0.0, squares / count - mean * mean)),
-                  std::move(shape)};
+                  std::move(shape),
+                  counts.take()};
 }
 
 static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
@@ -206,6 +267,8 @@ static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
       return hi.takeError();
     return makeBounds(std::move(*lo), std::move(*hi));
   }
+  if (has("frequencies"))
+    return readFrequencies(get("frequencies"));
   if (!has(input))
     return fail("has neither 'lo' and 'hi' nor '" + input + "'");
   return readSample(get(input), input);

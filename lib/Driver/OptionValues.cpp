@@ -84,6 +84,17 @@ Error mpopt::parseInput(StringRef text,
                 "' is not NAME=LO:HI, NAME=@FILE.npz or NAME~MEAN,STD");
   StringRef value = text.drop_front(equals + 1);
   InputRange &input = inputs[name.str()];
+  if (value.consume_front("zipf:")) {
+    std::optional<double> exponent = parseNumber(value);
+    if (!exponent || !(*exponent >= 0) || std::isinf(*exponent))
+      return fail("--input: '" + text +
+                  "': Zipf's law has an exponent of at "
+                  "least 0");
+    if (input.zipf)
+      return fail("--input: two distributions for '" + name + "'");
+    input.zipf = exponent;
+    return Error::success();
+  }
   if (input.bound)
     return fail("--input: two bounds for '" + name + "'");
   if (value.consume_front("@")) {
@@ -93,6 +104,7 @@ Error mpopt::parseInput(StringRef text,
     input.bound = range->bound;
     input.elements = range->elements;
     input.sample = range->sample;
+    input.frequencies = range->frequencies;
     if (range->mean) {
       input.mean = range->mean;
       input.std = range->std;

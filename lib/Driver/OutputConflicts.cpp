@@ -7,6 +7,8 @@
 
 #include "mpopt/Driver/OutputConflicts.h"
 
+#include "mpopt/Driver/TrainRequest.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -64,6 +66,8 @@ static std::vector<Named> listOutputs(const Options &options) {
     outputs.push_back(output("--dump-ranges", options.rangesFile));
   if (!options.keepFile.empty())
     outputs.push_back(output("--keep-fp32", options.keepFile));
+  if (!options.gradientsFile.empty())
+    outputs.push_back(output("--dump-gradients", options.gradientsFile));
   if (options.action == Action::Instrument)
     outputs.push_back(output("the ledger", getLedgerFile(options.output)));
   return outputs;
@@ -85,6 +89,12 @@ static std::vector<Named> listInputs(const Options &options) {
     inputs.push_back(input("the policy", options.policy));
   if (!options.target.empty())
     inputs.push_back(input("the target", options.target));
+  if (!options.trainFile.empty())
+    inputs.push_back(input("the training configuration", options.trainFile));
+  if (options.train)
+    for (const TrainLossTerm &term : options.train->lossTerms)
+      if (isLossFile(term))
+        inputs.push_back(input("the loss", term.kind));
   for (const auto &[name, range] : options.inputs)
     if (!range.file.empty())
       inputs.push_back(input("the ranges of '" + name + "'", range.file));

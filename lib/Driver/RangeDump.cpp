@@ -81,7 +81,10 @@ static ValueRange getOutputs(ModuleOp module, const ImportResult &imported) {
     return {};
   Block &body = (*functions.begin()).getBody().back();
   ValueRange outputs = body.getTerminator()->getOperands();
-  return outputs.size() == imported.outputs.size() ? outputs : ValueRange();
+  // The loss and gradients follow.
+  return outputs.size() >= imported.outputs.size()
+             ? outputs.take_front(imported.outputs.size())
+             : ValueRange();
 }
 
 void mpopt::dumpRanges(llvm::raw_ostream &os, ModuleOp module,

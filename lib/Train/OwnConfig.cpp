@@ -79,6 +79,10 @@ static void readTerm(ConfigReader &reader, const Section &term) {
     term.fail("positions",
               "'" + shown(*into.positions) + "' is neither 'all' nor 'last'");
   into.diagonal = term.truth("diagonal");
+  into.margin = term.number("margin");
+  into.labelSmoothing = term.number("label_smoothing", Numbers::NotNegative);
+  if (into.labelSmoothing && *into.labelSmoothing > 1)
+    term.fail("label_smoothing", "must be a number from 0 to 1");
   into.text = term.word("text");
   term.warnOfOthers();
   reader.config.lossTerms.push_back(std::move(into));

@@ -13,6 +13,7 @@
 
 namespace mpopt {
 #define GEN_PASS_DEF_ATTACHLOSS
+#define GEN_PASS_DEF_MARKLOSS
 #include "passes/transforms/Passes.h.inc"
 } // namespace mpopt
 
@@ -22,6 +23,12 @@ using namespace mpopt;
 namespace {
 struct AttachLoss : mpopt::impl::AttachLossBase<AttachLoss> {
   using AttachLossBase::AttachLossBase;
+
+  void runOnOperation() override;
+};
+
+struct MarkLoss : mpopt::impl::MarkLossBase<MarkLoss> {
+  using MarkLossBase::MarkLossBase;
 
   void runOnOperation() override;
 };
@@ -42,4 +49,17 @@ void AttachLoss::runOnOperation() {
   for (auto function : getOperation().getOps<func::FuncOp>())
     if (!function.isExternal() && failed(attachLosses(function, losses)))
       return signalPassFailure();
+}
+
+void MarkLoss::runOnOperation() {
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    LossTerm term = chooseLossTerm(function);
+    if (!loss.empty()) {
+      term.kind = LossKind::Sum;
+      term.predictions = {loss};
+    }
+    markLossPart(function, term, llvm::to_vector(targets));
+  }
 }

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/transforms/Differentiate.h"
+
 #include "passes/transforms/Passes.h"
 
 #include "mpopt/Adjoint/Differentiate.h"
@@ -13,6 +15,7 @@
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -20,6 +23,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_DIFFERENTIATE
@@ -39,12 +43,12 @@ static bool isLearned(OpOperand &use) {
   return precision && precision.isPrecisionOperand(use.getOperandNumber());
 }
 
-/// True for a float constant that some op may learn, and that the model does
-/// not write as a literal in its graph.
-static bool isParameter(Value value) {
+bool mpopt::isTrainable(Value value) {
   auto constant = value.getDefiningOp<mp::ConstantOp>();
   return constant && isa<FloatType>(getElementType(value)) &&
+         !getValueName(value).empty() &&
          !getNodeType(constant).ends_with("Constant") &&
+         !constant->hasAttr(kLossPartAttr) &&
          llvm::any_of(value.getUses(), isLearned);
 }
 
@@ -65,20 +69,35 @@ static StringRef nameOf(func::FuncOp function, Value value) {
 }
 
 namespace {
-struct Differentiate : mpopt::impl::DifferentiateBase<Differentiate> {
-  using DifferentiateBase::DifferentiateBase;
+/// The gradients of one function.
+class Appender {
+public:
+  Appender(func::FuncOp function, const GradientRequest &request)
+      : function(function), request(request),
+        terminator(function.getBody().front().getTerminator()),
+        builder(terminator) {}
 
-  void runOnOperation() override;
-  LogicalResult run(func::FuncOp function);
-  Value findResult(func::FuncOp function);
-  SmallVector<Value> findWanted(func::FuncOp function);
-  Value makeSeed(func::FuncOp function, Value result, OpBuilder &builder);
+  FailureOr<std::vector<std::string>> run();
+
+private:
+  Value findResult();
+  SmallVector<Value> findWanted();
+  Value makeSeed(Value result);
+  void mark(Operation *before);
+  LogicalResult appendResults(ArrayRef<Value> wanted,
+                              const Gradients &gradients);
+
+  func::FuncOp function;
+  const GradientRequest &request;
+  Operation *terminator;
+  OpBuilder builder;
+  std::vector<std::string> appended;
 };
 } // namespace
 
 /// The function's value of that name, or its first float result.
-Value Differentiate::findResult(func::FuncOp function) {
-  Operation *terminator = function.getBody().front().getTerminator();
+Value Appender::findResult() {
+  StringRef of = request.of;
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
     if (of.empty() ? isFloat(value) : name && name.getValue() == of)
@@ -91,31 +110,36 @@ Value Differentiate::findResult(func::FuncOp function) {
   return {};
 }
 
-SmallVector<Value> Differentiate::findWanted(func::FuncOp function) {
-  bool parameters = wrt == "parameters", inputs = wrt == "inputs",
-       all = wrt == "all";
+SmallVector<Value> Appender::findWanted() {
   llvm::StringSet<> names;
-  SmallVector<StringRef> parts;
-  StringRef(wrt).split(parts, ';');
-  for (StringRef part : parts)
-    names.insert(part.trim());
+  names.insert_range(request.names);
+  auto isWanted = [&](Value value, StringRef name) {
+    switch (request.wanted) {
+    case GradientsOf::Parameters:
+      return isTrainable(value);
+    case GradientsOf::Inputs:
+      return isa<BlockArgument>(value);
+    case GradientsOf::All:
+      return true;
+    case GradientsOf::Names:
+      return names.contains(name);
+    }
+    llvm_unreachable("every kind of values is known");
+  };
   llvm::SmallSetVector<Value, 8> wanted;
-  auto consider = [&](Value value, bool kind) {
+  auto consider = [&](Value value) {
     StringRef name = getValueName(value);
-    if (isFloat(value) && !name.empty() &&
-        (all || kind || names.contains(name)))
+    if (isFloat(value) && !name.empty() && isWanted(value, name))
       wanted.insert(value);
   };
-  for (Value argument : function.getArguments())
-    consider(argument, inputs);
+  llvm::for_each(function.getArguments(), consider);
   for (Operation &op : function.getBody().front())
-    for (Value value : op.getResults())
-      consider(value, parameters && isParameter(value));
+    llvm::for_each(op.getResults(), consider);
   return wanted.takeVector();
 }
 
-Value Differentiate::makeSeed(func::FuncOp function, Value result,
-                              OpBuilder &builder) {
+Value Appender::makeSeed(Value result) {
+  StringRef seed = request.seed;
   MaybeShape shape = getShape(result);
   bool single = getNumElements(shape) == 1;
   Type element = getElementType(result);
@@ -139,8 +163,8 @@ Value Differentiate::makeSeed(func::FuncOp function, Value result,
     return mp::ConstantOp::create(builder, location, type, ones(type))
         .getResult();
   ShapeFacts facts;
-  auto dims = mp::ShapeOp::create(builder, location,
-                                  getUnknownTensor(&getContext()), result);
+  auto dims = mp::ShapeOp::create(
+      builder, location, getUnknownTensor(builder.getContext()), result);
   if (failed(inferTypes(dims, facts)))
     return {};
   return mp::FillOp::create(builder, location, result.getType(),
@@ -149,42 +173,22 @@ Value Differentiate::makeSeed(func::FuncOp function, Value result,
       .getResult();
 }
 
-/// Marks the ops behind `last`, and the one that makes the seed.
-static void markBackward(func::FuncOp function, Operation *last, Value seed) {
-  UnitAttr mark = UnitAttr::get(function.getContext());
-  Operation *first =
-      last ? last->getNextNode() : &function.getBody().front().front();
-  for (Operation *op = first; op && !op->hasTrait<OpTrait::IsTerminator>();
-       op = op->getNextNode())
-    op->setAttr(kBackwardAttr, mark);
-  if (Operation *maker = seed.getDefiningOp())
-    maker->setAttr(kSeedAttr, mark);
+/// Marks the ops behind `before`, which is null for all.
+void Appender::mark(Operation *before) {
+  Block &block = function.getBody().front();
+  Operation *op = before ? before->getNextNode() : &block.front();
+  for (; op != terminator; op = op->getNextNode())
+    op->walk([&](Operation *inner) {
+      inner->setAttr(kBackwardAttr, builder.getUnitAttr());
+    });
 }
 
-LogicalResult Differentiate::run(func::FuncOp function) {
-  prepareGradients(function);
-  Value result = findResult(function);
-  if (!result)
-    return function.emitError()
-           << (of.empty() ? "no float result to differentiate"
-                          : "no float value is called " + of);
-  SmallVector<Value> wanted = findWanted(function);
-  Operation *terminator = function.getBody().front().getTerminator();
-  OpBuilder builder(terminator);
-  Operation *last = terminator->getPrevNode();
-  Value start = makeSeed(function, result, builder);
-  if (!start)
-    return failure();
-  FailureOr<Gradients> gradients =
-      differentiate(builder, result, start, wanted);
-  if (failed(gradients))
-    return failure();
-  markBackward(function, last, start);
-
+LogicalResult Appender::appendResults(ArrayRef<Value> wanted,
+                                      const Gradients &gradients) {
   SmallVector<Value> returned;
   SmallVector<DictionaryAttr> attributes;
   SmallVector<Attribute> detached;
-  for (auto [value, gradient] : llvm::zip(wanted, gradients->values)) {
+  for (auto [value, gradient] : llvm::zip(wanted, gradients.values)) {
     StringRef name = getValueName(value);
     if (!gradient) {
       Operation *maker = value.getDefiningOp();
@@ -192,15 +196,17 @@ LogicalResult Differentiate::run(func::FuncOp function) {
         detached.push_back(builder.getStringAttr(name));
       continue;
     }
+    Value shown = gradient;
     StringAttr text = builder.getStringAttr("grad(" + name + ")");
     // One gradient of two values: each has a name.
-    if (StringRef its = getValueName(gradient);
-        isa<BlockArgument>(gradient) || (!its.empty() && its != text))
-      gradient = mp::IdentityOp::create(
-                     builder, withValues(gradient.getLoc(), {text.getValue()}),
-                     gradient.getType(), gradient)
-                     .getResult();
-    returned.push_back(gradient);
+    if (StringRef its = getValueName(shown);
+        isa<BlockArgument>(shown) || (!its.empty() && its != text))
+      shown = mp::IdentityOp::create(
+                  builder, withValues(shown.getLoc(), {text.getValue()}),
+                  shown.getType(), shown)
+                  .getResult();
+    returned.push_back(shown);
+    appended.push_back(name.str());
     attributes.push_back(
         builder.getDictionaryAttr(builder.getNamedAttr("mp.name", text)));
   }
@@ -211,6 +217,27 @@ LogicalResult Differentiate::run(func::FuncOp function) {
   terminator->insertOperands(terminator->getNumOperands(), returned);
   if (!detached.empty())
     function->setAttr("mp.detached", builder.getArrayAttr(detached));
+  return success();
+}
+
+FailureOr<std::vector<std::string>> Appender::run() {
+  prepareGradients(function);
+  Value result = request.value ? request.value : findResult();
+  if (!result)
+    return function.emitError()
+           << (request.of.empty() ? "no float result to differentiate"
+                                  : "no float value is called " + request.of);
+  SmallVector<Value> wanted = findWanted();
+  Operation *last = terminator->getPrevNode();
+  Value start = makeSeed(result);
+  if (!start)
+    return failure();
+  FailureOr<Gradients> gradients =
+      differentiate(builder, result, start, wanted);
+  if (failed(gradients) || failed(appendResults(wanted, *gradients)))
+    return failure();
+  if (request.marks)
+    mark(last);
   if (!gradients->lacking.empty()) {
     SmallVector<NamedAttribute> counts;
     for (auto &[name, count] : gradients->lacking)
@@ -218,7 +245,71 @@ LogicalResult Differentiate::run(func::FuncOp function) {
           builder.getNamedAttr(name, builder.getI64IntegerAttr(count)));
     function->setAttr("mp.lacks_gradient", builder.getDictionaryAttr(counts));
   }
-  return success();
+  return std::move(appended);
+}
+
+FailureOr<std::vector<std::string>>
+mpopt::appendGradients(func::FuncOp function, const GradientRequest &request) {
+  return Appender(function, request).run();
+}
+
+/// True if the op computes a gradient. Nobody needs one but for training, but
+/// the gradients of indexing also scatter in models that do not train.
+static bool isGradientOp(Operation *op) {
+  StringRef forward = gradientOf(op);
+  if (forward.empty())
+    return false;
+  const OpMeaning *meaning = getMeaning(forward, op->getContext());
+  return meaning && !hasRole(meaning, Role::MovesElements);
+}
+
+bool mpopt::markOwnGradients(func::FuncOp function) {
+  llvm::DenseSet<Operation *> backward;
+  for (Operation &op : function.getBody().front()) {
+    bool follows = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return backward.contains(operand.getDefiningOp());
+    });
+    if (follows || isGradientOp(&op))
+      backward.insert(&op);
+  }
+  if (backward.empty())
+    return false;
+  auto unit = UnitAttr::get(function.getContext());
+  for (Operation *op : backward)
+    if (!op->hasTrait<OpTrait::IsTerminator>())
+      op->walk([&](Operation *inner) { inner->setAttr(kBackwardAttr, unit); });
+  function->setAttr(kHoldsGradientsAttr, unit);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Differentiate : mpopt::impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override;
+  GradientRequest getRequest() const;
+};
+} // namespace
+
+GradientRequest Differentiate::getRequest() const {
+  GradientRequest request;
+  request.of = of;
+  request.seed = seed;
+  request.marks = mark;
+  request.wanted = llvm::StringSwitch<GradientsOf>(wrt)
+                       .Case("parameters", GradientsOf::Parameters)
+                       .Case("inputs", GradientsOf::Inputs)
+                       .Case("all", GradientsOf::All)
+                       .Default(GradientsOf::Names);
+  SmallVector<StringRef> parts;
+  StringRef(wrt).split(parts, ';');
+  for (StringRef part : parts)
+    request.names.push_back(part.trim().str());
+  return request;
 }
 
 void Differentiate::runOnOperation() {
@@ -227,6 +318,7 @@ void Differentiate::runOnOperation() {
     return signalPassFailure();
   }
   for (auto function : getOperation().getOps<func::FuncOp>())
-    if (!function.isExternal() && failed(run(function)))
+    if (!function.isExternal() &&
+        failed(appendGradients(function, getRequest())))
       return signalPassFailure();
 }

@@ -65,8 +65,25 @@ def AttachLoss : Pass<"mp-attach-loss", "::mlir::ModuleOp"> {
   let options = [
     Option<"terms", "terms", "std::string", "\"\"",
       "KIND[:PREDICTION[,TARGET]][:weight=W][:reduction=R][:ignore=I]"
-      "[:class_axis=A][:positions=last], separated by semicolons; by default "
-      "by the outputs">,
+      "[:class_axis=A][:positions=last][:margin=M][:label_smoothing=S]"
+      "[:share_counted=S], separated by semicolons; by default by the outputs">,
+  ];
+  let dependentDialects = ["::mpopt::mp::MPDialect"];
+}
+
+def MarkLoss : Pass<"mp-mark-loss", "::mlir::ModuleOp"> {
+  let summary = "Find the ops that only the model's own loss depends on";
+  let description = [{
+    They get `mp.loss_part`, and compute in FP32 under every precision, as a
+    framework's loss does, which exporters write out op by op. Ops behind a
+    product are part of it only up to the product. Runs before precision is
+    applied.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"",
+      "the result that is the loss; by default by the outputs">,
+    ListOption<"targets", "targets", "std::string",
+      "inputs that are targets; asked for where the loss is the only result">,
   ];
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }
@@ -92,6 +109,8 @@ def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
       "(every named float value), or names, separated by semicolons">,
     Option<"seed", "seed", "std::string", "\"auto\"",
       "ones or argument; by default ones for a single element">,
+    Option<"mark", "mark", "bool", "false",
+      "set mp.backward on the ops, as --train does">,
   ];
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }

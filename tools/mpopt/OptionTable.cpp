@@ -249,7 +249,7 @@ void mpopt::printHelp(llvm::raw_ostream &os) {
   for (const ActionInfo &info : kActions)
     printOption(os, table.getOption(info.option), "  mpopt ");
   for (OptionId section : {OPT_judged, OPT_assumed, OPT_counted, OPT_written,
-                           OPT_probed, OPT_general}) {
+                           OPT_trained, OPT_probed, OPT_general}) {
     os << '\n' << table.getOptionHelpText(section) << ":\n";
     for (const opt::OptTable::Info &record : kRecords)
       if (record.GroupID == section && !record.AliasID)

@@ -11,6 +11,7 @@
 #include "mpopt/Driver/OptionValues.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
+#include "mpopt/Driver/TrainRequest.h"
 #include "mpopt/Import/InputShape.h"
 #include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Policy/Policy.h"
@@ -47,6 +48,7 @@ private:
   Error checkInputs();
   Error checkRules();
   Error checkReporting();
+  Error checkTraining();
   Error checkFormat();
   Error checkProbing();
   Error checkConfirming();
@@ -108,7 +110,7 @@ Error Validator::checkModels() {
     return Error::success();
   if (options.action != Action::Check)
     return fail(getName(options.action) + " takes one model");
-  for (OptionId option : {OPT_dump_ranges, OPT_keep_fp32})
+  for (OptionId option : {OPT_dump_ranges, OPT_keep_fp32, OPT_dump_gradients})
     if (has(option))
       return fail(getName(option) + " takes one model");
   return Error::success();
@@ -178,7 +180,8 @@ Error Validator::checkRules() {
 }
 
 Error Validator::checkReporting() {
-  for (OptionId option : {OPT_output, OPT_dump_ranges, OPT_keep_fp32})
+  for (OptionId option : {OPT_output, OPT_dump_ranges, OPT_keep_fp32,
+                          OPT_train_config, OPT_dump_gradients})
     if (has(option) && text(option).empty())
       return fail(getName(option) + ": the file name is empty");
   if (has(OPT_output))
@@ -188,6 +191,39 @@ Error Validator::checkReporting() {
   options.safeInput = has(OPT_safe_input);
   options.wholeTrials = has(OPT_whole_trials);
   return checkFormat();
+}
+
+Error Validator::checkTraining() {
+  static constexpr OptionId kDetails[] = {
+      OPT_loss,           OPT_loss_value, OPT_train_config, OPT_optimizer,
+      OPT_scaler,         OPT_batch,      OPT_reduce,       OPT_clip,
+      OPT_dump_gradients, OPT_memory};
+  if (!has(OPT_train)) {
+    for (OptionId option : kDetails)
+      if (has(option))
+        return fail(getName(option) + " goes with --train");
+    return Error::success();
+  }
+  auto optional = [&](OptionId option) {
+    return has(option) ? std::optional(text(option).str()) : std::nullopt;
+  };
+  TrainTexts texts;
+  texts.config = options.trainFile = text(OPT_train_config);
+  texts.losses = this->texts(OPT_loss);
+  texts.lists = {optional(OPT_optimizer), optional(OPT_scaler),
+                 optional(OPT_batch),     optional(OPT_reduce),
+                 optional(OPT_clip),      optional(OPT_loss_value)};
+  Expected<TrainConfig> config = makeTrainConfig(texts);
+  if (!config)
+    return config.takeError();
+  if (config->precision && !has(OPT_precision))
+    options.precision =
+        *config->precision == "fp32" ? "as-is" : *config->precision;
+  addDeclaredValues(*config, options.inputs);
+  options.train = std::move(*config);
+  options.gradientsFile = text(OPT_dump_gradients);
+  options.memory = has(OPT_memory);
+  return Error::success();
 }
 
 Error Validator::checkFormat() {
@@ -256,8 +292,8 @@ Expected<Options> Validator::run() {
   for (auto step : {&Validator::refuseLaterReleases, &Validator::checkAction,
                     &Validator::checkModels, &Validator::checkJudging,
                     &Validator::checkInputs, &Validator::checkRules,
-                    &Validator::checkReporting, &Validator::checkProbing,
-                    &Validator::checkConfirming})
+                    &Validator::checkReporting, &Validator::checkTraining,
+                    &Validator::checkProbing, &Validator::checkConfirming})
     if (Error error = (this->*step)())
       return error;
   if (Error error = checkOutputs(options))

@@ -23,6 +23,7 @@ def InListRules : OptionVisibility;
 def InExplain : OptionVisibility;
 
 class InJudging : Visibility<[InCheck, InInstrument]>;
+class InTraining : Visibility<[InCheck]>;
 class InImporting : Visibility<[InCheck, InInstrument, InEmitMlir]>;
 class InListing : Visibility<[InCheck, InInstrument, InConfirm]>;
 class InReporting
@@ -41,6 +42,7 @@ def judged : Section<"what is judged">;
 def assumed : Section<"what is assumed">;
 def counted : Section<"which findings count">;
 def written : Section<"what is written">;
+def trained : Section<"how the model is trained">;
 def probed : Section<"what is probed">;
 def general : Section<"in general">;
 
@@ -98,7 +100,8 @@ defm input : Valued<"input">, Group<assumed>, InJudging, Flags<[Repeated]>,
   MetaVarName<"NAME=LO:HI">,
   HelpText<"every element of that input lies in [LO, HI]. NAME=@FILE.npz: the "
            "same from arrays lo and hi, or from a sample under the input's "
-           "name. NAME~MEAN,STD: its likely distribution">;
+           "name. NAME~MEAN,STD: its likely distribution. Under --train of "
+           "targets, too, also NAME=zipf:S">;
 defm assume : Valued<"assume">, Group<assumed>, InJudging,
   MetaVarName<"LO:HI">,
   HelpText<"bound of the other float inputs (default -10:10)">;
@@ -156,6 +159,49 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
   HelpText<"the ops to keep in FP32, as JSON, or for converters: "
            "*.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime), *.occ.json "
            "(onnxconverter-common)">;
+
+//===----------------------------------------------------------------------===//
+// Training
+//===----------------------------------------------------------------------===//
+
+def train : Switch<"train">, Group<trained>, InTraining,
+  HelpText<"judge a training step: forward, loss, backward, optimizer; the "
+           "options below go with it">;
+defm loss : Valued<"loss">, Group<trained>, InTraining, Flags<[Repeated]>,
+  MetaVarName<"KIND[:PREDICTION[,TARGET]]">,
+  HelpText<"a term of the loss (default: by the outputs), a kind, or "
+           "FILE.onnx or FILE.mlir. Then :weight=W, :reduction=R, :ignore=I and "
+           "others (docs/adjoint.md). sum:NAME: an output that is the loss">;
+defm loss_value : Valued<"loss-value">, Group<trained>, InTraining,
+  MetaVarName<"V">,
+  HelpText<"the loss now, as a log shows it">;
+defm train_config : Valued<"train-config">, Group<trained>, InTraining,
+  MetaVarName<"FILE">,
+  HelpText<"how it is trained: mpopt's own YAML or JSON (docs/train-config.md), "
+           "DeepSpeed, Hugging Face, Accelerate, Megatron-LM, Lightning. Options "
+           "override it">;
+defm optimizer : Valued<"optimizer">, Group<trained>, InTraining,
+  MetaVarName<"NAME[,lr=,eps=,betas=...]">,
+  HelpText<"sgd, adam, adamw, adafactor, lion, lamb, rmsprop or adagrad; "
+           "momentum=, weight_decay=, state=TYPE, master=yes|no">;
+defm scaler : Valued<"scaler">, Group<trained>, InTraining,
+  MetaVarName<"none|dynamic|N">,
+  HelpText<"the loss scale; initial=, growth=, backoff=, interval=, "
+           "hysteresis=, min=">;
+defm batch : Valued<"batch">, Group<trained>, InTraining,
+  MetaVarName<"MICRO[,accumulate=K,world=N]">,
+  HelpText<"samples of a pass, passes of a step, workers">;
+defm reduce : Valued<"reduce">, Group<trained>, InTraining,
+  MetaVarName<"f32|f16|bf16">,
+  HelpText<"the type in which workers' gradients are summed; predivide=F|auto, "
+           "after or before: when the sum is divided">;
+defm clip : Valued<"clip">, Group<trained>, InTraining, MetaVarName<"NORM">,
+  HelpText<"the greatest norm of the gradient">;
+defm dump_gradients : Valued<"dump-gradients">, Group<trained>, InTraining,
+  MetaVarName<"FILE">,
+  HelpText<"what is expected of every gradient, as JSON">;
+def memory : Switch<"memory">, Group<trained>, InTraining,
+  HelpText<"bytes per rank">;
 
 //===----------------------------------------------------------------------===//
 // Probes

@@ -22,6 +22,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mpopt {
 
@@ -41,7 +42,8 @@ enum class LossKind {
   Ctc,
   PolicyGradient,
   Sum,
-  Mean
+  Mean,
+  Graph ///< a function that computes the loss
 };
 
 enum class LossReduction {
@@ -58,6 +60,8 @@ struct LossKindInfo {
   unsigned predictions;
   bool takesTarget;
   bool hasClasses; ///< reads a class axis, and may ignore a class
+  /// The margin that it has by default; nothing for kinds without one.
+  std::optional<double> margin = std::nullopt;
 };
 
 const LossKindInfo &getLossKindInfo(LossKind kind);
@@ -88,6 +92,17 @@ struct LossTerm {
   /// Only the last element of the first axis that is neither batch nor classes
   /// is judged.
   bool lastPosition = false;
+  /// By default the kind's.
+  std::optional<double> margin;
+  /// The share of the target's mass that all classes share, in [0, 1).
+  double labelSmoothing = 0;
+  /// The share of targets that count, in [0, 1]; for estimates only.
+  std::optional<double> shareCounted;
+  /// Of Graph: the loss, and the file it was read from. Its arguments are
+  /// outputs and arguments of the model by their names; others are targets. It
+  /// has one result of one element, or one that is called `loss`.
+  mlir::func::FuncOp graph;
+  std::string file;
 
   /// As parseLossTerm reads it.
   std::string str() const;
@@ -95,9 +110,21 @@ struct LossTerm {
 
 /// Reads `KIND[:PREDICTION[,TARGET]]`, followed by any of `:weight=W`,
 /// `:reduction=mean|sum|sum_then_batch_mean|none`, `:ignore=I`,
-/// `:class_axis=A` and `:positions=last`. Names may have colons. The error is
-/// one line.
+/// `:class_axis=A`, `:positions=last`, `:margin=M`, `:label_smoothing=S` and
+/// `:share_counted=S`. Names may have colons. The error is one line.
 llvm::Expected<LossTerm> parseLossTerm(llvm::StringRef text);
+
+/// The loss that outputs suggest: a scalar that is one, or else by name and
+/// shape of the first of floats.
+LossTerm chooseLossTerm(mlir::func::FuncOp function);
+
+/// Marks (kLossPartAttr) the ops of a function that holds its loss on which
+/// only results depend that are terms by themselves (`sum`, `mean`). No weights
+/// are among their operands, nor behind them. Where there is no other result,
+/// they also depend on an argument in `targets`. Has to be called before
+/// precision is applied.
+void markLossPart(mlir::func::FuncOp function, llvm::ArrayRef<LossTerm> terms,
+                  llvm::ArrayRef<std::string> targets);
 
 /// Appends the sum of `terms` to the function as a result named `loss`
 /// (`total_loss` where an output of that name is not the loss itself), and a
@@ -105,7 +132,9 @@ llvm::Expected<LossTerm> parseLossTerm(llvm::StringRef text);
 /// Without terms the loss is chosen by the outputs. Computed in FP32, or in
 /// FP64 for predictions in FP64, whatever the model's dtypes; so it comes after
 /// precision was applied. A remark says what was chosen; the attribute
-/// `mp.loss` lists the terms as LossTerm::str. Returns the loss.
+/// `mp.loss` lists the terms as LossTerm::str, `mp.loss_target` on arguments
+/// says which are targets, and `mp.loss_part` is set on the ops. Returns the
+/// loss.
 /// Failure: a term does not fit the model, which is reported at the function.
 llvm::FailureOr<mlir::Value> attachLosses(mlir::func::FuncOp function,
                                           llvm::ArrayRef<LossTerm> terms);

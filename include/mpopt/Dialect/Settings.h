@@ -30,16 +30,39 @@ inline constexpr llvm::StringLiteral kJobsAttr = "mp.jobs";
 /// coarser.
 inline constexpr llvm::StringLiteral kTrialAttr = "mp.trial";
 
-/// Set on the ops of a backward graph.
+// Attributes of a module whose training step is judged.
+
+/// Set on the ops of the backward graph: those that were appended, or that a
+/// model which holds its gradients has itself.
 inline constexpr llvm::StringLiteral kBackwardAttr = "mp.backward";
 /// Set on the op of the backward graph that makes the gradient of the loss.
 inline constexpr llvm::StringLiteral kSeedAttr = "mp.seed";
-/// The samples of a batch, on a function: an integer.
-inline constexpr llvm::StringLiteral kMicroBatchAttr = "mp.micro_batch";
-/// Steps of training that a function's weights have seen: an integer.
-inline constexpr llvm::StringLiteral kStepsDoneAttr = "mp.steps_done";
-/// The current value of a function's loss: a number.
+/// Set on ops that only the loss depends on. They compute in FP32, or in FP64
+/// for operands in FP64, whatever the precision is: to a framework the loss is
+/// one op of its FP32 list, and exporters write it out.
+inline constexpr llvm::StringLiteral kLossPartAttr = "mp.loss_part";
+/// On the op that reads a target: the share of its elements that count (f64),
+/// where it is declared.
+inline constexpr llvm::StringLiteral kShareCountedAttr = "mp.share_counted";
+/// On the function: the terms of the loss, as LossTerm::str.
+inline constexpr llvm::StringLiteral kLossAttr = "mp.loss";
+/// On the function: the loss as a log shows it (f64), where it is declared.
 inline constexpr llvm::StringLiteral kLossValueAttr = "mp.loss_value";
+/// On the function: false where targets are declared to be independent of the
+/// inputs, true where they are declared not to be (i1).
+inline constexpr llvm::StringLiteral kTargetsRelatedAttr = "mp.targets_related";
+/// On the function: samples of a forward pass (i64), where they are declared.
+inline constexpr llvm::StringLiteral kMicroBatchAttr = "mp.micro_batch";
+/// On the function: steps of training that its weights have seen (i64), where
+/// they are declared.
+inline constexpr llvm::StringLiteral kStepsDoneAttr = "mp.steps_done";
+/// On the function: the model came with its gradients (unit).
+inline constexpr llvm::StringLiteral kHoldsGradientsAttr = "mp.holds_gradients";
+/// On an argument that is a target: the kind of loss that reads it. Beside
+/// `mp.assume`, whose keys RangeAnalysis.h lists, and which has `zipf` (f64,
+/// the exponent of Zipf's law that class numbers follow) or `frequencies`
+/// (dense f64 that sum to 1, of the classes from 0 on) where they are declared.
+inline constexpr llvm::StringLiteral kLossTargetAttr = "mp.loss_target";
 
 /// Threads that an analysis of `module` may use; 0 for as many as there are
 /// cores.

@@ -24,6 +24,21 @@ struct FindingPlace {
   std::vector<mlir::Location> causes;
 };
 
+/// The training step of a module that `--train` asked for.
+struct CheckedTraining {
+  /// The terms of the loss (LossTerm::str); none if the model holds its
+  /// gradients.
+  std::vector<std::string> loss;
+  bool chosen = false; ///< Nobody named the loss.
+  bool holdsGradients = false;
+  /// Parameters with a gradient, and those that none reaches.
+  std::vector<std::string> parameters, detached;
+  /// Ops with a gradient and no formula for it, by their names.
+  std::map<std::string, unsigned> lacking;
+  /// Assumptions about targets that are no inputs of the model.
+  std::vector<Assumption> targets;
+};
+
 /// The results of a check of a module.
 struct CheckedModule {
   /// Findings of all certainties, in the order of the rules.
@@ -36,6 +51,9 @@ struct CheckedModule {
   /// Largest safe scales of inputs; only with `--safe-input`.
   std::vector<SafeScale> safeScales;
 
+  /// Only with `--train`.
+  std::optional<CheckedTraining> training;
+
   // Set only if a rule asked for ranges.
   unsigned proved = 0, tensors = 0;
   std::map<std::string, unsigned> unknownRanges;
@@ -46,8 +64,13 @@ using RangeObserver = llvm::function_ref<void(const RangeAnalysis &)>;
 
 /// Recognises idioms, applies the precision, has the selected rules look at the
 /// module, and tries the fixes of the findings that are listed. `observe`,
-/// unless it is null, is called with the ranges that the rules saw. The error
-/// is one line.
+/// unless it is null, is called with the ranges that the rules saw, under
+/// `--train` with those of the whole training step.
+///
+/// Under `--train` loss and backward graph are appended once the rules about
+/// the model itself, and their fixes, are done: what they say does not depend
+/// on it. Rules of the family `training` look at the whole. The error is one
+/// line.
 llvm::Expected<CheckedModule> checkModule(const Options &options,
                                           mlir::ModuleOp module,
                                           RangeObserver observe = nullptr);

@@ -34,10 +34,14 @@ struct NpzRange {
   /// Moments of a sample; absent if the file gives bounds.
   std::optional<double> mean, std;
   std::optional<std::vector<int64_t>> sample; ///< Shape of the sample.
+  /// Shares of the classes from 0 on, which sum to 1: of a sample of integers,
+  /// or given. Null if there are none.
+  std::shared_ptr<const std::vector<double>> frequencies;
 };
 
-/// Reads the arrays `lo` and `hi` of an .npz file, broadcast to each other, or
-/// a sample: the array `input`, whose least and greatest element are the bound.
+/// Reads the arrays `lo` and `hi` of an .npz file, broadcast to each other; or
+/// the array `frequencies`, how often each class from 0 on occurs; or a sample:
+/// the array `input`, whose least and greatest element are the bound.
 /// The error is one line.
 llvm::Expected<NpzRange> readNpzRange(llvm::StringRef file,
                                       llvm::StringRef input);

@@ -16,6 +16,7 @@
 #include "mpopt/Report/Finding.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
+#include "mpopt/Train/TrainConfig.h"
 
 #include "llvm/Support/Error.h"
 
@@ -38,7 +39,7 @@ enum class Action {
   Help
 };
 
-/// The range of one input, from `--input`.
+/// The range of one input or target, from `--input` or `--train-config`.
 struct InputRange {
   std::optional<Interval> bound;
   std::optional<double> mean, std;
@@ -50,6 +51,14 @@ struct InputRange {
   bool fromData = false;
   /// The file that was given; empty if none was.
   std::string file;
+  /// Of class numbers: the exponent of Zipf's law, or each one's share.
+  std::optional<double> zipf;
+  std::shared_ptr<const std::vector<double>> frequencies;
+  /// True if a training configuration says so; the model may then lack it.
+  bool fromConfig = false;
+
+  /// True if more is known than how often each class is right.
+  bool hasValues() const { return bound || mean || elements; }
 };
 
 struct Options {
@@ -79,6 +88,12 @@ struct Options {
   std::string keepFile;
   bool safeInput = false;
   bool wholeTrials = false;
+
+  // Training.
+  std::optional<TrainConfig> train; ///< `--train`: options over the file.
+  std::string trainFile;            ///< `--train-config`; may be empty.
+  std::string gradientsFile;
+  bool memory = false;
 
   // Probing.
   ProbeSelection probes;

@@ -30,7 +30,7 @@ struct Assumption {
   /// NaN where nothing is expected.
   double mean = 0;
   double std = 0;
-  std::string source; ///< `default`, `option`, `model` or `data`.
+  std::string source; ///< `default`, `option`, `config`, `model`, `data`.
   std::string why;    ///< What in the model says so; may be empty.
   /// Elements have bounds of their own, of which `bound` is the hull.
   bool byElement = false;

@@ -14,6 +14,8 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -46,19 +48,19 @@ private:
   }
   const Output *findOutput(StringRef name) const;
   bool hasArgument(StringRef name);
-  LossTerm chooseTerm();
   LogicalResult complete(LossTerm &term);
   LogicalResult completeTarget(LossTerm &term);
   LogicalResult checkOptions(const LossTerm &term);
   FailureOr<Value> buildTerm(GradientContext &ctx, const LossTerm &term);
+  void finishOps(Operation *made, const LossTerm &term);
   FailureOr<Value> append(Value loss);
 };
 } // namespace
 
-Attachment::Attachment(func::FuncOp function, ArrayRef<LossTerm> terms)
-    : function(function),
-      terminator(function.getBody().front().getTerminator()),
-      builder(terminator), terms(terms) {
+/// All results, with their names or made-up ones.
+static SmallVector<Output> listOutputs(func::FuncOp function) {
+  SmallVector<Output> outputs;
+  Operation *terminator = function.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto given = function.getResultAttrOfType<StringAttr>(index, "mp.name");
     std::string name =
@@ -67,7 +69,13 @@ Attachment::Attachment(func::FuncOp function, ArrayRef<LossTerm> terms)
       name = "output" + std::to_string(index);
     outputs.push_back({name, value});
   }
+  return outputs;
 }
+
+Attachment::Attachment(func::FuncOp function, ArrayRef<LossTerm> terms)
+    : function(function),
+      terminator(function.getBody().front().getTerminator()),
+      builder(terminator), terms(terms), outputs(listOutputs(function)) {}
 
 const Output *Attachment::findOutput(StringRef name) const {
   auto *found = llvm::find_if(
@@ -83,20 +91,30 @@ bool Attachment::hasArgument(StringRef name) {
   return false;
 }
 
-/// A loss for the first float output: itself if it is a loss, else by its name
-/// and shape.
-LossTerm Attachment::chooseTerm() {
+LossTerm mpopt::chooseLossTerm(func::FuncOp function) {
   LossTerm term;
-  auto *found = llvm::find_if(outputs, [](const Output &output) {
-    return isDifferentiable(output.value.getType());
+  SmallVector<Output> outputs = listOutputs(function);
+  llvm::erase_if(outputs, [](const Output &output) {
+    return !isDifferentiable(output.value.getType());
   });
-  if (found == outputs.end())
+  if (outputs.empty())
     return term;
-  MaybeShape shape = getShape(found->value);
-  bool scalar = getNumElements(shape) == 1;
-  StringRef name = found->name;
-  if (scalar || name.contains_insensitive("loss"))
-    term.kind = scalar ? LossKind::Sum : LossKind::Mean;
+  auto isScalar = [](const Output &output) {
+    return getNumElements(getShape(output.value)) == 1;
+  };
+  auto isCalledLoss = [](const Output &output) {
+    return StringRef(output.name).contains_insensitive("loss");
+  };
+  // Models that return a loss return what they predict besides.
+  auto *loss = llvm::find_if(outputs, [&](const Output &output) {
+    return isScalar(output) && isCalledLoss(output);
+  });
+  const Output &first = loss == outputs.end() ? outputs.front() : *loss;
+  term.predictions = {first.name};
+  MaybeShape shape = getShape(first.value);
+  StringRef name = first.name;
+  if (isScalar(first) || isCalledLoss(first))
+    term.kind = isScalar(first) ? LossKind::Sum : LossKind::Mean;
   else if (name.contains_insensitive("logit"))
     term.kind = shape && (shape->size() < 2 || shape->back() == 1)
                     ? LossKind::BceWithLogits
@@ -112,6 +130,12 @@ LogicalResult Attachment::checkOptions(const LossTerm &term) {
     return error(term) << info.name << " ignores no index";
   if (term.classAxis && !info.hasClasses)
     return error(term) << info.name << " has no class axis";
+  if (term.labelSmoothing != 0 && term.kind != LossKind::CrossEntropy)
+    return error(term) << info.name << " smooths no labels";
+  if (term.margin && !info.margin)
+    return error(term) << info.name << " has no margin";
+  if (term.shareCounted && !info.takesTarget)
+    return error(term) << info.name << " takes no target";
   bool reduces = term.kind == LossKind::Sum || term.kind == LossKind::Mean;
   if (term.reduction && reduces)
     return error(term) << info.name << " is a reduction itself";
@@ -142,6 +166,8 @@ LogicalResult Attachment::completeTarget(LossTerm &term) {
 /// Sets the names, and the class axis where several are possible.
 LogicalResult Attachment::complete(LossTerm &term) {
   const LossKindInfo &info = getLossKindInfo(term.kind);
+  if (term.kind == LossKind::Graph)
+    return success();
   if (failed(checkOptions(term)))
     return failure();
   if (term.predictions.empty())
@@ -200,7 +226,14 @@ FailureOr<Value> Attachment::buildTerm(GradientContext &ctx,
     predictions.push_back(ctx.cast(
         value, element.isF64() ? element : Type(builder.getF32Type())));
   }
-  FailureOr<Value> loss = LossBuilder(function, ctx, term).build(predictions);
+  FailureOr<Value> loss =
+      term.kind == LossKind::Graph
+          ? inlineLossGraph(function, ctx, term,
+                            [&](StringRef name) {
+                              const Output *output = findOutput(name);
+                              return output ? output->value : Value();
+                            })
+          : LossBuilder(function, ctx, term).build(predictions);
   if (failed(loss) || ctx.failed())
     return failure();
   return Value(ctx.scaled(*loss, term.weight));
@@ -231,10 +264,26 @@ FailureOr<Value> Attachment::append(Value loss) {
   return loss;
 }
 
+/// Marks the ops from `made` on, and says where they come from.
+void Attachment::finishOps(Operation *made, const LossTerm &term) {
+  Location location = makeOrigin(
+      builder.getContext(), "loss/" + getLossKindInfo(term.kind).name.str(), "",
+      "", {}, builder.getUnknownLoc());
+  for (; made != terminator; made = made->getNextNode()) {
+    made->setAttr(kLossPartAttr, builder.getUnitAttr());
+    // Those of a graph have names of their own.
+    if (term.kind != LossKind::Graph)
+      made->setLoc(location);
+    if (term.shareCounted && hasRole(made, Role::Loss))
+      made->setAttr(kShareCountedAttr,
+                    builder.getF64FloatAttr(*term.shareCounted));
+  }
+}
+
 FailureOr<Value> Attachment::run() {
   bool chosen = terms.empty();
   if (chosen)
-    terms.push_back(chooseTerm());
+    terms.push_back(chooseLossTerm(function));
   // Nobody asks for gradients yet: the context makes ops.
   auto isActive = [](Value) { return false; };
   auto sink = [](Value, Value) {};
@@ -267,17 +316,12 @@ FailureOr<Value> Attachment::run() {
       }
       total = Term(ctx, total) + Term(ctx, *loss);
     }
-    Location location = makeOrigin(
-        builder.getContext(), "loss/" + getLossKindInfo(term.kind).name.str(),
-        "", "", {}, builder.getUnknownLoc());
     Block &block = function.getBody().front();
-    Operation *made = before ? before->getNextNode() : &block.front();
-    for (; made != terminator; made = made->getNextNode())
-      made->setLoc(location);
+    finishOps(before ? before->getNextNode() : &block.front(), term);
   }
   FailureOr<Value> loss = append(total);
   if (succeeded(loss))
-    function->setAttr("mp.loss", builder.getArrayAttr(texts));
+    function->setAttr(kLossAttr, builder.getArrayAttr(texts));
   return loss;
 }
 

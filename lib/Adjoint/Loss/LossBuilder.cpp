@@ -17,6 +17,7 @@
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/Settings.h"
 
 #include <numeric>
 
@@ -27,8 +28,7 @@ InFlightDiagnostic LossBuilder::error() {
   return function.emitError() << "loss '" << term.str() << "': ";
 }
 
-/// True if the dims may be the same.
-static bool mayEqual(const MaybeShape &lhs, const MaybeShape &rhs) {
+bool mpopt::mayEqual(const MaybeShape &lhs, const MaybeShape &rhs) {
   if (!lhs || !rhs)
     return true;
   return lhs->size() == rhs->size() &&
@@ -52,6 +52,8 @@ FailureOr<Value> LossBuilder::getArgument(const Twine &twine,
     bool fits = (isa<FloatType>(element) == isa<FloatType>(given) ||
                  isUnknown(given)) &&
                 mayEqual(getShape(argument), shape);
+    if (fits)
+      markTarget(argument.getArgNumber(), what);
     if (!fits)
       return error() << what << " '" << name << "' is " << argument.getType()
                      << ", and needs to be " << type;
@@ -63,7 +65,18 @@ FailureOr<Value> LossBuilder::getArgument(const Twine &twine,
   unsigned index = function.getNumArguments();
   if (failed(function.insertArgument(index, type, attributes, ctx.loc())))
     return failure();
+  markTarget(index, what);
   return Value(function.getArgument(index));
+}
+
+void LossBuilder::markTarget(unsigned argument, StringRef what) {
+  StringRef text = what == "target" ? getLossKindInfo(term.kind).name : what;
+  function.setArgAttr(argument, kLossTargetAttr,
+                      StringAttr::get(function.getContext(), text));
+}
+
+double LossBuilder::getMargin() const {
+  return term.margin.value_or(getLossKindInfo(term.kind).margin.value_or(0));
 }
 
 FailureOr<Value> LossBuilder::getTarget(Value prediction) {
@@ -130,9 +143,9 @@ FailureOr<Value> LossBuilder::buildPair(Value x) {
       return ctx.make<mp::SmoothL1LossOp>({x, *target}, how);
     case LossKind::Kl:
       return ctx.make<mp::KlDivOp>({x, *target}, how);
-    case LossKind::Hinge: // max(0, -t (x - 0) + 1)
-      return ctx.make<mp::MarginRankingLossOp>({x, ctx.zeros(x), *target},
-                                               {how, ctx.number("margin", 1)});
+    case LossKind::Hinge: // max(0, -t (x - 0) + margin)
+      return ctx.make<mp::MarginRankingLossOp>(
+          {x, ctx.zeros(x), *target}, {how, ctx.number("margin", getMargin())});
     default:
       return ctx.make<mp::MseLossOp>({x, *target}, how);
     }
@@ -211,6 +224,8 @@ FailureOr<Value> LossBuilder::buildClasses(Value x) {
       isPolicy ? ctx.word("reduction", "none") : reductionAttribute()};
   if (term.ignoreIndex)
     attributes.push_back(ctx.integer("ignore_index", *term.ignoreIndex));
+  if (term.labelSmoothing != 0)
+    attributes.push_back(ctx.number("label_smoothing", term.labelSmoothing));
   if (term.kind == LossKind::Nll)
     return overBatch(
         ctx.make<mp::NllLossOp>({scores, numbers, Value()}, attributes), x);
@@ -261,8 +276,11 @@ FailureOr<Value> LossBuilder::buildTriplet(ArrayRef<Value> rows) {
       return error() << "'" << name << "' is " << row.getType()
                      << ", the anchor " << rows[0].getType();
   }
-  return overBatch(
-      ctx.make<mp::TripletMarginLossOp>(rows, reductionAttribute()), rows[0]);
+  SmallVector<NamedAttribute> attributes = {reductionAttribute()};
+  if (term.margin)
+    attributes.push_back(ctx.number("margin", getMargin()));
+  return overBatch(ctx.make<mp::TripletMarginLossOp>(rows, attributes),
+                   rows[0]);
 }
 
 FailureOr<Value> LossBuilder::buildCtc(Value x) {

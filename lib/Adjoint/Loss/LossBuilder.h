@@ -13,6 +13,17 @@
 
 namespace mpopt {
 
+/// True if the dims may be the same.
+bool mayEqual(const MaybeShape &lhs, const MaybeShape &rhs);
+
+/// Writes the graph of a term (LossTerm::graph) before the function's end.
+/// `findOutput` gives the output of a name, or null. The result has one
+/// element.
+llvm::FailureOr<mlir::Value>
+inlineLossGraph(mlir::func::FuncOp function, GradientContext &ctx,
+                const LossTerm &term,
+                llvm::function_ref<mlir::Value(llvm::StringRef)> findOutput);
+
 /// Writes the ops of one term, whose names are all set.
 class LossBuilder {
 public:
@@ -36,6 +47,9 @@ private:
                                            const MaybeShape &shape,
                                            mlir::Type element,
                                            llvm::StringRef what);
+  /// Leaves `mp.loss_target` on an argument: the kind, or what else it is.
+  void markTarget(unsigned argument, llvm::StringRef what);
+  double getMargin() const;
   /// The target of the prediction's shape and dtype.
   llvm::FailureOr<mlir::Value> getTarget(mlir::Value prediction);
 

@@ -28,14 +28,20 @@ static const LossKindInfo kKinds[] = {
     {LossKind::Kl, "kl", 1, true, false},
     {LossKind::KlNormal, "kl-normal", 2, false, false},
     {LossKind::Contrastive, "contrastive", 1, false, false},
-    {LossKind::Hinge, "hinge", 1, true, false},
-    {LossKind::Triplet, "triplet", 3, false, false},
+    {LossKind::Hinge, "hinge", 1, true, false, 1.0},
+    {LossKind::Triplet, "triplet", 3, false, false, 1.0},
     {LossKind::Focal, "focal", 1, true, false},
     {LossKind::Ctc, "ctc", 1, true, false},
     {LossKind::PolicyGradient, "policy-gradient", 1, true, true},
     {LossKind::Sum, "sum", 1, false, false},
     {LossKind::Mean, "mean", 1, false, false},
+    {LossKind::Graph, "graph", 0, false, false},
 };
+
+/// Those that have a name of their own.
+static ArrayRef<LossKindInfo> getNamedKinds() {
+  return ArrayRef(kKinds).drop_back();
+}
 
 static const std::pair<LossReduction, StringRef> kReductions[] = {
     {LossReduction::Mean, "mean"},
@@ -57,7 +63,7 @@ static bool isSpelled(StringRef name, StringRef given) {
 }
 
 std::optional<LossKind> mpopt::findLossKind(StringRef name) {
-  for (const LossKindInfo &info : kKinds)
+  for (const LossKindInfo &info : getNamedKinds())
     if (isSpelled(info.name, name))
       return info.kind;
   return std::nullopt;
@@ -75,9 +81,9 @@ StringRef mpopt::getLossReductionName(LossReduction reduction) {
 }
 
 std::string mpopt::listLossKinds() {
-  return join(
-      map_range(kKinds, [](const LossKindInfo &info) { return info.name; }),
-      ", ");
+  return join(map_range(getNamedKinds(),
+                        [](const LossKindInfo &info) { return info.name; }),
+              ", ");
 }
 
 /// With as many digits as it takes to read the same number.
@@ -96,7 +102,8 @@ static std::string getNumberText(double number) {
 std::string LossTerm::str() const {
   std::string text;
   raw_string_ostream os(text);
-  os << getLossKindInfo(kind).name;
+  os << (kind == LossKind::Graph ? StringRef(file)
+                                 : getLossKindInfo(kind).name);
   if (!predictions.empty() || !target.empty())
     os << ':' << join(predictions, ",");
   if (!target.empty())
@@ -111,6 +118,12 @@ std::string LossTerm::str() const {
     os << ":class_axis=" << *classAxis;
   if (lastPosition)
     os << ":positions=last";
+  if (margin)
+    os << ":margin=" << getNumberText(*margin);
+  if (labelSmoothing != 0)
+    os << ":label_smoothing=" << getNumberText(labelSmoothing);
+  if (shareCounted)
+    os << ":share_counted=" << getNumberText(*shareCounted);
   return text;
 }
 
@@ -128,12 +141,36 @@ static Error readInteger(StringRef key, StringRef value,
   return Error::success();
 }
 
+static Expected<double> readNumber(StringRef key, StringRef value) {
+  double number;
+  if (value.getAsDouble(number) || !std::isfinite(number))
+    return createStringError(key + " '" + value + "' is not a number");
+  return number;
+}
+
+/// A number from 0 to 1.
+static Expected<double> readShare(StringRef key, StringRef value) {
+  Expected<double> number = readNumber(key, value);
+  if (number && !(*number >= 0 && *number <= 1))
+    return createStringError(key + " '" + value + "' is not from 0 to 1");
+  return number;
+}
+
 static Error readOption(StringRef key, StringRef value, LossTerm &term) {
-  if (key == "weight") {
-    if (value.getAsDouble(term.weight) || !std::isfinite(term.weight))
-      return createStringError("weight '" + value + "' is not a number");
+  auto set = [](auto &into, Expected<double> number) -> Error {
+    if (!number)
+      return number.takeError();
+    into = *number;
     return Error::success();
-  }
+  };
+  if (key == "weight")
+    return set(term.weight, readNumber(key, value));
+  if (key == "margin")
+    return set(term.margin, readNumber(key, value));
+  if (key == "label_smoothing")
+    return set(term.labelSmoothing, readShare(key, value));
+  if (key == "share_counted")
+    return set(term.shareCounted, readShare(key, value));
   if (key == "reduction") {
     term.reduction = findLossReduction(value);
     if (!term.reduction)
@@ -155,7 +192,8 @@ static Error readOption(StringRef key, StringRef value, LossTerm &term) {
   }
   return createStringError("no option is called '" + key +
                            "'; there are weight, reduction, ignore, "
-                           "class_axis and positions");
+                           "class_axis, positions, margin, label_smoothing "
+                           "and share_counted");
 }
 
 /// Splits `PREDICTION,...,TARGET`.

@@ -21,6 +21,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
 #include "llvm/ADT/SmallSet.h"
@@ -134,6 +135,8 @@ std::optional<Category> Categories::find(Operation *op) const {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   if (!precision)
     return std::nullopt;
+  if (op->hasAttr(kLossPartAttr) && policy.getKind() == PolicyKind::Autocast)
+    return Category::Fp32;
   auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
   if (idiom && policy.getKind() != PolicyKind::Converter) {
     StringRef name =

@@ -18,6 +18,7 @@
 #include "passes/transforms/precision/Strategy.h"
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Settings.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -38,7 +39,7 @@ private:
   bool isConverted(Type elementType) const;
   void convert(Value value);
   bool isBlocked(Operation *op) const {
-    return categories.get(op) == Category::Block;
+    return categories.get(op) == Category::Block || op->hasAttr(kLossPartAttr);
   }
   void restore(OpOperand &operand, CastOrigin origin);
 

@@ -1,0 +1,179 @@
+//===- TrainingStep.cpp - A model becomes a training step
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Driver/TrainingStep.h"
+
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeInference.h"
+#include "mpopt/Driver/Assumptions.h"
+#include "mpopt/Driver/OutputConflicts.h"
+#include "mpopt/Driver/TrainRequest.h"
+#include "passes/transforms/Differentiate.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mpopt;
+using llvm::Error;
+
+/// An error that a diagnostic told of.
+static Error failReported() { return llvm::createStringError(""); }
+
+static bool hasOutput(func::FuncOp function, StringRef name) {
+  for (unsigned index = 0; index < function.getNumResults(); ++index)
+    if (auto its = function.getResultAttrOfType<StringAttr>(index, "mp.name"))
+      if (its.getValue() == name)
+        return true;
+  return false;
+}
+
+Error TrainingStep::readGraph(LossTerm &term) {
+  ImportResult imported =
+      importModel(term.file, ImportOptions(), *module.getContext());
+  if (!imported.errors.empty())
+    return llvm::createStringError("the loss '" + term.file +
+                                   "': " + imported.errors.front().str());
+  if (imported.module)
+    for (auto graph : imported.module->getOps<func::FuncOp>())
+      if (!graph.isExternal()) {
+        term.graph = graph;
+        break;
+      }
+  if (!term.graph)
+    return llvm::createStringError("the loss '" + term.file +
+                                   "' holds no graph");
+  for (const std::string &file : imported.weightFiles)
+    if (Error error = checkWeightFiles(options, file))
+      return error;
+  graphs.push_back(std::move(imported.module));
+  return Error::success();
+}
+
+Error TrainingStep::findTerms() {
+  if (config.lossOutput && hasOutput(function, *config.lossOutput)) {
+    LossTerm &term = terms.emplace_back();
+    term.kind = LossKind::Sum;
+    term.predictions = {*config.lossOutput};
+    return Error::success();
+  }
+  for (const TrainLossTerm &said : config.lossTerms) {
+    llvm::Expected<LossTerm> term = makeLossTerm(said);
+    if (!term)
+      return term.takeError();
+    if (term->kind == LossKind::Graph)
+      if (Error error = readGraph(*term))
+        return error;
+    terms.push_back(std::move(*term));
+  }
+  return Error::success();
+}
+
+Error TrainingStep::prepare() {
+  for (auto candidate : module.getOps<func::FuncOp>())
+    if (!candidate.isExternal()) {
+      function = candidate;
+      break;
+    }
+  if (!function)
+    return llvm::createStringError("the model has no graph to train");
+  if (markOwnGradients(function)) {
+    result.holdsGradients = true;
+    return Error::success();
+  }
+  if (Error error = findTerms())
+    return error;
+  result.chosen = terms.empty();
+  if (terms.empty())
+    terms.push_back(chooseLossTerm(function));
+  std::vector<std::string> targets;
+  for (const TrainValues &values : config.targets)
+    targets.push_back(values.name);
+  markLossPart(function, terms, targets);
+  return Error::success();
+}
+
+/// Says what is taken for granted of targets, which are arguments from `first`
+/// on.
+Error TrainingStep::assumeTargets(unsigned first) {
+  llvm::Expected<std::vector<Assumption>> assumptions =
+      makeTargetAssumptions(options, function, first);
+  if (!assumptions)
+    return assumptions.takeError();
+  result.targets = std::move(*assumptions);
+  setAssumptions(result.targets, options.inputs, module);
+  return Error::success();
+}
+
+Error TrainingStep::differentiate(Value loss) {
+  GradientRequest request;
+  request.value = loss;
+  request.marks = true;
+  if (!config.parameters.empty()) {
+    request.wanted = GradientsOf::Names;
+    request.names = config.parameters;
+  } else if (!module
+                  .walk([](Operation *op) {
+                    return llvm::any_of(op->getResults(), isTrainable)
+                               ? WalkResult::interrupt()
+                               : WalkResult::advance();
+                  })
+                  .wasInterrupted()) {
+    return llvm::createStringError(
+        "the model has no trainable parameters: no op computes with a float "
+        "constant that has a name");
+  }
+  FailureOr<std::vector<std::string>> parameters =
+      appendGradients(function, request);
+  if (failed(parameters))
+    return failReported();
+  if (parameters->empty())
+    return llvm::createStringError(
+        config.parameters.empty()
+            ? "no gradient of the loss reaches a parameter"
+            : "no gradient of the loss reaches a parameter that the training "
+              "configuration lists");
+  result.parameters = std::move(*parameters);
+  if (auto detached = function->getAttrOfType<ArrayAttr>("mp.detached"))
+    for (auto name : detached.getAsRange<StringAttr>())
+      result.detached.push_back(name.str());
+  if (auto lacking =
+          function->getAttrOfType<DictionaryAttr>("mp.lacks_gradient"))
+    for (NamedAttribute entry : lacking)
+      result.lacking[entry.getName().str()] =
+          unsigned(cast<IntegerAttr>(entry.getValue()).getInt());
+  return Error::success();
+}
+
+void TrainingStep::setFacts() {
+  Builder builder(module.getContext());
+  if (config.lossValue)
+    function->setAttr(kLossValueAttr,
+                      builder.getF64FloatAttr(*config.lossValue));
+  if (config.targetsRelated)
+    function->setAttr(kTargetsRelatedAttr,
+                      builder.getBoolAttr(*config.targetsRelated));
+  if (config.batch.micro)
+    function->setAttr(kMicroBatchAttr,
+                      builder.getI64IntegerAttr(*config.batch.micro));
+}
+
+Error TrainingStep::append() {
+  setFacts();
+  unsigned inputs = function.getNumArguments();
+  if (result.holdsGradients)
+    return assumeTargets(inputs);
+  FailureOr<Value> loss = attachLosses(function, terms);
+  if (failed(loss) || (!graphs.empty() && failed(inferAllTypes(module))))
+    return failReported();
+  if (auto texts = function->getAttrOfType<ArrayAttr>(kLossAttr))
+    for (auto text : texts.getAsRange<StringAttr>())
+      result.loss.push_back(text.str());
+  if (Error error = assumeTargets(inputs))
+    return error;
+  return differentiate(*loss);
+}

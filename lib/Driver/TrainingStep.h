@@ -1,0 +1,54 @@
+//===- TrainingStep.h - A model becomes a training step ---------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_DRIVER_TRAININGSTEP_H
+#define MPOPT_LIB_DRIVER_TRAININGSTEP_H
+
+#include "mpopt/Driver/CheckModule.h"
+
+#include "mlir/IR/OwningOpRef.h"
+#include "mpopt/Adjoint/Loss.h"
+
+namespace mpopt {
+
+/// Appends loss and backward graph to a module. Errors are one line, or are
+/// left to the context's diagnostics, in which case their text is empty.
+class TrainingStep {
+public:
+  /// `options` have a training configuration.
+  TrainingStep(const Options &options, mlir::ModuleOp module)
+      : options(options), config(*options.train), module(module) {}
+
+  /// Before precision is applied: finds the loss, reads its files, and marks
+  /// what the model has of it itself.
+  llvm::Error prepare();
+  /// Behind it: appends what the model lacks, and leaves what is declared
+  /// (Settings.h) on the function.
+  llvm::Error append();
+
+  CheckedTraining takeResult() { return std::move(result); }
+
+private:
+  llvm::Error findTerms();
+  llvm::Error readGraph(LossTerm &term);
+  llvm::Error assumeTargets(unsigned first);
+  llvm::Error differentiate(mlir::Value loss);
+  void setFacts();
+
+  const Options &options;
+  const TrainConfig &config;
+  mlir::ModuleOp module;
+  mlir::func::FuncOp function;
+  std::vector<LossTerm> terms;
+  /// Those that graphs of terms are in.
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> graphs;
+  CheckedTraining result;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_DRIVER_TRAININGSTEP_H
