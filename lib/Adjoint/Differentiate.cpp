@@ -15,6 +15,7 @@
 
 #include "lib/Adjoint/Reverse.h"
 #include "mpopt/Adjoint/DifferentiableInterface.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
@@ -96,7 +97,10 @@ void Reverse::activate(Block &block) {
 
 /// Gives the op's result the name `grad(NAME)` if it has none.
 static void nameGradient(Value gradient, Value value) {
-  StringRef name = getValueName(value);
+  // A cast that a precision brought has the name of what it casts, which has a
+  // gradient of its own.
+  StringRef name =
+      isInserted(value.getDefiningOp()) ? StringRef() : getValueName(value);
   auto result = dyn_cast<OpResult>(gradient);
   if (name.empty() || !result || !getValueName(gradient).empty())
     return;

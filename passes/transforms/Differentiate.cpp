@@ -11,6 +11,7 @@
 
 #include "mpopt/Adjoint/Differentiate.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -83,6 +84,7 @@ private:
   Value findResult();
   SmallVector<Value> findWanted();
   Value makeSeed(Value result);
+  void nameAll(const Gradients &gradients, Operation *before);
   void mark(Operation *before);
   LogicalResult appendResults(ArrayRef<Value> wanted,
                               const Gradients &gradients);
@@ -129,7 +131,8 @@ SmallVector<Value> Appender::findWanted() {
   llvm::SmallSetVector<Value, 8> wanted;
   auto consider = [&](Value value) {
     StringRef name = getValueName(value);
-    if (isFloat(value) && !name.empty() && isWanted(value, name))
+    if (isFloat(value) && !name.empty() && !isInserted(value.getDefiningOp()) &&
+        isWanted(value, name))
       wanted.insert(value);
   };
   llvm::for_each(function.getArguments(), consider);
@@ -171,6 +174,26 @@ Value Appender::makeSeed(Value result) {
                             dims.getResult(),
                             ones(RankedTensorType::get({1}, element)))
       .getResult();
+}
+
+/// A sum passes its gradient on as it is, and one value is then the gradient of
+/// several: each has a name.
+void Appender::nameAll(const Gradients &gradients, Operation *before) {
+  auto name = [&](Value value) {
+    Value gradient = gradients.all.lookup(value);
+    StringRef its = getValueName(value);
+    if (!gradient || its.empty() || isInserted(value.getDefiningOp()))
+      return;
+    std::string text = ("grad(" + its + ")").str();
+    if (getValueName(gradient) != text)
+      mp::IdentityOp::create(builder, withValues(gradient.getLoc(), {text}),
+                             gradient.getType(), gradient);
+  };
+  for (Operation &op : function.getBody().front()) {
+    llvm::for_each(op.getResults(), name);
+    if (&op == before)
+      break;
+  }
 }
 
 /// Marks the ops behind `before`, which is null for all.
@@ -236,8 +259,10 @@ FailureOr<std::vector<std::string>> Appender::run() {
       differentiate(builder, result, start, wanted);
   if (failed(gradients) || failed(appendResults(wanted, *gradients)))
     return failure();
-  if (request.marks)
+  if (request.marks) {
+    nameAll(*gradients, last);
     mark(last);
+  }
   if (!gradients->lacking.empty()) {
     SmallVector<NamedAttribute> counts;
     for (auto &[name, count] : gradients->lacking)

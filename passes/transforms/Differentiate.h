@@ -28,7 +28,8 @@ struct GradientRequest {
   std::vector<std::string> names; ///< Of GradientsOf::Names.
   /// `auto`, `ones` or `argument`.
   std::string seed = "auto";
-  /// Sets `mp.backward` (Settings.h) on the ops.
+  /// Sets `mp.backward` (Settings.h) on the ops, and gives each value of the
+  /// function a gradient of its own name.
   bool marks = false;
 };
 

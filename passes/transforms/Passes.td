@@ -110,7 +110,8 @@ def Differentiate : Pass<"mp-differentiate", "::mlir::ModuleOp"> {
     Option<"seed", "seed", "std::string", "\"auto\"",
       "ones or argument; by default ones for a single element">,
     Option<"mark", "mark", "bool", "false",
-      "set mp.backward on the ops, as --train does">,
+      "set mp.backward on the ops, and name the gradient of each value, as --train "
+      "does">,
   ];
   let dependentDialects = ["::mpopt::mp::MPDialect"];
 }

@@ -55,7 +55,7 @@ func.func @main(%x: tensor<f16>) -> (tensor<f16> {mp.name = "loss"}) {
 // -----
 
 // Dims and ranks that are not known.
-// CHECK: mp.cross_entropy %arg0, %arg1 : (tensor<*xf32>, tensor<*xi64>) -> tensor<f32>
+// CHECK: mp.cross_entropy %arg0, %arg1 {mp.loss_part} : (tensor<*xf32>, tensor<*xi64>) -> tensor<f32>
 // expected-remark @+1 {{takes 'cross-entropy:logits,target' as the loss, by the outputs}}
 func.func @main(%x: tensor<*xf32>) -> (tensor<*xf32> {mp.name = "logits"}) {
   return %x : tensor<*xf32>
@@ -63,7 +63,7 @@ func.func @main(%x: tensor<*xf32>) -> (tensor<*xf32> {mp.name = "logits"}) {
 
 // -----
 
-// CHECK: mp.transpose %arg0 {perm = array<i64: 0, 2, 1>}
+// CHECK: mp.transpose %arg0 {mp.loss_part, perm = array<i64: 0, 2, 1>}
 // CHECK: mp.cross_entropy {{.*}} : (tensor<?x?x?xf32>, tensor<?x?xi64>) -> tensor<f32>
 // expected-remark @+1 {{takes 'cross-entropy:logits,target:class_axis=2' as the loss, by the outputs}}
 func.func @main(%x: tensor<?x?x?xf32>) -> (tensor<?x?x?xf32> {mp.name = "logits"}) {
