@@ -25,6 +25,7 @@
 
 #include "passes/transforms/precision/Strategy.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 
 using namespace mlir;
@@ -63,8 +64,13 @@ static bool isEligible(Value value) {
 /// composite gives its input's dtype, whatever its parameters have.
 static Weight getWeight(OpOperand &operand) {
   Value value = operand.get(), source = value;
-  while (Operation *op = source.getDefiningOp()) {
-    if (!isa<CastOp, IdentityOp>(op))
+  // Of a long chain of views each value would be followed to its start.
+  constexpr unsigned kMaxMoves = 16;
+  for (unsigned moves = 0; moves < kMaxMoves; ++moves) {
+    Operation *op = source.getDefiningOp();
+    if (!op)
+      break;
+    if (!isa<CastOp, IdentityOp>(op) && !isViewLike(op))
       break;
     source = op->getOperand(0);
   }
