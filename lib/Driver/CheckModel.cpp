@@ -83,9 +83,13 @@ static void listFindings(std::vector<Finding> findings, Certainty least,
   }
 }
 
-static void describeTraining(const CheckedTraining &training,
+static void describeTraining(const Options &options,
+                             const CheckedTraining &training,
                              ModelReport &report) {
   llvm::append_range(report.assumptions, training.targets);
+  if (training.holdsGradients && !options.train->lossTerms.empty())
+    report.warnings.push_back("holds its gradients: the loss that was given is "
+                              "not attached");
   if (training.chosen)
     report.warnings.push_back("takes '" + llvm::join(training.loss, ", ") +
                               "' as the loss, by the outputs; --loss says "
@@ -126,7 +130,7 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   if (!result)
     return result.takeError();
   if (result->training)
-    describeTraining(*result->training, report);
+    describeTraining(options, *result->training, report);
   // Probes are there to decide what is only possible, too.
   bool all = options.action == Action::Instrument;
   listFindings(std::move(result->findings),

@@ -165,8 +165,11 @@ void TrainingStep::setFacts() {
 Error TrainingStep::append() {
   setFacts();
   unsigned inputs = function.getNumArguments();
-  if (result.holdsGradients)
+  if (result.holdsGradients) {
+    // Casts have come among them.
+    markOwnGradients(function);
     return assumeTargets(inputs);
+  }
   FailureOr<Value> loss = attachLosses(function, terms);
   if (failed(loss) || (!graphs.empty() && failed(inferAllTypes(module))))
     return failReported();

@@ -166,7 +166,7 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
 
 def train : Switch<"train">, Group<trained>, InTraining,
   HelpText<"judge a training step: forward, loss, backward, optimizer; the "
-           "options below go with it">;
+           "other options here go with it">;
 defm loss : Valued<"loss">, Group<trained>, InTraining, Flags<[Repeated]>,
   MetaVarName<"KIND[:PREDICTION[,TARGET]]">,
   HelpText<"a term of the loss (default: by the outputs), a kind, or "

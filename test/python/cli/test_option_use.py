@@ -40,10 +40,24 @@ OPTIONS = {
     "safe-input": (None, JUDGING),
     "whole-trials": (None, JUDGING),
     "jobs": ("1", JUDGING),
+    "train": (None, {"check"}),
+    "loss": ("mse", {"check"}),
+    "loss-value": ("2.5", {"check"}),
+    "train-config": ("none/train.json", {"check"}),
+    "optimizer": ("adamw", {"check"}),
+    "scaler": ("dynamic", {"check"}),
+    "batch": ("8", {"check"}),
+    "reduce": ("f16", {"check"}),
+    "clip": ("1", {"check"}),
+    "dump-gradients": ("none/gradients.json", {"check"}),
+    "memory": (None, {"check"}),
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm"}),
 }
+# They go with --train.
+TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",
+            "dump-gradients", "memory"}
 IDLE = {"min-certainty", "fail-on", "format"}
 
 
@@ -67,7 +81,8 @@ def test_every_option_is_here():
 def test_option_with_action(option, action):
     if option == "ledger" and action == "confirm":
         return  # its command has it already
-    done = run(*ACTIONS[action], *words(option))
+    train = ["--train"] if option in TRAINING and action == "check" else []
+    done = run(*ACTIONS[action], *train, *words(option))
     takers = OPTIONS[option][1]
     if action in takers:
         assert "goes with" not in done.stderr

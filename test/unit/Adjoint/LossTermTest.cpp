@@ -99,11 +99,24 @@ TEST(LossTerm, Errors) {
             "positions 'first' are neither last nor all");
   EXPECT_EQ(errorOf("nll:y:wieght=2"),
             "no option is called 'wieght'; there are weight, reduction, "
-            "ignore, class_axis and positions");
+            "ignore, class_axis, positions, margin, label_smoothing and "
+            "share_counted");
   EXPECT_EQ(errorOf("mse:a,b,c"),
             "mse takes 1 prediction and a target, not 'a,b,c'");
   EXPECT_EQ(errorOf("sum:a,b"),
             "sum takes 1 prediction and no target, not 'a,b'");
   EXPECT_EQ(errorOf("triplet:a,p"), "triplet takes 3 predictions, not 2");
   EXPECT_EQ(errorOf("triplet:a,,n"), "a prediction of triplet has no name");
+}
+
+TEST(LossTerm, OptionsOfSomeKinds) {
+  LossTerm term = read("hinge:y,t:margin=0.5:share_counted=0.25");
+  EXPECT_EQ(term.margin, 0.5);
+  EXPECT_EQ(term.shareCounted, 0.25);
+  EXPECT_EQ(term.str(), "hinge:y,t:margin=0.5:share_counted=0.25");
+  EXPECT_EQ(read("cross-entropy:label_smoothing=0.1").labelSmoothing, 0.1);
+  EXPECT_EQ(errorOf("cross-entropy:label_smoothing=1.5"),
+            "label_smoothing '1.5' is not from 0 to 1");
+  EXPECT_EQ(errorOf("hinge:margin=wide"), "margin 'wide' is not a number");
+  EXPECT_THAT(errorOf("graph"), HasSubstr("no loss is called 'graph'"));
 }
