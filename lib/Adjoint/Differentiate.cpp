@@ -35,6 +35,12 @@ bool mpopt::isDifferentiable(Type type) {
   return isa<FloatType>(element) || isUnknown(element);
 }
 
+bool mpopt::storesConstant(Operation *op) {
+  auto cast = dyn_cast_or_null<mp::CastOp>(op);
+  return cast && cast.getOrigin() == mp::CastOrigin::Storage &&
+         cast.getInput().getDefiningOp<mp::ConstantOp>();
+}
+
 static bool endsGradient(Operation *op) {
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
   return differentiable ? differentiable.endsGradient()
@@ -99,8 +105,10 @@ void Reverse::activate(Block &block) {
 static void nameGradient(Value gradient, Value value) {
   // A cast that a precision brought has the name of what it casts, which has a
   // gradient of its own.
-  StringRef name =
-      isInserted(value.getDefiningOp()) ? StringRef() : getValueName(value);
+  Operation *maker = value.getDefiningOp();
+  StringRef name = isInserted(maker) && !storesConstant(maker)
+                       ? StringRef()
+                       : getValueName(value);
   auto result = dyn_cast<OpResult>(gradient);
   if (name.empty() || !result || !getValueName(gradient).empty())
     return;

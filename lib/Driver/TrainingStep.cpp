@@ -94,6 +94,13 @@ Error TrainingStep::prepare() {
   for (const TrainValues &values : config.targets)
     targets.push_back(values.name);
   markLossPart(function, terms, targets);
+  // Those of a loss that the model has itself; others come with their loss.
+  for (BlockArgument argument : function.getArguments())
+    if (llvm::is_contained(targets, getInputName(argument)))
+      function.setArgAttr(
+          argument.getArgNumber(), kLossTargetAttr,
+          StringAttr::get(module.getContext(),
+                          getLossKindInfo(LossKind::Graph).name));
   return Error::success();
 }
 

@@ -128,12 +128,17 @@ SmallVector<Value> Appender::findWanted() {
     }
     llvm_unreachable("every kind of values is known");
   };
+  // What is stored in 16 bits is learned there.
+  auto findLearned = [](Value value) {
+    Operation *only = value.hasOneUse() ? *value.user_begin() : nullptr;
+    return storesConstant(only) ? only->getResult(0) : value;
+  };
   llvm::SmallSetVector<Value, 8> wanted;
   auto consider = [&](Value value) {
     StringRef name = getValueName(value);
     if (isFloat(value) && !name.empty() && !isInserted(value.getDefiningOp()) &&
         isWanted(value, name))
-      wanted.insert(value);
+      wanted.insert(findLearned(value));
   };
   llvm::for_each(function.getArguments(), consider);
   for (Operation &op : function.getBody().front())
@@ -182,7 +187,9 @@ void Appender::nameAll(const Gradients &gradients, Operation *before) {
   auto name = [&](Value value) {
     Value gradient = gradients.all.lookup(value);
     StringRef its = getValueName(value);
-    if (!gradient || its.empty() || isInserted(value.getDefiningOp()))
+    Operation *maker = value.getDefiningOp();
+    if (!gradient || its.empty() ||
+        (isInserted(maker) && !storesConstant(maker)))
       return;
     std::string text = ("grad(" + its + ")").str();
     if (getValueName(gradient) != text)
@@ -215,7 +222,7 @@ LogicalResult Appender::appendResults(ArrayRef<Value> wanted,
     StringRef name = getValueName(value);
     if (!gradient) {
       Operation *maker = value.getDefiningOp();
-      if (!maker || isa<mp::ConstantOp>(maker))
+      if (!maker || isa<mp::ConstantOp>(maker) || storesConstant(maker))
         detached.push_back(builder.getStringAttr(name));
       continue;
     }

@@ -42,6 +42,10 @@ llvm::FailureOr<Gradients> differentiate(mlir::OpBuilder &builder,
 /// mask.
 void prepareGradients(mlir::Operation *root);
 
+/// True for the cast by which a precision stores a constant in 16 bits: its
+/// result is the parameter that the model then has.
+bool storesConstant(mlir::Operation *op);
+
 /// True if a gradient of the value makes sense: a tensor of floats, or of an
 /// unknown dtype.
 bool isDifferentiable(mlir::Type type);

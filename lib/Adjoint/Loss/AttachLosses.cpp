@@ -271,8 +271,8 @@ void Attachment::finishOps(Operation *made, const LossTerm &term) {
       "", {}, builder.getUnknownLoc());
   for (; made != terminator; made = made->getNextNode()) {
     made->setAttr(kLossPartAttr, builder.getUnitAttr());
-    // Those of a graph have names of their own.
-    if (term.kind != LossKind::Graph)
+    // Those of a graph have names of their own, in a scope.
+    if (getScope(made).empty())
       made->setLoc(location);
     if (term.shareCounted && hasRole(made, Role::Loss))
       made->setAttr(kShareCountedAttr,
