@@ -45,6 +45,29 @@ func.func @main(%x: tensor<f32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "y"}
 
 // -----
 
+// Models return their loss beside what they predict.
+// expected-remark @+1 {{takes 'sum:my_loss' as the loss, by the outputs}}
+func.func @main(%x: tensor<4x3xf32>, %y: tensor<1xf32>) -> (tensor<4x3xf32> {mp.name = "logits"}, tensor<1xf32> {mp.name = "my_loss"}) {
+  return %x, %y : tensor<4x3xf32>, tensor<1xf32>
+}
+
+// -----
+
+// expected-remark @+1 {{takes 'sum:31' as the loss, by the outputs}}
+func.func @main(%x: tensor<4x3xf32>, %y: tensor<f32>) -> (tensor<4x3xf32> {mp.name = "logits"}, tensor<f32> {mp.name = "31"}) {
+  return %x, %y : tensor<4x3xf32>, tensor<f32>
+}
+
+// -----
+
+// Two numbers do not say which is the loss.
+// expected-remark @+1 {{takes 'cross-entropy:logits,target' as the loss, by the outputs}}
+func.func @main(%x: tensor<4x3xf32>, %y: tensor<f32>) -> (tensor<4x3xf32> {mp.name = "logits"}, tensor<f32> {mp.name = "31"}, tensor<f32> {mp.name = "32"}) {
+  return %x, %y, %y : tensor<4x3xf32>, tensor<f32>, tensor<f32>
+}
+
+// -----
+
 // In FP16 it is widened.
 // CHECK: tensor<f32> {mp.name = "total_loss"}
 // expected-remark @+1 {{takes 'sum:loss' as the loss, by the outputs}}

@@ -114,8 +114,8 @@ struct LossTerm {
 /// `:share_counted=S`. Names may have colons. The error is one line.
 llvm::Expected<LossTerm> parseLossTerm(llvm::StringRef text);
 
-/// The loss that outputs suggest: a scalar that is one, or else by name and
-/// shape of the first of floats.
+/// The loss that outputs suggest: a scalar that is called so, or the only
+/// output without dims; or else by name and shape of the first of floats.
 LossTerm chooseLossTerm(mlir::func::FuncOp function);
 
 /// Marks (kLossPartAttr) the ops of a function that holds its loss on which

@@ -105,10 +105,17 @@ LossTerm mpopt::chooseLossTerm(func::FuncOp function) {
   auto isCalledLoss = [](const Output &output) {
     return StringRef(output.name).contains_insensitive("loss");
   };
-  // Models that return a loss return what they predict besides.
+  // Models that return a loss return what they predict besides: it is called
+  // so, or is the only number among tensors.
+  auto isNumber = [](const Output &output) {
+    MaybeShape shape = getShape(output.value);
+    return shape && shape->empty();
+  };
   auto *loss = llvm::find_if(outputs, [&](const Output &output) {
     return isScalar(output) && isCalledLoss(output);
   });
+  if (loss == outputs.end() && llvm::count_if(outputs, isNumber) == 1)
+    loss = llvm::find_if(outputs, isNumber);
   const Output &first = loss == outputs.end() ? outputs.front() : *loss;
   term.predictions = {first.name};
   MaybeShape shape = getShape(first.value);
