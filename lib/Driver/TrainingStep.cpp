@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
+#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Driver/Assumptions.h"
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/TrainRequest.h"
@@ -117,8 +118,15 @@ Error TrainingStep::assumeTargets(unsigned first) {
 }
 
 Error TrainingStep::differentiate(Value loss) {
+  if (std::optional<int64_t> count = getNumElements(getShape(loss));
+      count && *count != 1)
+    return llvm::createStringError(
+        "the loss has " + std::to_string(*count) +
+        " elements, and a training step starts from one number: "
+        "reduction=mean or sum makes one");
   GradientRequest request;
   request.value = loss;
+  request.seed = "ones";
   request.marks = true;
   if (!config.parameters.empty()) {
     request.wanted = GradientsOf::Names;

@@ -289,8 +289,14 @@ void Attachment::finishOps(Operation *made, const LossTerm &term) {
 
 FailureOr<Value> Attachment::run() {
   bool chosen = terms.empty();
-  if (chosen)
+  if (chosen) {
+    if (llvm::none_of(outputs, [](const Output &output) {
+          return isDifferentiable(output.value.getType());
+        }))
+      return function.emitError()
+             << "no output is of floats, and a loss needs one";
     terms.push_back(chooseLossTerm(function));
+  }
   // Nobody asks for gradients yet: the context makes ops.
   auto isActive = [](Value) { return false; };
   auto sink = [](Value, Value) {};

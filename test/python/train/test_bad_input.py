@@ -66,6 +66,7 @@ def is_refused(folder, model, *options, parts):
     ("mse:y:margin=1", ["mse has no margin"]),
     ("nll:y:label_smoothing=0.1", ["nll smooths no labels"]),
     ("sum:y:share_counted=0.5", ["sum takes no target"]),
+    ("mse:y:reduction=none", ["the loss has 16 elements", "reduction=mean or sum"]),
     ("none.onnx", ["none.onnx", "No such file"]),
     ("fixed.onnx", ["fixed.onnx", "0 results of one float"]),
     ("loss.onnx:weight=x", ["--loss: weight 'x' is not a number"]),
@@ -76,7 +77,7 @@ def test_losses(models, loss, parts):
 
 def test_predictions_are_floats(models):
     is_refused(models, "classes", "--loss", "mse:y", parts=["output 'y'", "a prediction is of floats"])
-    is_refused(models, "classes", parts=["needs 1 float output, not 0"])
+    is_refused(models, "classes", parts=["no output is of floats, and a loss needs one"])
 
 
 def test_nothing_to_train(models):
