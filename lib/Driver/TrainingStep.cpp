@@ -89,8 +89,12 @@ Error TrainingStep::prepare() {
   if (Error error = findTerms())
     return error;
   result.chosen = terms.empty();
-  if (terms.empty())
+  if (terms.empty()) {
     terms.push_back(chooseLossTerm(function));
+    if (terms.front().predictions.empty())
+      return llvm::createStringError(
+          "no output is of floats, and a loss needs one");
+  }
   std::vector<std::string> targets;
   for (const TrainValues &values : config.targets)
     targets.push_back(values.name);

@@ -115,7 +115,8 @@ struct LossTerm {
 llvm::Expected<LossTerm> parseLossTerm(llvm::StringRef text);
 
 /// The loss that outputs suggest: a scalar that is called so, or the only
-/// output without dims; or else by name and shape of the first of floats.
+/// output without dims; or else by name and shape of the first of floats. It
+/// has no prediction if there is none.
 LossTerm chooseLossTerm(mlir::func::FuncOp function);
 
 /// Marks (kLossPartAttr) the ops of a function that holds its loss on which
