@@ -176,6 +176,9 @@ void TrainingStep::setFacts() {
   if (config.targetsRelated)
     function->setAttr(kTargetsRelatedAttr,
                       builder.getBoolAttr(*config.targetsRelated));
+  if (config.stepsDone)
+    function->setAttr(kStepsDoneAttr,
+                      builder.getI64IntegerAttr(*config.stepsDone));
   if (config.batch.micro)
     function->setAttr(kMicroBatchAttr,
                       builder.getI64IntegerAttr(*config.batch.micro));

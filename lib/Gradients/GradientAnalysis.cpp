@@ -52,7 +52,10 @@ void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
   sampleCount = countSamples(function);
-  if (auto value = function->getAttrOfType<FloatAttr>(kLossValueAttr))
+  // Of several terms nobody knows which one it is that the value is of.
+  auto terms = function->getAttrOfType<ArrayAttr>(kLossAttr);
+  if (auto value = function->getAttrOfType<FloatAttr>(kLossValueAttr);
+      value && terms && terms.size() == 1)
     currentLoss = value.getValueAsDouble();
   if (auto done = function->getAttrOfType<IntegerAttr>(kStepsDoneAttr))
     steps = double(done.getInt());
@@ -402,6 +405,13 @@ std::vector<double> GradientAnalysis::Driver::frequencies(Value indices,
     return result;
   auto assumed = function.getArgAttrOfType<DictionaryAttr>(
       argument.getArgNumber(), "mp.assume");
+  if (auto known = assumed ? assumed.getAs<DenseFPElementsAttr>("frequencies")
+                           : DenseFPElementsAttr();
+      known && size_t(known.getNumElements()) == count) {
+    for (auto [share, value] : llvm::zip(result, known.getValues<double>()))
+      share = value;
+    return result;
+  }
   auto exponent = assumed ? assumed.getAs<FloatAttr>("zipf") : FloatAttr();
   if (!exponent)
     return result;

@@ -269,6 +269,8 @@ FailureOr<std::vector<std::string>> Appender::run() {
   if (request.marks) {
     nameAll(*gradients, last);
     mark(last);
+    if (Operation *maker = start.getDefiningOp())
+      maker->setAttr(kSeedAttr, builder.getUnitAttr());
   }
   if (!gradients->lacking.empty()) {
     SmallVector<NamedAttribute> counts;

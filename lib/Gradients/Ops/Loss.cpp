@@ -16,6 +16,7 @@
 
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
@@ -87,7 +88,7 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   if (!all || classes <= 0)
     return;
   double rows = double(*all) / double(classes), counted = 1;
-  if (auto share = op->getAttrOfType<FloatAttr>("mp.share_counted"))
+  if (auto share = op->getAttrOfType<FloatAttr>(kShareCountedAttr))
     counted = std::clamp(share.getValueAsDouble(), 1e-9, 1.0);
   Reduction reduction =
       reductionOf(ctx, op.getGrad(), op.getReduction(), rows, counted);
