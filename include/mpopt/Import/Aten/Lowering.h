@@ -42,8 +42,9 @@ public:
   virtual llvm::StringRef name() const = 0;
   virtual llvm::StringRef overload() const = 0;
 
-  /// The same context for what runs after the lowering: functions of a view.
-  virtual std::shared_ptr<NodeContext> keep() const = 0;
+  /// Gives the same context to what runs after the lowering: functions of a
+  /// view.
+  virtual std::function<NodeContext &()> keep() const = 0;
 
   /// True if the input is there and not None.
   virtual bool has(llvm::StringRef input) const = 0;

@@ -154,12 +154,11 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
   return tensor.scales.empty() ? result : dequantize(tensor, result, origin);
 }
 
-Item GraphImporter::importConstant(const Constant &constant,
-                                   Location location) {
+Item GraphImporter::importConstant(const Constant &constant, const Node &node) {
   using Kind = Constant::Kind;
   std::vector<Item> members;
   for (const Constant &element : constant.elements)
-    members.push_back(importConstant(element, location));
+    members.push_back(importConstant(element, node));
   switch (constant.kind) {
   case Kind::None:
     return Item::none();
@@ -183,7 +182,7 @@ Item GraphImporter::importConstant(const Constant &constant,
     return item;
   }
   case Kind::Tensor:
-    return savedTensor(constant.integer, location);
+    return savedTensor(constant.integer, node);
   case Kind::List:
     return Item::list(std::move(members));
   case Kind::Tuple:
@@ -199,7 +198,7 @@ Item GraphImporter::importConstant(const Constant &constant,
   llvm_unreachable("unknown kind of constant");
 }
 
-Item GraphImporter::savedTensor(int64_t index, Location location) {
+Item GraphImporter::savedTensor(int64_t index, const Node &node) {
   const Tensor &tensor = graph.tensors[index];
   if (entry.memory.count(tensor.memory)) {
     mlir::Type type = getUnknownTensor(context);
@@ -208,7 +207,7 @@ Item GraphImporter::savedTensor(int64_t index, Location location) {
       type = RankedTensorType::get(tensor.sizes, element);
     return changedTensor(type, tensor.name,
                          tensor.name.empty() || isSharedMemory(tensor.memory),
-                         location);
+                         locationOf(node));
   }
   Value &value = tensorValues[index];
   if (!value) {
@@ -216,7 +215,7 @@ Item GraphImporter::savedTensor(int64_t index, Location location) {
     OpBuilder::InsertionGuard guard(builder);
     auto function = *result.module->getOps<func::FuncOp>().begin();
     builder.setInsertionPointToStart(&function.getBody().front());
-    value = importTensor(tensor, location);
+    value = importTensor(tensor, locationOf(node));
   }
   // Tracing writes the numbers of a program as tensors. They still count as
   // numbers in type promotion (c10's is_wrapped_number).
@@ -269,7 +268,7 @@ static void setSlot(const Item &item, int64_t slot) {
 }
 
 Item GraphImporter::attribute(StringRef path, const StaticType &type,
-                              Location location) {
+                              const Node &node) {
   if (const Item *known = state.findAttribute(path))
     return *known;
   auto saved = graph.attributes.find(path.str());
@@ -278,7 +277,7 @@ Item GraphImporter::attribute(StringRef path, const StaticType &type,
   int64_t slot = graph.slots.at(path.str());
   auto set = entry.slots.find(slot);
   if (set == entry.slots.end()) {
-    Item item = importConstant(saved->second, location);
+    Item item = importConstant(saved->second, node);
     // Another name of the same memory may be written between two reads.
     if (saved->second.kind == Constant::Kind::Tensor) {
       int64_t memory = graph.tensors[saved->second.integer].memory;
@@ -292,14 +291,14 @@ Item GraphImporter::attribute(StringRef path, const StaticType &type,
   bool isShared = isSharedSlot(path);
   Item item;
   if (type.kind == StaticType::Kind::Tensor && set->second) {
-    item = changedTensor(set->second, path, isShared, location);
+    item = changedTensor(set->second, path, isShared, locationOf(node));
   } else {
     OpBuilder::InsertionGuard guard(builder);
     if (!isShared) {
       auto function = *result.module->getOps<func::FuncOp>().begin();
       builder.setInsertionPointToStart(&function.getBody().front());
     }
-    item = unknownItem(type, location);
+    item = unknownItem(type, locationOf(node));
   }
   if (!isShared)
     state.addAttribute(path, item);
@@ -307,8 +306,8 @@ Item GraphImporter::attribute(StringRef path, const StaticType &type,
 }
 
 void GraphImporter::setAttribute(StringRef path, const StaticType &type,
-                                 const Item &item, Location location) {
-  attribute(path, type, location);
+                                 const Item &item, const Node &node) {
+  attribute(path, type, node);
   int64_t slot = graph.slots.at(path.str());
   auto [set, isNew] = state.written.slots.try_emplace(slot);
   auto hold = [&](mlir::Type tensor) {
@@ -318,7 +317,7 @@ void GraphImporter::setAttribute(StringRef path, const StaticType &type,
     if (auto saved = graph.attributes.find(path.str());
         saved != graph.attributes.end() &&
         saved->second.kind == Constant::Kind::Tensor)
-      hold(valueOf(importConstant(saved->second, location)).getType());
+      hold(valueOf(importConstant(saved->second, node)).getType());
   // The value of the attribute can from now on be written by its name, too.
   auto share = [&](auto &self, const Item &held) -> void {
     if (held.isTensor() && State::rootOf(held.variable)->memory >= 0)

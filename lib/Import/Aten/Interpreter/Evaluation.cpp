@@ -119,7 +119,7 @@ LogicalResult Evaluation::giveUnknownMember(unsigned count) {
 }
 
 Item Evaluation::readModule(StringRef path) {
-  Item item = importer.attribute(path, resultType(), loc());
+  Item item = importer.attribute(path, resultType(), node);
   // A parameter is named where it is read first.
   if (item.isTensor() && getTensorPath(item.variable->value) == path &&
       !importer.result.places.count(path.str()))
@@ -129,7 +129,7 @@ Item Evaluation::readModule(StringRef path) {
 
 void Evaluation::writeModule(StringRef path, const StaticType &type,
                              const Item &item) {
-  importer.setAttribute(path, type, item, loc());
+  importer.setAttribute(path, type, item, node);
 }
 
 bool Evaluation::isAutocastEnabled() const {

@@ -24,7 +24,7 @@ class Evaluation final : public OpMaker {
 public:
   /// `name` is the op without its namespace (`append`).
   Evaluation(GraphImporter &importer, const Node &node, llvm::StringRef name)
-      : OpMaker(importer.builder, importer.locationOf(node), importer.facts),
+      : OpMaker(importer.builder, importer.pending, importer.facts),
         importer(importer), node(node), opName(name) {}
 
   llvm::StringRef name() const { return opName; }
@@ -64,7 +64,7 @@ public:
     return importer.unknownItem(type, loc());
   }
   Item importConstant(const Constant &constant) {
-    return importer.importConstant(constant, loc());
+    return importer.importConstant(constant, node);
   }
 
   /// Says that the collection is about to change, or that nothing is known of

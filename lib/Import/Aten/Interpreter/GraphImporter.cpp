@@ -84,7 +84,8 @@ GraphImporter::GraphImporter(const Graph &graph, StringRef path,
                              ErrorSink &sink, ImportResult &result,
                              const WrittenState &written)
     : graph(graph), path(path.str()), options(options), context(&context),
-      sink(sink), result(result), builder(&context), entry(written),
+      sink(sink), result(result), builder(&context),
+      pending(NameLoc::get(builder.getStringAttr("pending"))), entry(written),
       items(graph.values.size()), tensorValues(graph.tensors.size()),
       defaultFloat(commonFloat(graph, &context)) {
   state.written = written;
@@ -102,14 +103,13 @@ std::string GraphImporter::nodeName(const Node &node) const {
   return node.scope.empty() ? name : node.scope + "/" + name;
 }
 
-Location GraphImporter::locationOf(const Node &node) const {
+Location GraphImporter::locationOf(const Node &node,
+                                   ArrayRef<StringRef> values) const {
   Location line = UnknownLoc::get(context);
   if (!node.source.file.empty())
     line = FileLineColLoc::get(context, node.source.file, node.source.line,
                                node.source.column);
-  // Results get their names when the node is done: a lowering may make several
-  // ops.
-  return makeOrigin(context, nodeName(node), node.op, node.scope, {}, line);
+  return makeOrigin(context, nodeName(node), node.op, node.scope, values, line);
 }
 
 void GraphImporter::finish(Operation *op) {

@@ -78,7 +78,9 @@ private:
                          std::vector<std::string> &names) const;
   void returnItem(const Item &item, const std::string &name,
                   llvm::SmallVectorImpl<mlir::Value> &values);
-  mlir::Location locationOf(const Node &node) const;
+  /// The node's location, with names for the results of an op.
+  mlir::Location locationOf(const Node &node,
+                            llvm::ArrayRef<llvm::StringRef> values = {}) const;
   /// The graph's name of a value; its path is the scope in front of that.
   std::string valueName(ValueId value) const;
   std::string nodeName(const Node &node) const;
@@ -87,7 +89,12 @@ private:
   // NodeImport.cpp
   void importNodes(llvm::ArrayRef<Node> nodes);
   void importNode(const Node &node);
+  void importOp(const Node &node);
   void lower(const Node &node);
+  /// Gives the ops that were made after `before` the node's location, if they
+  /// have none yet.
+  void locateSteps(const Node &node, mlir::Operation *before);
+  mlir::Operation *lastOp() const;
   void makeOpaque(const Node &node);
   /// The result of an opaque op for a value of this type: an unknown tensor, or
   /// a number. Null for anything else.
@@ -115,8 +122,16 @@ private:
   void writeTensor(TensorVariable *variable, mlir::Value value);
   /// Anything of the value's type: it was written in a way that is not known.
   mlir::Value loseValue(mlir::Value before);
-  /// Gives an mp value the name of the graph's, or of a member of that list.
-  void nameResult(mlir::Value value, ValueId id, int64_t member = -1);
+  /// An mp value that gets the name of the graph's, or of a member of that
+  /// list.
+  struct NamedResult {
+    mlir::Value value;
+    ValueId id;
+    int64_t member = -1;
+  };
+  /// Names what the node gives: the location of an op is made once, with the
+  /// names of all its results.
+  void nameResults(const Node &node, llvm::ArrayRef<NamedResult> results);
   /// Remembers what the name of an mp value stands for.
   void recordPlace(mlir::Value value, ValueId id, int64_t member = -1);
   void recordPlace(const std::string &name, GraphPlace place);
@@ -126,7 +141,8 @@ private:
   void recordUnfollowed(const GraphBlock &block);
 
   // Constants.cpp
-  Item importConstant(const Constant &constant, mlir::Location location);
+  // `node`: the one that reads or sets it.
+  Item importConstant(const Constant &constant, const Node &node);
   mlir::Value importTensor(const Tensor &tensor, mlir::Location location);
   /// The elements of a tensor in the order in which they are stored, or the
   /// place of their bytes. Null if the archive does not hold `length` bytes.
@@ -138,15 +154,15 @@ private:
   mlir::Value dequantize(const Tensor &tensor, mlir::Value stored,
                          mlir::Location location);
   /// A tensor that the archive holds.
-  Item savedTensor(int64_t index, mlir::Location location);
+  Item savedTensor(int64_t index, const Node &node);
   /// A tensor that an earlier call may have changed.
   Item changedTensor(mlir::Type type, llvm::StringRef name, bool isShared,
                      mlir::Location location);
-  /// `type`: of the node that reads or sets it.
+  /// `type`: what the node says that it is.
   Item attribute(llvm::StringRef path, const StaticType &type,
-                 mlir::Location location);
+                 const Node &node);
   void setAttribute(llvm::StringRef path, const StaticType &type,
-                    const Item &item, mlir::Location location);
+                    const Item &item, const Node &node);
   /// True if the attribute is changed and has other names: it is then read anew
   /// each time.
   bool isSharedSlot(llvm::StringRef path) const;
@@ -195,6 +211,8 @@ private:
 
   Registry registry;
   mlir::OpBuilder builder;
+  /// Where the ops of the node are that is being imported.
+  const mlir::Location pending;
   ShapeFacts facts;
   FreshFacts freshFacts{facts};
   State state;

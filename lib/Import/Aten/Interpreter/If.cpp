@@ -61,6 +61,7 @@ private:
   SmallVector<Form> forms;                 ///< of the outputs
   llvm::SetVector<TensorVariable *> roots; ///< tensors that a branch changed
   SmallVector<SetAttribute> attributes;
+  SmallVector<NamedResult> named;
 };
 
 GraphImporter::IfOp::IfOp(GraphImporter &importer, const Node &node)
@@ -179,7 +180,7 @@ void GraphImporter::IfOp::bindOutput(unsigned index, Operation *op,
                  Leaves::rebuild(bodies[0].frozen[index], state,
                                  op->getResults(), next, shared));
     if (const Item &joined = importer.items[output]; joined.isTensor())
-      importer.nameResult(joined.variable->value, output);
+      named.push_back({joined.variable->value, output});
   }
 }
 
@@ -191,6 +192,7 @@ void GraphImporter::IfOp::make() {
   unsigned next = 0;
   for (unsigned index = 0; index < forms.size(); ++index)
     bindOutput(index, op, next);
+  importer.nameResults(node, named);
   for (TensorVariable *root : roots)
     state.write(root, op->getResult(next++));
   for (const SetAttribute &attribute : attributes)

@@ -236,14 +236,16 @@ Operation *GraphImporter::LoopOp::makeOp(Body body) {
 
 void GraphImporter::LoopOp::bindResults(Operation *op) {
   unsigned from = 0;
+  SmallVector<NamedResult> named;
   for (auto [index, item] : llvm::enumerate(initial)) {
     importer.set(
         node, index,
         Leaves::rebuild(item, state, op->getResults(), from, shared[index]));
     const Item &after = importer.items[node.outputs[index]];
     if (after.isTensor())
-      importer.nameResult(after.variable->value, node.outputs[index]);
+      named.push_back({after.variable->value, node.outputs[index]});
   }
+  importer.nameResults(node, named);
   for (TensorVariable *root : roots)
     state.write(root, op->getResult(from++));
   for (auto &[path, item] : held)

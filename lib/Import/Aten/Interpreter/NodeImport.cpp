@@ -92,20 +92,36 @@ Item GraphImporter::unknownItem(const StaticType &type, Location location,
   }
 }
 
-void GraphImporter::nameResult(Value value, ValueId id, int64_t member) {
-  auto result = dyn_cast<OpResult>(value);
-  if (!result || isa<mp::ConstantOp>(result.getOwner()))
-    return;
-  std::string name = valueName(id);
-  if (member >= 0)
-    name += "." + std::to_string(member);
-  Operation *op = result.getOwner();
-  SmallVector<StringRef> names(op->getNumResults());
-  for (OpResult other : op->getResults())
-    names[other.getResultNumber()] = getValueName(other);
-  names[result.getResultNumber()] = name;
-  op->setLoc(withValues(op->getLoc(), names));
-  recordPlace(value, id, member);
+void GraphImporter::nameResults(const Node &node,
+                                ArrayRef<NamedResult> results) {
+  auto isNamed = [](const NamedResult &named) {
+    return named.value.getDefiningOp() &&
+           !named.value.getDefiningOp<mp::ConstantOp>();
+  };
+  llvm::SmallMapVector<Operation *, SmallVector<std::string, 1>, 1> ops;
+  for (const NamedResult &named : results) {
+    if (!isNamed(named))
+      continue;
+    auto result = cast<OpResult>(named.value);
+    Operation *op = result.getOwner();
+    auto [entry, isNew] = ops.try_emplace(op);
+    SmallVector<std::string, 1> &names = entry->second;
+    if (isNew)
+      for (Value other : op->getResults())
+        names.push_back(getValueName(other).str());
+    std::string &name = names[result.getResultNumber()];
+    name = valueName(named.id);
+    if (named.member >= 0)
+      name += "." + std::to_string(named.member);
+  }
+  for (auto &[op, names] : ops) {
+    SmallVector<StringRef> values(names.begin(), names.end());
+    op->setLoc(op->getLoc() == pending ? locationOf(node, values)
+                                       : withValues(op->getLoc(), values));
+  }
+  for (const NamedResult &named : results)
+    if (isNamed(named))
+      recordPlace(named.value, named.id, named.member);
 }
 
 void GraphImporter::set(const Node &node, unsigned index, Item item) {
@@ -114,8 +130,7 @@ void GraphImporter::set(const Node &node, unsigned index, Item item) {
 
 void GraphImporter::setUnknown(const Node &node, const Roots &shared) {
   for (auto [index, output] : llvm::enumerate(node.outputs))
-    set(node, index,
-        unknownItem(graph.values[output].type, locationOf(node), shared));
+    set(node, index, unknownItem(graph.values[output].type, pending, shared));
 }
 
 void GraphImporter::writeTensor(TensorVariable *variable, Value value) {
@@ -170,9 +185,32 @@ void GraphImporter::importNode(const Node &node) {
     importIf(node);
   else if (node.op == "prim::Loop")
     importLoop(node);
-  else if (!evaluate(node))
-    lower(node);
+  else
+    importOp(node);
   currentNode = std::move(outer);
+}
+
+Operation *GraphImporter::lastOp() const {
+  Block *block = builder.getInsertionBlock();
+  return block->empty() ? nullptr : &block->back();
+}
+
+void GraphImporter::locateSteps(const Node &node, Operation *before) {
+  LocationAttr steps;
+  for (Operation *op = lastOp(); op && op != before; op = op->getPrevNode()) {
+    if (op->getLoc() != pending)
+      continue;
+    if (!steps)
+      steps = locationOf(node);
+    op->setLoc(steps);
+  }
+}
+
+void GraphImporter::importOp(const Node &node) {
+  Operation *before = lastOp();
+  if (!evaluate(node))
+    lower(node);
+  locateSteps(node, before);
 }
 
 void GraphImporter::lower(const Node &node) {
@@ -185,11 +223,9 @@ void GraphImporter::lower(const Node &node) {
       if (const StaticType &type = graph.values[id].type;
           items[id].kind == Item::Kind::Unknown &&
           type.kind == StaticType::Kind::Tensor)
-        items[id] = unknownItem(type, locationOf(node));
+        items[id] = unknownItem(type, pending);
     // Ops that a lowering made before it gave up are dead; they stay out.
-    Operation *before = builder.getInsertionBlock()->empty()
-                            ? nullptr
-                            : &builder.getInsertionBlock()->back();
+    Operation *before = lastOp();
     Value self =
         inPlace && !node.inputs.empty() && items[node.inputs[0]].isTensor()
             ? valueOf(items[node.inputs[0]])
@@ -289,8 +325,8 @@ void GraphImporter::makeOpaque(const Node &node) {
     written.push_back(items[input].variable);
     types.push_back(valueOf(items[input]).getType());
   }
-  auto opaque = mp::OpaqueOp::create(builder, locationOf(node), types,
-                                     node.qualified(), inputs, 0);
+  auto opaque = mp::OpaqueOp::create(builder, pending, types, node.qualified(),
+                                     inputs, 0);
   markAutocast(opaque);
   bindOpaque(node, opaque);
   for (auto [index, variable] : llvm::enumerate(written))
@@ -298,13 +334,12 @@ void GraphImporter::makeOpaque(const Node &node) {
 }
 
 void GraphImporter::bindOpaque(const Node &node, Operation *opaque) {
-  Location location = opaque->getLoc();
   std::vector<std::string> names(opaque->getNumResults());
   unsigned next = 0;
   for (auto [index, output] : llvm::enumerate(node.outputs)) {
     const StaticType &type = graph.values[output].type;
     if (!opaqueType(type)) {
-      set(node, index, unknownItem(type, location));
+      set(node, index, unknownItem(type, pending));
       continue;
     }
     names[next] = valueName(output);
@@ -314,7 +349,7 @@ void GraphImporter::bindOpaque(const Node &node, Operation *opaque) {
         number ? Item::computed(*number, value) : tensorItem(value));
   }
   opaque->setLoc(
-      withValues(location, SmallVector<StringRef>(names.begin(), names.end())));
+      locationOf(node, SmallVector<StringRef>(names.begin(), names.end())));
   shareOutputs(node);
   next = 0;
   for (ValueId output : node.outputs)

@@ -11,17 +11,29 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::aten;
 
 NodeLowering::NodeLowering(GraphImporter &importer, const Node &node,
                            bool inPlace)
-    : NodeContext(importer.builder, importer.locationOf(node), importer.facts),
+    : NodeContext(importer.builder, importer.pending, importer.facts),
       importer(importer), node(node), opName(node.op), inPlace(inPlace) {
   opName = opName.substr(opName.find("::") + 2);
   if (inPlace)
     opName = opName.drop_back();
+}
+
+std::function<NodeContext &()> NodeLowering::keep() const {
+  // By then another node is imported, maybe in another round of a loop.
+  return [kept = std::make_shared<NodeLowering>(*this),
+          round = importer.iteration]() -> NodeContext & {
+    llvm::SaveAndRestore here(kept->importer.iteration, round);
+    kept->location = kept->importer.locationOf(kept->node);
+    return *kept;
+  };
 }
 
 const Item *NodeLowering::find(StringRef input) const {
@@ -313,22 +325,24 @@ void NodeLowering::complete() {
     if (made.isTensor() && written && written->isTensor() &&
         made.variable != written->variable) {
       Value value = importer.valueOf(made);
-      importer.nameResult(value, node.outputs.front());
+      importer.nameResults(node, {{value, node.outputs.front()}});
       write(target, value);
       setAlias(0, target);
       return;
     }
   }
-  for (auto [index, output] : llvm::enumerate(node.outputs)) {
+  SmallVector<GraphImporter::NamedResult> named;
+  for (ValueId output : node.outputs) {
     const Item &item = importer.items[output];
     // An alias keeps the name of what it is.
     if (item.isTensor() && item.variable->value &&
         item.variable->value.getLoc() == location)
-      importer.nameResult(item.variable->value, output);
+      named.push_back({item.variable->value, output});
     if (item.kind != Item::Kind::List)
       continue;
     for (auto [number, member] : llvm::enumerate(item.collection->items))
       if (member.isTensor())
-        importer.nameResult(member.variable->value, output, number);
+        named.push_back({member.variable->value, output, int64_t(number)});
   }
+  importer.nameResults(node, named);
 }

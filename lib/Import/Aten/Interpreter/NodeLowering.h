@@ -18,9 +18,7 @@ public:
 
   llvm::StringRef name() const override { return opName; }
   llvm::StringRef overload() const override { return node.overload; }
-  std::shared_ptr<NodeContext> keep() const override {
-    return std::make_shared<NodeLowering>(*this);
-  }
+  std::function<NodeContext &()> keep() const override;
   unsigned numOutputs() const override { return node.outputs.size(); }
   bool has(llvm::StringRef input) const override;
   mlir::Value tensor(llvm::StringRef input) override;

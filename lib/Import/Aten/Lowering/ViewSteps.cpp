@@ -218,16 +218,16 @@ ViewStep aten::selectStep(int64_t axis, Position index) {
 
 static TensorView makeView(NodeContext &context, const ViewStep &step,
                            Value value) {
-  std::shared_ptr<NodeContext> kept = context.keep();
+  std::function<NodeContext &()> kept = context.keep();
   TensorView view;
   view.value = value;
   view.derive = [kept, derive = step.derive](Value base) {
-    return derive(*kept, base);
+    return derive(kept(), base);
   };
   if (step.writeBack)
     view.writeBack = [kept, writeBack = step.writeBack](Value base,
                                                         Value updated) {
-      return writeBack(*kept, base, updated);
+      return writeBack(kept(), base, updated);
     };
   return view;
 }
