@@ -17,11 +17,6 @@
 using namespace mpopt;
 
 namespace {
-MPOPT_INLINE double clampTo(double number, double least, double most) {
-  number = number < least ? least : number;
-  return most < number ? most : number;
-}
-
 /// e^x = 2^k e^r with k = x / ln 2, rounded, and |r| < 0.3466. ln 2 is taken in
 /// two parts, the first of 32 bits, so that k times it is exact. The series of
 /// e^r is cut after r^13 / 13!: the rest is below 5e-18 of e^r, and Horner's

@@ -69,6 +69,13 @@ std::vector<Loops> findRunnable(std::initializer_list<Loops (*)()> tables) {
   return found;
 }
 
+/// The number, or the end of [least, most] beyond which it lies; NaN stays.
+/// Compilers turn comparisons in this order into vector code.
+MPOPT_INLINE double clampTo(double number, double least, double most) {
+  number = number < least ? least : number;
+  return most < number ? most : number;
+}
+
 } // namespace mpopt
 
 #endif // MPOPT_NUMERICS_INSTRUCTIONSETS_H

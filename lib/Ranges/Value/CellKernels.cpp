@@ -97,11 +97,6 @@ MPOPT_INLINE void widenAll(double *__restrict lo, double *__restrict hi,
   }
 }
 
-MPOPT_INLINE double clampTo(double number, double least, double most) {
-  number = number < least ? least : number;
-  return most < number ? most : number;
-}
-
 MPOPT_INLINE CellFit fitAll(const CellLimits &limits,
                             const MutableCells &cells) {
   size_t count = cells.size();

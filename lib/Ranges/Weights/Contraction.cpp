@@ -263,14 +263,8 @@ AbstractValue Contraction::run() {
 
   AbstractValue::Dims dims = groupDims();
   std::optional<AbstractValue> added;
-  if (bias.value) {
-    AbstractValue::Dims target(dims);
-    for (auto [own, wanted] : llvm::zip(bias.value->dims(), target))
-      if (own != wanted && own != 1)
-        wanted = 1;
-    added = bias.value->regrouped(target);
-    added = dims == target ? *added : added->regrouped(dims);
-  }
+  if (bias.value)
+    added = broadcastBias(*bias.value, dims);
   double normOfA = normOf(a), normOfB = normOf(b);
   std::optional<Interval> sumOfA = sumOf(a), sumOfB = sumOf(b);
   SmallVector<Cell, 2> combined;

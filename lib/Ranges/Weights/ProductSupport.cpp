@@ -296,6 +296,15 @@ AbstractValue mpopt::unboundedProducts(TransferContext &,
   return result;
 }
 
+AbstractValue mpopt::broadcastBias(const AbstractValue &bias,
+                                   ArrayRef<int64_t> dims) {
+  AbstractValue::Dims target(dims);
+  for (auto [own, wanted] : llvm::zip_equal(bias.dims(), target))
+    if (own != wanted && own != 1)
+      wanted = 1;
+  return bias.regrouped(target).regrouped(dims);
+}
+
 AbstractValue mpopt::minusZero(const AbstractValue &value,
                                const AbstractValue &zero) {
   Cell off = zero.hull();

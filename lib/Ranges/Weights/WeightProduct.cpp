@@ -162,14 +162,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   }
   dims[last] = n;
 
-  if (bias) {
-    AbstractValue::Dims target(dims);
-    AbstractValue aligned = bias->withRank(rank);
-    for (auto [own, wanted] : llvm::zip(aligned.dims(), target))
-      if (own != wanted && own != 1)
-        wanted = 1;
-    biasCells = aligned.regrouped(target).regrouped(dims);
-  }
+  if (bias)
+    biasCells = broadcastBias(bias->withRank(rank), dims);
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
   size_t perRun = matrices > 1 ? input.groups() : input.dims()[last];

@@ -125,6 +125,11 @@ private:
 AbstractValue unboundedProducts(TransferContext &ctx, const AbstractValue &lhs,
                                 const AbstractValue &rhs, size_t rank);
 
+/// A bias with groups of its own as one with the groups `dims` of a result of
+/// the same rank: axes of another size are merged first.
+AbstractValue broadcastBias(const AbstractValue &bias,
+                            llvm::ArrayRef<int64_t> dims);
+
 /// x - zero for integers; zero points of several channels are merged.
 AbstractValue minusZero(const AbstractValue &value, const AbstractValue &zero);
 
