@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For the Gram matrix G of W's shorter side, and A_0 = G, A_(p+1) = A_p^2,
-//   sigma_max(W)^2 = lambda_max(G) <= |A_p|_F^(1 / 2^p),
-// from above for every p, and within n^(1 / 2^(p+1)) of it. Power iteration
-// would give a lower bound. The computed square B of a symmetric A has
-// |B - A^2|_F <= gamma_n |A|_F^2 (Higham, 3.5), so by Weyl
-//   lambda_max(A)^2 <= lambda_max(B) + gamma_n |A|_F^2,
-// which is what each step pays; A is scaled to |A|_F < 1 by a power of two, and
-// the symmetric half that is not computed is a copy.
+// For the Gram matrix G of W's shorter side, sigma_max(W)^2 = lambda_max(G). A
+// few steps of Lanczos estimate it from below; t slightly above it is an upper
+// bound if t I - G has a Cholesky factor. One that is computed in floating
+// point, from a matrix M to its end, proves
+//   lambda_min(M) >= -gamma_(n+1) / (1 - gamma_(n+1)) trace(M)
+// (Higham, 10.3; Rump, "Verification of positive definiteness", 2006), which is
+// added to t. G is scaled to |G|_F < 1 by a power of two. Where no t is proved,
+// |G|_F is the bound.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,14 @@
 using namespace mpopt;
 using namespace mpopt::kernels;
 
-/// Squarings after which the bound is within 1.2 for n = 512.
-static constexpr unsigned kSquarings = 4;
+/// Steps of the estimate, and the last ones, by which it shows how near it is.
+static constexpr size_t kSteps = 18, kLastSteps = 3;
+/// How far above the estimate a bound is tried: at least so much, and farther
+/// by a factor each time that it is not proved.
+static constexpr double kLeastMargin = 0x1p-30, kMostMargin = 2, kFarther = 8;
+/// So much of n^3 / 2 multiplications the budget counts for the proof; it takes
+/// less while the matrix stays in a core's caches.
+static constexpr uint64_t kProof = 4;
 /// Terms of a sum before it is added up: rows in the first-level cache.
 static constexpr size_t kSlab = 64;
 
@@ -49,6 +55,12 @@ public:
 private:
   /// Copies the upper half, and returns at least the Frobenius norm.
   double complete();
+  /// About the largest eigenvalue, mostly a little less; `margin` becomes what
+  /// it may lack, relative to it.
+  double estimate(double &margin) const;
+  /// An upper bound of the largest eigenvalue, for a Frobenius norm below 1;
+  /// infinite if none is proved.
+  double prove() const;
   double gamma(size_t count) const {
     return 1.01 * (double(count) + 2) * 0x1p-53;
   }
@@ -72,6 +84,89 @@ double GramBound::complete() {
                       mulUp(count, 0x1p-1073)));
 }
 
+/// The largest eigenvalue of a symmetric tridiagonal matrix, nearly: the number
+/// of eigenvalues above a point is known from the signs of the pivots there.
+static double largestOf(llvm::ArrayRef<double> diagonal,
+                        llvm::ArrayRef<double> beside) {
+  double low = diagonal.front(), high = low;
+  for (size_t i = 0; i < diagonal.size(); ++i) {
+    double reach =
+        (i ? beside[i - 1] : 0) + (i + 1 < diagonal.size() ? beside[i] : 0);
+    low = std::max(low, diagonal[i]);
+    high = std::max(high, diagonal[i] + reach);
+  }
+  while (high - low > 0x1p-40 * high) {
+    double middle = (low + high) / 2, pivot = 1;
+    bool above = false;
+    for (size_t i = 0; i < diagonal.size() && !above; ++i) {
+      double left = i ? beside[i - 1] * beside[i - 1] / pivot : 0;
+      pivot = diagonal[i] - middle - left;
+      above = pivot >= 0;
+    }
+    (above ? low : high) = middle;
+  }
+  return high;
+}
+
+double GramBound::estimate(double &margin) const {
+  std::vector<double> before(size, 0), at(size, 0), next(size);
+  auto dot = [&](const std::vector<double> &x, const std::vector<double> &y) {
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i)
+      sum += x[i] * y[i];
+    return sum;
+  };
+  // Not orthogonal to an eigenvector but by chance.
+  for (size_t i = 0; i < n; ++i)
+    at[i] = 1 + std::fmod(double(i) * 0.6180339887498949, 1);
+  double length = std::sqrt(dot(at, at));
+  llvm::SmallVector<double, kSteps> diagonal, beside;
+  double coupling = 0;
+  for (size_t step = 0; step < std::min(kSteps, n); ++step) {
+    for (double &number : at)
+      number /= length;
+    loops().multiply(matrix.data(), size, at.data(), next.data());
+    double along = dot(next, at);
+    for (size_t i = 0; i < size; ++i)
+      next[i] -= along * at[i] + coupling * before[i];
+    diagonal.push_back(along);
+    coupling = length = std::sqrt(dot(next, next));
+    beside.push_back(coupling);
+    if (!(coupling > 0x1p-20 * along))
+      break;
+    std::swap(before, at);
+    std::swap(at, next);
+  }
+  double most = largestOf(diagonal, beside);
+  double earlier = largestOf(llvm::ArrayRef(diagonal).drop_back(
+                                 std::min(kLastSteps, diagonal.size() - 1)),
+                             beside);
+  bool isWhole = diagonal.size() < kSteps;
+  margin = std::max(kLeastMargin, isWhole ? 0 : (most - earlier) / most);
+  return most;
+}
+
+double GramBound::prove() const {
+  double margin = 0;
+  double least = estimate(margin);
+  for (; margin < kMostMargin; margin *= kFarther) {
+    double bound = least * (1 + margin);
+    std::vector<double> rest(matrix);
+    for (double &value : rest)
+      value = -value;
+    for (size_t i = 0; i < size; ++i)
+      rest[i * size + i] += bound;
+    if (!loops().factor(rest.data(), size))
+      continue;
+    // A pivot that is positive was rounded by less than half a unit of the
+    // bound. Products that underflow lose 2^-1074 each.
+    double part = addUp(0x1p-52, mulUp(double(size), 2 * gamma(size + 1)));
+    return addUp(mulUp(bound, addUp(1, part)),
+                 mulUp(double(size) * double(size), 0x1p-1060));
+  }
+  return kInfinity;
+}
+
 double GramBound::finish() {
   // lambda_max(G) <= lambda_max(computed) + gamma trace(G): |W^T||W| has no
   // larger Frobenius norm than |W|_F^2.
@@ -82,29 +177,14 @@ double GramBound::finish() {
   double slack = addUp(mulUp(gamma(terms), trace),
                        mulUp(double(terms) * double(n), 0x1p-1073));
   double frobenius = complete();
-  // Undoing step p: lambda = scale * sqrt(below + error).
-  double scales[kSquarings], errors[kSquarings];
-  unsigned steps = 0;
-  double last = frobenius;
-  for (; steps < kSquarings && last > 0x1p-400 && last < 0x1p400; ++steps) {
-    double scale = std::ldexp(1.0, std::ilogb(last) + 1);
+  double lambda = frobenius;
+  if (frobenius > 0x1p-400 && frobenius < 0x1p400) {
+    double scale = std::ldexp(1.0, std::ilogb(frobenius) + 1);
     for (double &value : matrix)
       value /= scale; // what underflows is covered by the absolute term
-    scales[steps] = scale;
-    double scaled = last / scale;
-    errors[steps] = addUp(mulUp(gamma(n), mulUp(scaled, scaled)),
-                          mulUp(double(size) * double(size), 0x1p-1060));
-    std::vector<double> square(size * size, 0);
-    for (size_t k = 0; k < size; k += kSlab)
-      loops().gram(matrix.data() + k * size, std::min(kSlab, size - k), size,
-                   square.data());
-    matrix = std::move(square);
-    last = complete();
+    lambda = std::min(lambda, mulUp(scale, prove()));
   }
-  double lambda = last;
-  while (steps--)
-    lambda = mulUp(scales[steps], sqrtUp(addUp(lambda, errors[steps])));
-  return sqrtUp(addUp(std::min(lambda, frobenius), slack));
+  return sqrtUp(addUp(lambda, slack));
 }
 
 bool mpopt::kernels::isWithinGramBudget(const LinearRequest &request) {
@@ -114,7 +194,7 @@ bool mpopt::kernels::isWithinGramBudget(const LinearRequest &request) {
     return false;
   uint64_t cost = side * side / 2;
   return cost <= request.gramBudget &&
-         cost * (longer + kSquarings * side) <=
+         cost * (longer + kProof * side) <=
              request.gramBudget / std::max<uint64_t>(request.matrices, 1);
 }
 
@@ -131,8 +211,8 @@ void mpopt::kernels::boundByGram(const LinearRequest &request,
   llvm::ArrayRef<double> zeros = request.weights.zeroPoints;
   for (uint64_t matrix = 0; matrix < request.matrices; ++matrix) {
     auto zero = [&](uint64_t channel) {
-      if (zeros.size() <= 1)
-        return zeros.empty() ? 0 : zeros.front();
+      if (zeros.size() == 1)
+        return zeros.front();
       return zeros[zeros.size() == request.n ? channel
                                              : matrix * request.n + channel];
     };
@@ -144,7 +224,7 @@ void mpopt::kernels::boundByGram(const LinearRequest &request,
     size_t filled = 0;
     for (uint64_t row = 0; row < outer; ++row) {
       reader.read((matrix * outer + row) * inner, inner, whole.data(), ignore);
-      for (uint64_t at = 0; at < inner; ++at)
+      for (uint64_t at = 0; !zeros.empty() && at < inner; ++at)
         whole[at] -= zero(request.transposed ? row : at);
       if (wide) {
         for (uint64_t at = 0; at < inner; ++at)

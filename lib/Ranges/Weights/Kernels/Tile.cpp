@@ -70,6 +70,11 @@ using namespace mpopt::kernels;
   TARGET void gram(const double *a, size_t count, size_t n, double *to) {      \
     gramOf<BYTES>(a, count, n, to);                                            \
   }                                                                            \
+  TARGET void multiply(const double *a, size_t n, const double *x,             \
+                       double *y) {                                            \
+    productOf<BYTES>(a, n, x, y);                                              \
+  }                                                                            \
+  TARGET bool factor(double *a, size_t n) { return factorOf<BYTES>(a, n); }    \
   template <typename T, Element E, bool Direct> SumLoops<T> sums() {           \
     return {                                                                   \
         columns<T, E, Direct>, rows<T, E, Direct>,     absColumns<T, E>,       \
@@ -86,7 +91,9 @@ using namespace mpopt::kernels;
          sums<float, Element::F32AsBF16, true>()},                             \
         decode,                                                                \
         round,                                                                 \
-        gram};                                                                 \
+        gram,                                                                  \
+        multiply,                                                              \
+        factor};                                                               \
   }                                                                            \
   }                                                                            \
   }

@@ -133,6 +133,11 @@ struct Loops {
   bool (*round)(const Rounding &rounding, float *values, size_t count);
   /// to[i * n + j] = sum_k a[k * n + i] a[k * n + j] for j >= i - i % 8, added.
   void (*gram)(const double *a, size_t count, size_t n, double *to);
+  /// y_i = sum_k a[k * n + i] x_k, for n a multiple of 8.
+  void (*multiply)(const double *a, size_t n, const double *x, double *y);
+  /// Cholesky's factor of the symmetric matrix whose upper half is in `a`, in
+  /// its place; false where a pivot is not positive. `n` is a multiple of 8.
+  bool (*factor)(double *a, size_t n);
 };
 
 /// The best for this host.

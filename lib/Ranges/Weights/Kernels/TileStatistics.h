@@ -10,6 +10,8 @@
 
 #include "TileVectors.h"
 
+#include <cmath>
+
 namespace mpopt::kernels {
 
 /// The values of a run of vectors, by lane.
@@ -221,6 +223,43 @@ MPOPT_INLINE void gramOf(const double *a, size_t count, size_t n, double *to) {
         std::memcpy(to + (i + r) * n + j, &total, sizeof(V));
       }
     }
+}
+
+template <unsigned Bytes>
+MPOPT_INLINE void productOf(const double *a, size_t n, const double *x,
+                            double *y) {
+  using V = Vector<double, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(double);
+  for (size_t j = 0; j < n; j += lanes) {
+    V sum = {};
+    for (size_t k = 0; k < n; ++k)
+      sum += load<V>(a + k * n + j) * x[k];
+    std::memcpy(y + j, &sum, sizeof(V));
+  }
+}
+
+/// Row by row; what a row takes from those below it is taken at once.
+template <unsigned Bytes> MPOPT_INLINE bool factorOf(double *a, size_t n) {
+  using V = Vector<double, Bytes>;
+  constexpr size_t lanes = Bytes / sizeof(double);
+  for (size_t k = 0; k < n; ++k) {
+    double *pivot = a + k * n;
+    double root = std::sqrt(pivot[k]);
+    // Nor NaN.
+    if (!(root > 0))
+      return false;
+    for (size_t j = k; j < n; ++j)
+      pivot[j] /= root;
+    for (size_t i = k + 1; i < n; ++i) {
+      double *row = a + i * n;
+      double factor = pivot[i];
+      for (size_t j = i / lanes * lanes; j < n; j += lanes) {
+        V rest = load<V>(row + j) - load<V>(pivot + j) * factor;
+        std::memcpy(row + j, &rest, sizeof(V));
+      }
+    }
+  }
+  return true;
 }
 
 } // namespace mpopt::kernels

@@ -250,4 +250,42 @@ TEST(Loops, StatisticsAndGram) {
   }
 }
 
+// R^T R gives the matrix back, whose lower half is not read.
+TEST(Symmetric, ProductAndFactor) {
+  constexpr size_t n = 24;
+  Random random(7);
+  for (const Loops &loops : allLoops()) {
+    std::vector<double> rows = randomList(random, n * n, -1, 1);
+    std::vector<double> x = randomList(random, n, -1, 1), y(n);
+    std::vector<double> whole(n * n);
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j) {
+        for (size_t k = 0; k < n; ++k)
+          whole[i * n + j] += rows[k * n + i] * rows[k * n + j];
+        whole[i * n + j] += i == j;
+      }
+    loops.multiply(whole.data(), n, x.data(), y.data());
+    std::vector<double> root = whole;
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < i; ++j)
+        root[i * n + j] = std::nan("");
+    ASSERT_TRUE(loops.factor(root.data(), n));
+    for (size_t i = 0; i < n; ++i) {
+      double product = 0;
+      for (size_t j = 0; j < n; ++j)
+        product += whole[i * n + j] * x[j];
+      EXPECT_NEAR(y[i], product, 1e-12);
+      for (size_t j = i; j < n; ++j) {
+        double sum = 0;
+        for (size_t k = 0; k <= i; ++k)
+          sum += root[k * n + i] * root[k * n + j];
+        EXPECT_NEAR(sum, whole[i * n + j], 1e-12);
+      }
+    }
+    // The last pivot is negative.
+    whole[n * n - 1] = -1;
+    EXPECT_FALSE(loops.factor(whole.data(), n));
+  }
+}
+
 } // namespace
