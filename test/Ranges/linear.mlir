@@ -155,3 +155,23 @@ func.func @fractional_filter(%i: tensor<1x1x3x3xi1>) -> tensor<1x1x2x2xf32> {
   %1 = mp.reciprocal %0 : (tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32>
   return %0 : tensor<1x1x2x2xf32>
 }
+
+// -----
+
+// One number is written out for the kernels, each time in the memory that the
+// product before it has freed.
+func.func @written_out(%x: tensor<1x200xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64}}) -> tensor<1x200xf32> {
+  %w0 = mp.constant dense<0.5> : tensor<200x200xf32>
+  // expected-remark @below {{{1x200} [-100.0}}
+  %0 = mp.matmul %x, %w0 : (tensor<1x200xf32>, tensor<200x200xf32>) -> tensor<1x200xf32>
+  %w1 = mp.constant dense<2.0> : tensor<200x200xf32>
+  // expected-remark @below {{{1x200} [-400.0}}
+  %1 = mp.matmul %x, %w1 : (tensor<1x200xf32>, tensor<200x200xf32>) -> tensor<1x200xf32>
+  %w2 = mp.constant dense<3.0> : tensor<200x200xf32>
+  // expected-remark @below {{{1x200} [-600.0}}
+  %2 = mp.matmul %x, %w2 : (tensor<1x200xf32>, tensor<200x200xf32>) -> tensor<1x200xf32>
+  %w3 = mp.constant dense<8.0> : tensor<200x200xf32>
+  // expected-remark @below {{{1x200} [-1600.0}}
+  %3 = mp.matmul %x, %w3 : (tensor<1x200xf32>, tensor<200x200xf32>) -> tensor<1x200xf32>
+  return %3 : tensor<1x200xf32>
+}

@@ -77,7 +77,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   bool unbounded = inputs.unbounded();
   if (unbounded)
     request.inputs.centre = request.inputs.radius = {};
-  LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
+  LinearSums sums = linearSums(request, ctx.jobs(), weights.sharedSums(ctx));
   for (size_t channel = 0; unbounded && channel < sums.size(); ++channel)
     if (sums.norm[channel] > 0)
       sums.radius[channel] = sums.terms[channel] = kInfinity;

@@ -27,6 +27,11 @@ struct WeightSource {
   Shape shape;
 
   uint64_t size() const;
+  /// The memo for passes over these weights. Passes over large ones are found
+  /// by the place of their bytes, which is theirs for good only in the file.
+  SharedSums sharedSums(TransferContext &ctx) const {
+    return owned.empty() ? ctx.sharedSums() : SharedSums();
+  }
   /// The elements that `tensor` points to where the kernels cannot read the
   /// file itself.
   std::vector<double> owned;

@@ -206,7 +206,7 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
   request.values = inputs.get();
   LinearSums sums =
       elements ? convolutionElements(request, ctx.jobs())
-               : convolutionSums(request, ctx.jobs(), ctx.sharedSums());
+               : convolutionSums(request, ctx.jobs(), source->sharedSums(ctx));
   rules.addWeights(ctx.of(filter), sums.flags);
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
