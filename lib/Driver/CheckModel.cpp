@@ -176,7 +176,7 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
                                              StringRef path, CheckHooks hooks) {
   auto start = std::chrono::steady_clock::now();
   // Passes work on the module, one after another: threads would only cost.
-  // Weight scans have their own.
+  // Weight scans and the range analysis have their own.
   DialectRegistry registry;
   registerTransferModels(registry);
   if (options.train)

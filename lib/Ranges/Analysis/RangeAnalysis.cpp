@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A plain walk in program order: values are defined before they are used, and
-// bodies are the business of the ops that have them (`TransferContext::walk`),
-// so no fixpoint solver is needed.
+// A walk in program order, or (ParallelWalk.cpp) in any order in which operands
+// come first: values are defined before they are used, and bodies are the
+// business of the ops that have them (`TransferContext::walk`), so no fixpoint
+// solver is needed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,12 +45,21 @@ static bool isTop(const AbstractValue &value) {
   return std::isinf(hull.lo) && std::isinf(hull.hi);
 }
 
-bool RangeAnalysis::Driver::losesTrack(Operation *op) {
+bool RangeAnalysis::Driver::losesTrack(Operation *op, TransferContext &ctx) {
   auto isUnknown = [&](Value value) {
-    return !isa<IntegerType>(getElementType(value)) && isTop(of(value));
+    return !isa<IntegerType>(getElementType(value)) && isTop(ctx.of(value));
   };
   return llvm::any_of(op->getResults(), isUnknown) &&
          llvm::none_of(op->getOperands(), isUnknown);
+}
+
+void RangeAnalysis::Driver::inferElements(Operation *op) {
+  auto elements = dyn_cast<ElementInferenceOpInterface>(op);
+  if (!elements)
+    return;
+  for (OpResult result : op->getResults())
+    facts.set(result,
+              elements.inferElementsOf(result.getResultNumber(), facts));
 }
 
 void RangeAnalysis::Driver::visit(Operation *op) {
@@ -57,11 +67,8 @@ void RangeAnalysis::Driver::visit(Operation *op) {
     return visitFunction(function);
   if (isa<mp::ConstantOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return;
-  if (auto elements = dyn_cast<ElementInferenceOpInterface>(op);
-      elements && (!base || originals))
-    for (OpResult result : op->getResults())
-      facts.set(result,
-                elements.inferElementsOf(result.getResultNumber(), facts));
+  if (!base || originals)
+    inferElements(op);
 
   Operation *outer = std::exchange(current, op);
   auto transfer = dyn_cast<RangeOpInterface>(op);
@@ -72,7 +79,7 @@ void RangeAnalysis::Driver::visit(Operation *op) {
   for (Value result : op->getResults())
     if (!transfer || !entries.contains(result))
       setValue(result, anything(result));
-  if ((!transfer || losesTrack(op)) && counted.insert(op).second)
+  if ((!transfer || losesTrack(op, *this)) && counted.insert(op).second)
     unknown.push_back(op);
   current = outer;
   // Between two ops of a function nobody holds a reference.
@@ -97,7 +104,7 @@ void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
       limit.joint = limit.most;
     setValue(argument, std::move(value));
   }
-  walk(function.getFunctionBody());
+  walkTogether(function.getFunctionBody());
 }
 
 /// Groups and ops together stay under this many cells, so that the time does

@@ -7,7 +7,8 @@
 //
 // The driver that computes the ranges of a whole module (RangeAnalysis.cpp),
 // those that one argument reaches, and those that the changes of a copy reach
-// (ChangedRanges.cpp). The constraints on each value are in RangeValues.cpp.
+// (ChangedRanges.cpp). The constraints on each value are in RangeValues.cpp,
+// the threads of a whole module in ParallelWalk.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,12 +100,25 @@ private:
   Entry &find(mlir::Value value);
   Entry &set(mlir::Value value, AbstractValue pre);
   void forget(mlir::Value value);
+  class Worker;
+
   void visit(mlir::Operation *op);
-  bool losesTrack(mlir::Operation *op);
+  void inferElements(mlir::Operation *op);
+  static bool losesTrack(mlir::Operation *op, TransferContext &ctx);
+  // ParallelWalk.cpp
+  void walkTogether(mlir::Region &body);
+  void visitTogether(llvm::ArrayRef<mlir::Operation *> ops, unsigned most);
+  bool readsLargeWeight(mlir::Operation *op);
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
   void visitFunction(mlir::FunctionOpInterface function);
   std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
+  /// Holds a value to what its dtype, shape, elements and relations allow.
+  void constrain(mlir::Value value, AbstractValue &pre, TransferContext &ctx);
+  static AbstractValue round(mlir::Value value, const AbstractValue &pre);
+  void keepRounded(Entry &entry, AbstractValue stored);
+  /// A value that no walk computes.
+  AbstractValue compute(mlir::Value value);
   AbstractValue summarize(mp::ConstantOp constant);
   AbstractValue summarizeOnce(const WeightView &view);
 

@@ -21,6 +21,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
+#include "mpopt/Ranges/Weights/Kernels/MemoLock.h"
 
 #include <cmath>
 
@@ -109,6 +110,12 @@ static bool isStep(Value value) {
 }
 
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
+  constrain(value, pre, *this);
+  set(value, std::move(pre));
+}
+
+void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre,
+                                      TransferContext &ctx) {
   if (isa<IntegerType>(getElementType(value)))
     useElements(pre, value, shapes(), limit.most);
   fitShape(pre, value);
@@ -116,15 +123,15 @@ void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
   Type element = getElementType(value);
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
-  refineByRelations(value, pre, *this);
+  refineByRelations(value, pre, ctx);
   pre.fit(getFloatFormat(element), isStep(value));
-  set(value, std::move(pre));
 }
 
 /// Large weights are read once for all analyses of a context.
 AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (!shared.memo || view.data.size() < Memo::kLeastWeight)
     return summarizeWeights(view, limit.most, threads);
+  std::lock_guard<std::mutex> held(memoLock());
   MemoKey key;
   key.add('A');
   key.add(view.data.data());
@@ -190,24 +197,36 @@ RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::find(Value value) {
     if (known)
       return base->get(known);
   }
+  return set(value, compute(value));
+}
+
+AbstractValue RangeAnalysis::Driver::compute(Value value) {
   if (auto constant = value.getDefiningOp<mp::ConstantOp>())
-    return set(value, summarize(constant));
+    return summarize(constant);
   // Never computed: a body that nobody walks.
-  return set(value, anything(value));
+  return anything(value);
+}
+
+AbstractValue RangeAnalysis::Driver::round(Value value,
+                                           const AbstractValue &pre) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  AbstractValue stored = pre.stored(format);
+  if (format && isStep(value))
+    stored.admitUnrounded(pre);
+  return stored;
+}
+
+void RangeAnalysis::Driver::keepRounded(Entry &entry, AbstractValue stored) {
+  entry.rounded = std::make_unique<AbstractValue>(std::move(stored));
+  // Weights, few and large, are asked for again and again.
+  if (entry.pre.source != LikelySource::Weight)
+    rounded.push_back(&entry);
 }
 
 const AbstractValue &RangeAnalysis::Driver::of(Value value) {
   Entry &entry = get(value);
-  if (!entry.rounded) {
-    const FloatFormat *format = getFloatFormat(getElementType(value));
-    AbstractValue stored = entry.pre.stored(format);
-    if (format && isStep(value))
-      stored.admitUnrounded(entry.pre);
-    entry.rounded = std::make_unique<AbstractValue>(std::move(stored));
-    // Weights, few and large, are asked for again and again.
-    if (entry.pre.source != LikelySource::Weight)
-      rounded.push_back(&entry);
-  }
+  if (!entry.rounded)
+    keepRounded(entry, round(value, entry.pre));
   return *entry.rounded;
 }
 

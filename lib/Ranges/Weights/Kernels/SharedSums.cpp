@@ -14,6 +14,8 @@
 
 #include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 
+#include "mpopt/Ranges/Weights/Kernels/MemoLock.h"
+
 #include "OperatorNorm.h"
 
 #include "mpopt/Numerics/Infinity.h"
@@ -139,6 +141,11 @@ static LinearSums share(MemoKey key, const LinearInputs &inputs,
   return sums;
 }
 
+std::mutex &mpopt::memoLock() {
+  static std::mutex lock;
+  return lock;
+}
+
 static void addShape(MemoKey &key, const LinearRequest &request) {
   for (uint64_t number :
        {request.matrices, request.k, request.n, uint64_t(request.transposed)})
@@ -159,11 +166,15 @@ gramNorms(const LinearRequest &request, Memo &memo) {
   key.add(content.low64);
   addFormat(key, request.weights);
   addShape(key, request);
-  if (auto known = memo.find<std::vector<double>>(key))
-    return known;
+  {
+    std::lock_guard<std::mutex> held(memoLock());
+    if (auto known = memo.find<std::vector<double>>(key))
+      return known;
+  }
   auto norms =
       std::make_shared<std::vector<double>>(request.matrices, kInfinity);
   kernels::boundByGram(request, kernels::WeightReader(request.weights), *norms);
+  std::lock_guard<std::mutex> held(memoLock());
   memo.keep<std::vector<double>>(key, norms, norms->size() * sizeof(double));
   return norms;
 }
@@ -192,8 +203,10 @@ LinearSums mpopt::linearSums(const LinearRequest &request, unsigned jobs,
   LinearSums sums = linearSumsWithoutGram(plain, jobs, shared);
   if (!request.wantNorm || !kernels::isWithinGramBudget(request))
     return sums;
-  for (auto [norm, bound] :
-       llvm::zip_equal(sums.operatorNorm, *gramNorms(request, *shared.memo)))
+  // The memo need not have kept them.
+  std::shared_ptr<const std::vector<double>> norms =
+      gramNorms(request, *shared.memo);
+  for (auto [norm, bound] : llvm::zip_equal(sums.operatorNorm, *norms))
     norm = std::min(norm, bound);
   return sums;
 }
