@@ -56,6 +56,10 @@ public:
   std::optional<WeightView> weights(Value value) override {
     return driver.weights(value);
   }
+  std::optional<WeightView> matrixWeights(Value value,
+                                          bool &swapped) override {
+    return driver.matrixWeights(value, swapped);
+  }
   const ShapeFacts &shapes() override { return driver.shapes(); }
   const TargetProfile &target() override { return driver.target(); }
   GroupLimit groupLimit() const override { return driver.groupLimit(); }
@@ -197,7 +201,8 @@ void Schedule::work(llvm::function_ref<void(size_t)> visit) {
 /// True if the op reads a weight whose passes are shared.
 bool RangeAnalysis::Driver::readsLargeWeight(Operation *op) {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
-    std::optional<WeightView> view = weights(operand);
+    bool swapped;
+    std::optional<WeightView> view = matrixWeights(operand, swapped);
     return view && view->data.size() >= Memo::kLeastWeight;
   });
 }
