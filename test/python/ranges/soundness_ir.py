@@ -51,6 +51,8 @@ def written(value):
         return f"{value} : i64"
     if isinstance(value, str):
         return f'"{value}"'
+    if value and isinstance(value[0], str):
+        return f"[{', '.join(map(written, value))}]"
     return f"array<i64{': ' if value else ''}{', '.join(map(str, value))}>"
 
 

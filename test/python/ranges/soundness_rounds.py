@@ -14,7 +14,7 @@ import soundness
 ROUNDS = int(os.environ.get("MPOPT_SOUNDNESS_ROUNDS", "7"))
 REPEATS, SAMPLES = 16, 18
 # The files of soundness_cases: one an op family of the dialect, and those that need several.
-SEVERAL = ("networks", "relations")
+SEVERAL = ("gradients", "networks", "relations")
 LISTS = {file.stem: importlib.import_module(f"soundness_cases.{file.stem}").CASES
          for file in sorted(pathlib.Path(__file__).with_name("soundness_cases").glob("*.py"))}
 

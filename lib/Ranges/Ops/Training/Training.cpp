@@ -151,103 +151,6 @@ static void transferDropoutGrad(mp::DropoutGradOp op, TransferContext &ctx) {
 // Layers
 //===----------------------------------------------------------------------===//
 
-static void transferCrossEntropyGrad(mp::SoftmaxCrossEntropyGradOp op,
-                                     TransferContext &ctx) {
-  const FloatFormat &format = ctx.functionFormat(op.getLogProb());
-  Number log = numberOf(op.getLogProb(), ctx);
-  Number grad =
-      op.getGrad() ? numberOf(op.getGrad(), ctx) : Number::constant(1, format);
-  grad.format = &format;
-  // softmax - onehot, in [-1, 1] for log-probabilities.
-  Number p = apply(UnaryFunction::Exp, log);
-  Number difference = either(p, p - Number::constant(1, format), 0.99);
-  Number result = difference * grad;
-  if (op.getWeight())
-    result = result * numberOf(op.getWeight(), ctx);
-  if (op.getReduction() == "mean") {
-    if (op.getWeight()) {
-      Number w = numberOf(op.getWeight(), ctx);
-      // One weight over the sum of some: at most 1 if none is negative.
-      if (w.range.finite.lo > 0 && w.range.isFinite())
-        result = difference * grad;
-      else
-        result = result / w;
-    }
-    // All targets ignored: 0 / 0.
-    result = zeroOr(result, 0.1);
-    result.range.nan |= op.getIgnoreIndex().has_value() || bool(op.getIgnore());
-  }
-  if (op.getBias())
-    result = result + numberOf(op.getBias(), ctx);
-  give(ctx, 0, result);
-}
-
-/// Gradients of a normalisation over n elements, in rows: the normalised x has
-/// |x| <= sqrt(n), and the mean of dY x is at most the largest |dY|.
-static void normGradient(TransferContext &ctx, Value gradient, Value scale,
-                         Number inverse, double count, double rows,
-                         double expectedRows) {
-  Number grad = numberOf(gradient, ctx), gain = numberOf(scale, ctx);
-  const FloatFormat &format = *grad.format;
-  inverse.format = &format;
-  double root = std::sqrt(count) * (1 + 1e-2);
-  Number centred = grad * gain;
-  Number spread = Number::within({-(2 + root), 2 + root}, format);
-  // The expected result is of the size of dY.
-  spread.expected = Likely::normal(1, 0.1, 3);
-  give(ctx, 0, centred * spread * inverse);
-  if (ctx.op()->getNumResults() < 2)
-    return;
-  Number normalised = Number::within(Interval::symmetric(root), format);
-  normalised.expected = Likely::normal(0, 1, 4);
-  give(ctx, 1, sumOf(grad * normalised, rows, expectedRows));
-  if (ctx.op()->getNumResults() > 2)
-    give(ctx, 2, sumOf(grad, rows, expectedRows));
-}
-
-/// 1 / sqrt(v + eps) where it is not an operand.
-static Number inverseOf(Value inverse, double epsilon,
-                        const FloatFormat &format, TransferContext &ctx) {
-  if (inverse)
-    return numberOf(inverse, ctx);
-  Number number = Number::within(
-      {0, epsilon > 0 ? 1.01 / std::sqrt(epsilon) : kInfinity}, format);
-  number.expected = Likely::normal(1, 0.1, 3);
-  return number;
-}
-
-template <typename OpTy>
-static void transferNormGrad(OpTy op, TransferContext &ctx) {
-  auto [count, expected] = rowOf(op.getInput(), op.getAxis(), true);
-  double all = countOf(op.getGrad());
-  double rows = std::isfinite(all) ? all / count : kInfinity;
-  double epsilon = 0;
-  if constexpr (std::is_same_v<OpTy, mp::LayerNormGradOp>)
-    if (op.getEpsilon())
-      epsilon = op.getEpsilon()->convertToDouble();
-  normGradient(ctx, op.getGrad(), op.getScale(),
-               inverseOf(op.getInverseDeviation(), epsilon,
-                         ctx.functionFormat(op.getGrad()), ctx),
-               count, rows, expectedCountOf(op.getGrad()) / expected);
-}
-
-static void transferBatchNormGrad(mp::BatchNormGradOp op,
-                                  TransferContext &ctx) {
-  double count = countOf(op.getGrad());
-  double expected = expectedCountOf(op.getGrad());
-  if (std::optional<int64_t> channels = ctx.dimOf(op.getGrad(), 1)) {
-    count /= std::max(double(*channels), 1.0);
-    expected /= std::max(double(*channels), 1.0);
-  }
-  // The operand is a variance or its inverse root.
-  Number variance = numberOf(op.getVariance(), ctx);
-  const FloatFormat &format = *variance.format;
-  Number epsilon = Number::constant(op.getEpsilon().convertToDouble(), format);
-  Number root = apply(UnaryFunction::Rsqrt, variance + epsilon);
-  normGradient(ctx, op.getGrad(), op.getScale(), either(root, variance), count,
-               count, expected);
-}
-
 static void transferConvGrad(mp::ConvGradOp op, TransferContext &ctx) {
   const FloatFormat &format = ctx.productFormat(op.getGrad());
   auto in = [&](Value value) { return Number::of(ctx.of(value), format); };
@@ -294,13 +197,6 @@ void mpopt::attachTrainingTransfers(MLIRContext *context) {
   attachTransfer<transferSoftmaxGrad, mp::SoftmaxGradOp>(context);
   attachTransfer<transferLogSoftmaxGrad, mp::LogSoftmaxGradOp>(context);
   attachTransfer<transferDropoutGrad, mp::DropoutGradOp>(context);
-  attachTransfer<transferCrossEntropyGrad, mp::SoftmaxCrossEntropyGradOp>(
-      context);
-  attachTransfer<transferNormGrad<mp::LayerNormGradOp>, mp::LayerNormGradOp>(
-      context);
-  attachTransfer<transferNormGrad<mp::RmsNormGradOp>, mp::RmsNormGradOp>(
-      context);
-  attachTransfer<transferBatchNormGrad, mp::BatchNormGradOp>(context);
   attachTransfer<transferConvGrad, mp::ConvGradOp>(context);
   attachTransfer<transferGatherGrad, mp::GatherGradOp>(context);
   attachTransfer<transferSliceGrad, mp::SliceGradOp>(context);

@@ -1,7 +1,6 @@
 """Cases of test_soundness.py: gradients and optimisers."""
 
 import numpy as np
-from formulas import FORMULAS
 from soundness_family import Cases
 from soundness_operands import erf, scale_of, sigmoid
 
@@ -182,50 +181,6 @@ def conv_gradient(draw):
         return dx[:, :, pad:pad + size, pad:pad + size], dw, np.sum(g, (0, 2, 3))
     draw.op("conv_grad", [grad, x, w], reference, strides=[1, 1], dilations=[1, 1],
             pads=[pad] * 4)
-
-
-def _composite(draw, op, operands, **attributes):
-    """A gradient op of the first of its own operands."""
-    draw.op(op, operands, lambda *arrays: _first(FORMULAS[f"mp.{op}"](attributes, *arrays)), wanted=[1], **attributes)
-
-
-def _first(made):
-    return made[0] if isinstance(made, tuple) else made
-
-
-@ir_case
-def function_gradients(draw):
-    shape, alpha = draw.shape(), draw.choice([0.25, 1.0, 1.5])
-    for op, attributes in (
-            ("relu6", {}), ("hard_swish", {}), ("log_sigmoid", {}), ("mish", {}),
-            ("thresholded_relu", {"alpha": alpha}), ("hard_sigmoid", {"alpha": alpha, "beta": 0.5}),
-            ("hard_tanh", {"low": -alpha, "high": 2 * alpha}), ("shrink", {"lambd": alpha, "bias": 0.0}),
-            ("elu", {"alpha": alpha}), ("celu", {"alpha": draw.choice([alpha, -alpha])}),
-            ("selu", {"alpha": alpha, "gamma": 1.25}), ("softplus", {"beta": alpha, "threshold": 20.0})):
-        _composite(draw, f"{op}_grad", [draw.box(shape), draw.box(shape)], **attributes)
-
-
-@ir_case
-def pairwise_loss_gradients(draw):
-    shape = draw.choice([(2, 8), (3, 1, 5), (16,)])
-    for op, attributes in (("mse_loss", {}), ("l1_loss", {}), ("smooth_l1_loss", {"beta": 0.5}),
-                           ("huber_loss", {"delta": draw.choice([0.5, 2.0])}), ("soft_margin_loss", {}),
-                           ("kl_div", {"log_target": bool(draw.integer(0, 1))})):
-        reduction = draw.choice(["none", "mean", "sum"])
-        grad = draw.box(shape if reduction == "none" else ())
-        _composite(draw, f"{op}_grad", [grad, draw.box(shape), draw.box(shape)], reduction=reduction, **attributes)
-
-
-@ir_case
-def pool_gradients(draw):
-    kernel, stride = draw.integer(1, 3), draw.integer(1, 3)
-    x, out = draw.box((1, 2, 7)), (7 - kernel) // stride + 1
-    for op in ("max_pool", "average_pool"):
-        _composite(draw, f"{op}_grad", [draw.box((1, 2, out), scale=scale_of(draw)), x], kernel_shape=[kernel],
-                   strides=[stride])
-    size = draw.integer(1, 9)
-    for op in ("adaptive_max_pool", "adaptive_avg_pool"):
-        _composite(draw, f"{op}_grad", [draw.box((1, 2, size), scale=scale_of(draw)), x], output_size=[size])
 
 
 # -- steps -----------------------------------------------------------------------------

@@ -1,0 +1,326 @@
+//===- ClassGradients.cpp - Ranges of gradients of losses over classes
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// dL (p - q) of softmax probabilities p and a target q: with R the width of the
+// scores, p is between 1 / (1 + (C - 1) e^R) and 1 / (1 + (C - 1) e^-R).
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Ranges/Ops/Families.h"
+#include "lib/Ranges/Ops/Training/GradientSupport.h"
+
+#include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Ranges/RangeInterface.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::gradients;
+
+/// Number of classes of [N, C, ...] or [C], infinite if it is not known.
+static double classesOf(Value input) {
+  MaybeShape shape = getShape(input);
+  if (!shape || shape->empty())
+    return kInfinity;
+  int64_t dim = shape->size() > 1 ? (*shape)[1] : shape->front();
+  return dim < 0 ? kInfinity : std::max(double(dim), 1.0);
+}
+
+/// Probabilities by softmax of scores.
+static Number softmaxOf(Value input, TransferContext &ctx) {
+  Number x = numberOf(input, ctx);
+  double classes = classesOf(input), width = x.bound().width();
+  Interval p = {0, 1};
+  if (classes == 1)
+    p.lo = 1;
+  else if (x.range.isFinite() && width < 700)
+    p = {1 / (1 + (classes - 1) * std::exp(width)),
+         1 / (1 + (classes - 1) * std::exp(-width))};
+  // The sum's error, and e^x's of a rounded difference.
+  double unit = x.format->unitRoundoff();
+  double error =
+      unit * (std::min(classes, kUnknownCount) + 4 * x.bound().maxAbs() + 64);
+  p = std::isfinite(error) ? p.widened(error) : Interval{0, 2};
+  Number result = within({std::max(p.lo, 0.0), std::min(p.hi, 1 + error)}, x);
+  result.range.nan = !x.range.isFinite();
+  return result;
+}
+
+/// The room that kernels of several ops need where the loss's gradient is
+/// stored between them.
+static Number stored(Number x, Value input) {
+  const FloatFormat *own = getFloatFormat(getElementType(input));
+  if (own && !x.bound().isEmpty())
+    x.range.finite = x.bound().widened(4 * own->unitRoundoff(),
+                                       2 * own->minSubnormal);
+  return x;
+}
+
+namespace {
+/// What the targets of a loss are.
+struct Targets {
+  Value input, target, weight;
+  StringRef reduction;
+  bool mayIgnore = false;
+  double smoothing = 0;
+};
+} // namespace
+
+/// A target's weight times dL: over the sum of all targets' weights in a mean.
+/// Nothing if weights may cancel.
+static std::optional<Number> weightedShare(const Targets &how, Number grad,
+                                           TransferContext &ctx) {
+  const FloatFormat &format = *grad.format;
+  bool mean = how.reduction == "mean";
+  Number share = grad;
+  if (!how.weight) {
+    if (mean && !how.mayIgnore)
+      share = shareOf(grad, "mean", getShape(how.target));
+    else if (mean)
+      // Over those that count, which may be one of them or none at all.
+      share = either(
+          grad, grad / Number::constant(
+                           std::max(mpopt::expectedCountOf(how.target), 1.0),
+                           format));
+  } else {
+    Number w = numberOf(how.weight, ctx);
+    if (!mean) {
+      share = grad * w;
+    } else {
+      if (!w.isWithin(0, kInfinity))
+        return std::nullopt;
+      // A part of a sum of which it is a term.
+      share = grad * within({0, kRoom}, grad);
+      share.range.nan |= w.range.mayBeZero();
+    }
+  }
+  if (how.mayIgnore)
+    share = zeroOr(share);
+  share.range.nan |= how.mayIgnore && mean;
+  return share;
+}
+
+/// dL (p sum(q) - q) of class numbers: q is 1 - s and s / C, times weights.
+static std::optional<Number> byNumbers(const Targets &how, const Number &p,
+                                       const Number &grad,
+                                       TransferContext &ctx) {
+  double classes = classesOf(how.input), s = how.smoothing;
+  if (!(s >= 0) || s > 1)
+    return std::nullopt;
+  double rest = std::isfinite(classes) ? s / classes : 0;
+  Interval slope = hull(p.bound() + -rest, p.bound() + (-(1 - s) - s));
+  if (std::isfinite(classes))
+    slope.lo = p.bound().lo - (1 - s) - rest;
+  if (how.weight && s > 0) {
+    // Each class's own weight, over the target's in a mean.
+    Number w = numberOf(how.weight, ctx);
+    double most = w.bound().maxAbs(), least = w.bound().lo;
+    if (how.reduction == "mean") {
+      if (!(least > 0))
+        return std::nullopt;
+      most /= least;
+    }
+    slope = Interval::symmetric((1 - s) + s * std::max(most, 1.0));
+    if (how.reduction != "mean")
+      slope = Interval::symmetric(2 * most);
+  }
+  slope = slope.widened(kRoom - 1, 8 * p.format->unitRoundoff());
+  Targets plain = how;
+  if (how.weight && s > 0 && how.reduction != "mean")
+    plain.weight = Value();
+  std::optional<Number> share = weightedShare(plain, grad, ctx);
+  if (!share)
+    return std::nullopt;
+  Number factor = within(slope, p);
+  factor.range.nan = p.range.nan;
+  return *share * factor;
+}
+
+/// The same of a distribution.
+static Number byDistribution(const Targets &how, const Number &p,
+                             const Number &grad, TransferContext &ctx) {
+  const FloatFormat &format = *grad.format;
+  double classes = classesOf(how.input), s = how.smoothing;
+  Number t = numberOf(how.target, ctx);
+  Number q = t * Number::constant(1 - s, format) +
+             (std::isfinite(classes) ? Number::constant(s / classes, format)
+                                     : within({0, s}, grad));
+  if (how.weight)
+    q = q * numberOf(how.weight, ctx);
+  Number total = sumOf(q, classes);
+  const AbstractValue &value = ctx.of(how.target);
+  if (value.rowSum && !how.weight && t.isWithin(0, kInfinity) && s >= 0 &&
+      s <= 1)
+    total = total.cut({0, (value.rowSum->hi + s) * kRoom});
+  MaybeShape shape = getShape(how.input);
+  if (shape && !shape->empty())
+    shape->erase(shape->begin() + (shape->size() > 1 ? 1 : 0));
+  return shareOf(grad, how.reduction, shape) * (p * total - q);
+}
+
+static void transferCrossEntropy(mp::CrossEntropyGradOp op,
+                                 TransferContext &ctx) {
+  Targets how{op.getInput(),     op.getTarget(), op.getWeight(),
+              op.getReduction(), false,          op.getLabelSmoothing()
+                                                     .convertToDouble()};
+  if (std::optional<int64_t> index = op.getIgnoreIndex())
+    how.mayIgnore =
+        cells::bound(ctx.of(how.target).hull()).contains(double(*index));
+  Number p = softmaxOf(how.input, ctx), grad = numberOf(op.getGrad(), ctx);
+  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
+    if (slot != 1)
+      return std::nullopt;
+    std::optional<Number> result =
+        isa<FloatType>(getElementType(how.target))
+            ? byDistribution(how, p, grad, ctx)
+            : byNumbers(how, p, grad, ctx);
+    if (result)
+      result = stored(*result, how.input);
+    return result;
+  });
+}
+
+/// With the log-probabilities of the forward pass; dL is 1 where it is not
+/// given.
+static void transferSoftmaxCrossEntropy(mp::SoftmaxCrossEntropyGradOp op,
+                                        TransferContext &ctx) {
+  Number log = numberOf(op.getLogProb(), ctx);
+  Number grad = op.getGrad() ? numberOf(op.getGrad(), ctx)
+                             : Number::constant(1, *log.format);
+  grad.format = log.format;
+  Targets how{op.getLogProb(), op.getTarget(), op.getWeight(),
+              op.getReduction()};
+  how.mayIgnore = bool(op.getIgnore());
+  if (std::optional<int64_t> index = op.getIgnoreIndex())
+    how.mayIgnore |=
+        cells::bound(ctx.of(how.target).hull()).contains(double(*index));
+  Number p = apply(UnaryFunction::Exp, log);
+  std::optional<Number> result = byNumbers(how, p, grad, ctx);
+  if (!result)
+    return;
+  Number value = stored(*result, op.getLogProb());
+  if (op.getBias())
+    value = value + numberOf(op.getBias(), ctx);
+  give(ctx, 0, value);
+}
+
+/// -dL w at the target, else 0.
+static void transferNll(mp::NllLossGradOp op, TransferContext &ctx) {
+  Targets how{op.getInput(), op.getTarget(), op.getWeight(), op.getReduction()};
+  if (std::optional<int64_t> index = op.getIgnoreIndex())
+    how.mayIgnore =
+        cells::bound(ctx.of(how.target).hull()).contains(double(*index));
+  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
+    if (slot != 1)
+      return std::nullopt;
+    std::optional<Number> share =
+        weightedShare(how, numberOf(op.getGrad(), ctx), ctx);
+    return share ? std::optional(zeroOr(-*share)) : std::nullopt;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Margins
+//===----------------------------------------------------------------------===//
+
+/// p w m^(p - 1) / C of each positive margin m; less all of them at the target.
+static void transferMultiMargin(mp::MultiMarginLossGradOp op,
+                                TransferContext &ctx) {
+  double classes = classesOf(op.getInput()), p = op.getP().convertToDouble();
+  if (!std::isfinite(classes) || (p != 1 && p != 2))
+    return;
+  Number x = numberOf(op.getInput(), ctx);
+  auto constant = [&](double value) {
+    return Number::constant(value, *x.format);
+  };
+  Number zero = constant(0);
+  Number slope = constant(1 / classes);
+  if (p == 2)
+    slope = constant(2 / classes) *
+            max(x - x + constant(op.getMargin().convertToDouble()), zero);
+  if (op.getWeight())
+    slope = slope * numberOf(op.getWeight(), ctx);
+  slope = zeroOr(slope);
+  Number share = shareOf(numberOf(op.getGrad(), ctx), op.getReduction(),
+                         getShape(op.getTarget()));
+  Number each = tainted(share * slope, op.getInput(), ctx);
+  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
+    if (slot != 1)
+      return std::nullopt;
+    return either(each, -sumOf(each, std::max(classes - 1, 1.0)));
+  });
+}
+
+/// dL / C from each of up to C targets; at a target, which may be listed C
+/// times, less one for each of C - 1 others.
+static void transferMultilabel(mp::MultilabelMarginLossGradOp op,
+                               TransferContext &ctx) {
+  MaybeShape shape = getShape(op.getInput());
+  if (!shape || shape->empty() || shape->back() < 0)
+    return;
+  double classes = double(shape->back());
+  shape->pop_back();
+  Number grad = numberOf(op.getGrad(), ctx);
+  double room = kRoom + 2 * classes * classes * grad.format->unitRoundoff();
+  Number slope = within({-classes * room, room}, grad);
+  Number share = shareOf(grad, op.getReduction(), shape);
+  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
+    if (slot != 1)
+      return std::nullopt;
+    return tainted(share * slope, op.getInput(), ctx);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences of labels
+//===----------------------------------------------------------------------===//
+
+/// e^x less a posterior probability, 0 behind the end. Where no path leads to
+/// the labels the loss is Inf and this NaN. The posterior is e^ of a sum of
+/// logarithms of up to T steps, whose error is relative to their magnitude.
+static void transferCtc(mp::CtcLossGradOp op, TransferContext &ctx) {
+  Value input = op.getLogProbs();
+  MaybeShape shape = getShape(input);
+  if (!shape || shape->size() < 2 || shape->front() < 0)
+    return;
+  double steps = double(shape->front());
+  Number x = numberOf(input, ctx);
+  double magnitude = x.bound().maxAbs() + 2;
+  double error =
+      16 * x.format->unitRoundoff() * (steps + 2) * (steps + 2) * magnitude;
+  if (!x.range.isFinite() || !(error < 10))
+    return;
+  Number posterior = within({0, std::exp(error) * kRoom}, x);
+  Number slope = zeroOr(apply(UnaryFunction::Exp, x) - posterior);
+  MaybeShape batch = Shape();
+  if (shape->size() > 2)
+    batch->push_back((*shape)[1]);
+  Number share = shareOf(numberOf(op.getGrad(), ctx), op.getReduction(), batch);
+  // A mean divides by a target's length first, which is at least 1.
+  if (op.getReduction() == "mean")
+    share = zeroOr(share);
+  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
+    if (slot != 1)
+      return std::nullopt;
+    Number result = share * slope;
+    result.range.nan = true;
+    return result;
+  });
+}
+
+void mpopt::attachClassGradientsTransfers(MLIRContext *context) {
+  attachTransfer<transferCrossEntropy, mp::CrossEntropyGradOp>(context);
+  attachTransfer<transferSoftmaxCrossEntropy, mp::SoftmaxCrossEntropyGradOp>(
+      context);
+  attachTransfer<transferNll, mp::NllLossGradOp>(context);
+  attachTransfer<transferMultiMargin, mp::MultiMarginLossGradOp>(context);
+  attachTransfer<transferMultilabel, mp::MultilabelMarginLossGradOp>(context);
+  attachTransfer<transferCtc, mp::CtcLossGradOp>(context);
+}

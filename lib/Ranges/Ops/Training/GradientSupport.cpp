@@ -1,0 +1,105 @@
+//===- GradientSupport.cpp - What gradient ops have in common
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientSupport.h"
+
+#include "mpopt/Numerics/Infinity.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+void gradients::give(TransferContext &ctx, unsigned index, Number number) {
+  if (!number.bound().isEmpty())
+    number.range.finite = cells::roundedIn(*number.format, number.bound(), 4);
+  number.source = LikelySource::Unknown;
+  ctx.result(index, number.value(ctx.op()->getResult(index)));
+}
+
+Number gradients::within(const Interval &bound, const Number &like) {
+  Number number = Number::within(bound, *like.format);
+  number.expected = Likely::point(0);
+  number.source = LikelySource::Unknown;
+  return number;
+}
+
+Number gradients::inSteps(Value value, TransferContext &ctx) {
+  Number number = numberOf(value, ctx);
+  if (const FloatFormat *own = getFloatFormat(getElementType(value));
+      own && own->digits < number.format->digits)
+    number.format = own;
+  return number;
+}
+
+Number gradients::zeroOr(const Number &x) {
+  return either(Number::constant(0, *x.format), x);
+}
+
+Number gradients::tainted(Number x, ValueRange values, TransferContext &ctx) {
+  for (Value value : values)
+    x.range.nan |= value && ctx.of(value).mayBeNonFinite();
+  return x;
+}
+
+Number gradients::sumOf(const Number &x, double count) {
+  return mpopt::sumOf(x, count, 1);
+}
+
+MaybeShape gradients::broadcastOf(ValueRange values) {
+  MaybeShape all = Shape();
+  for (Value value : values) {
+    auto both = broadcastShapes(all, getShape(value));
+    if (failed(both) || !*both)
+      return std::nullopt;
+    all = std::move(*both);
+  }
+  return all;
+}
+
+double gradients::countOf(const MaybeShape &shape) {
+  double count = shape ? 1 : kInfinity;
+  for (int64_t dim : shape.value_or(Shape()))
+    count = dim == 0 ? 0 : dim < 0 ? kInfinity : count * double(dim);
+  return count;
+}
+
+Number gradients::summedTo(Value operand, const Number &each,
+                           const MaybeShape &shape) {
+  MaybeShape own = getShape(operand);
+  double times = own && shape ? 1 : kInfinity;
+  if (own && shape)
+    for (size_t i = 0; i < shape->size(); ++i) {
+      int64_t all = (*shape)[shape->size() - 1 - i];
+      int64_t dim = i < own->size() ? (*own)[own->size() - 1 - i] : 1;
+      if (dim != all)
+        times *= all < 0 || dim < 0 ? kInfinity : std::max<double>(all, 1);
+    }
+  return times == 1 ? each : sumOf(each, times);
+}
+
+double gradients::countWithout(Value value, int64_t axis) {
+  MaybeShape shape = getShape(value);
+  if (!shape || axis < 0 || axis >= int64_t(shape->size()))
+    return kInfinity;
+  (*shape)[axis] = 1;
+  return countOf(shape);
+}
+
+Number gradients::shareOf(const Number &grad, StringRef reduction,
+                          const MaybeShape &shape) {
+  if (reduction == "none" || reduction == "sum")
+    return grad;
+  double count = countOf(shape);
+  if (reduction == "batchmean")
+    count = !shape          ? kInfinity
+            : shape->empty()  ? 1
+            : shape->front() < 0 ? kInfinity
+                                 : double(shape->front());
+  // Divided by an unknown count of at least 1.
+  if (!std::isfinite(count))
+    return zeroOr(grad);
+  return grad / Number::constant(std::max(count, 1.0), *grad.format);
+}
