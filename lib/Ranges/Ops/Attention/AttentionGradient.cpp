@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Of Y = P v and P = softmax(S): dV = P^T dY, dP = dY v^T and
-// dS = P (dP - sum(P dP)). With |dP| <= m, rows of P add up to 1, so that
-// |dS| <= P (1 - P) 2 m <= m / 2, and a row's |dS| add up to m at most, the
-// mean distance of numbers in [-m, m] from their mean.
+// dS = P (dP - sum(P dP)). Rows of P add up to 1, so that with dP in an interval
+// of width w |dS| <= P (1 - P) w <= w / 4, and a row's |dS| add up to w / 2 at
+// most, the mean distance from the mean.
 //
 // Kernels compute P again, from scores and the logarithm of their sum: its error
 // grows with them.
@@ -168,20 +168,25 @@ bool AttentionGradient::prepare() {
   Number probability = sumOf(grad * value, width);
   double most = probability.bound().maxAbs();
   double lost = most * (error + (keys + 16) * unit);
+  // Differences of dP, and what is lost of them.
+  double spread = std::min(probability.bound().width(), 2 * most);
   auto limited = [&](double part) {
     Number result = probability - probability;
-    return result.cut(Interval::symmetric(part * most * room * room + 4 * lost));
+    result.range.finite =
+        Interval::symmetric(part * spread * room * room + 4 * lost);
+    return result;
   };
-  score = limited(0.5);
-  row = limited(1);
+  score = limited(0.25);
+  row = limited(0.5);
   // dS of all keys, each of which may be off.
   double tiny = keys * (own ? own->minSubnormal : products.minSubnormal);
   row.range.finite =
       row.bound().widened(0, keys * 4 * unit * most + tiny * (1 + most));
   if (op.getSink() || op.getSmoothSoftmax()) {
     // Rows of P add up to less than 1.
-    score = limited(2);
-    row = limited(2);
+    spread = 4 * most;
+    score = limited(0.5);
+    row = limited(0.5);
   }
   return true;
 }

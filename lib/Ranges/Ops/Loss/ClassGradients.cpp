@@ -165,6 +165,29 @@ static Number byDistribution(const Targets &how, const Number &p,
   return shareOf(grad, how.reduction, shape) * (p * total - q);
 }
 
+/// Sets the gradient of scores. Without weights a row of p - q, the difference
+/// of two distributions, is no longer than sqrt(2).
+static void giveScores(const Targets &how, const Number &grad, Number result,
+                       TransferContext &ctx) {
+  result.range.finite = cells::roundedIn(*result.format, result.bound(), 4);
+  result.source = LikelySource::Unknown;
+  AbstractValue value = result.value(ctx.op()->getResult(0));
+  std::optional<Number> share = weightedShare(how, grad, ctx);
+  double classes = classesOf(how.input);
+  bool unweighted = !how.weight && !isa<FloatType>(getElementType(how.target));
+  if (share && unweighted && std::isfinite(classes)) {
+    const FloatFormat *own = getFloatFormat(getElementType(how.input));
+    double tiny = (own ? own : result.format)->minSubnormal;
+    double norm = std::sqrt(2.0) * share->bound().maxAbs() * kRoom * kRoom *
+                      (1 + classes * result.format->unitRoundoff()) +
+                  2 * std::sqrt(classes) * tiny;
+    if (std::isfinite(norm))
+      value.claimNorm(TransferContext::rankOf(how.input) > 1 ? 1 : 0, norm,
+                      int64_t(classes));
+  }
+  ctx.result(0, std::move(value));
+}
+
 static void transferCrossEntropy(mp::CrossEntropyGradOp op,
                                  TransferContext &ctx) {
   Targets how{op.getInput(),     op.getTarget(), op.getWeight(),
@@ -174,17 +197,13 @@ static void transferCrossEntropy(mp::CrossEntropyGradOp op,
     how.mayIgnore =
         cells::bound(ctx.of(how.target).hull()).contains(double(*index));
   Number p = softmaxOf(how.input, ctx), grad = numberOf(op.getGrad(), ctx);
-  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
-    if (slot != 1)
-      return std::nullopt;
-    std::optional<Number> result =
-        isa<FloatType>(getElementType(how.target))
-            ? byDistribution(how, p, grad, ctx)
-            : byNumbers(how, p, grad, ctx);
-    if (result)
-      result = stored(*result, how.input);
-    return result;
-  });
+  if (op.getWanted().empty() || slotOf(op, op.getWanted().front()) != 1)
+    return;
+  std::optional<Number> result = isa<FloatType>(getElementType(how.target))
+                                     ? byDistribution(how, p, grad, ctx)
+                                     : byNumbers(how, p, grad, ctx);
+  if (result)
+    giveScores(how, grad, stored(*result, how.input), ctx);
 }
 
 /// With the log-probabilities of the forward pass; dL is 1 where it is not
@@ -207,8 +226,11 @@ static void transferSoftmaxCrossEntropy(mp::SoftmaxCrossEntropyGradOp op,
     return;
   Number value = stored(*result, op.getLogProb());
   if (op.getBias())
-    value = value + numberOf(op.getBias(), ctx);
-  give(ctx, 0, value);
+    return give(ctx, 0, value + numberOf(op.getBias(), ctx));
+  // A given logarithm need not be one of probabilities.
+  if (log.bound().hi > 0)
+    return give(ctx, 0, value);
+  giveScores(how, grad, value, ctx);
 }
 
 /// -dL w at the target, else 0.

@@ -39,6 +39,9 @@ struct NormRows {
   /// one.
   double count = kInfinity, sharing = 1, terms = kInfinity;
   double offset = 0;
+  /// Of a row of dY; the map from h to dX / r is no longer than 1, if a bit more
+  /// where n is off.
+  double norm = kInfinity;
   bool centred = true, nan = false;
 
   double room() const {
@@ -48,10 +51,20 @@ struct NormRows {
     x.range.nan |= nan;
     return x;
   }
+  double inputNorm() const {
+    double map = (1 + 2 * offset + offset * offset) * room() * room();
+    double most = norm * gain.bound().maxAbs() * map * inverse.bound().maxAbs();
+    return std::isnan(most) ? kInfinity : most + grad.format->minNormal;
+  }
   Number inputGradient() const {
     double normalised = std::sqrt(count) * room() + offset;
     double spread = (centred ? 2 : 1) * room() + normalised * (1 + offset);
-    return tainted(grad * gain * within({-spread, spread}, grad) * inverse);
+    Number result =
+        tainted(grad * gain * within({-spread, spread}, grad) * inverse);
+    // An element is no larger than its row.
+    if (double most = inputNorm(); std::isfinite(most))
+      result = result.cut(Interval::symmetric(most));
+    return result;
   }
   Number scaleGradient() const {
     double each = std::sqrt(count / sharing) * room() + offset;
@@ -61,13 +74,17 @@ struct NormRows {
 };
 } // namespace
 
-/// Counts of rows of `count` elements with a scale (or bias) of `scales`.
-static void setCounts(NormRows &rows, Value grad, double count,
-                      double scales) {
+/// Counts of rows of `count` elements with a scale (or bias) of `scales`
+/// elements, `perRow` of which meet one row.
+static void setCounts(NormRows &rows, Value grad, double count, double scales,
+                      double perRow) {
   double all = mpopt::countOf(grad);
   rows.count = std::max(count, 1.0);
   rows.terms = std::isfinite(all) ? all / std::max(scales, 1.0) : kInfinity;
-  rows.sharing = std::clamp(rows.terms, 1.0, rows.count);
+  rows.sharing =
+      std::isfinite(count)
+          ? std::clamp(count / std::max(perRow, 1.0), 1.0, rows.count)
+          : 1;
 }
 
 static double elementsFrom(Value value, int64_t axis) {
@@ -107,6 +124,23 @@ static double roundedOffset(Value mean, const Number &x, double inverse,
   return std::min(error, x.bound().width()) * inverse;
 }
 
+/// Sets the gradient of the input, with the norm of its rows where these are
+/// along the last axis alone.
+template <typename OpTy>
+static void giveRows(OpTy op, NormRows &rows, TransferContext &ctx) {
+  int64_t rank = TransferContext::rankOf(op.getInput());
+  bool isLast = normalizeAxis(op.getAxis(), rank) == rank - 1;
+  if (isLast)
+    rows.norm = rowNormOf(ctx.of(op.getGrad()), rank - 1, rows.count);
+  Number result = rows.inputGradient();
+  result.range.finite = cells::roundedIn(*result.format, result.bound(), 4);
+  result.source = LikelySource::Unknown;
+  AbstractValue value = result.value(op->getResult(0));
+  if (isLast && std::isfinite(rows.inputNorm()))
+    value.claimNorm(rank - 1, rows.inputNorm(), int64_t(rows.count));
+  ctx.result(0, std::move(value));
+}
+
 template <typename OpTy>
 static void transferLastAxes(OpTy op, TransferContext &ctx) {
   constexpr bool kCentred = std::is_same_v<OpTy, mp::LayerNormGradOp>;
@@ -124,7 +158,7 @@ static void transferLastAxes(OpTy op, TransferContext &ctx) {
   rows.centred = kCentred;
   int64_t axis = op.getAxis();
   double scales = mpopt::countOf(op.getScale());
-  setCounts(rows, op.getGrad(), elementsFrom(input, axis), scales);
+  setCounts(rows, op.getGrad(), elementsFrom(input, axis), scales, scales);
   Number x = in(input);
   rows.nan = !x.range.isFinite() || squaresOverflow(x, rows.count);
   if (op.getInverseDeviation()) {
@@ -145,7 +179,7 @@ static void transferLastAxes(OpTy op, TransferContext &ctx) {
   }
   if (fromOutput) // Divided by a scale that may be anything.
     return;
-  give(ctx, 0, rows.inputGradient());
+  giveRows(op, rows, ctx);
   give(ctx, 1, rows.scaleGradient());
   if constexpr (kCentred)
     give(ctx, 2, rows.biasGradient());
@@ -172,7 +206,7 @@ static void transferBatchNorm(mp::BatchNormGradOp op, TransferContext &ctx) {
   if (std::optional<int64_t> dim = ctx.dimOf(op.getGrad(), 1))
     channels = double(*dim);
   double count = countWithout(op.getGrad(), 1);
-  setCounts(rows, op.getGrad(), count, channels);
+  setCounts(rows, op.getGrad(), count, channels, /*perRow=*/1);
   rows.nan = !x.range.isFinite() || !mean.range.isFinite();
   if (op.getFrozen()) {
     Number normalised = (x - mean) * rows.inverse;
@@ -195,7 +229,8 @@ static void transferBatchNorm(mp::BatchNormGradOp op, TransferContext &ctx) {
 
 /// Results by place: input, scale, bias.
 template <typename OpTy>
-static void giveGroups(OpTy op, double count, TransferContext &ctx) {
+static void giveGroups(OpTy op, double count, double groups,
+                       TransferContext &ctx) {
   const FloatFormat &format = ctx.sumFormat(op.getInput());
   auto in = [&](Value value) { return Number::of(ctx.of(value), format); };
   Number x = in(op.getInput());
@@ -209,7 +244,8 @@ static void giveGroups(OpTy op, double count, TransferContext &ctx) {
                         ? 1
                         : mpopt::countOf(op->getOperand(
                               op.getODSOperandIndexAndLength(slot).first));
-    setCounts(rows, op.getGrad(), count, scales);
+    // A group has its own channels' scales, or one of its own.
+    setCounts(rows, op.getGrad(), count, scales, scales / groups);
     return slot == 1   ? rows.inputGradient()
            : slot == 2 ? rows.scaleGradient()
                        : rows.biasGradient();
@@ -218,12 +254,15 @@ static void giveGroups(OpTy op, double count, TransferContext &ctx) {
 
 static void transferInstanceNorm(mp::InstanceNormGradOp op,
                                  TransferContext &ctx) {
-  giveGroups(op, elementsFrom(op.getInput(), 2), ctx);
+  std::optional<int64_t> channels = ctx.dimOf(op.getInput(), 1);
+  giveGroups(op, elementsFrom(op.getInput(), 2),
+             channels ? std::max(double(*channels), 1.0) : 1, ctx);
 }
 
 static void transferGroupNorm(mp::GroupNormGradOp op, TransferContext &ctx) {
   double count = countWithout(op.getInput(), 0);
-  giveGroups(op, count / std::max(double(op.getNumGroups()), 1.0), ctx);
+  double groups = std::max(double(op.getNumGroups()), 1.0);
+  giveGroups(op, count / groups, groups, ctx);
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,7 +51,7 @@ struct Backward {
   double input = 0, hidden = 1, cell = 0, peepholes = 0, inner = 0;
   /// For the roundings of one step.
   double room = 1;
-  bool nan = false;
+  bool nonFinite = false;
 };
 
 /// What one step passes on: gradients of its gates and states.
@@ -64,6 +64,8 @@ struct Step {
 struct Passed {
   ByGate largest{}, summed{};
   double hidden = 0, cell = 0;
+  /// Of anything on the way.
+  double peak = 0;
 };
 } // namespace
 
@@ -130,6 +132,7 @@ passBack(const Backward &how,
     passed.hidden =
         (made.hidden + through(how.stateColumns, made.gates)) * how.room;
     passed.cell = made.cell * how.room;
+    passed.peak = std::max({passed.peak, passed.hidden + how.grad, passed.cell});
     if (!std::isfinite(passed.hidden + passed.cell))
       return std::nullopt;
   }
@@ -248,9 +251,11 @@ static std::optional<Number> gradientOf(Part part, const Backward &how,
   if (!std::isfinite(most))
     return std::nullopt;
   Number number = Number::within(Interval::symmetric(most), format);
-  bool overflows = most >= format.overflowFrom;
-  number.range.posInf = number.range.negInf = overflows;
-  number.range.nan = overflows || how.nan;
+  for (double gate : passed.summed)
+    most = std::max(most, gate * how.batch);
+  bool overflows = !(std::max(most, passed.peak) < format.overflowFrom * 0.9);
+  bool any = overflows || how.nonFinite;
+  number.range.nan = number.range.posInf = number.range.negInf = any;
   return number;
 }
 
@@ -278,9 +283,9 @@ static void readOperands(Backward &how, Value input, unsigned gates,
     unit = std::max(unit, own->unitRoundoff());
   how.room = 1 + 16 * unit + relativeSumError(format, gates * states + inputs, 8);
   for (Value operand : ctx.op()->getOperands())
-    how.nan |= isa<FloatType>(getElementType(operand)) &&
+    how.nonFinite |= isa<FloatType>(getElementType(operand)) &&
                ctx.of(operand).mayBeNonFinite();
-  how.nan |= !(products < format.overflowFrom * 0.99);
+  how.nonFinite |= !(products < format.overflowFrom * 0.99);
 }
 
 /// True if all activations are the usual ones of a cell; with other ones slopes
@@ -350,7 +355,7 @@ static void transferRnn(mp::RNNGradOp op, TransferContext &ctx) {
   if (!bounded && !areNamed(op.getActivations(), {"relu"}))
     return;
   Backward how = readSequence(op, 1, ctx);
-  how.nan |= !bounded;
+  how.nonFinite |= !bounded;
   giveParts(op, how, passPlain(how), [&](unsigned slot) {
     Part part = sequencePart(slot, 2);
     return part == Part::StateWeights && !bounded ? Part::Other : part;

@@ -133,8 +133,12 @@ static void transferGridSample(mp::GridSampleGradOp op, TransferContext &ctx) {
     Number slope = step * within({0, kRoom * kRoom}, x);
     slope = either(slope, sumOf(all, corners) *
                               within({0, 0x1p-16 * double(size)}, x));
-    return tainted(sumOf(grad * slope, std::max(double((*shape)[1]), 1.0)),
-                   {op.getInput(), op.getGrid()}, ctx);
+    double channels = std::max(double((*shape)[1]), 1.0);
+    Number result = sumOf(grad * slope, channels);
+    // Several products of each term are rounded among the subnormals.
+    result.range.finite = result.bound().widened(
+        0, 8 * corners * channels * double(size) * x.format->minSubnormal);
+    return tainted(result, {op.getInput(), op.getGrid()}, ctx);
   });
 }
 

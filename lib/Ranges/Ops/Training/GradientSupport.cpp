@@ -8,6 +8,9 @@
 #include "GradientSupport.h"
 
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/Likely.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -17,6 +20,48 @@ void gradients::give(TransferContext &ctx, unsigned index, Number number) {
     number.range.finite = cells::roundedIn(*number.format, number.bound(), 4);
   number.source = LikelySource::Unknown;
   ctx.result(index, number.value(ctx.op()->getResult(index)));
+}
+
+void gradients::giveSlope(TransferContext &ctx, const AbstractValue &grad,
+                          const Interval &slope, const Number &whole) {
+  const FloatFormat &format = *whole.format;
+  AbstractValue value = AbstractValue::boundedLike(grad);
+  Likely expected = Likely::uniform(slope.lo, slope.hi);
+  for (CellRef cell : value.mutableCells()) {
+    if (cell.empty())
+      continue;
+    Likely likely = likely::mul(cells::getLikely(cell), expected, 3);
+    cells::setBound(
+        cell, cells::roundedIn(format, cells::bound(cell) * slope, 4));
+    cells::setLikely(cell, likely);
+  }
+  // dY times a factor of the slope may overflow before another one, 0, follows.
+  value.setNonFinite(whole.range.nan || whole.range.mayBeInf(),
+                     whole.range.posInf, whole.range.negInf);
+  value.source = std::max(grad.source, LikelySource::Propagated);
+  if (grad.norm)
+    value.claimNorm(grad.norm->axis,
+                    grad.norm->bound * slope.maxAbs() *
+                            (1 + 16 * format.unitRoundoff()) +
+                        std::sqrt(double(grad.norm->count)) *
+                            format.minSubnormal,
+                    grad.norm->count);
+  ctx.result(0, std::move(value));
+}
+
+void gradients::giveSlope(TransferContext &ctx, Value grad,
+                          const Interval &slope) {
+  Number number = numberOf(grad, ctx);
+  giveSlope(ctx, ctx.of(grad), slope,
+            number * Number::within(slope, *number.format));
+}
+
+double gradients::rowNormOf(const AbstractValue &value, int64_t axis,
+                            double count) {
+  double norm = value.hull().absMax() * std::sqrt(count) * (1 + 1e-12);
+  if (value.norm && value.norm->axis == axis)
+    norm = std::min(norm, value.norm->bound);
+  return std::isnan(norm) ? kInfinity : norm;
 }
 
 Number gradients::within(const Interval &bound, const Number &like) {

@@ -40,6 +40,14 @@ template <typename OpTy> unsigned slotOf(OpTy op, int64_t number) {
 /// without an estimate.
 void give(TransferContext &ctx, unsigned index, Number number);
 
+/// Sets the result to `grad` times a slope in `slope`, by group and with the
+/// norm of its rows. `whole` is the same of the tensor as a whole, for what is
+/// not finite.
+void giveSlope(TransferContext &ctx, const AbstractValue &grad,
+               const Interval &slope, const Number &whole);
+/// The same of an op that makes the product of the two.
+void giveSlope(TransferContext &ctx, mlir::Value grad, const Interval &slope);
+
 /// Sets the gradient of each wanted operand by `of(slot)`; nothing is known of
 /// those for which it gives nothing.
 template <typename OpTy>
@@ -71,6 +79,9 @@ double countOf(const MaybeShape &shape);
 /// that of an element of this.
 Number summedTo(mlir::Value operand, const Number &each,
                 const MaybeShape &shape);
+/// The largest norm of a row of `value` along `axis`, if it is known to be one
+/// of `count` elements; infinite if not.
+double rowNormOf(const AbstractValue &value, int64_t axis, double count);
 /// The elements of `value` for each along `axis`: those of one channel.
 double countWithout(mlir::Value value, int64_t axis);
 

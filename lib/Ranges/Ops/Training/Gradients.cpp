@@ -11,10 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "mpopt/Ranges/Value/Number.h"
+#include "lib/Ranges/Ops/Training/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
-#include "mpopt/Dialect/WindowSupport.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
@@ -22,10 +21,6 @@
 
 using namespace mlir;
 using namespace mpopt;
-
-static void give(TransferContext &ctx, unsigned index, const Number &number) {
-  ctx.result(index, number.value(ctx.op()->getResult(index)));
-}
 
 /// Nothing is known of the results: a determinant's inverse matrix, and a
 /// deviation by E[x^2] - E[x]^2, lose all digits where a matrix or a row is
@@ -43,7 +38,7 @@ static void giveSlope(OpTy op, Interval slope, TransferContext &ctx) {
   Number grad = numberOf(op.getGrad(), ctx), x = numberOf(op.getInput(), ctx);
   Number result = grad * Number::within(slope, *grad.format);
   result.range.nan |= !x.range.isFinite();
-  give(ctx, 0, result);
+  gradients::giveSlope(ctx, ctx.of(op.getGrad()), slope, result);
 }
 
 /// Relative room for the rounding of a slope.
@@ -69,10 +64,11 @@ static void transferHardSwish(mp::HardSwishGradOp op, TransferContext &ctx) {
 static void transferMish(mp::MishGradOp op, TransferContext &ctx) {
   Number x = numberOf(op.getInput(), ctx);
   Number grad = numberOf(op.getGrad(), ctx);
-  Number result = grad * Number::within({-0.3, 1.4}, *grad.format);
+  Interval slope = {-0.3, 1.4};
+  Number result = grad * Number::within(slope, *grad.format);
   // e^(2x) may overflow on the way.
   result.range.nan |= !x.range.isFinite() || x.bound().hi > 40;
-  give(ctx, 0, result);
+  gradients::giveSlope(ctx, ctx.of(op.getGrad()), slope, result);
 }
 /// Below 0 alpha e^x, between 0 and alpha.
 template <typename OpTy>

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "mpopt/Ranges/Value/Number.h"
+#include "lib/Ranges/Ops/Training/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -34,15 +34,21 @@ static Number zeroOr(const Number &x, double probability = 0.5) {
 }
 
 static void transferReluGrad(mp::ReluGradOp op, TransferContext &ctx) {
-  give(ctx, 0, zeroOr(numberOf(op.getGrad(), ctx)));
+  const AbstractValue &grad = ctx.of(op.getGrad());
+  AbstractValue value =
+      cells::blend(grad, AbstractValue::within(0, 0), /*share=*/0.5);
+  // A product with the mask is NaN for an infinite dY.
+  value.nan |= grad.mayBeInf();
+  value.source = grad.source;
+  value.keepsNorm(grad);
+  ctx.result(0, std::move(value));
 }
 
 static void transferLeakyReluGrad(mp::LeakyReluGradOp op,
                                   TransferContext &ctx) {
-  Number grad = numberOf(op.getGrad(), ctx);
-  Number alpha =
-      Number::constant(op.getAlpha().convertToDouble(), *grad.format);
-  give(ctx, 0, either(grad, alpha * grad));
+  double alpha = op.getAlpha().convertToDouble();
+  gradients::giveSlope(ctx, op.getGrad(),
+                       hull(Interval::point(1), alpha * gradients::kRoom));
 }
 
 /// dY f'(x), the derivative being in `slope`.
@@ -53,24 +59,24 @@ static Number scaledBy(const Number &grad, Interval slope) {
 static void transferSigmoidGrad(mp::SigmoidGradOp op, TransferContext &ctx) {
   Number grad = numberOf(op.getGrad(), ctx);
   Number y = numberOf(op.getOutput(), ctx);
-  give(ctx, 0,
-       y.isWithin(0, 1) ? scaledBy(grad, {0, 0.25 * (1 + 1e-2)})
-                        : grad * y * (Number::constant(1, *y.format) - y));
+  if (y.isWithin(0, 1))
+    return gradients::giveSlope(ctx, op.getGrad(), {0, 0.25 * (1 + 1e-2)});
+  give(ctx, 0, grad * y * (Number::constant(1, *y.format) - y));
 }
 
 static void transferTanhGrad(mp::TanhGradOp op, TransferContext &ctx) {
   Number grad = numberOf(op.getGrad(), ctx);
   Number y = numberOf(op.getOutput(), ctx);
-  give(ctx, 0,
-       y.isWithin(-1, 1) ? scaledBy(grad, {0, 1})
-                         : grad * (Number::constant(1, *y.format) - square(y)));
+  if (y.isWithin(-1, 1))
+    return gradients::giveSlope(ctx, op.getGrad(), {0, 1});
+  give(ctx, 0, grad * (Number::constant(1, *y.format) - square(y)));
 }
 
 /// GELU's derivative is in [-0.1290, 1.1290], x sigmoid(x)'s in [-0.0999,
 /// 1.0999] whatever alpha is; the rest is for rounding. x may be infinite (0
 /// times Inf).
-static Number byGate(Value gradient, const Number &x, Interval slope,
-                     TransferContext &ctx) {
+static void giveByGate(Value gradient, const Number &x, Interval slope,
+                       TransferContext &ctx) {
   Number grad = scaledBy(numberOf(gradient, ctx), slope);
   // The kernel squares x, or raises it to the third power, and cancels:
   // rounding errors grow with it.
@@ -78,20 +84,19 @@ static Number byGate(Value gradient, const Number &x, Interval slope,
       !x.range.isFinite() || x.bound().maxAbs() * x.bound().maxAbs() *
                                      std::max(1.0, x.bound().maxAbs()) >=
                                  x.format->overflowFrom;
-  return grad;
+  gradients::giveSlope(ctx, ctx.of(gradient), slope, grad);
 }
 
 static void transferGeluGrad(mp::GeluGradOp op, TransferContext &ctx) {
   Number x = numberOf(op.getInput(), ctx);
   if (op.getBias())
     x = x + numberOf(op.getBias(), ctx);
-  give(ctx, 0, byGate(op.getGrad(), x, {-0.15, 1.15}, ctx));
+  giveByGate(op.getGrad(), x, {-0.15, 1.15}, ctx);
 }
 
 static void transferQuickGeluGrad(mp::QuickGeluGradOp op,
                                   TransferContext &ctx) {
-  give(ctx, 0,
-       byGate(op.getGrad(), numberOf(op.getInput(), ctx), {-0.12, 1.12}, ctx));
+  giveByGate(op.getGrad(), numberOf(op.getInput(), ctx), {-0.12, 1.12}, ctx);
 }
 
 /// Elements along `axis`, or from there on.
@@ -115,17 +120,32 @@ static void transferSoftmaxGrad(mp::SoftmaxGradOp op, TransferContext &ctx) {
   Number y = numberOf(op.getOutput(), ctx);
   auto [count, expected] = rowOf(op.getGrad(), op.getAxis(), op.getCoerced());
   Number dot = sumOf(y * grad, count, expected);
-  // With probabilities it is a mean of dY.
-  if (y.isWithin(0, 1 + 1e-2)) {
-    double most = grad.bound().maxAbs();
-    double error = dotError({grad.format}, count, 2 * most);
-    // A row's sum is 1 up to the rounding of its elements.
-    double sum =
-        1 + std::ldexp(16.0, -8) + std::min(count, kUnknownCount) * 0x1p-24;
-    if (std::isfinite(most))
-      dot = dot.cut(Interval::symmetric(most * sum + error));
+  double most = grad.bound().maxAbs();
+  if (!y.isWithin(0, 1 + 1e-2) || !std::isfinite(most))
+    return give(ctx, 0, y * (grad - dot));
+  // With probabilities it is a mean of dY. A row's sum is 1 up to the rounding
+  // of its elements.
+  double error = dotError({grad.format}, count, 2 * most);
+  double off = std::ldexp(16.0, -8) + std::min(count, kUnknownCount) * 0x1p-24;
+  dot = dot.cut(Interval::symmetric(most * (1 + off) + error));
+  Number result = y * (grad - dot);
+  // y (1 - y) times the width of dY; those of a row add up to half of that, the
+  // mean distance from the mean. The matrix diag(y) - y y^T has a norm of 1/2.
+  double width = std::min(grad.bound().width(), 2 * most);
+  double lost = 2 * most * off + 2 * error + grad.format->minNormal;
+  result = result.cut(
+      Interval::symmetric(width / 4 * gradients::kRoom + lost));
+  AbstractValue value = result.value(op.getResult());
+  int64_t rank = TransferContext::rankOf(op.getGrad());
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  if (axis && std::isfinite(count) && (!op.getCoerced() || *axis + 1 == rank)) {
+    double norm = gradients::rowNormOf(ctx.of(op.getGrad()), *axis, count) / 2;
+    norm = std::min(norm, width / 2) * gradients::kRoom + lost * (1 + off) +
+           std::sqrt(count) * (lost - 2 * most * off);
+    if (std::isfinite(norm))
+      value.claimNorm(*axis, norm, int64_t(count));
   }
-  give(ctx, 0, y * (grad - dot));
+  ctx.result(0, std::move(value));
 }
 
 static void transferLogSoftmaxGrad(mp::LogSoftmaxGradOp op,
