@@ -66,3 +66,50 @@ func.func @movement(%x: tensor<2x3xf32>, %g: tensor<4x3xf32> {mp.assume = #unit}
   %1 = "mp.max_pool_grad"(%p, %y) <{kernel_shape = array<i64: 3>, wanted = array<i64: 1>}> : (tensor<1x1x3xf32>, tensor<1x1x5xf32>) -> tensor<1x1x5xf32>
   return
 }
+
+// The gradient of x / s by way of s, root mean square and a guard of 1e-4: a row
+// is no longer than the 1 / s times that of dY, 100 times 4.
+func.func @row_over_its_norm(%x: tensor<4x16xf32>, %g: tensor<4x16xf32> {mp.assume = #unit}) {
+  // expected-remark @below {{[1, 1] integral}}
+  %one = mp.constant dense<1.0> : tensor<f32>
+  // expected-remark @below {{[0.5, 0.5]}}
+  %half = mp.constant dense<0.5> : tensor<f32>
+  // expected-remark @below {{[0.125, 0.125]}}
+  %eighth = mp.constant dense<0.125> : tensor<f32>
+  // expected-remark @below {{[0.0001, 0.0001]}}
+  %guard = mp.constant dense<1.0e-4> : tensor<f32>
+  // expected-remark @below {{[0, 100]}}
+  %0 = mp.square %x : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  // expected-remark @below {{[0, 100]}}
+  %1 = mp.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x16xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[0.0001, 100]}}
+  %2 = mp.add %1, %guard : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[0.01, 10]}}
+  %3 = mp.sqrt %2 : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-10, 10]}}
+  %4 = mp.mul %g, %x : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  // expected-remark @below {{[-160, 160]}}
+  %5 = mp.reduce_sum %4 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x16xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[0.0999999, 100]}}
+  %6 = mp.div %one, %3 : (tensor<f32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[0.00999998, 10000]}}
+  %7 = mp.div %6, %3 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-1.6e+06, 1.6e+06]}}
+  %8 = mp.mul %5, %7 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-1.6e+08, 1.6e+08]}}
+  %9 = mp.div %8, %3 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-8.00001e+07, 8.00001e+07]}}
+  %10 = mp.mul %9, %half : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-1.25, 1.25]}}
+  %11 = mp.mul %x, %eighth : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  // expected-remark @below {{[-400.011, 400.011] norm(1) <= 400.011}}
+  %12 = mp.mul %10, %11 : (tensor<4x1xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  // Another sum says nothing of x.
+  // expected-remark @below {{[-16, 16]}}
+  %13 = mp.reduce_sum %g {axes = array<i64: 1>, keep_dims = true} : (tensor<4x16xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-160000, 160000]}}
+  %14 = mp.mul %13, %7 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[-1.6e+06, 1.6e+06]}}
+  %15 = mp.mul %14, %x : (tensor<4x1xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  return
+}

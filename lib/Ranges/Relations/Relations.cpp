@@ -14,7 +14,8 @@
 //   mean(x^2) - mean(x)^2 is expected to be the variance
 //   x sigmoid(x) >= -0.2785, x P(normal < x) >= -0.17
 //
-// Quotients by a norm of the own row are in RowScale.cpp, sums in which values
+// Quotients by a norm of the own row are in RowScale.cpp, their gradients in
+// RowGradient.cpp, sums in which values
 // cancel in Affine.cpp, rotations in Rotation.cpp.
 //
 //===----------------------------------------------------------------------===//
@@ -326,8 +327,10 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
   if (!op || !getFloatFormat(getElementType(result)))
     return;
   TypeSwitch<Operation *>(op)
-      .Case<mp::DivOp, mp::MulOp>(
-          [&](auto) { refineQuotient(result, value, ctx); })
+      .Case<mp::DivOp, mp::MulOp>([&](auto) {
+        refineQuotient(result, value, ctx);
+        refineRowGradient(result, value, ctx);
+      })
       .Case([&](mp::SubOp sub) {
         refineDifference(sub, value, ctx);
         refineAffine(sub, value, ctx);

@@ -32,6 +32,9 @@ struct RowScale {
 std::optional<std::pair<mlir::Value, RowScale>>
 matchQuotient(mlir::Operation *op, TransferContext &ctx);
 
+/// The row scale that a divisor is, if it is a root of a sum of squares.
+std::optional<RowScale> matchRowNorm(mlir::Value divisor, TransferContext &ctx);
+
 /// The least magnitude of the non-zero elements of a value.
 double least(mlir::Value value, TransferContext &ctx);
 /// True if no bound of the value is below 0.

@@ -6,17 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // Of Y = P v and P = softmax(S): dV = P^T dY, dP = dY v^T and
-// dS = P (dP - sum(P dP)). Rows of P add up to 1, so that with dP in an interval
-// of width w |dS| <= P (1 - P) w <= w / 4, and a row's |dS| add up to w / 2 at
-// most, the mean distance from the mean.
+// dS = P (dP - sum(P dP)). Rows of P add up to 1, so that with dP in an
+// interval of width w |dS| <= P (1 - P) w <= w / 4, and a row's |dS| add up to
+// w / 2 at most, the mean distance from the mean.
 //
-// Kernels compute P again, from scores and the logarithm of their sum: its error
-// grows with them.
+// Kernels compute P again, from scores and the logarithm of their sum: its
+// error grows with them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
@@ -53,9 +53,7 @@ public:
   std::optional<Number> of(unsigned slot);
 
 private:
-  Number in(Value value) {
-    return Number::of(ctx.of(value), products);
-  }
+  Number in(Value value) { return Number::of(ctx.of(value), products); }
   /// Size of a head, and number of rows, of an operand.
   std::pair<double, double> sizesOf(Value operand, int64_t heads);
   bool maskMayHideRows(Value mask);
@@ -101,8 +99,8 @@ bool AttentionGradient::maskMayHideRows(Value mask) {
   if (!mask)
     return false;
   bool isFloat = isa<FloatType>(getElementType(mask));
-  double least = isFloat ? ctx.of(mask).hull().lo
-                         : op.getMaskValue().convertToDouble();
+  double least =
+      isFloat ? ctx.of(mask).hull().lo : op.getMaskValue().convertToDouble();
   if (!isFloat && !std::isfinite(least)) // No probability at all.
     return false;
   if (!(least * products.unitRoundoff() * 16 < -kMostError))
@@ -129,12 +127,11 @@ bool AttentionGradient::prepare() {
   else
     for (size_t i = 2; i < queryShape->size(); ++i) {
       int64_t dim = (*queryShape)[queryShape->size() - 1 - i];
-      int64_t other = i < keyShape->size()
-                          ? (*keyShape)[keyShape->size() - 1 - i]
-                          : 1;
+      int64_t other =
+          i < keyShape->size() ? (*keyShape)[keyShape->size() - 1 - i] : 1;
       if (dim != other)
-        sharing *= dim < 0 || other < 0 ? kInfinity
-                                        : std::max(double(dim), 1.0);
+        sharing *=
+            dim < 0 || other < 0 ? kInfinity : std::max(double(dim), 1.0);
     }
   if (!std::isfinite(queries * keys * depth * width * sharing))
     return false;
@@ -142,7 +139,8 @@ bool AttentionGradient::prepare() {
   if (scale == 0)
     scale = 1 / std::sqrt(std::max(depth, 1.0));
 
-  Number scores = sumOf(query * key, depth) * within({0, std::fabs(scale)}, key);
+  Number scores =
+      sumOf(query * key, depth) * within({0, std::fabs(scale)}, key);
   double largest = scores.bound().maxAbs();
   double added = 0;
   for (Value mask : {op.getMask(), op.getBias()})

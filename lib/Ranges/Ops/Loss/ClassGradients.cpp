@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -58,8 +58,8 @@ static Number softmaxOf(Value input, TransferContext &ctx) {
 static Number stored(Number x, Value input) {
   const FloatFormat *own = getFloatFormat(getElementType(input));
   if (own && !x.bound().isEmpty())
-    x.range.finite = x.bound().widened(4 * own->unitRoundoff(),
-                                       2 * own->minSubnormal);
+    x.range.finite =
+        x.bound().widened(4 * own->unitRoundoff(), 2 * own->minSubnormal);
   return x;
 }
 
@@ -190,9 +190,9 @@ static void giveScores(const Targets &how, const Number &grad, Number result,
 
 static void transferCrossEntropy(mp::CrossEntropyGradOp op,
                                  TransferContext &ctx) {
-  Targets how{op.getInput(),     op.getTarget(), op.getWeight(),
-              op.getReduction(), false,          op.getLabelSmoothing()
-                                                     .convertToDouble()};
+  Targets how{op.getInput(),  op.getTarget(),
+              op.getWeight(), op.getReduction(),
+              false,          op.getLabelSmoothing().convertToDouble()};
   if (std::optional<int64_t> index = op.getIgnoreIndex())
     how.mayIgnore =
         cells::bound(ctx.of(how.target).hull()).contains(double(*index));

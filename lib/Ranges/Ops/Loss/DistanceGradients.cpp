@@ -14,7 +14,7 @@
 
 #include "Distance.h"
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -73,8 +73,8 @@ static void transferCosine(mp::CosineSimilarityGradOp op,
   Number grad = inSteps(op.getGrad(), ctx);
   giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
     Value operand = operandOf(op, slot);
-    Number each = cosineSlope(operand, op.getEpsilon().convertToDouble(), grad,
-                              ctx);
+    Number each =
+        cosineSlope(operand, op.getEpsilon().convertToDouble(), grad, ctx);
     return summedTo(operand,
                     tainted(each, {op.getFirst(), op.getSecond()}, ctx), shape);
   });
@@ -92,8 +92,7 @@ static void transferCosineEmbedding(mp::CosineEmbeddingLossGradOp op,
   giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
     if (slot > 2)
       return std::nullopt;
-    Number each =
-        zeroOr(cosineSlope(operandOf(op, slot), 1e-8, grad, ctx));
+    Number each = zeroOr(cosineSlope(operandOf(op, slot), 1e-8, grad, ctx));
     return tainted(each, {op.getFirst(), op.getSecond()}, ctx);
   });
 }
@@ -111,13 +110,11 @@ static void transferTriplet(mp::TripletMarginLossGradOp op,
       shape != getShape(op.getNegative()))
     return;
   shape->pop_back();
-  Number share =
-      shareOf(inSteps(op.getGrad(), ctx), op.getReduction(), shape);
+  Number share = shareOf(inSteps(op.getGrad(), ctx), op.getReduction(), shape);
   Number one = throughNorm(
       share, {op.getAnchor(), op.getPositive(), op.getNegative()}, ctx);
-  giveWanted(op, ctx, [&](unsigned) -> std::optional<Number> {
-    return one + one;
-  });
+  giveWanted(op, ctx,
+             [&](unsigned) -> std::optional<Number> { return one + one; });
 }
 
 static void transferDist(mp::DistGradOp op, TransferContext &ctx) {

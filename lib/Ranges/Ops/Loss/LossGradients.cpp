@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -33,8 +33,7 @@ template <typename OpTy>
 static void giveLoss(OpTy op, ValueRange operands, TransferContext &ctx,
                      llvm::function_ref<Slope(unsigned slot)> slopeOf) {
   MaybeShape shape = broadcastOf(operands);
-  Number share =
-      shareOf(numberOf(op.getGrad(), ctx), op.getReduction(), shape);
+  Number share = shareOf(numberOf(op.getGrad(), ctx), op.getReduction(), shape);
   giveWanted(op, ctx, [&](unsigned slot) -> Slope {
     Slope slope = slopeOf(slot);
     if (!slope)
@@ -178,8 +177,7 @@ static void transferBce(mp::BinaryCrossEntropyGradOp op, TransferContext &ctx) {
   x.range.posInf = x.range.negInf = false;
   Number t = inSteps(op.getTarget(), ctx);
   auto product = [](double x) { return std::max(x * (1 - x), 0.0); };
-  double least =
-      std::min(product(x.bound().lo), product(x.bound().hi)) / kRoom;
+  double least = std::min(product(x.bound().lo), product(x.bound().hi)) / kRoom;
   least = std::max(least, x.format->round(1e-12) / kRoom);
   giveLoss(op, present({op.getInput(), op.getTarget(), op.getWeight()}), ctx,
            [&](unsigned slot) -> Slope {
@@ -204,15 +202,13 @@ static void transferBceLogits(mp::BinaryCrossEntropyWithLogitsGradOp op,
   Number one = number(1, x);
   Number positives = op.getPosWeight() ? inSteps(op.getPosWeight(), ctx) : one;
   Number probability = apply(UnaryFunction::Sigmoid, x);
-  Number slope =
-      probability * (one + (positives - one) * t) - positives * t;
+  Number slope = probability * (one + (positives - one) * t) - positives * t;
   if (t.isWithin(0, 1) && positives.isWithin(0, kInfinity)) {
     double most = positives.bound().maxAbs();
     Interval between = hull(probability.bound(),
-                            (probability.bound() + -1.0) *
-                                Interval{0, most});
-    slope = slope.cut(between.widened(
-        kRoom - 1, 8 * x.format->unitRoundoff() * (1 + most)));
+                            (probability.bound() + -1.0) * Interval{0, most});
+    slope = slope.cut(
+        between.widened(kRoom - 1, 8 * x.format->unitRoundoff() * (1 + most)));
   }
   Number undivided = slope * inSteps(op.getGrad(), ctx);
   giveLoss(op,
@@ -221,8 +217,8 @@ static void transferBceLogits(mp::BinaryCrossEntropyWithLogitsGradOp op,
            ctx, [&](unsigned slot) -> Slope {
              if (slot != Input)
                return std::nullopt;
-             Number all = op.getWeight() ? inSteps(op.getWeight(), ctx) * slope
-                                         : slope;
+             Number all =
+                 op.getWeight() ? inSteps(op.getWeight(), ctx) * slope : slope;
              bool overflows = undivided.range.mayBeInf();
              all.range.posInf |= overflows;
              all.range.negInf |= overflows;

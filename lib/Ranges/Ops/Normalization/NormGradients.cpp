@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// dX = r (h - mean(h) - n mean(h n)) with h = scale dY, over rows of N elements:
-// rows of n have a root mean square of 1, so that |n_i| <= sqrt(N) and
-// |mean(h n)| <= max|h| (Cauchy-Schwarz). Of k elements of a row, which share a
-// scale, the sum of |n| is at most sqrt(k N). r is at most 1 / sqrt(epsilon).
+// dX = r (h - mean(h) - n mean(h n)) with h = scale dY, over rows of N
+// elements: rows of n have a root mean square of 1, so that |n_i| <= sqrt(N)
+// and |mean(h n)| <= max|h| (Cauchy-Schwarz). Of k elements of a row, which
+// share a scale, the sum of |n| is at most sqrt(k N). r is at most 1 /
+// sqrt(epsilon).
 //
 // Where mean and r are operands that the forward pass rounded, or computed on
 // their own, n is off by the same in a row: `offset`.
@@ -17,7 +18,7 @@
 
 #include "Standardize.h"
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
@@ -39,8 +40,8 @@ struct NormRows {
   /// one.
   double count = kInfinity, sharing = 1, terms = kInfinity;
   double offset = 0;
-  /// Of a row of dY; the map from h to dX / r is no longer than 1, if a bit more
-  /// where n is off.
+  /// Of a row of dY; the map from h to dX / r is no longer than 1, if a bit
+  /// more where n is off.
   double norm = kInfinity;
   bool centred = true, nan = false;
 
@@ -96,8 +97,8 @@ static double elementsFrom(Value value, int64_t axis) {
 /// 1 / sqrt(v + epsilon) for any v.
 static Number inverseRoot(double epsilon, const Number &like) {
   double held = like.format->round(epsilon);
-  Number inverse = within(
-      {0, held > 0 ? kRoom / std::sqrt(held) : kInfinity}, like);
+  Number inverse =
+      within({0, held > 0 ? kRoom / std::sqrt(held) : kInfinity}, like);
   inverse.range.nan = inverse.range.posInf = !(held > 0);
   return inverse;
 }
@@ -299,8 +300,7 @@ static void transferLpNormalize(mp::LpNormalizeGradOp op,
                                 TransferContext &ctx) {
   double p = op.getP().convertToDouble();
   MaybeShape shape = getShape(op.getInput());
-  auto axis =
-      shape ? normalizeAxis(op.getAxis(), shape->size()) : std::nullopt;
+  auto axis = shape ? normalizeAxis(op.getAxis(), shape->size()) : std::nullopt;
   if ((p != 1 && p != 2) || !axis || (*shape)[*axis] < 0)
     return;
   double count = std::max(double((*shape)[*axis]), 1.0);
@@ -314,11 +314,11 @@ static void transferLpNormalize(mp::LpNormalizeGradOp op,
     least = 0;
   least = std::max(least,
                    x.format->round(op.getEpsilon().convertToDouble()) / kRoom);
-  Number result = grad * within({-most, most}, grad) /
-                  within({least, kInfinity}, x);
-  bool overflows = p == 2 ? squaresOverflow(x, count)
-                          : x.bound().maxAbs() * count >=
-                                x.format->overflowFrom * 0.99;
+  Number result =
+      grad * within({-most, most}, grad) / within({least, kInfinity}, x);
+  bool overflows =
+      p == 2 ? squaresOverflow(x, count)
+             : x.bound().maxAbs() * count >= x.format->overflowFrom * 0.99;
   result.range.nan |= least == 0 || overflows;
   result.range.posInf |= least == 0;
   result.range.negInf |= least == 0;

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An element gets at most dY of each window, or of each bin of a region, that it
-// is in: weights of samples are not negative and add up to 1.
+// An element gets at most dY of each window, or of each bin of a region, that
+// it is in: weights of samples are not negative and add up to 1.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -23,8 +23,7 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::gradients;
 
-template <typename OpTy>
-static Number gradOf(OpTy op, TransferContext &ctx) {
+template <typename OpTy> static Number gradOf(OpTy op, TransferContext &ctx) {
   return Number::of(ctx.of(op.getGrad()), ctx.sumFormat(op.getGrad()));
 }
 
@@ -63,8 +62,8 @@ static void transferLpPool(mp::LpPoolGradOp op, TransferContext &ctx) {
   if (p != 1 && p != 2)
     return;
   Number x = numberOf(op.getInput(), ctx);
-  Number each = tainted(gradOf(op, ctx) * within({-1.5, 1.5}, x),
-                        op.getInput(), ctx);
+  Number each =
+      tainted(gradOf(op, ctx) * within({-1.5, 1.5}, x), op.getInput(), ctx);
   double size = 1;
   for (int64_t kernel : op.getKernelShape())
     size *= double(kernel);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -24,8 +24,8 @@ static void transferFakeQuantize(mp::FakeQuantizeGradOp op,
     if (slot != 1)
       return std::nullopt;
     Number grad = numberOf(op.getGrad(), ctx);
-    return tainted(grad * within({0, 1}, grad),
-                   {op.getInput(), op.getScale()}, ctx);
+    return tainted(grad * within({0, 1}, grad), {op.getInput(), op.getScale()},
+                   ctx);
   });
 }
 
@@ -40,8 +40,8 @@ static void transferMatMulNBits(mp::MatMulNBitsGradOp op,
   if (Value zero = op.getZeroPoints();
       zero && isa<FloatType>(getElementType(zero)))
     most += ctx.of(zero).hull().absMax();
-  Number weight = within({-most, most}, grad) *
-                  Number::of(ctx.of(op.getScales()), format);
+  Number weight =
+      within({-most, most}, grad) * Number::of(ctx.of(op.getScales()), format);
   double columns = double(op.getN());
   giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
     if (slot == 1)

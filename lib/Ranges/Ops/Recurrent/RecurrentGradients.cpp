@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Backward in time with magnitudes only: what arrives at a state is at most that
-// of the result, and of the gates of the step behind it through the columns of R.
-// Gates are in [0, 1] and slopes of a sigmoid at most 1/4, of tanh and relu 1,
-// so that (docs/adjoint.md)
+// Backward in time with magnitudes only: what arrives at a state is at most
+// that of the result, and of the gates of the step behind it through the
+// columns of R. Gates are in [0, 1] and slopes of a sigmoid at most 1/4, of
+// tanh and relu 1, so that (docs/adjoint.md)
 //
 //   dC += dH, dO = dH / 4, dI = dC / 4, dF = dC |c| / 4, dZ = dC
 //
@@ -18,13 +18,11 @@
 
 #include "RecurrentSupport.h"
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
-
-#include "llvm/ADT/StringExtras.h"
 
 #include <array>
 
@@ -132,7 +130,8 @@ passBack(const Backward &how,
     passed.hidden =
         (made.hidden + through(how.stateColumns, made.gates)) * how.room;
     passed.cell = made.cell * how.room;
-    passed.peak = std::max({passed.peak, passed.hidden + how.grad, passed.cell});
+    passed.peak =
+        std::max({passed.peak, passed.hidden + how.grad, passed.cell});
     if (!std::isfinite(passed.hidden + passed.cell))
       return std::nullopt;
   }
@@ -179,10 +178,9 @@ static std::optional<Passed> passGru(const Backward &how, unsigned update,
     step.gates[candidate] = dh * how.room;
     step.gates[update] = dh * (how.hidden + 1) / 4 * how.room;
     // By the reset gate: R h, or R^T dN and h.
-    step.gates[reset] =
-        (late ? dh * how.inner
-              : how.stateColumns[candidate] * dh * how.hidden) /
-        4 * how.room;
+    step.gates[reset] = (late ? dh * how.inner
+                              : how.stateColumns[candidate] * dh * how.hidden) /
+                        4 * how.room;
     step.hidden = dh;
     return step;
   });
@@ -281,21 +279,27 @@ static void readOperands(Backward &how, Value input, unsigned gates,
   const FloatFormat *own = getFloatFormat(getElementType(input));
   if (own)
     unit = std::max(unit, own->unitRoundoff());
-  how.room = 1 + 16 * unit + relativeSumError(format, gates * states + inputs, 8);
+  how.room =
+      1 + 16 * unit + relativeSumError(format, gates * states + inputs, 8);
   for (Value operand : ctx.op()->getOperands())
     how.nonFinite |= isa<FloatType>(getElementType(operand)) &&
-               ctx.of(operand).mayBeNonFinite();
+                     ctx.of(operand).mayBeNonFinite();
   how.nonFinite |= !(products < format.overflowFrom * 0.99);
 }
 
 /// True if all activations are the usual ones of a cell; with other ones slopes
 /// and states have other bounds.
-static bool areNamed(ArrayAttr names, ArrayRef<StringRef> usual) {
-  size_t at = 0;
-  for (StringRef name : names.getAsValueRange<StringAttr>())
-    if (!name.equals_insensitive(usual[at++ % usual.size()]))
+template <typename OpTy>
+static bool hasActivations(OpTy op, ArrayRef<UnaryFunction> usual) {
+  auto activations = cells::readActivations(
+      op.getActivations(), op.getActivationAlpha(), op.getActivationBeta());
+  if (!activations || activations->empty() ||
+      activations->size() % usual.size() != 0)
+    return false;
+  for (auto [index, activation] : llvm::enumerate(*activations))
+    if (activation.unary.function != usual[index % usual.size()])
       return false;
-  return at != 0 && at % usual.size() == 0;
+  return true;
 }
 
 template <typename OpTy>
@@ -331,8 +335,8 @@ static Backward readSequence(OpTy op, unsigned gates, TransferContext &ctx) {
 /// Places of the operands behind the gradients, `first` of which there are.
 static Part sequencePart(unsigned slot, unsigned first) {
   static constexpr Part kParts[] = {
-      Part::Input,  Part::InputWeights, Part::StateWeights, Part::Bias,
-      Part::Other,  Part::Hidden,       Part::Cell,         Part::Peepholes};
+      Part::Input, Part::InputWeights, Part::StateWeights, Part::Bias,
+      Part::Other, Part::Hidden,       Part::Cell,         Part::Peepholes};
   return slot - first < std::size(kParts) ? kParts[slot - first] : Part::Other;
 }
 
@@ -351,32 +355,37 @@ static void giveParts(OpTy op, const Backward &how,
 
 static void transferRnn(mp::RNNGradOp op, TransferContext &ctx) {
   // States of a relu have no bound here.
-  bool bounded = areNamed(op.getActivations(), {"tanh"});
-  if (!bounded && !areNamed(op.getActivations(), {"relu"}))
+  bool bounded = hasActivations(op, {UnaryFunction::Tanh});
+  if (!bounded && !hasActivations(op, {UnaryFunction::Relu}))
     return;
   Backward how = readSequence(op, 1, ctx);
   how.nonFinite |= !bounded;
-  giveParts(op, how, passPlain(how), [&](unsigned slot) {
-    Part part = sequencePart(slot, 2);
-    return part == Part::StateWeights && !bounded ? Part::Other : part;
-  }, ctx);
+  giveParts(
+      op, how, passPlain(how),
+      [&](unsigned slot) {
+        Part part = sequencePart(slot, 2);
+        return part == Part::StateWeights && !bounded ? Part::Other : part;
+      },
+      ctx);
 }
 
 static void transferLstm(mp::LSTMGradOp op, TransferContext &ctx) {
-  if (!areNamed(op.getActivations(), {"sigmoid", "tanh", "tanh"}))
+  if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh,
+                           UnaryFunction::Tanh}))
     return;
   Backward how = readSequence(op, 4, ctx);
-  giveParts(op, how,
-            passLstm(how, {0, 2, 1, 3}, op.getInputForget()),
-            [](unsigned slot) { return sequencePart(slot, 3); }, ctx);
+  giveParts(
+      op, how, passLstm(how, {0, 2, 1, 3}, op.getInputForget()),
+      [](unsigned slot) { return sequencePart(slot, 3); }, ctx);
 }
 
 static void transferGru(mp::GRUGradOp op, TransferContext &ctx) {
-  if (!areNamed(op.getActivations(), {"sigmoid", "tanh"}))
+  if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh}))
     return;
   Backward how = readSequence(op, 3, ctx);
-  giveParts(op, how, passGru(how, 0, 1, 2, op.getLinearBeforeReset()),
-            [](unsigned slot) { return sequencePart(slot, 2); }, ctx);
+  giveParts(
+      op, how, passGru(how, 0, 1, 2, op.getLinearBeforeReset()),
+      [](unsigned slot) { return sequencePart(slot, 2); }, ctx);
 }
 
 template <typename OpTy>
@@ -391,8 +400,8 @@ static Backward readCell(OpTy op, unsigned gates, TransferContext &ctx) {
   readOperands(how, op.getInput(), gates, format, ctx);
   how.inner = (how.inner + magnitudeOf(op.getHiddenBias(), ctx)) * how.room;
   MaybeShape shape = getShape(op.getInput());
-  how.batch = !shape            ? kInfinity
-              : shape->size() < 2 ? 1
+  how.batch = !shape               ? kInfinity
+              : shape->size() < 2  ? 1
               : shape->front() < 0 ? kInfinity
                                    : double(shape->front());
   how.grad = magnitudeOf(op.getGrad(), ctx);
@@ -416,20 +425,23 @@ static Part cellPart(unsigned slot, unsigned first, bool hasCell) {
 
 static void transferRnnCell(mp::RNNCellGradOp op, TransferContext &ctx) {
   Backward how = readCell(op, 1, ctx);
-  giveParts(op, how, passPlain(how),
-            [](unsigned slot) { return cellPart(slot, 1, false); }, ctx);
+  giveParts(
+      op, how, passPlain(how),
+      [](unsigned slot) { return cellPart(slot, 1, false); }, ctx);
 }
 
 static void transferLstmCell(mp::LSTMCellGradOp op, TransferContext &ctx) {
   Backward how = readCell(op, 4, ctx);
-  giveParts(op, how, passLstm(how, {0, 1, 3, 2}, /*coupled=*/false),
-            [](unsigned slot) { return cellPart(slot, 2, true); }, ctx);
+  giveParts(
+      op, how, passLstm(how, {0, 1, 3, 2}, /*coupled=*/false),
+      [](unsigned slot) { return cellPart(slot, 2, true); }, ctx);
 }
 
 static void transferGruCell(mp::GRUCellGradOp op, TransferContext &ctx) {
   Backward how = readCell(op, 3, ctx);
-  giveParts(op, how, passGru(how, 1, 0, 2, /*late=*/true),
-            [](unsigned slot) { return cellPart(slot, 1, false); }, ctx);
+  giveParts(
+      op, how, passGru(how, 1, 0, 2, /*late=*/true),
+      [](unsigned slot) { return cellPart(slot, 1, false); }, ctx);
 }
 
 void mpopt::attachRecurrentGradientsTransfers(MLIRContext *context) {

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The slope of a norm by an element is at most 1 in magnitude; that of a product
-// is the product of the others, which PyTorch computes as the whole one over the
-// element where none is 0.
+// The slope of a norm by an element is at most 1 in magnitude; that of a
+// product is the product of the others, which PyTorch computes as the whole one
+// over the element where none is 0.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -44,10 +44,9 @@ static void transferNorm(mp::NormGradOp op, TransferContext &ctx) {
     result.range.posInf |= quotient.range.mayBeInf();
     result.range.negInf |= quotient.range.mayBeInf();
   }
-  giveWanted(op, ctx,
-             [&](unsigned slot) -> std::optional<Number> {
-               return slot == 1 ? std::optional(result) : std::nullopt;
-             });
+  giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
+    return slot == 1 ? std::optional(result) : std::nullopt;
+  });
 }
 
 /// `grad` times up to `count` - 1 factors like `x`, also as a product of
@@ -56,8 +55,7 @@ static std::optional<Number> timesOthers(const Number &grad, const Number &x,
                                          double count, bool fewer) {
   const FloatFormat &format = *grad.format;
   double most = std::max(x.bound().maxAbs(), 1.0);
-  double partial = std::pow(most, count) *
-                   std::max(grad.bound().maxAbs(), 1.0);
+  double partial = std::pow(most, count) * std::max(grad.bound().maxAbs(), 1.0);
   if (!x.range.isFinite() || !(partial < format.overflowFrom))
     return std::nullopt;
   double others = std::max(count - 1, 0.0);
@@ -70,8 +68,8 @@ static std::optional<Number> timesOthers(const Number &grad, const Number &x,
   // by an element that is as small.
   double relative = std::expm1((count + 4) * 2 * format.unitRoundoff());
   double tiny = format.minSubnormal;
-  double absolute = 1 + (count + 4) * tiny * partial /
-                            std::max(x.bound().minAbs(), tiny);
+  double absolute =
+      1 + (count + 4) * tiny * partial / std::max(x.bound().minAbs(), tiny);
   if (std::pow(std::min(x.bound().minAbs(), 1.0), count) > format.minNormal)
     absolute = 0;
   Number slope = within(product.widened(relative, absolute), grad);
@@ -100,9 +98,8 @@ static void transferProduct(mp::ReduceProdGradOp op, TransferContext &ctx) {
   bool fewer = op.getDynamicAxes() || !op.getAxes() || op.getAxes()->empty();
   if (!std::isfinite(count))
     return;
-  std::optional<Number> result =
-      timesOthers(numberOf(op.getGrad(), ctx), numberOf(op.getInput(), ctx),
-                  count, fewer);
+  std::optional<Number> result = timesOthers(
+      numberOf(op.getGrad(), ctx), numberOf(op.getInput(), ctx), count, fewer);
   giveWanted(op, ctx, [&](unsigned slot) -> std::optional<Number> {
     return slot == 1 ? result : std::nullopt;
   });

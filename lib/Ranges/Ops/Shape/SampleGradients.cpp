@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -23,8 +23,7 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::gradients;
 
-template <typename OpTy>
-static Number gradOf(OpTy op, TransferContext &ctx) {
+template <typename OpTy> static Number gradOf(OpTy op, TransferContext &ctx) {
   return Number::of(ctx.of(op.getGrad()), ctx.sumFormat(op.getGrad()));
 }
 
@@ -49,7 +48,8 @@ productOver(Value grad, Value input,
 /// copied one has each element once more at most for each place added.
 static void transferPad(mp::PadGradOp op, TransferContext &ctx) {
   double copies = 1;
-  if (op.getMode() != "constant") {
+  StringRef mode = op.getMode();
+  if (mode == "reflect" || mode == "edge" || mode == "wrap") {
     // Cut on one side, an axis is padded by more on the other.
     std::optional<ArrayRef<int64_t>> pads = op.getPads();
     if (pads && llvm::any_of(*pads, [](int64_t pad) { return pad < 0; }))
@@ -77,8 +77,8 @@ static void transferResize(mp::ResizeGradOp op, TransferContext &ctx) {
       op.getExcludeOutside() ||
       (cubic && !(std::fabs(op.getCubicCoeffA().convertToDouble()) <= 1)))
     return;
-  double samples = productOver(
-      op.getGrad(), op.getInput(), [&](double out, double in) {
+  double samples =
+      productOver(op.getGrad(), op.getInput(), [&](double out, double in) {
         if (out == in)
           return cubic ? 5.0 : 3.0;
         double scale = std::max((out + 1) / in, 1.0);
@@ -97,9 +97,9 @@ static void transferResize(mp::ResizeGradOp op, TransferContext &ctx) {
 }
 
 /// All samples may lie at one element; the weights of one, which may be clamped
-/// to the same element, add up to 1, or to (11/8)^2 in magnitude for cubic ones.
-/// By the grid: the difference of two elements, over all channels, times the
-/// half size of an axis.
+/// to the same element, add up to 1, or to (11/8)^2 in magnitude for cubic
+/// ones. By the grid: the difference of two elements, over all channels, times
+/// the half size of an axis.
 static void transferGridSample(mp::GridSampleGradOp op, TransferContext &ctx) {
   MaybeShape shape = getShape(op.getInput());
   bool cubic = op.getMode() == "cubic", nearest = op.getMode() == "nearest";

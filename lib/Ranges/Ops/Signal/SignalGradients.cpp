@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The transposed transforms: each sample gets all bins of a frame times a cosine
-// and a sine, whose squares add up to 1.
+// The transposed transforms: each sample gets all bins of a frame times a
+// cosine and a sine, whose squares add up to 1.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"

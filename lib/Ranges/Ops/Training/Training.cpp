@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "lib/Ranges/Ops/Training/GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -47,8 +47,9 @@ static void transferReluGrad(mp::ReluGradOp op, TransferContext &ctx) {
 static void transferLeakyReluGrad(mp::LeakyReluGradOp op,
                                   TransferContext &ctx) {
   double alpha = op.getAlpha().convertToDouble();
+  double held = ctx.functionFormat(op.getGrad()).round(alpha);
   gradients::giveSlope(ctx, op.getGrad(),
-                       hull(Interval::point(1), alpha * gradients::kRoom));
+                       hull(hull(Interval::point(1), alpha), held));
 }
 
 /// dY f'(x), the derivative being in `slope`.
@@ -133,8 +134,7 @@ static void transferSoftmaxGrad(mp::SoftmaxGradOp op, TransferContext &ctx) {
   // mean distance from the mean. The matrix diag(y) - y y^T has a norm of 1/2.
   double width = std::min(grad.bound().width(), 2 * most);
   double lost = 2 * most * off + 2 * error + grad.format->minNormal;
-  result = result.cut(
-      Interval::symmetric(width / 4 * gradients::kRoom + lost));
+  result = result.cut(Interval::symmetric(width / 4 * gradients::kRoom + lost));
   AbstractValue value = result.value(op.getResult());
   int64_t rank = TransferContext::rankOf(op.getGrad());
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);

@@ -352,3 +352,27 @@ def cells(draw):
     cell("rnn_cell", 1, 1, activation=draw.choice(["tanh", "relu"]))
     cell("lstm_cell", 4, 2)
     cell("gru_cell", 3, 1)
+
+
+# -- relations -------------------------------------------------------------------------
+
+
+@ir_case
+def rows_over_their_norm(draw):
+    """The part of dX that goes through s, in the order in which a chain of small ops has it."""
+    shape, epsilon = draw.choice([(2, 5), (3, 1, 4), (1, 16)]), draw.choice([1e-12, 1e-5, 1e-2])
+    x, g = draw.box(shape, scale=draw.choice([1e-4, 0.5, 20])), draw.box(shape, scale=scale_of(draw))
+    kept, row = {"axes": [len(shape) - 1], "keep_dims": True}, (-1,)
+    one, two, n = (draw.constant(np.float32(value)) for value in (1, 2, shape[-1]))
+    squares = draw.op("mul", [x, x], np.multiply)
+    mean = draw.op("reduce_mean", [squares], lambda v: np.mean(v, row, keepdims=True), **kept)
+    scale = draw.op("sqrt", [draw.op("add", [mean, draw.constant(np.float32(epsilon))], np.add)], np.sqrt)
+    inner = draw.op("reduce_sum", [draw.op("mul", [g, x], np.multiply)], lambda v: np.sum(v, row, keepdims=True),
+                    **kept)
+    inverse = draw.op("div", [draw.op("div", [one, scale], np.divide), scale], np.divide)
+    by_scale = draw.op("mul", [draw.op("neg", [inner], np.negative), inverse], np.multiply)
+    by_mean = draw.op("div", [by_scale, draw.op("mul", [scale, two], np.multiply)], np.divide)
+    each = draw.op("div", [by_mean, n], np.divide)
+    if draw.integer(0, 1):
+        each = draw.op("expand", [each, draw.constant(np.array(shape))], lambda v, to: np.broadcast_to(v, to).copy())
+    draw.op("mul", [each, draw.op("mul", [x, two], np.multiply)], np.multiply)

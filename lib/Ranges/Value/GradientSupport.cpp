@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientSupport.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Likely.h"
@@ -31,8 +31,8 @@ void gradients::giveSlope(TransferContext &ctx, const AbstractValue &grad,
     if (cell.empty())
       continue;
     Likely likely = likely::mul(cells::getLikely(cell), expected, 3);
-    cells::setBound(
-        cell, cells::roundedIn(format, cells::bound(cell) * slope, 4));
+    cells::setBound(cell,
+                    cells::roundedIn(format, cells::bound(cell) * slope, 4));
     cells::setLikely(cell, likely);
   }
   // dY times a factor of the slope may overflow before another one, 0, follows.
@@ -40,12 +40,11 @@ void gradients::giveSlope(TransferContext &ctx, const AbstractValue &grad,
                      whole.range.posInf, whole.range.negInf);
   value.source = std::max(grad.source, LikelySource::Propagated);
   if (grad.norm)
-    value.claimNorm(grad.norm->axis,
-                    grad.norm->bound * slope.maxAbs() *
-                            (1 + 16 * format.unitRoundoff()) +
-                        std::sqrt(double(grad.norm->count)) *
-                            format.minSubnormal,
-                    grad.norm->count);
+    value.claimNorm(
+        grad.norm->axis,
+        grad.norm->bound * slope.maxAbs() * (1 + 16 * format.unitRoundoff()) +
+            std::sqrt(double(grad.norm->count)) * format.minSubnormal,
+        grad.norm->count);
   ctx.result(0, std::move(value));
 }
 
@@ -139,8 +138,8 @@ Number gradients::shareOf(const Number &grad, StringRef reduction,
     return grad;
   double count = countOf(shape);
   if (reduction == "batchmean")
-    count = !shape          ? kInfinity
-            : shape->empty()  ? 1
+    count = !shape               ? kInfinity
+            : shape->empty()     ? 1
             : shape->front() < 0 ? kInfinity
                                  : double(shape->front());
   // Divided by an unknown count of at least 1.

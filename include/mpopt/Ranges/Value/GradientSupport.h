@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_RANGES_OPS_TRAINING_GRADIENTSUPPORT_H
-#define MPOPT_LIB_RANGES_OPS_TRAINING_GRADIENTSUPPORT_H
+#ifndef MPOPT_RANGES_VALUE_GRADIENTSUPPORT_H
+#define MPOPT_RANGES_VALUE_GRADIENTSUPPORT_H
 
 #include "mpopt/Ranges/Value/Number.h"
 
@@ -92,4 +92,4 @@ Number shareOf(const Number &grad, llvm::StringRef reduction,
 
 } // namespace mpopt::gradients
 
-#endif // MPOPT_LIB_RANGES_OPS_TRAINING_GRADIENTSUPPORT_H
+#endif // MPOPT_RANGES_VALUE_GRADIENTSUPPORT_H
