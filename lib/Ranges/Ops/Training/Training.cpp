@@ -171,6 +171,31 @@ static void transferDropoutGrad(mp::DropoutGradOp op, TransferContext &ctx) {
 // Layers
 //===----------------------------------------------------------------------===//
 
+/// Elements of a filter that are read one by one.
+static constexpr int64_t kMostWeights = 1 << 22;
+
+/// Of a constant filter [M, C / group, ...] the largest sum of magnitudes that
+/// one channel of the input meets; infinite for others.
+static double largestColumn(Value filter, int64_t groups,
+                            TransferContext &ctx) {
+  std::optional<WeightView> view = ctx.weights(filter);
+  if (!view || view->size() == 0 || view->size() > kMostWeights ||
+      view->shape.size() < 2 || groups <= 0 || view->shape[0] % groups != 0)
+    return kInfinity;
+  std::vector<double> elements(view->size());
+  view->read(0, elements);
+  size_t channels = view->shape[1], each = view->shape[0] / groups;
+  size_t taps = elements.size() / (view->shape[0] * channels);
+  std::vector<double> sums(groups * channels, 0);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    size_t row = i / taps;
+    sums[row / channels / each * channels + row % channels] +=
+        std::fabs(elements[i]);
+  }
+  double most = *std::max_element(sums.begin(), sums.end());
+  return std::isnan(most) ? kInfinity : most * (1 + 1e-9);
+}
+
 static void transferConvGrad(mp::ConvGradOp op, TransferContext &ctx) {
   const FloatFormat &format = ctx.productFormat(op.getGrad());
   auto in = [&](Value value) { return Number::of(ctx.of(value), format); };
@@ -185,7 +210,13 @@ static void transferConvGrad(mp::ConvGradOp op, TransferContext &ctx) {
     pixels /= std::max(double(*channels), 1.0);
   auto finite = [](double count) { return std::isfinite(count) ? count : 1; };
   // Padding counts as zeros.
-  give(ctx, 0, zeroOr(sumOf(grad * filter, taps, finite(taps)), 0.01));
+  Number input = sumOf(grad * filter, taps, finite(taps));
+  double most =
+      largestColumn(op.getFilter(), op.getGroup(), ctx) * grad.bound().maxAbs();
+  if (std::isfinite(most))
+    input = input.cut(
+        Interval::symmetric(most + dotError({&format}, taps, most)));
+  give(ctx, 0, zeroOr(input, 0.01));
   give(ctx, 1, zeroOr(sumOf(grad * x, pixels, finite(pixels)), 0.01));
   give(ctx, 2, sumOf(grad, pixels, finite(pixels)));
 }
