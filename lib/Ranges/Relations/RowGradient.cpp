@@ -96,8 +96,8 @@ void relations::refineRowGradient(Value result, AbstractValue &value,
     return;
   // One scale below, several times, or its inverse above; a sum and x.
   Value scale = factors.below.empty() ? Value() : factors.below.front();
-  if (!scale || factors.above.size() != 2 ||
-      !llvm::all_equal(factors.below) || factors.below.size() < 2)
+  if (!scale || factors.above.size() != 2 || !llvm::all_equal(factors.below) ||
+      factors.below.size() < 2)
     return;
   std::optional<RowScale> rows = matchRowNorm(scale, ctx);
   if (!rows || !rows->squares || rows->deviations || rows->axes.size() != 1 ||
@@ -111,16 +111,14 @@ void relations::refineRowGradient(Value result, AbstractValue &value,
     std::optional<double> count = rowLength(x, rows->axes);
     if (!g || !count)
       continue;
-    double norm =
-        gradients::rowNormOf(ctx.of(g), rows->axes.front(), *count);
+    double norm = gradients::rowNormOf(ctx.of(g), rows->axes.front(), *count);
     double inverse = 1 / least(scale, ctx);
     double powers = double(factors.below.size()) - 2;
     double most = std::fabs(factors.constant) * norm * rows->bound *
                   rows->bound * std::pow(inverse, powers);
     // Each operation is rounded; what underflows is multiplied by the rest.
-    double relative =
-        relativeSumError(ctx.sumFormat(sum), *count, 8) +
-        8 * (factors.operations + 4) * format->unitRoundoff();
+    double relative = relativeSumError(ctx.sumFormat(sum), *count, 8) +
+                      8 * (factors.operations + 4) * format->unitRoundoff();
     double rest = factors.large *
                   std::pow(std::max(1.0, inverse), factors.below.size()) *
                   std::max(1.0, ctx.of(x).hull().absMax()) *

@@ -88,6 +88,11 @@ Number gradients::tainted(Number x, ValueRange values, TransferContext &ctx) {
   return x;
 }
 
+Number gradients::differenceOf(const Number &x) {
+  const Number &other = x;
+  return x - other;
+}
+
 Number gradients::sumOf(const Number &x, double count) {
   return mpopt::sumOf(x, count, 1);
 }

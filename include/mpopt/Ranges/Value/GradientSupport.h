@@ -68,6 +68,8 @@ Number zeroOr(const Number &x);
 /// `x`, which is NaN if one of the values may be NaN or infinite: kernels may
 /// form Inf - Inf or Inf times 0.
 Number tainted(Number x, mlir::ValueRange values, TransferContext &ctx);
+/// The difference of two numbers like `x`.
+Number differenceOf(const Number &x);
 /// At most `count` numbers like `x`, added up.
 Number sumOf(const Number &x, double count);
 

@@ -169,7 +169,7 @@ bool AttentionGradient::prepare() {
   // Differences of dP, and what is lost of them.
   double spread = std::min(probability.bound().width(), 2 * most);
   auto limited = [&](double part) {
-    Number result = probability - probability;
+    Number result = differenceOf(probability);
     result.range.finite =
         Interval::symmetric(part * spread * room * room + 4 * lost);
     return result;

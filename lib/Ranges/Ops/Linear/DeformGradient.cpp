@@ -59,7 +59,7 @@ static void transferDeformConv(mp::DeformConvGradOp op, TransferContext &ctx) {
     double all = channels * dim(int64_t(op.getGroup()));
     if (slot == Mask)
       return tainted(sumOf(zeroOr(column * sample), all), others, ctx);
-    Number step = (sample - sample) * within({-kRoom, kRoom}, grad);
+    Number step = differenceOf(sample) * within({-kRoom, kRoom}, grad);
     return tainted(sumOf(zeroOr(column * mask * step), all), others, ctx);
   });
 }

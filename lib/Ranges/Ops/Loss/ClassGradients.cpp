@@ -265,8 +265,9 @@ static void transferMultiMargin(mp::MultiMarginLossGradOp op,
   Number zero = constant(0);
   Number slope = constant(1 / classes);
   if (p == 2)
-    slope = constant(2 / classes) *
-            max(x - x + constant(op.getMargin().convertToDouble()), zero);
+    slope =
+        constant(2 / classes) *
+        max(differenceOf(x) + constant(op.getMargin().convertToDouble()), zero);
   if (op.getWeight())
     slope = slope * numberOf(op.getWeight(), ctx);
   slope = zeroOr(slope);

@@ -92,7 +92,9 @@ static void transferResize(mp::ResizeGradOp op, TransferContext &ctx) {
       return std::nullopt;
     Number each = gradOf(op, ctx);
     each = cubic ? either(each, -each) : zeroOr(each);
-    return sumOf(each * within({0, kRoom}, each), samples);
+    // Beyond the edge a cubic's weights are all the edge's.
+    double weight = cubic ? 1.6 : kRoom;
+    return sumOf(each * within({0, weight}, each), samples);
   });
 }
 
@@ -127,7 +129,8 @@ static void transferGridSample(mp::GridSampleGradOp op, TransferContext &ctx) {
     if (cubic)
       return std::nullopt;
     Number all = zeroOr(x);
-    Number step = (all - all) * Number::constant(double(size) / 2, *x.format);
+    Number step =
+        differenceOf(all) * Number::constant(double(size) / 2, *x.format);
     // Sums of products with each of the corners.
     double corners = std::ldexp(1.0, int(shape->size()) - 2);
     Number slope = step * within({0, kRoom * kRoom}, x);

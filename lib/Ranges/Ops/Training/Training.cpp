@@ -214,8 +214,8 @@ static void transferConvGrad(mp::ConvGradOp op, TransferContext &ctx) {
   double most =
       largestColumn(op.getFilter(), op.getGroup(), ctx) * grad.bound().maxAbs();
   if (std::isfinite(most))
-    input = input.cut(
-        Interval::symmetric(most + dotError({&format}, taps, most)));
+    input =
+        input.cut(Interval::symmetric(most + dotError({&format}, taps, most)));
   give(ctx, 0, zeroOr(input, 0.01));
   give(ctx, 1, zeroOr(sumOf(grad * x, pixels, finite(pixels)), 0.01));
   give(ctx, 2, sumOf(grad, pixels, finite(pixels)));

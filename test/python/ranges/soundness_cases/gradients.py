@@ -1,7 +1,9 @@
 """Cases of test_soundness.py: gradients that mp-differentiate writes as ops of their own,
 by the formulas with which test/python/adjoint compares autograd's."""
 
+import evaluate
 import numpy as np
+import torch
 from formulas import FORMULAS
 from soundness_family import Cases
 from soundness_operands import scale_of
@@ -27,6 +29,22 @@ def gradient(draw, name, grads, operands, wanted=(0,), segments=False, **attribu
                                            *arrays[len(arriving):])
         made = made if isinstance(made, tuple) else (made,)
         return tuple(made[place] for place in wanted)
+    options = {"segments": parts} if segments else {}
+    return draw.op(f"{name}_grad", parts, reference, wanted=numbers, **options, **attributes)
+
+
+def by_autograd(draw, name, grad, operands, wanted=(0,), segments=False, **attributes):
+    """The same of ops that have no formula."""
+    parts = [grad, *operands]
+    numbers = [sum(part is not None for part in parts[:1 + place]) for place in wanted]
+
+    def reference(g, *arrays):
+        given = [None if array is None else torch.as_tensor(array) for array in arrays]
+        for place in wanted:
+            given[place] = given[place].clone().requires_grad_()
+        y = evaluate.FORWARD[f"mp.{name}"](attributes, *given)
+        made = torch.autograd.grad(y, [given[place] for place in wanted], torch.as_tensor(g).to(y.dtype))
+        return tuple(array.numpy() for array in made)
     options = {"segments": parts} if segments else {}
     return draw.op(f"{name}_grad", parts, reference, wanted=numbers, **options, **attributes)
 
@@ -225,12 +243,22 @@ def pools(draw):
 
 @ir_case
 def regions(draw):
-    count, high, wide = draw.integer(1, 3), draw.integer(1, 2), draw.integer(1, 3)
+    count, high, wide = draw.integer(1, 2), draw.integer(1, 2), draw.integer(1, 2)
     corners = np.sort(draw.random.uniform(-1, 5, (count, 2, 2)), 1)
     rois, images = draw.constant(corners.reshape(count, 4)), draw.constant(np.zeros(count, np.int64))
-    gradient(draw, "roi_align", draw.box((count, 1, high, wide), scale=scale_of(draw)),
-             [draw.box((1, 1, 3, 4)), rois, images], output_height=high, output_width=wide, sampling_ratio=2,
-             mode="avg", half_pixel=bool(draw.integer(0, 1)), spatial_scale=1.0)
+    by_autograd(draw, "roi_align", draw.box((count, 1, high, wide), scale=scale_of(draw)),
+                [draw.box((1, 1, 3, 4)), rois, images], output_height=high, output_width=wide, sampling_ratio=2,
+                mode="avg", half_pixel=bool(draw.integer(0, 1)), spatial_scale=1.0)
+
+
+@ir_case
+def regions_of_maxima(draw):
+    count = draw.integer(1, 2)
+    corners = np.sort(draw.random.integers(0, [4, 3], (count, 2, 2)), 1).reshape(count, 4)
+    rois = draw.constant(np.concatenate([np.zeros((count, 1)), corners], 1))
+    high, wide = draw.integer(1, 2), draw.integer(1, 2)
+    by_autograd(draw, "max_roi_pool", draw.box((count, 2, high, wide), scale=scale_of(draw)),
+                [draw.box((1, 2, 3, 4)), rois], pooled_shape=[high, wide])
 
 
 @ir_case
@@ -281,6 +309,18 @@ def transforms(draw):
              segments=True, onesided=True)
 
 
+@ir_case
+def deformed_convolutions(draw):
+    channels, filters, kernel, size = draw.integer(1, 2), draw.integer(1, 3), draw.choice([1, 1, 1, 2]), 3
+    out, taps = size - kernel + 1, kernel * kernel
+    operands = [draw.box((1, channels, size, size), scale=3), draw.box((filters, channels, kernel, kernel), scale=2),
+                draw.box((1, 2 * taps, out, out), -1.5, draw.choice([0.5, 2.0])),
+                draw.choice([None, draw.box((filters,))]), draw.choice([None, draw.box((1, taps, out, out), 0, 1)])]
+    wanted = [place for place, operand in enumerate(operands) if operand]
+    by_autograd(draw, "deform_conv", draw.box((1, filters, out, out), scale=scale_of(draw)), operands, wanted,
+                segments=True, strides=[1, 1], dilations=[1, 1], pads=[0] * 4, group=1, offset_group=1)
+
+
 # -- quantisation ----------------------------------------------------------------------
 
 
@@ -290,6 +330,22 @@ def quantisation(draw):
     scale = draw.constant(np.float32(draw.choice([0.25, 0.5, 2.0])))
     gradient(draw, "fake_quantize", grad, [x, scale, draw.choice([None, draw.constant(np.int64(3))])],
              quant_min=-8, quant_max=draw.integer(1, 7))
+
+
+@ir_case
+def products_of_codes(draw):
+    n, k = draw.integer(1, 5), 32
+    codes = draw.constant(draw.random.integers(0, 256, (n, 2, 8)).astype(np.uint8))
+    scales, bias = draw.box((n, 2), 0.01, 2), draw.choice([None, draw.box((n,))])
+    operands = [draw.box((2, 3, n), scale=scale_of(draw)), draw.box((2, 3, k)), codes, scales, None, None, bias]
+
+    def reference(g, x, codes, scales, *_):
+        # The low half of a byte comes first; the zero point is 8.
+        values = np.stack([codes & 15, codes >> 4], -1).reshape(n, 2, 16).astype(scales.dtype) - 8
+        dx = g @ (values * scales[..., None]).reshape(n, k)
+        return (dx, g.sum((0, 1))) if bias else dx
+    draw.op("matmul_nbits_grad", operands, reference, segments=operands, wanted=[1, 4] if bias else [1], k=k, n=n,
+            bits=4, block_size=16)
 
 
 # -- attention and recurrent cells -----------------------------------------------------
