@@ -142,10 +142,12 @@ passBack(const Backward &how,
 // Steps
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// Of gates i, f, o and z at these places.
 struct LstmGates {
   unsigned input, forget, output, candidate;
 };
+} // namespace
 
 static std::optional<Passed> passLstm(const Backward &how, LstmGates at,
                                       bool coupled) {
@@ -199,9 +201,10 @@ static std::optional<Passed> passPlain(const Backward &how) {
 //===----------------------------------------------------------------------===//
 
 static double largestOf(const ByGate &gates) {
-  return *std::max_element(gates.begin(), gates.end());
+  return *llvm::max_element(gates);
 }
 
+namespace {
 /// The operands that have gradients, of any cell.
 enum class Part : uint8_t {
   Input,
@@ -213,6 +216,7 @@ enum class Part : uint8_t {
   Peepholes,
   Other
 };
+} // namespace
 
 static std::optional<Number> gradientOf(Part part, const Backward &how,
                                         const Passed &passed,

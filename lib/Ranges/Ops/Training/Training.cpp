@@ -192,7 +192,7 @@ static double largestColumn(Value filter, int64_t groups,
     sums[row / channels / each * channels + row % channels] +=
         std::fabs(elements[i]);
   }
-  double most = *std::max_element(sums.begin(), sums.end());
+  double most = *llvm::max_element(sums);
   return std::isnan(most) ? kInfinity : most * (1 + 1e-9);
 }
 
