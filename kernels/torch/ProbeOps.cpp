@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GradientOps.h"
 #include "Observe.h"
 
 #include "mpopt/Kernels/TorchOps.h"
@@ -48,9 +49,6 @@ static void beginRun(std::string_view ledger) {
 //
 // One op is the other one without an axis. Each has a kernel for where a tensor
 // is, one for gradients, one for vmap and one for tensors without elements.
-
-/// An id that no probe has records nothing.
-static bool isId(int64_t id) { return id >= 0 && id <= UINT32_MAX; }
 
 static void probeChannels(const at::Tensor &x, int64_t id, int64_t axis,
                           std::string_view ledger) {
@@ -229,6 +227,7 @@ static bool registerOps() {
   composite->impl("probe_optional", probeOptional);
   composite->impl("probe_number", probeNumber);
   composite->impl("probe_members", probeMembers);
+  implementGradientOps();
   return true;
 }
 

@@ -33,7 +33,13 @@ constexpr const char *kTorchProbeOps[] = {
     // Members of a list in rounds of loops. `table` has rows of the rounds, the
     // member and the id; rows for other rounds, and for members that are not
     // there, record nothing.
-    "probe_members(Tensor[] x, int[] rounds, int[] table, str ledger) -> ()"};
+    "probe_members(Tensor[] x, int[] rounds, int[] table, str ledger) -> ()",
+    // The identity; what flows back through it is recorded (kind 1). A tensor
+    // that needs no gradient records nothing.
+    "probe_grad(Tensor x, int id, str ledger) -> Tensor",
+    // An operand as autocast gives it to an op that is on its 16-bit list for
+    // the processor (`cpu`) or CUDA devices (`cuda`); elsewhere the operand.
+    "autocast_operand(Tensor x, bool cpu, bool cuda) -> Tensor"};
 
 } // namespace mpopt::kernels
 
