@@ -13,9 +13,9 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Parameters.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
@@ -34,23 +34,9 @@ namespace mpopt {
 using namespace mlir;
 using namespace mpopt;
 
-/// True for an operand that an op computes with and that it may learn: not a
-/// scale in a dtype of its own, nor the kept statistics of a batch norm.
-static bool isLearned(OpOperand &use) {
-  if (auto norm = dyn_cast<mp::BatchNormOp>(use.getOwner()))
-    if (use.get() == norm.getMean() || use.get() == norm.getVariance())
-      return false;
-  auto precision = dyn_cast<PrecisionOpInterface>(use.getOwner());
-  return precision && precision.isPrecisionOperand(use.getOperandNumber());
-}
-
 bool mpopt::isTrainable(Value value) {
-  auto constant = value.getDefiningOp<mp::ConstantOp>();
-  return constant && isa<FloatType>(getElementType(value)) &&
-         !getValueName(value).empty() &&
-         !getNodeType(constant).ends_with("Constant") &&
-         !constant->hasAttr(kLossPartAttr) &&
-         llvm::any_of(value.getUses(), isLearned);
+  return isParameter(value) && !getValueName(value).empty() &&
+         !value.getDefiningOp()->hasAttr(kLossPartAttr);
 }
 
 static bool isFloat(Value value) {

@@ -1,0 +1,22 @@
+//===- Parameters.h - The constants that a model learns ---------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_PARAMETERS_H
+#define MPOPT_DIALECT_PARAMETERS_H
+
+#include "mlir/IR/Value.h"
+
+namespace mpopt {
+
+/// True for a float constant that some op may learn, and that the model does
+/// not write as a literal in its graph. Casts that a precision puts before its
+/// ops hide it: ask before that.
+bool isParameter(mlir::Value value);
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_PARAMETERS_H
