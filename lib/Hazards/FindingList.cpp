@@ -195,6 +195,33 @@ FindingBuilder &FindingBuilder::watchDomain(Value value, double lo, double hi,
   return *this;
 }
 
+FindingBuilder &FindingBuilder::watchGradient(Decision test, Value value,
+                                              Type elementType, double scale,
+                                              Value against, Value factor) {
+  if (!isDescribed())
+    return *this;
+  watchAs(elementType, test, value, "gradient");
+  Watch &watch = entry().finding.watches.back();
+  watch.scale = scale;
+  if (against)
+    watch.against = getTensorName(against);
+  if (factor)
+    watch.factor = getTensorName(factor);
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::watchGradientRatio(Value value, Value against,
+                                                   double lo, double hi) {
+  if (!isDescribed())
+    return *this;
+  watchGradient(Decision::GradientRatio, value, getElementType(value),
+                /*scale=*/0, against);
+  Watch &watch = entry().finding.watches.back();
+  watch.lo = lo;
+  watch.hi = hi;
+  return *this;
+}
+
 FindingBuilder &FindingBuilder::follows(Value root) {
   entry().root = root;
   return *this;

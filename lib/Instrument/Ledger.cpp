@@ -71,6 +71,10 @@ static void writeProbe(OStream &json, const Probe &probe) {
   writeTensor(json, probe.tensor);
   if (probe.channelAxis >= 0)
     json.attribute("channel_axis", probe.channelAxis);
+  if (probe.gradient)
+    json.attribute("gradient", true);
+  if (probe.cast)
+    json.attribute("cast", true);
   json.attributeArray("fingerprints", [&] {
     for (const std::string &print : probe.fingerprints)
       json.value(print);

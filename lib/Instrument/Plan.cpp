@@ -36,6 +36,10 @@ StringRef mpopt::toString(ProbeRole role) {
     return "sentinel";
   case ProbeRole::Chosen:
     return "chosen";
+  case ProbeRole::Parameter:
+    return "parameter";
+  case ProbeRole::Scalar:
+    return "scalar";
   }
   llvm_unreachable("unknown role");
 }
@@ -46,6 +50,8 @@ std::optional<ProbeRole> mpopt::parseProbeRole(StringRef text) {
       .Case("finding", ProbeRole::Finding)
       .Case("sentinel", ProbeRole::Sentinel)
       .Case("chosen", ProbeRole::Chosen)
+      .Case("parameter", ProbeRole::Parameter)
+      .Case("scalar", ProbeRole::Scalar)
       .Default(std::nullopt);
 }
 
@@ -72,7 +78,7 @@ llvm::Expected<ProbeSelection> ProbeSelection::parse(StringRef text) {
   if (text == "findings")
     return ProbeSelection{};
   if (text == "all")
-    return ProbeSelection{Kind::All, ""};
+    return ProbeSelection{.kind = Kind::All};
   if (llvm::SaturatingMultiply<uint64_t>(text.size(), countRepeats(text)) >
       kMostStates)
     return llvm::createStringError("the regular expression repeats too much: "
@@ -80,7 +86,7 @@ llvm::Expected<ProbeSelection> ProbeSelection::parse(StringRef text) {
   if (std::string reason; !llvm::Regex(text).isValid(reason))
     return llvm::createStringError("'" + text +
                                    "' is not a regular expression: " + reason);
-  return ProbeSelection{Kind::Pattern, text.str()};
+  return ProbeSelection{.kind = Kind::Pattern, .pattern = text.str()};
 }
 
 namespace {
@@ -109,6 +115,7 @@ public:
 private:
   std::optional<ProbeRole> choose(const TensorFacts &tensor);
   void addProbes(ProbePlan &plan, Placeable placeable);
+  void addParameter(ProbePlan &plan, unsigned index, Placeable placeable);
   void findAbove();
   void connect(unsigned index, Probe &probe) const;
   void trace(unsigned index, Probe &probe) const;
@@ -120,6 +127,8 @@ private:
   llvm::StringMap<int64_t> axes;                          ///< by tensor
   bool matched = false;
   std::vector<int64_t> ids; ///< by tensor; -1: no probe
+  /// By tensor: the probes on its gradient as a parameter.
+  llvm::DenseMap<unsigned, llvm::SmallVector<int64_t, 2>> parameters;
   std::vector<Above> above; ///< by tensor
 };
 } // namespace
@@ -176,7 +185,8 @@ std::optional<ProbeRole> Planner::choose(const TensorFacts &tensor) {
     return std::nullopt;
   if (tensor.mayBeNonFinite() && !tensor.isMoved)
     return ProbeRole::Sentinel;
-  if (selection.kind == ProbeSelection::Kind::All)
+  if (selection.kind == ProbeSelection::Kind::All ||
+      (selection.train && tensor.isLayer))
     return ProbeRole::Chosen;
   return std::nullopt;
 }
@@ -197,17 +207,21 @@ static bool mayHoldNonFinite(const TensorFacts &tensor) {
 // Loop-carried dependencies point backwards: repeat until nothing is new.
 void Planner::findAbove() {
   above.resize(tensors.size());
+  // A gradient of a parameter follows from those of what depends on it; no
+  // value of it is known, so it explains none.
+  for (const auto &[index, probes] : parameters)
+    above[index].all.assign(probes.begin(), probes.end());
   for (auto [index, id] : llvm::enumerate(ids)) {
     if (id < 0)
       continue;
-    above[index].all = {id};
+    above[index].all.insert(above[index].all.begin(), id);
     if (holdsReals(tensors[index]))
       above[index].carrying = {id};
   }
   for (bool again = true; again;) {
     again = false;
     for (auto [index, tensor] : llvm::enumerate(tensors)) {
-      if (ids[index] >= 0)
+      if (ids[index] >= 0 || parameters.contains(index))
         continue;
       for (unsigned operand : tensor.operands) {
         Above from = above[operand];
@@ -266,9 +280,39 @@ void Planner::connect(unsigned index, Probe &probe) const {
   trace(index, probe);
 }
 
+// No value is recorded, so that it costs nothing between two steps.
+void Planner::addParameter(ProbePlan &plan, unsigned index,
+                           Placeable placeable) {
+  const TensorFacts &tensor = tensors[index];
+  if (std::string why = placeable(tensor.name); !why.empty()) {
+    plan.unprobed.push_back({tensor.name, std::move(why)});
+    return;
+  }
+  auto add = [&](bool cast) {
+    Probe probe;
+    probe.id = int64_t(plan.probes.size());
+    probe.role = ProbeRole::Parameter;
+    probe.tensor = tensor;
+    probe.gradient = true;
+    probe.cast = cast;
+    if (cast) {
+      probe.tensor.dtype = tensor.castTo;
+      probe.tensor.asFiled = false;
+    }
+    parameters[index].push_back(probe.id);
+    plan.probes.push_back(std::move(probe));
+  };
+  if (!tensor.castTo.empty())
+    add(/*cast=*/true);
+  if (tensor.usedAsIs)
+    add(/*cast=*/false);
+}
+
 void Planner::addProbes(ProbePlan &plan, Placeable placeable) {
   ids.assign(tensors.size(), -1);
   for (auto [index, tensor] : llvm::enumerate(tensors)) {
+    if (selection.train && tensor.isParameter)
+      addParameter(plan, unsigned(index), placeable);
     std::optional<ProbeRole> role = choose(tensor);
     if (!role)
       continue;
@@ -288,7 +332,18 @@ void Planner::addProbes(ProbePlan &plan, Placeable placeable) {
       probe.fingerprints = found->second;
     if (auto found = axes.find(tensor.name); found != axes.end())
       probe.channelAxis = found->second;
+    probe.gradient = selection.train && tensor.isFloat && !tensor.isInput &&
+                     !tensor.isConstant;
     plan.probes.push_back(std::move(probe));
+  }
+  if (selection.train) {
+    Probe scale;
+    scale.id = int64_t(plan.probes.size());
+    scale.role = ProbeRole::Scalar;
+    scale.tensor.name = kLossScaleProbe;
+    scale.tensor.dtype = "f64";
+    scale.tensor.bound = Interval::whole();
+    plan.probes.push_back(std::move(scale));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Parameters.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
@@ -26,8 +27,9 @@ namespace {
 class Collector {
 public:
   Collector(const RangeAnalysis &ranges,
-            const llvm::StringMap<std::string> &fileDtypes)
-      : ranges(ranges), fileDtypes(fileDtypes) {}
+            const llvm::StringMap<std::string> &fileDtypes,
+            const llvm::StringSet<> &parameters)
+      : ranges(ranges), fileDtypes(fileDtypes), parameters(parameters) {}
 
   void addArgument(BlockArgument argument);
   void addResults(Operation *op);
@@ -54,6 +56,7 @@ private:
 
   const RangeAnalysis &ranges;
   const llvm::StringMap<std::string> &fileDtypes;
+  const llvm::StringSet<> &parameters;
   llvm::StringSet<> names;
   /// By value: its tensor, or those that it was computed from.
   llvm::DenseMap<Value, Indices> sources;
@@ -126,6 +129,29 @@ static bool copiesElements(Operation *op) {
                            mp::ScatterReduction::None;
 }
 
+/// True if the op gives all elements of its operand 0 another order or shape,
+/// whatever the input.
+static bool reorders(Operation *op) {
+  return isViewLike(op) && op->getNumResults() == 1 &&
+         llvm::all_of(llvm::drop_begin(op->getOperands()), [](Value operand) {
+           return operand.getDefiningOp<mp::ConstantOp>();
+         });
+}
+
+/// Sets how the ops that compute with a parameter take it. Its elements may get
+/// another order before they are cast.
+static void findUses(Value value, TensorFacts &facts) {
+  for (Operation *user : value.getUsers()) {
+    if (auto cast = dyn_cast<mp::CastOp>(user);
+        cast && isLowPrecision(getElementType(cast.getResult())))
+      facts.castTo = getDtypeName(getElementType(cast.getResult()));
+    else if (reorders(user))
+      findUses(user->getResult(0), facts);
+    else
+      facts.usedAsIs = true;
+  }
+}
+
 void Collector::add(Value value, Operation *op, Indices operands,
                     Upstream upstream, const Ops &unseen) {
   std::string name = getTensorPath(value);
@@ -167,6 +193,9 @@ void Collector::add(Value value, Operation *op, Indices operands,
   }
   facts.isFloat = isa<FloatType>(element);
   facts.isConstant = isa_and_nonnull<mp::ConstantOp>(op);
+  facts.isParameter = facts.isConstant && parameters.contains(facts.name);
+  if (facts.isParameter)
+    findUses(value, facts);
   facts.isMoved = op && isViewLike(op);
   facts.copies = op && copiesElements(op);
   facts.isLayer = hasRole(op, Role::Layer);
@@ -266,6 +295,15 @@ llvm::StringMap<std::string> mpopt::collectDtypes(ModuleOp module) {
   return dtypes;
 }
 
+llvm::StringSet<> mpopt::collectParameters(ModuleOp module) {
+  llvm::StringSet<> names;
+  module.walk([&](mp::ConstantOp constant) {
+    if (isParameter(constant.getResult()))
+      names.insert(getTensorPath(constant.getResult()));
+  });
+  return names;
+}
+
 // Bodies before the results of their op, so that each tensor comes after those
 // it depends on.
 static void visit(Operation *op, Collector &collector) {
@@ -281,8 +319,9 @@ static void visit(Operation *op, Collector &collector) {
 
 std::vector<TensorFacts>
 mpopt::collectTensors(ModuleOp module, const RangeAnalysis &ranges,
-                      const llvm::StringMap<std::string> &fileDtypes) {
-  Collector collector(ranges, fileDtypes);
+                      const llvm::StringMap<std::string> &fileDtypes,
+                      const llvm::StringSet<> &parameters) {
+  Collector collector(ranges, fileDtypes, parameters);
   for (Operation &function : *module.getBody()) {
     visit(&function, collector);
     collector.markOutputs(&function);

@@ -24,3 +24,16 @@ std::optional<Decision> mpopt::parseDecision(std::string_view text) {
       return Decision(index);
   return std::nullopt;
 }
+
+bool mpopt::looksAtGradient(Decision decision) {
+  switch (decision) {
+  case Decision::GradientFlush:
+  case Decision::GradientOverflow:
+  case Decision::GradientRatio:
+  case Decision::GradientZero:
+  case Decision::GradientNonFinite:
+    return true;
+  default:
+    return false;
+  }
+}

@@ -73,7 +73,11 @@ static void writeWatch(OStream &json, const Watch &watch) {
     json.attribute("pairwise", watch.pairwise);
     json.attribute("one_sign", watch.oneSign);
   }
-  if (watch.test != Decision::Domain)
+  if (!watch.factor.empty())
+    attribute(json, "factor", watch.factor);
+  if (watch.scale != 0)
+    json.attribute("scale", watch.scale);
+  if (watch.test != Decision::Domain && watch.test != Decision::GradientRatio)
     return;
   json.attribute("lo", jsonNumber(watch.lo));
   json.attribute("hi", jsonNumber(watch.hi));

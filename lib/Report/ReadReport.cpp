@@ -67,6 +67,8 @@ static void readWatch(JsonReader json, Watch &watch) {
   json.integer("terms", watch.terms, 0, INT64_MAX);
   json.flag("pairwise", watch.pairwise);
   json.flag("one_sign", watch.oneSign);
+  json.text("factor", watch.factor);
+  json.number("scale", watch.scale);
 }
 
 static void readFinding(JsonReader json, Finding &finding) {

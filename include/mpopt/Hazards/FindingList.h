@@ -114,6 +114,17 @@ public:
                               bool open);
   /// Adds Decision::ChannelRatio, on the ranges along an axis.
   FindingBuilder &watchChannels(mlir::Value value, int64_t axis);
+  /// Adds a test on the gradient of `value` (looksAtGradient), judged as
+  /// `elementType` with the loss multiplied by `scale` (0: as in the run).
+  /// `against`: a tensor of whose gradient it is made, or with whose it is
+  /// compared; `factor`: by whose values that is multiplied. Null: none.
+  FindingBuilder &watchGradient(Decision test, mlir::Value value,
+                                mlir::Type elementType, double scale = 0,
+                                mlir::Value against = {},
+                                mlir::Value factor = {});
+  /// Adds Decision::GradientRatio; inside are ratios of `lo` to `hi`.
+  FindingBuilder &watchGradientRatio(mlir::Value value, mlir::Value against,
+                                     double lo, double hi);
   /// Adds Decision::SumError: `terms` values like those of `summed` are added
   /// in `format`.
   FindingBuilder &watchSum(mlir::Value summed, const FloatFormat &format,

@@ -47,6 +47,11 @@ struct TensorFacts {
   /// The op passes on what a layer learned (`Role::Layer`): all zeros there are
   /// no mask, padding or index.
   bool isLayer = false;
+  /// The tensor is a constant that the model learns. A run takes it as it is
+  /// (`usedAsIs`), or cast to `castTo` by autocast or by a cast of the file
+  /// before its op; both where it has several uses.
+  bool isParameter = false, usedAsIs = false;
+  std::string castTo;
   /// The tensor and all that it depends on were judged in the dtypes of the
   /// file, so that a run of the file computes the judged values.
   bool asFiled = false;
@@ -77,10 +82,12 @@ struct TensorFacts {
 
 /// The reason for a probe.
 enum class ProbeRole {
-  Input,    ///< of the model: says whether the assumptions held
-  Finding,  ///< a finding is about it
-  Sentinel, ///< not proved finite: the first of these that is not names the op
-  Chosen    ///< `--probe all` or a pattern
+  Input,     ///< of the model: says whether the assumptions held
+  Finding,   ///< a finding is about it
+  Sentinel,  ///< not proved finite: the first of these that is not names the op
+  Chosen,    ///< `--probe all`, a pattern, or a layer that is trained
+  Parameter, ///< its gradient alone, where it enters an op
+  Scalar     ///< a number that the program reports (`Recorder.scalar`)
 };
 
 llvm::StringRef toString(ProbeRole role);
@@ -108,7 +115,20 @@ struct Probe {
   bool output = false;
   /// The probe keeps a range for each index of this axis; -1: for none.
   int64_t channelAxis = -1;
+  /// The gradient is recorded in every run, whatever MPOPT_PROBE_GRADIENTS
+  /// says.
+  bool gradient = false;
+  /// Of a parameter: the gradient of its cast, not of what is cast.
+  bool cast = false;
+
+  /// False of parameters and scalars.
+  bool recordsValues() const {
+    return role != ProbeRole::Parameter && role != ProbeRole::Scalar;
+  }
 };
+
+/// The scalar probe on the factor by which the program multiplies its loss.
+inline constexpr llvm::StringLiteral kLossScaleProbe = "loss_scale";
 
 /// A tensor that has findings and no probe.
 struct Unprobed {
@@ -125,6 +145,9 @@ struct ProbePlan {
 struct ProbeSelection {
   enum class Kind { Findings, All, Pattern } kind = Kind::Findings;
   std::string pattern;
+  /// Gradients, too: of what has a probe and of what layers give, and of
+  /// parameters.
+  bool train = false;
 
   static llvm::Expected<ProbeSelection> parse(llvm::StringRef text);
 };

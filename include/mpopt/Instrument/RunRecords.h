@@ -15,6 +15,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 
+#include <map>
+
 namespace mpopt {
 
 /// One probe's record over all files.
@@ -65,6 +67,8 @@ struct RunRecords {
   std::vector<ProbeSight> probes;
   /// Records of the gradients with respect to the probes' tensors.
   std::vector<ProbeSight> gradients;
+  /// Records of other kinds (mpopt_kind), by kind and probe.
+  std::map<std::pair<uint32_t, int64_t>, ProbeSight> others;
   /// The runtimes that recorded (`onnxruntime 1.31.1`), each once.
   std::vector<std::string> runtimes;
   /// Faults of files that could be read nevertheless, one line each.
@@ -73,6 +77,9 @@ struct RunRecords {
 
   /// Number of tensors that had a gradient.
   size_t countGradients() const;
+  /// The numbers that the program reported to a scalar probe, from the least to
+  /// the greatest. Nothing if there were none, or NaN or Inf among them.
+  std::optional<Interval> scalar(int64_t probe) const;
 };
 
 /// Merges record files. `ledgerHash` is the SHA-256 of the ledger's bytes as 64

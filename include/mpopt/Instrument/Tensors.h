@@ -12,6 +12,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mpopt {
 
@@ -20,11 +21,15 @@ class RangeAnalysis;
 /// The dtype of every tensor by its name, before a precision is applied.
 llvm::StringMap<std::string> collectDtypes(mlir::ModuleOp module);
 
+/// The names of all parameters, before a precision is applied.
+llvm::StringSet<> collectParameters(mlir::ModuleOp module);
+
 /// Every tensor of the module that the model has a name for, in program order;
 /// of values that share a name the first.
 std::vector<TensorFacts>
 collectTensors(mlir::ModuleOp module, const RangeAnalysis &ranges,
-               const llvm::StringMap<std::string> &fileDtypes);
+               const llvm::StringMap<std::string> &fileDtypes,
+               const llvm::StringSet<> &parameters = {});
 
 } // namespace mpopt
 

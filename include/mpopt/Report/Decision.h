@@ -57,7 +57,17 @@ struct Watch {
   int64_t terms = 0;
   bool pairwise = false;
   bool oneSign = false; ///< What is added is |x| or x^2: no term is negative.
+  // For tests on gradients (looksAtGradient) only.
+  /// For Decision::GradientFlush: the tensor by whose values the gradient of
+  /// `against` is multiplied; empty: it is only summed.
+  std::string factor;
+  /// The factor of the loss at which the gradient was judged; 0: that of the
+  /// run.
+  double scale = 0;
 };
+
+/// True if the test is on the gradient of the tensor (and of `against`).
+bool looksAtGradient(Decision decision);
 
 } // namespace mpopt
 

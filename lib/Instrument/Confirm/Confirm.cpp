@@ -7,6 +7,7 @@
 
 #include "mpopt/Instrument/Confirm.h"
 
+#include "GradientTests.h"
 #include "GradientTrace.h"
 #include "Promises.h"
 #include "RunRules.h"
@@ -60,9 +61,15 @@ class Decider {
 public:
   Decider(const Ledger &ledger, const RunRecords &runs,
           llvm::ArrayRef<BadValues> bad)
-      : runs(runs), bad(bad) {
-    for (const Probe &probe : ledger.plan.probes)
-      probes[probe.tensor.name] = probe.id;
+      : plan(ledger.plan), runs(runs), bad(bad), coarsest(findCoarsest(runs)) {
+    for (const Probe &probe : plan.probes) {
+      if (probe.recordsValues())
+        probes[probe.tensor.name] = probe.id;
+      if (probe.role != ProbeRole::Scalar)
+        gradients[probe.tensor.name].push_back(probe.id);
+      else if (probe.tensor.name == kLossScaleProbe)
+        scale = runs.scalar(probe.id);
+    }
     for (const Unprobed &tensor : ledger.plan.unprobed)
       unprobed[tensor.tensor] = tensor.why;
   }
@@ -71,29 +78,73 @@ public:
 
 private:
   TestResult test(const Watch &watch, std::optional<int64_t> &probe) const;
+  TestResult testGradient(const Watch &watch,
+                          std::optional<int64_t> &probe) const;
+  TestResult explainMissing(StringRef tensor) const;
+  /// The probe that tells most of the gradient of a tensor in the dtype.
+  std::optional<int64_t> findGradient(StringRef tensor, StringRef dtype) const;
   const ProbeSight *find(StringRef tensor) const {
     auto found = probes.find(tensor);
     return found == probes.end() ? nullptr : &runs.probes[found->second];
   }
 
+  const ProbePlan &plan;
   const RunRecords &runs;
   llvm::ArrayRef<BadValues> bad;
   llvm::StringMap<int64_t> probes;
+  llvm::StringMap<llvm::SmallVector<int64_t, 2>> gradients;
   llvm::StringMap<std::string> unprobed;
+  const FloatFormat *coarsest;
+  std::optional<Interval> scale;
 };
 } // namespace
+
+TestResult Decider::explainMissing(StringRef tensor) const {
+  auto why = unprobed.find(tensor);
+  return {Verdict::Unable,
+          "there is no probe on '" + tensor.str() + "'" +
+              (why == unprobed.end() ? std::string() : ": " + why->second)};
+}
+
+// A parameter may have one probe for its cast and one for itself.
+std::optional<int64_t> Decider::findGradient(StringRef tensor,
+                                             StringRef dtype) const {
+  auto found = gradients.find(tensor);
+  if (found == gradients.end())
+    return std::nullopt;
+  auto rank = [&](int64_t id) {
+    return 2 * runs.gradients[id].ran() +
+           (plan.probes[id].tensor.dtype == dtype);
+  };
+  return *llvm::max_element(
+      found->second, [&](int64_t a, int64_t b) { return rank(a) < rank(b); });
+}
+
+TestResult Decider::testGradient(const Watch &watch,
+                                 std::optional<int64_t> &probe) const {
+  probe = findGradient(watch.tensor, watch.dtype);
+  if (!probe)
+    return explainMissing(watch.tensor);
+  GradientSights sights;
+  sights.gradient = &runs.gradients[*probe];
+  sights.values = find(watch.tensor);
+  if (auto against = findGradient(watch.against, watch.dtype))
+    sights.against = &runs.gradients[*against];
+  sights.factor = find(watch.factor);
+  sights.scale = scale;
+  sights.coarsest = coarsest;
+  return runGradientTest(watch, sights);
+}
 
 TestResult Decider::test(const Watch &watch,
                          std::optional<int64_t> &probe) const {
   if (watch.tensor.empty())
     return {Verdict::Unable, "the file has no name for the " + watch.part};
+  if (looksAtGradient(watch.test))
+    return testGradient(watch, probe);
   auto found = probes.find(watch.tensor);
-  if (found == probes.end()) {
-    auto why = unprobed.find(watch.tensor);
-    return {Verdict::Unable,
-            "there is no probe on '" + watch.tensor + "'" +
-                (why == unprobed.end() ? std::string() : ": " + why->second)};
-  }
+  if (found == probes.end())
+    return explainMissing(watch.tensor);
   probe = found->second;
   const ProbeSight *against =
       watch.against.empty() ? nullptr : find(watch.against);
@@ -132,6 +183,7 @@ FindingStatus Decider::decide(const Finding &finding) const {
     FindingStatus status;
     TestResult result = test(watch, status.probe);
     status.status = getStatus(result.verdict);
+    status.isGradient = looksAtGradient(watch.test);
     status.why = std::move(result.why);
     status.watch = unsigned(index);
     status.firstStep = result.step;

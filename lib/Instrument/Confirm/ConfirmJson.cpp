@@ -245,7 +245,10 @@ void Writer::writeRest() {
     unsigned ran = 0;
     for (const ProbeSight &seen : runs.probes)
       ran += seen.ran();
-    json.attribute("probes", int64_t(runs.probes.size()));
+    json.attribute("probes", int64_t(llvm::count_if(
+                                 ledger.plan.probes, [](const Probe &probe) {
+                                   return probe.recordsValues();
+                                 })));
     json.attribute("ran", ran);
     for (Status status : {Status::Confirmed, Status::Refuted,
                           Status::NotExercised, Status::NotObservable})

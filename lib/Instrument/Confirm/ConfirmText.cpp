@@ -74,9 +74,13 @@ void ConfirmText::writeHead() {
   style.bold(ledger.report.path);
   unsigned ran = llvm::count_if(
       runs.probes, [](const ProbeSight &seen) { return seen.ran(); });
+  auto probes =
+      size_t(llvm::count_if(ledger.plan.probes, [](const Probe &probe) {
+        return probe.recordsValues();
+      }));
   style.plain(": judged as " + ledger.report.precision + "; ");
   os << plural(runs.files, "record file") << ", " << ran << " of "
-     << plural(runs.probes.size(), "probe") << " ran";
+     << plural(probes, "probe") << " ran";
   if (size_t count = runs.countGradients())
     os << ", gradients of " << count;
   if (!runs.runtimes.empty())

@@ -131,6 +131,14 @@ size_t RunRecords::countGradients() const {
                         [](const ProbeSight &seen) { return seen.ran(); });
 }
 
+std::optional<Interval> RunRecords::scalar(int64_t probe) const {
+  auto found = others.find({MPOPT_SCALAR, probe});
+  if (found == others.end() || !found->second.finite() ||
+      found->second.finite() != found->second.record.count)
+    return std::nullopt;
+  return Interval{found->second.record.min, found->second.record.max};
+}
+
 namespace {
 class Merger {
 public:
@@ -152,6 +160,7 @@ public:
 private:
   Error checkHeader(const std::string &path, const mpopt_file_header &header);
   Error addProbe(const std::string &path, kernels::ProbeRecord &probe);
+  ProbeSight &getSight(const mpopt_record &record);
 
   StringRef ledger, hash;
   /// Who wrote the files: one of them twice would count twice.
@@ -185,8 +194,20 @@ Error Merger::checkHeader(const std::string &path,
   return Error::success();
 }
 
+ProbeSight &Merger::getSight(const mpopt_record &record) {
+  if (record.kind == MPOPT_VALUE)
+    return runs.probes[record.probe];
+  if (record.kind == MPOPT_GRADIENT)
+    return runs.gradients[record.probe];
+  auto [entry, isNew] =
+      runs.others.try_emplace({record.kind, int64_t(record.probe)});
+  if (isNew)
+    mpopt_record_init(&entry->second.record, record.probe, record.kind);
+  return entry->second;
+}
+
 Error Merger::addProbe(const std::string &path, kernels::ProbeRecord &probe) {
-  if (probe.record.kind != MPOPT_VALUE && probe.record.kind != MPOPT_GRADIENT)
+  if (probe.record.kind >= MPOPT_KINDS)
     return llvm::createStringError(path +
                                    ": has a record of the unknown kind " +
                                    Twine(probe.record.kind));
@@ -194,9 +215,7 @@ Error Merger::addProbe(const std::string &path, kernels::ProbeRecord &probe) {
     return llvm::createStringError(path + ": has a record of probe " +
                                    Twine(probe.record.probe) + ", which '" +
                                    ledger + "' does not have");
-  std::vector<ProbeSight> &sights =
-      probe.record.kind == MPOPT_VALUE ? runs.probes : runs.gradients;
-  ProbeSight &sight = sights[probe.record.probe];
+  ProbeSight &sight = getSight(probe.record);
   bool first = !sight.ran();
   if (!mpopt_record_merge(&sight.record, &probe.record))
     return llvm::createStringError(path + ": the record of probe " +

@@ -48,7 +48,9 @@ public:
            const ConfirmOptions &options, const Confirmation &confirmation,
            const RunRules &values)
       : plan(ledger.plan), options(options), values(&values),
-        sights(runs.gradients), bad(confirmation.gradients.bad) {}
+        sights(runs.gradients), bad(confirmation.gradients.bad) {
+    takeFindings(ledger, confirmation);
+  }
 
   void run();
   void append(Ledger &ledger, Confirmation &confirmation);
@@ -105,7 +107,8 @@ void RunRules::takeFindings(const Ledger &ledger,
                             const Confirmation &confirmation) {
   for (auto [finding, status] :
        llvm::zip(ledger.report.findings, confirmation.statuses))
-    if (status.status == Status::Confirmed && status.probe && status.watch) {
+    if (status.status == Status::Confirmed && status.probe && status.watch &&
+        status.isGradient == (values != nullptr)) {
       known[*status.probe].push_back(
           {&finding, finding.watches[*status.watch].test});
       // A divisor of 0, an argument outside the domain: what the op makes of
@@ -205,8 +208,9 @@ static StringRef describeOrigin(Begins begins, bool isGradient) {
 }
 
 static constexpr Decision kNonFinite[] = {
-    Decision::Overflow, Decision::LossOfRange, Decision::NonFinite,
-    Decision::NearOverflow};
+    Decision::Overflow,          Decision::LossOfRange,
+    Decision::NonFinite,         Decision::NearOverflow,
+    Decision::GradientNonFinite, Decision::GradientOverflow};
 
 const Finding *RunRules::findExplained(const Probe &probe) const {
   return bad[probe.id].begins == Begins::No
@@ -274,7 +278,7 @@ bool RunRules::judgeNear(const Probe &probe, const FloatFormat &judged) {
     return false;
   if (seen.overflows(judged) ||
       findKnown(probe, {Decision::NearOverflow, Decision::Overflow,
-                        Decision::LossOfRange}))
+                        Decision::LossOfRange, Decision::GradientOverflow}))
     return true;
   add("MP502", Severity::Warning, probe, Decision::NearOverflow,
       "magnitudes " + Twine(values ? "of gradients " : "") + "reached " +
@@ -290,7 +294,8 @@ void RunRules::judgeFlush(const Probe &probe, const FloatFormat &judged) {
   double least = threshold("underflow-rate");
   uint64_t nonZero = seen.nonZero(), lost = seen.flushes(judged);
   if (!lost || double(lost) < least * double(nonZero) ||
-      findKnown(probe, {Decision::FlushShare, Decision::LossOfRange}))
+      findKnown(probe, {Decision::FlushShare, Decision::LossOfRange,
+                        Decision::GradientFlush}))
     return;
   // Values lost beside such large ones are smaller than their rounding error.
   bool beside = seen.record.absmax >= std::ldexp(judged.minNormal, 4);
@@ -309,7 +314,8 @@ void RunRules::judgeDead(const Probe &probe) {
   double least = values ? std::numeric_limits<double>::denorm_min()
                         : threshold("dead-layer");
   if (!probe.tensor.isLayer || seen.record.count < 2 ||
-      seen.finite() != seen.record.count || seen.record.absmax >= least)
+      seen.finite() != seen.record.count || seen.record.absmax >= least ||
+      findKnown(probe, {Decision::GradientZero}))
     return;
   add("MP504", Severity::Warning, probe, Decision::Dead,
       seen.record.absmax == 0

@@ -52,8 +52,17 @@ enum mpopt_dtype {
   MPOPT_F8E5M2FNUZ = 20
 };
 
-/// The observed quantity: a tensor, or the gradient with respect to it.
-enum mpopt_kind { MPOPT_VALUE = 0, MPOPT_GRADIENT = 1 };
+/// The observed quantity. The layout is the same for all, so a new kind is no
+/// new version: a reader refuses a kind that it does not know. Records from
+/// before MPOPT_PARAMETER have the first two.
+enum mpopt_kind {
+  MPOPT_VALUE = 0,     // a tensor
+  MPOPT_GRADIENT = 1,  // the gradient with respect to it, as it flowed back
+  MPOPT_PARAMETER = 2, // a parameter's own values between steps
+  MPOPT_OPTIMIZER = 3, // what an optimizer keeps of a parameter
+  MPOPT_SCALAR = 4,    // a number of the run, as the scale of the loss
+  MPOPT_KINDS = 5
+};
 
 /// The formats that a record answers "what if" for. MPOPT_TO_F32 only matters
 /// to FP64 data.
