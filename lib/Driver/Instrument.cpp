@@ -70,14 +70,15 @@ static Error checkFolder(StringRef model, StringRef output) {
 
 static void sumUp(const Options &options, const ProbePlan &plan,
                   StringRef ledgerFile) {
-  unsigned byRole[4] = {};
+  unsigned byRole[6] = {};
   for (const Probe &probe : plan.probes)
     ++byRole[unsigned(probe.role)];
   llvm::raw_ostream &os = llvm::outs();
   os << printable(options.output) << ": " << plan.probes.size() << " probes";
   const char *separator = " (";
-  for (ProbeRole role : {ProbeRole::Input, ProbeRole::Finding,
-                         ProbeRole::Sentinel, ProbeRole::Chosen})
+  for (ProbeRole role :
+       {ProbeRole::Input, ProbeRole::Finding, ProbeRole::Sentinel,
+        ProbeRole::Chosen, ProbeRole::Parameter, ProbeRole::Scalar})
     if (unsigned count = byRole[unsigned(role)]) {
       os << separator << count << ' ' << toString(role);
       separator = ", ";
@@ -107,12 +108,17 @@ static LogicalResult writeProbed(const Options &options, StringRef version,
 
   ledger.plan = std::move(*plan);
   // Nobody should take silence about them for a clean run.
-  if constexpr (std::is_same_v<Instrumenter, TorchInstrumenter>)
+  if constexpr (std::is_same_v<Instrumenter, TorchInstrumenter>) {
     for (Unprobed &tensor : instrumenter.listUnfollowed())
       if (llvm::none_of(ledger.plan.unprobed, [&](const Unprobed &known) {
             return known.tensor == tensor.tensor;
           }))
         ledger.plan.unprobed.push_back(std::move(tensor));
+    for (Probe &probe : ledger.plan.probes)
+      probe.gradient =
+          probe.gradient && (probe.role == ProbeRole::Parameter ||
+                             instrumenter.canTakeGradient(probe.tensor.name));
+  }
   std::string text = writeLedger(ledger, version);
   if (Error error = instrumenter.prepare(ledger.plan.probes, sha256(text)))
     return fail(path, std::move(error));
@@ -142,16 +148,19 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   StringRef path = options.models.front();
   std::vector<TensorFacts> tensors;
   llvm::StringMap<std::string> fileDtypes;
+  llvm::StringSet<> parameters;
   GraphPlaces places;
   CheckHooks hooks;
   ModelFormat format = ModelFormat::Unknown;
   auto imported = [&](const ImportResult &result) {
     format = result.format;
     fileDtypes = collectDtypes(*result.module);
+    if (options.probes.train)
+      parameters = collectParameters(*result.module);
     places = result.places;
   };
   auto judged = [&](const ImportResult &result, const RangeAnalysis &ranges) {
-    tensors = collectTensors(*result.module, ranges, fileDtypes);
+    tensors = collectTensors(*result.module, ranges, fileDtypes, parameters);
   };
   std::vector<KeptOpRef> keep;
   auto kept = [&](llvm::ArrayRef<KeptOpRef> ops) { keep = ops; };
@@ -171,6 +180,10 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   if (isTorch && options.probeWith == ProbeWith::Outputs)
     return fail(path + ": --probe-with outputs is for ONNX, and this is "
                        "TorchScript");
+
+  if (!isTorch && options.probes.train)
+    return fail(path + ": --instrument --train is for TorchScript, which is "
+                       "trained as it is, and this is ONNX");
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);

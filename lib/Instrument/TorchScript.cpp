@@ -78,12 +78,22 @@ std::string TorchInstrumenter::whyNot(StringRef tensor) const {
   return {};
 }
 
+bool TorchInstrumenter::canTakeGradient(StringRef tensor) const {
+  auto found = places.find(tensor.str());
+  if (found == places.end() || found->second.size() != 1)
+    return false;
+  const GraphPlace &place = found->second.front();
+  return place.members.empty() && place.rounds.empty();
+}
+
 Error TorchInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
                                  StringRef ledgerHash) {
   std::vector<torchscript::PlacedProbe> placed;
   for (const Probe &probe : probes)
-    placed.push_back(
-        {probe.id, places.at(probe.tensor.name).front(), probe.channelAxis});
+    if (probe.role != ProbeRole::Scalar)
+      placed.push_back({probe.id, places.at(probe.tensor.name).front(),
+                        probe.channelAxis, probe.gradient,
+                        probe.role == ProbeRole::Parameter, probe.cast});
   Expected<torchscript::NewRecords> records =
       torchscript::insertProbes(path, method, placed, ledgerHash);
   if (!records)

@@ -13,7 +13,8 @@ from mpopt.report import Interval, Report
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """One probe of a ledger. `role`: `input`, `finding`, `sentinel` or `chosen`."""
+    """One probe of a ledger. `role`: `input`, `finding`, `sentinel`, `chosen`, `parameter`
+    or `scalar`."""
 
     id: int
     role: str
@@ -63,11 +64,12 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
                target: PathLike | None = None, select: Sequence[str] | str | None = None,
                ignore: Sequence[str] | str | None = None,
                thresholds: Mapping[str, float] | None = None,
-               jobs: int | None = None) -> Instrumented:
+               jobs: int | None = None, train: bool = False) -> Instrumented:
     """Writes `output`, the model with probes, and `output.probes.json`, the ledger:
     `mpopt --instrument`.
 
     probe       `findings`, `all`, or a regular expression on names of tensors and ops
+    train       records gradients, too, of tensors and of parameters (TorchScript)
     probe_with  `op` (a custom op), or `outputs` (standard ops, further outputs)
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an
@@ -79,7 +81,8 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
             ignore=ignore, thresholds=thresholds, jobs=jobs)
         _command.run(["--instrument", file.path, "-o", _command.text("output", output),
                       "--probe", _command.text("probe", probe),
-                      "--probe-with", _command.text("probe_with", probe_with), *options], model=file.path)
+                      "--probe-with", _command.text("probe_with", probe_with),
+                      *(["--train"] if train else []), *options], model=file.path)
     return Instrumented.read(output)
 
 

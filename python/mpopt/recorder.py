@@ -2,17 +2,21 @@
 
 import ctypes
 import hashlib
+import json
 import os
 import pathlib
 import weakref
 from collections.abc import Mapping
 
 from mpopt import _files
-from mpopt._command import Error, PathLike
+from mpopt._command import Error, PathLike, argument
 
 NEVER = 2**64 - 1
 FORMATS = ("f16", "bf16", "e4m3", "e5m2", "f32")
 _BINS, _LIMBS, _DIMS = 280, 34, 8
+# What a record is of, by its kind's number.
+KINDS = ("value", "gradient", "parameter", "optimizer", "scalar")
+_SCALAR = KINDS.index("scalar")
 # Flags of a record: its steps are those of runs, or the number of a probe's own calls.
 STEPS_SHARED, STEPS_COUNTED = 16, 32
 # What statistics as outputs lack: a histogram and sums, and most shapes.
@@ -50,6 +54,12 @@ class Record(ctypes.Structure):
     ]
 
 
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", _U32), ("rank", _U32),
+                ("dims", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                ("channel_axis", ctypes.c_int32), ("reserved", _U32)]
+
+
 class _Status(ctypes.Structure):
     _fields_ = [("probes", _U64), ("calls", _U64), ("skipped", _U64), ("flushes", _U64),
                 ("bytes", _U64), ("error", ctypes.c_int32), ("enabled", ctypes.c_int32),
@@ -70,6 +80,7 @@ def _load() -> ctypes.CDLL:
             ("close", ctypes.c_int, [recorder]),
             ("begin", ctypes.c_int, [recorder, _U32, _U32, ctypes.POINTER(_U64)]),
             ("merge", ctypes.c_int, [recorder, record, ctypes.c_void_p]),
+            ("observe", None, [recorder, _U32, _U32, ctypes.POINTER(_Tensor), ctypes.c_void_p]),
             ("read", ctypes.c_int, [recorder, _U32, _U32, record, ctypes.c_void_p, _U32]),
             ("get_status", None, [recorder, ctypes.POINTER(_Status)])):
         function = getattr(library, f"mpopt_recorder_{name}")
@@ -134,6 +145,8 @@ class Recorder:
                  runtime: str = "python", *, beside: bool = False):
         digest = ledger if isinstance(ledger, bytes) else ledger_hash(ledger)
         self._handle = None
+        self._ledger = None if isinstance(ledger, bytes) else pathlib.Path(ledger)
+        self._scalars: dict[str, int] | None = None
         others = _open.setdefault(digest, weakref.WeakSet())
         if record is not None and not beside:
             for other in others:
@@ -184,8 +197,27 @@ class Recorder:
         if code := self._call("flush"):
             raise OSError(code, f"cannot write {self.path}")
 
+    def scalar(self, name: str, value: float) -> None:
+        """Records a number of this step that the model does not hold. Ledgers of `--train`
+        have `loss_scale`, by which the loss is multiplied: `--confirm` needs it to judge
+        gradients at another scale. `ValueError` if the ledger has no scalar of the name."""
+        if self._scalars is None:
+            if self._ledger is None:
+                raise ValueError("a recorder that was made of a hash knows no names of scalars")
+            with argument("the ledger"):
+                probes = json.loads(self._ledger.read_text())["probes"]
+            self._scalars = {probe["tensor"]: probe["id"] for probe in probes
+                             if probe["role"] == "scalar"}
+        if name not in self._scalars:
+            known = ", ".join(self._scalars) or "none: mpopt --instrument --train writes them"
+            raise ValueError(f"the ledger has no scalar '{name}' ({known})")
+        number = _F64(value)
+        tensor = _Tensor(ctypes.addressof(number), DTYPES["f64"], 0, None, None, -1, 0)
+        self._call("observe", self._scalars[name], _SCALAR, ctypes.byref(tensor), None)
+
     def read(self, probe: int, kind: int = 0) -> Record | None:
-        """The record of a probe so far; None if it was never called."""
+        """The record of a probe so far, of a kind by its number in `KINDS`; None if it was
+        never called."""
         record = Record()
         if not self._call("read", probe, kind, ctypes.byref(record), None, 0):
             return None

@@ -9,12 +9,30 @@
 
 #include "mpopt/Import/TorchScript/HelperProtocol.h"
 #include "mpopt/Import/TorchScript/ProbeWriter.h"
+#include "mpopt/Policy/Policy.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mpopt;
+
+/// What the built-in tables say; the run decides which device it is.
+static llvm::Expected<torchscript::FindLists> findAutocastLists() {
+  llvm::Expected<Policy> cpu = Policy::load("pytorch-cpu-2.14");
+  if (!cpu)
+    return cpu.takeError();
+  llvm::Expected<Policy> cuda = Policy::load(Policy::kDefault);
+  if (!cuda)
+    return cuda.takeError();
+  return
+      [cpu = std::move(*cpu), cuda = std::move(*cuda)](const std::string &op) {
+        auto isLower = [&](const Policy &policy) {
+          return policy.lookup(llvm::StringRef(op)) == Category::Lower;
+        };
+        return torchscript::AutocastLists{isLower(cpu), isLower(cuda)};
+      };
+}
 
 static torchscript::NewRecords instrument(const torchscript::Request &request,
                                           llvm::StringRef plan,
@@ -34,10 +52,15 @@ static torchscript::NewRecords instrument(const torchscript::Request &request,
       torchscript::inspectFile(request.archive, sink);
   if (!facts)
     return records;
+  llvm::Expected<torchscript::FindLists> lists = findAutocastLists();
+  if (!lists) {
+    sink.error(ImportCode::Unreadable, "", llvm::toString(lists.takeError()));
+    return records;
+  }
   std::string error;
   if (!torchscript::writeProbes(request.archive, request.method,
                                 facts->attributes, probes->first,
-                                probes->second, records, error))
+                                probes->second, *lists, records, error))
     sink.error(ImportCode::Malformed, "", error);
   return records;
 }

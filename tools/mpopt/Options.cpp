@@ -262,6 +262,7 @@ Error Validator::checkProbing() {
       return fail("--probe: " + llvm::toString(probes.takeError()));
     options.probes = std::move(*probes);
   }
+  options.probes.train = has(OPT_train);
   if (text(OPT_probe_with) == "outputs")
     options.probeWith = ProbeWith::Outputs;
   return Error::success();

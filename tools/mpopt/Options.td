@@ -92,6 +92,9 @@ defm target : Valued<"target">, Group<judged>, InJudging,
   HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
            "profile of your own">;
 
+def train : Switch<"train">, Group<judged>, Visibility<[InInstrument]>,
+  HelpText<"a training step: gradients are probed, too">;
+
 //===----------------------------------------------------------------------===//
 // Assumptions
 //===----------------------------------------------------------------------===//

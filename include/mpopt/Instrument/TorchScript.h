@@ -33,6 +33,10 @@ public:
   /// The reason why the tensor can have no probe; empty if it can.
   std::string whyNot(llvm::StringRef tensor) const;
 
+  /// The gradient of the tensor can be recorded by an op of its own: it is no
+  /// member of a list, nor one round's value in a loop.
+  bool canTakeGradient(llvm::StringRef tensor) const;
+
   /// The tensors of the code that the analysis knows nothing of.
   std::vector<Unprobed> listUnfollowed() const;
 

@@ -160,6 +160,9 @@ std::string mpopt::torchscript::printPlan(ArrayRef<PlacedProbe> probes,
     json::Object object = toJson(probe.place);
     object["id"] = probe.id;
     object["channel_axis"] = probe.channelAxis;
+    object["gradient"] = probe.gradient;
+    object["parameter"] = probe.isParameter;
+    object["cast"] = probe.isCast;
     list.push_back(std::move(object));
   }
   std::string text;
@@ -185,8 +188,19 @@ mpopt::torchscript::parsePlan(StringRef text) {
     const json::Object *probe = entry.getAsObject();
     auto id = probe ? probe->getInteger("id") : std::nullopt;
     auto axis = probe ? probe->getInteger("channel_axis") : std::nullopt;
-    probes.push_back({id.value_or(-1), {}, axis.value_or(-1)});
-    if (!id || !axis || !fromJson(*probe, probes.back().place))
+    auto flag = [&](StringRef name) {
+      return probe ? probe->getBoolean(name) : std::nullopt;
+    };
+    auto gradient = flag("gradient"), parameter = flag("parameter"),
+         cast = flag("cast");
+    probes.push_back({id.value_or(-1),
+                      {},
+                      axis.value_or(-1),
+                      gradient.value_or(false),
+                      parameter.value_or(false),
+                      cast.value_or(false)});
+    if (!id || !axis || !gradient || !parameter || !cast ||
+        !fromJson(*probe, probes.back().place))
       return damaged("the plan of probes");
   }
   return std::pair(std::move(probes), hash->str());

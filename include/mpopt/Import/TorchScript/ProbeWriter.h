@@ -30,7 +30,7 @@ namespace mpopt::torchscript {
 bool writeProbes(const std::string &path, const std::string &method,
                  const std::vector<std::pair<uint64_t, uint64_t>> &attributes,
                  const std::vector<PlacedProbe> &probes,
-                 const std::string &ledgerHash,
+                 const std::string &ledgerHash, const FindLists &findLists,
                  std::vector<std::pair<std::string, std::string>> &records,
                  std::string &error);
 

@@ -13,6 +13,8 @@
 
 #include "ProbeInserter.h"
 
+#include "ParameterProbes.h"
+
 #include "mpopt/Kernels/TorchOps.h"
 
 #include <torch/csrc/jit/ir/constants.h>
@@ -29,8 +31,10 @@ TORCH_LIBRARY(mpopt, library) {
     library.def(torch::schema(op, c10::AliasAnalysisKind::CONSERVATIVE));
 }
 
-ProbeInserter::ProbeInserter(jit::Graph &graph, std::string ledgerHash)
-    : graph(graph), ledgerHash(std::move(ledgerHash)) {
+ProbeInserter::ProbeInserter(jit::Graph &graph, std::string ledgerHash,
+                             FindLists findLists)
+    : graph(graph), ledgerHash(std::move(ledgerHash)),
+      findLists(std::move(findLists)) {
   collect(*graph.block());
 }
 
@@ -100,6 +104,19 @@ static bool isTensorList(const c10::TypePtr &type) {
   return list && list->getElementType()->kind() == c10::TypeKind::TensorType;
 }
 
+// The probe on the value itself would hook itself to it, too, where all
+// gradients are asked for: it looks at one without a gradient.
+ProbeInserter::Value *ProbeInserter::insertGradient(Value *value, int64_t id) {
+  jit::Node *node = graph.create(
+      c10::Symbol::fromQualString("mpopt::probe_grad"),
+      {value, graph.insertConstant(id), graph.insertConstant(ledgerHash)});
+  node->setSourceRange(value->node()->sourceRange());
+  graph.insertNode(node);
+  value->replaceAllUsesAfterNodeWith(node, node->output());
+  jit::Node *detached = graph.create(c10::aten::detach, {node->output()});
+  return graph.insertNode(detached)->output();
+}
+
 void ProbeInserter::insertOne(Value *value, const PlacedProbe &probe) {
   const c10::TypePtr &type = value->type();
   const char *op = nullptr;
@@ -114,6 +131,8 @@ void ProbeInserter::insertOne(Value *value, const PlacedProbe &probe) {
     throw std::runtime_error("a probe on what is no tensor: " +
                              type->repr_str());
   setInsertPoint(value);
+  if (probe.gradient && type->kind() == c10::TypeKind::TensorType)
+    value = insertGradient(value, probe.id);
   std::vector<Value *> inputs{value, graph.insertConstant(probe.id)};
   if (probe.channelAxis >= 0 && type->kind() == c10::TypeKind::TensorType) {
     op = "mpopt::probe_channels";
@@ -157,10 +176,33 @@ void ProbeInserter::insertBeginRun() {
   addNode("mpopt::begin_run", {}, graph.inputs().front());
 }
 
+void ProbeInserter::insertParameters(const std::vector<PlacedProbe> &probes) {
+  std::vector<Value *> order;
+  std::map<Value *, std::pair<int64_t, int64_t>> ids;
+  for (const PlacedProbe &probe : probes) {
+    if (!probe.isParameter)
+      continue;
+    Value *value = find(probe.place);
+    auto [entry, isNew] = ids.try_emplace(value, -1, -1);
+    if (isNew)
+      order.push_back(value);
+    (probe.isCast ? entry->second.first : entry->second.second) = probe.id;
+  }
+  if (order.empty())
+    return;
+  ParameterProbes parameters(graph, ledgerHash, findLists);
+  for (Value *value : order)
+    parameters.insert(value, ids[value].first, ids[value].second);
+}
+
 void ProbeInserter::insert(const std::vector<PlacedProbe> &probes) {
+  // First, so that the other probes are no uses of parameters.
+  insertParameters(probes);
   std::vector<RowKey> order;
   std::map<RowKey, std::vector<int64_t>> tables;
   for (const PlacedProbe &probe : probes) {
+    if (probe.isParameter)
+      continue;
     std::vector<int64_t> members = probe.place.members;
     Value *value = find(probe.place);
     if (!members.empty())

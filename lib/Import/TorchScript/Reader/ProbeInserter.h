@@ -20,7 +20,8 @@ namespace mpopt::torchscript {
 /// Throws where a place is not in the graph.
 class ProbeInserter {
 public:
-  ProbeInserter(torch::jit::Graph &graph, std::string ledgerHash);
+  ProbeInserter(torch::jit::Graph &graph, std::string ledgerHash,
+                FindLists findLists);
 
   void insert(const std::vector<PlacedProbe> &probes);
 
@@ -33,6 +34,10 @@ private:
   /// Follows members of tuples; those of a list are left.
   Value *unpack(Value *value, std::vector<int64_t> &members);
   void insertOne(Value *value, const PlacedProbe &probe);
+  /// All later uses read a value whose gradient is recorded; returns one that
+  /// needs none.
+  Value *insertGradient(Value *value, int64_t id);
+  void insertParameters(const std::vector<PlacedProbe> &probes);
   /// Rows of one `probe_members`, by the value and its loops' counters.
   using RowKey = std::pair<Value *, std::vector<std::string>>;
   void insertTable(const RowKey &key, const std::vector<int64_t> &table);
@@ -44,6 +49,7 @@ private:
 
   torch::jit::Graph &graph;
   std::string ledgerHash;
+  FindLists findLists;
   std::unordered_map<std::string, Value *> values;
 };
 

@@ -60,7 +60,7 @@ static bool isSameRecord(caffe2::serialize::PyTorchStreamReader &reader,
 static void write(const std::shared_ptr<MappedArchive> &archive,
                   const std::string &methodName,
                   const std::vector<PlacedProbe> &probes,
-                  const std::string &ledgerHash,
+                  const std::string &ledgerHash, const FindLists &findLists,
                   std::vector<std::pair<std::string, std::string>> &records) {
   caffe2::serialize::PyTorchStreamReader reader(archive);
   if (reader.hasRecord("model.json"))
@@ -70,7 +70,7 @@ static void write(const std::shared_ptr<MappedArchive> &archive,
   jit::Method method = findMethod(module, methodName);
   std::shared_ptr<jit::Graph> body = method.graph()->copy();
   jit::Inline(*body);
-  ProbeInserter(*body, ledgerHash).insert(probes);
+  ProbeInserter(*body, ledgerHash, findLists).insert(probes);
   replaceBody(*method.graph(), *body);
 
   CodePrinter printer(readConstants(reader));
@@ -92,6 +92,7 @@ bool mpopt::torchscript::writeProbes(
     const std::string &path, const std::string &method,
     const std::vector<std::pair<uint64_t, uint64_t>> &attributes,
     const std::vector<PlacedProbe> &probes, const std::string &ledgerHash,
+    const FindLists &findLists,
     std::vector<std::pair<std::string, std::string>> &records,
     std::string &error) {
   try {
@@ -99,7 +100,7 @@ bool mpopt::torchscript::writeProbes(
     for (auto [begin, end] : attributes)
       ranges.push_back({begin, end, true});
     write(std::make_shared<MappedArchive>(path, std::move(ranges)), method,
-          probes, ledgerHash, records);
+          probes, ledgerHash, findLists, records);
     return true;
   } catch (const c10::Error &failure) {
     error = firstLine(failure.what_without_backtrace());
