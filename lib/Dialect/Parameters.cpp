@@ -26,9 +26,16 @@ static bool isLearned(OpOperand &use) {
   return precision && precision.isPrecisionOperand(use.getOperandNumber());
 }
 
+/// True for the type of what training does not change: a literal, or what a
+/// module keeps beside its parameters.
+static bool isFixed(StringRef type) {
+  return type.ends_with("Constant") || type == "Buffer" ||
+         type == "FrozenParameter";
+}
+
 bool mpopt::isParameter(Value value) {
   auto constant = value.getDefiningOp<mp::ConstantOp>();
   return constant && isa<FloatType>(getElementType(value)) &&
-         !getNodeType(constant).ends_with("Constant") &&
+         !isFixed(getNodeType(constant)) &&
          llvm::any_of(value.getUses(), isLearned);
 }

@@ -12,8 +12,8 @@
 
 namespace mpopt {
 
-/// True for a float constant that some op may learn, and that the model does
-/// not write as a literal in its graph. Casts that a precision puts before its
+/// True for a float constant that some op may learn, and that the model neither
+/// writes as a literal in its graph nor keeps as a buffer. Casts that a precision puts before its
 /// ops hide it: ask before that.
 bool isParameter(mlir::Value value);
 

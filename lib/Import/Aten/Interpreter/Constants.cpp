@@ -119,6 +119,13 @@ Value GraphImporter::dequantize(const Tensor &tensor, Value stored,
   return real.getResult();
 }
 
+/// The type that stands in for an op's: what training changes, or does not.
+static StringRef typeOf(const Tensor &tensor) {
+  if (tensor.name.empty() || (tensor.isParameter && tensor.requiresGrad))
+    return "Parameter";
+  return tensor.isParameter ? "FrozenParameter" : "Buffer";
+}
+
 Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
   auto opaque = [&](mlir::Type type) {
     return mp::OpaqueOp::create(builder, location, TypeRange(type),
@@ -139,7 +146,7 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
     return opaque(type);
   Location origin =
       makeOrigin(context, tensor.name.empty() ? "constant" : tensor.name,
-                 "Parameter", "", {tensor.name}, location);
+                 typeOf(tensor), "", {tensor.name}, location);
   Value result = makeConstant(type, elements, origin);
   if (!llvm::is_sorted(order)) {
     SmallVector<int64_t> inverse(order.size());
