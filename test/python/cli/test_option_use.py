@@ -52,6 +52,7 @@ OPTIONS = {
     "dump-gradients": ("none/gradients.json", {"check"}),
     "memory": (None, {"check"}),
     "probe": ("all", {"instrument"}),
+    "train": (None, {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm"}),
 }
