@@ -13,8 +13,8 @@
 namespace mpopt {
 
 /// True for a float constant that some op may learn, and that the model neither
-/// writes as a literal in its graph nor keeps as a buffer. Casts that a precision puts before its
-/// ops hide it: ask before that.
+/// writes as a literal in its graph nor keeps as a buffer. Casts that a
+/// precision puts before its ops hide it: ask before that.
 bool isParameter(mlir::Value value);
 
 } // namespace mpopt

@@ -11,9 +11,9 @@
 // G^T X with N terms an element. Without a loss an element is 0 only if each of
 // its terms is (sums that cancel exactly apart), so that of column i of G and
 // column j of X together at least N elements are 0. Summed over all (i, j): the
-// share of zeros is at most that of G and that of X together. A sum over G alone
-// (a bias) has at most its share. What G itself lost counts as no loss here, so
-// what is confirmed was lost in this gradient.
+// share of zeros is at most that of G and that of X together. A sum over G
+// alone (a bias) has at most its share. What G itself lost counts as no loss
+// here, so what is confirmed was lost in this gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -133,8 +133,8 @@ TestResult GradientTest::flush() const {
   if (!seen.hasDistribution())
     return {Verdict::Unable, "the record has no histogram"};
   // Made of 16-bit gradients, it has lost what they lost.
-  if (mayHaveFlushed() && double(record.zero) >=
-                              watch.threshold * double(seen.finite()))
+  if (mayHaveFlushed() &&
+      double(record.zero) >= watch.threshold * double(seen.finite()))
     return {Verdict::Unable,
             "other gradients of the run were " + sights.coarsest->name.str() +
                 ", so that zeros may be what they lost: run it in f32"};
@@ -148,8 +148,7 @@ TestResult GradientTest::flush() const {
   }
   uint64_t values = seen.nonZero();
   if (values && double(lost) >= watch.threshold * double(values))
-    return {Verdict::Yes, "",
-            *shift ? std::nullopt : seen.flushStep(*judged)};
+    return {Verdict::Yes, "", *shift ? std::nullopt : seen.flushStep(*judged)};
   return {Verdict::No};
 }
 

@@ -122,6 +122,9 @@ std::vector<Outside> confirming::findOutside(const Ledger &ledger,
     bool other = !seen.dtype().empty() && !tensor.fileDtype.empty() &&
                  tensor.fileDtype != "unknown" &&
                  seen.dtype() != tensor.fileDtype;
+    // A TorchScript archive that ran under the autocast that was judged.
+    if (StringRef(ledger.report.precision).starts_with("autocast"))
+      other &= seen.dtype() != tensor.dtype;
     if (other || (seen.record.flags & MPOPT_MIXED_DTYPE))
       outside.push_back(
           {probe.id, "dtype",
@@ -226,9 +229,19 @@ static bool omitsRoundings(const RunRecords &runs) {
   });
 }
 
+/// True if a tensor ran in another dtype than the file has: then an autocast
+/// that the file does not know of was on, and may have cast what no probe sees.
+static bool ranUnderAutocast(const Ledger &ledger, const RunRecords &runs) {
+  return llvm::any_of(ledger.plan.probes, [&](const Probe &probe) {
+    StringRef dtype = runs.probes[probe.id].dtype();
+    return !dtype.empty() && !probe.tensor.fileDtype.empty() &&
+           dtype != probe.tensor.fileDtype;
+  });
+}
+
 void confirming::findExceeded(const Ledger &ledger, const RunRecords &runs,
                               Confirmation &confirmation) {
-  if (!confirmation.outside.empty())
+  if (!confirmation.outside.empty() || ranUnderAutocast(ledger, runs))
     return;
   // Bounds by element cannot be checked by a hull.
   if (llvm::any_of(ledger.report.assumptions, [](const Assumption &assumption) {

@@ -141,6 +141,20 @@ def test_records_are_the_gradients(archive, tmp_path, dtype, scale):
     assert {"twice.weight", "norm.weight"} <= set(recorded_names)
 
 
+def test_autocast_that_was_judged_is_not_outside(tmp_path):
+    """By the lists of the device on which it runs."""
+    path = tmp_path / "net.pt"
+    torch.jit.trace(Net(), (TOKENS, TARGET), check_trace=False).save(str(path))
+    probed, _ = instrument(path, tmp_path, "--train", "--precision=autocast-fp16",
+                           "--policy=pytorch-cpu-2.14", *SHAPES)
+    with Recorder(f"{probed}.probes.json", tmp_path / "run.mprec") as seen:
+        train(probed, torch.float16, steps=2)
+        seen.flush()
+        verdict = mpopt.confirm(seen.path, f"{probed}.probes.json")
+    assert verdict.outside_assumptions == () and verdict.exceeded == ()
+    assert verdict.raw["confirmation"]["comparable"] == 0
+
+
 def test_gradients_are_recorded_once(archive, tmp_path):
     """Also where all probes are asked for gradients."""
     _, probed, ledger = archive

@@ -88,6 +88,23 @@ TEST(Exceeded, NotWhereAnotherPrecisionWasJudged) {
   EXPECT_EQ(confirmation.comparable, 0u);
 }
 
+TEST(Exceeded, NotUnderAnAutocastThatTheFileDoesNotKnow) {
+  Case test(3);
+  test.tensor(1).dtype = test.tensor(1).narrowest = "f16";
+  test.tensor(1).asFiled = false;
+  test.runs.probes[1] = seeF16({0x3C00});
+  test.runs.probes[2] = seeF32({1e6f});
+  EXPECT_THAT(test.confirm().outside, ::testing::SizeIs(1));
+  test.ledger.report.precision = "autocast-fp16";
+  Confirmation confirmation = test.confirm();
+  EXPECT_TRUE(confirmation.outside.empty());
+  EXPECT_TRUE(confirmation.exceeded.empty());
+  EXPECT_EQ(confirmation.comparable, 0u);
+  // In FP32 after all, the bounds are those of the file.
+  test.runs.probes[1] = seeF32({1});
+  EXPECT_THAT(listKinds(test.confirm()), ElementsAre("bound"));
+}
+
 TEST(Exceeded, NotWhereAnAssumptionDidNotHold) {
   Case test(2);
   test.runs.probes[0] = seeF32({11});
@@ -371,6 +388,13 @@ TEST(Ledger, ReadsWhatItWrites) {
   test.ledger.plan.probes[1].viaFrom = 0;
   test.ledger.keep = {{{"op1", "Add", "scope"}, {"print"}, true}};
   test.ledger.plan.unprobed = {{"u", "why"}};
+  Probe parameter;
+  parameter.id = int64_t(test.ledger.plan.probes.size());
+  parameter.role = ProbeRole::Parameter;
+  parameter.tensor.name = "w";
+  parameter.tensor.dtype = "f16";
+  parameter.gradient = parameter.cast = true;
+  test.ledger.plan.probes.push_back(parameter);
   Finding finding;
   finding.rule = "MP205";
   finding.op = {"op1", "Log", ""};
@@ -387,7 +411,17 @@ TEST(Ledger, ReadsWhatItWrites) {
   watch.dtype = "f16";
   watch.lo = 0;
   watch.open = true;
-  finding.watches = {watch};
+  Watch flush;
+  flush.test = Decision::GradientFlush;
+  flush.tensor = "w";
+  flush.against = "t1";
+  flush.factor = "t0";
+  flush.scale = 65536;
+  Watch ratio;
+  ratio.test = Decision::GradientRatio;
+  ratio.lo = 1e-4;
+  ratio.hi = 1e3;
+  finding.watches = {watch, flush, ratio};
   test.ledger.report.findings = {finding};
   test.ledger.report.assumptions[0].byElement = true;
   std::string text = writeLedger(test.ledger, "1.0");
@@ -417,4 +451,103 @@ TEST(Ledger, HostileTextIsAnErrorOfOneLine) {
   llvm::Expected<Ledger> deep = readLedger(std::string(100000, '['));
   ASSERT_FALSE(bool(deep));
   EXPECT_THAT(llvm::toString(deep.takeError()), HasSubstr("nested too deep"));
+}
+
+//===----------------------------------------------------------------------===//
+// Findings on gradients
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A weight `w` with probes on its cast (2) and on itself (3), the loss scale
+/// (4), and a finding that the weight's gradient flushes.
+struct Training : Case {
+  Training() : Case(2) {
+    addProbe(ProbeRole::Parameter, "w", "f16").cast = true;
+    addProbe(ProbeRole::Parameter, "w", "f32");
+    addProbe(ProbeRole::Scalar, kLossScaleProbe.str(), "f64");
+    Finding finding;
+    finding.rule = "MP503";
+    finding.tensor = "w";
+    finding.fingerprint = "print";
+    Watch watch;
+    watch.test = Decision::GradientFlush;
+    watch.tensor = "w";
+    watch.dtype = "f16";
+    watch.threshold = 0.1;
+    finding.watches = {watch};
+    ledger.report.findings = {finding};
+  }
+  Probe &addProbe(ProbeRole role, std::string name, std::string dtype) {
+    Probe probe;
+    probe.id = int64_t(ledger.plan.probes.size());
+    probe.role = role;
+    probe.tensor.name = std::move(name);
+    probe.tensor.dtype = std::move(dtype);
+    probe.gradient = role == ProbeRole::Parameter;
+    runs.probes.push_back(unseen());
+    runs.gradients.push_back(unseen());
+    ledger.plan.probes.push_back(std::move(probe));
+    return ledger.plan.probes.back();
+  }
+  void setScale(double scale) {
+    ProbeSight sight;
+    mpopt_record_init(&sight.record, 4, MPOPT_SCALAR);
+    observe(sight, &scale, 1, MPOPT_F64, 0);
+    runs.others[{MPOPT_SCALAR, 4}] = sight;
+  }
+  Watch &watch() { return ledger.report.findings[0].watches[0]; }
+  FindingStatus status() {
+    Ledger kept = ledger;
+    FindingStatus status = confirm().statuses.front();
+    ledger = kept;
+    return status;
+  }
+};
+} // namespace
+
+TEST(Gradients, OfAParameterByTheProbeThatRan) {
+  Training test;
+  EXPECT_EQ(test.status().status, Status::NotExercised);
+  test.runs.gradients[3] = seeF32({1, 1e-9f});
+  EXPECT_EQ(test.status().probe, 3);
+  EXPECT_EQ(test.status().status, Status::Confirmed);
+  // Both did: the one on the cast, in the dtype that was judged.
+  test.runs.gradients[2] = seeF16({0x3C00, 0x3C00});
+  EXPECT_EQ(test.status().probe, 2);
+  EXPECT_EQ(test.status().status, Status::Refuted);
+  EXPECT_TRUE(test.status().isGradient);
+}
+
+TEST(Gradients, AreJudgedAtTheLossScale) {
+  Training test;
+  test.runs.gradients[2] = seeF32({1, 0x1p-30f});
+  test.watch().scale = 64;
+  EXPECT_EQ(test.status().status, Status::NotObservable);
+  test.setScale(1);
+  EXPECT_EQ(test.status().status, Status::Refuted);
+  test.setScale(64);
+  EXPECT_EQ(test.status().status, Status::Confirmed);
+}
+
+TEST(Gradients, OfWhatHasNoProbe) {
+  Training test;
+  test.watch().tensor = "v";
+  EXPECT_EQ(test.status().status, Status::NotObservable);
+  EXPECT_THAT(test.status().why, HasSubstr("no probe on 'v'"));
+}
+
+TEST(Gradients, ThatAFindingExplainsHaveNoOther) {
+  Training test;
+  // Nine in ten flush: MP503 says so of itself.
+  test.runs.gradients[2] = seeF32(
+      {1, 1e-9f, 1e-9f, 1e-9f, 1e-9f, 1e-9f, 1e-9f, 1e-9f, 1e-9f, 1e-9f});
+  auto count = [&] {
+    Ledger kept = test.ledger;
+    Confirmation confirmation = test.confirm();
+    test.ledger = kept;
+    return confirmation.statuses.size();
+  };
+  EXPECT_EQ(count(), 1u);
+  test.watch().threshold = 2;
+  EXPECT_EQ(count(), 2u);
 }

@@ -101,7 +101,8 @@ TEST(GradientFlush, IsJudgedAtAnotherLossScale) {
 }
 
 TEST(GradientFlush, NeedsTheLossScaleOfTheRun) {
-  Case moving = Case(Decision::GradientFlush, seeF32({1, 1e-9f})).scales(1, 1, 2);
+  Case moving =
+      Case(Decision::GradientFlush, seeF32({1, 1e-9f})).scales(1, 1, 2);
   EXPECT_EQ(moving.verdict(), Verdict::Unable);
   EXPECT_THAT(moving.run().why, HasSubstr("1 to 2"));
   moving.sights.scale.reset();
@@ -144,19 +145,22 @@ TEST(GradientFlush, WhatIsWidenedHasLostAlready) {
 }
 
 TEST(GradientOverflow, InTheRunOrInTheDtype) {
-  EXPECT_EQ(Case(Decision::GradientOverflow, seeF16({0x3C00, 0x7C00})).verdict(),
-            Verdict::Yes);
+  EXPECT_EQ(
+      Case(Decision::GradientOverflow, seeF16({0x3C00, 0x7C00})).verdict(),
+      Verdict::Yes);
   EXPECT_EQ(Case(Decision::GradientOverflow, seeF32({1, 70000})).verdict(),
             Verdict::Yes);
   EXPECT_EQ(Case(Decision::GradientOverflow, seeF32({1, 60000})).verdict(),
             Verdict::No);
   // FP16 overflows before BF16 does.
-  EXPECT_EQ(Case(Decision::GradientOverflow, seeF16({0x7C00}), "bf16").verdict(),
-            Verdict::Unseen);
+  EXPECT_EQ(
+      Case(Decision::GradientOverflow, seeF16({0x7C00}), "bf16").verdict(),
+      Verdict::Unseen);
   EXPECT_EQ(Case(Decision::GradientOverflow, seeF16({0x7E00})).verdict(),
             Verdict::Unseen);
-  EXPECT_EQ(Case(Decision::GradientOverflow, seeF16({0x3C00, 0x7E00})).verdict(),
-            Verdict::Unseen);
+  EXPECT_EQ(
+      Case(Decision::GradientOverflow, seeF16({0x3C00, 0x7E00})).verdict(),
+      Verdict::Unseen);
 }
 
 TEST(GradientOverflow, AtAnotherLossScale) {

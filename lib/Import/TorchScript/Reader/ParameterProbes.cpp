@@ -101,10 +101,10 @@ ParameterProbes::Value *ParameterProbes::addProbe(Value *value, int64_t id) {
 
 ParameterProbes::Value *ParameterProbes::addCast(Value *value,
                                                  AutocastLists lists) {
-  jit::Node *node = graph.create(
-      c10::Symbol::fromQualString("mpopt::autocast_operand"),
-      {value, graph.insertConstant(lists.cpu),
-       graph.insertConstant(lists.cuda)});
+  jit::Node *node =
+      graph.create(c10::Symbol::fromQualString("mpopt::autocast_operand"),
+                   {value, graph.insertConstant(lists.cpu),
+                    graph.insertConstant(lists.cuda)});
   node->setSourceRange(value->node()->sourceRange());
   return graph.insertNode(node)->output();
 }
@@ -133,8 +133,7 @@ void ParameterProbes::sort(Value *value, bool isAView, int64_t cast,
     AutocastLists lists = listsOf(use.user);
     if (lists.any() && isAView) {
       graph.setInsertPoint(use.user);
-      use.user->replaceInput(use.offset,
-                             addProbe(addCast(value, lists), cast));
+      use.user->replaceInput(use.offset, addProbe(addCast(value, lists), cast));
     } else if (lists.any()) {
       uses.listed[{lists.cpu, lists.cuda}].push_back(use);
     } else if (isCast(use.user)) {
