@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Report/Keys.h"
 #include "mpopt/Report/RuleTable.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -200,7 +201,7 @@ FindingBuilder &FindingBuilder::watchGradient(Decision test, Value value,
                                               Value against, Value factor) {
   if (!isDescribed())
     return *this;
-  watchAs(elementType, test, value, "gradient");
+  watchAs(elementType, test, value, keys::kGradient);
   Watch &watch = entry().finding.watches.back();
   watch.scale = scale;
   if (against)

@@ -72,9 +72,9 @@ static void writeProbe(OStream &json, const Probe &probe) {
   if (probe.channelAxis >= 0)
     json.attribute("channel_axis", probe.channelAxis);
   if (probe.gradient)
-    json.attribute("gradient", true);
+    json.attribute(keys::kGradient, true);
   if (probe.cast)
-    json.attribute("cast", true);
+    json.attribute(keys::kCast, true);
   json.attributeArray("fingerprints", [&] {
     for (const std::string &print : probe.fingerprints)
       json.value(print);

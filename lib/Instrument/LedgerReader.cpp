@@ -65,8 +65,8 @@ static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
   probe.role = *parsed;
   readTensor(json, probe.tensor);
   json.integer("channel_axis", probe.channelAxis, 0, INT32_MAX);
-  json.flag("gradient", probe.gradient);
-  json.flag("cast", probe.cast);
+  json.flag(keys::kGradient, probe.gradient);
+  json.flag(keys::kCast, probe.cast);
   probe.tensor.isInput = probe.role == ProbeRole::Input;
   json.texts("fingerprints", probe.fingerprints);
   // Dependencies of a tensor come before it, except those that a loop carries.

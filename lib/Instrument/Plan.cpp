@@ -14,6 +14,8 @@
 
 #include "mpopt/Instrument/Plan.h"
 
+#include "mpopt/Report/Keys.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -340,7 +342,7 @@ void Planner::addProbes(ProbePlan &plan, Placeable placeable) {
     Probe scale;
     scale.id = int64_t(plan.probes.size());
     scale.role = ProbeRole::Scalar;
-    scale.tensor.name = kLossScaleProbe;
+    scale.tensor.name = keys::kLossScale;
     scale.tensor.dtype = "f64";
     scale.tensor.bound = Interval::whole();
     plan.probes.push_back(std::move(scale));

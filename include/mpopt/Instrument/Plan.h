@@ -87,7 +87,8 @@ enum class ProbeRole {
   Sentinel,  ///< not proved finite: the first of these that is not names the op
   Chosen,    ///< `--probe all`, a pattern, or a layer that is trained
   Parameter, ///< its gradient alone, where it enters an op
-  Scalar     ///< a number that the program reports (`Recorder.scalar`)
+  Scalar     ///< a number that the program reports (`Recorder.scalar`): the
+             ///< factor of its loss (keys::kLossScale)
 };
 
 llvm::StringRef toString(ProbeRole role);
@@ -126,9 +127,6 @@ struct Probe {
     return role != ProbeRole::Parameter && role != ProbeRole::Scalar;
   }
 };
-
-/// The scalar probe on the factor by which the program multiplies its loss.
-inline constexpr llvm::StringLiteral kLossScaleProbe = "loss_scale";
 
 /// A tensor that has findings and no probe.
 struct Unprobed {

@@ -17,6 +17,7 @@
 
 namespace mpopt::keys {
 
+inline constexpr llvm::StringLiteral kCast = "cast";
 inline constexpr llvm::StringLiteral kConstant = "constant";
 inline constexpr llvm::StringLiteral kGradient = "gradient";
 inline constexpr llvm::StringLiteral kLog = "log";

@@ -15,6 +15,8 @@
 #include "Tests.h"
 #include "Trace.h"
 
+#include "mpopt/Report/Keys.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -67,7 +69,7 @@ public:
         probes[probe.tensor.name] = probe.id;
       if (probe.role != ProbeRole::Scalar)
         gradients[probe.tensor.name].push_back(probe.id);
-      else if (probe.tensor.name == kLossScaleProbe)
+      else if (probe.tensor.name == keys::kLossScale)
         scale = runs.scalar(probe.id);
     }
     for (const Unprobed &tensor : ledger.plan.unprobed)

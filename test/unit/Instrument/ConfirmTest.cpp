@@ -10,6 +10,7 @@
 #include "lib/Instrument/Confirm/Scales.h"
 
 #include "mpopt/Report/JsonReader.h"
+#include "mpopt/Report/Keys.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -464,7 +465,7 @@ struct Training : Case {
   Training() : Case(2) {
     addProbe(ProbeRole::Parameter, "w", "f16").cast = true;
     addProbe(ProbeRole::Parameter, "w", "f32");
-    addProbe(ProbeRole::Scalar, kLossScaleProbe.str(), "f64");
+    addProbe(ProbeRole::Scalar, keys::kLossScale.str(), "f64");
     Finding finding;
     finding.rule = "MP503";
     finding.tensor = "w";
