@@ -8,8 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
+import torchscript_import  # noqa: E402
 from torch_probes import (  # noqa: E402, F401
-    bits, instrument, library, plain_execution, recorded, recorder_of, run_mpopt, save, summary)
+    NETWORKS, bits, instrument, library, plain_execution, recorded, recorder_of, run_mpopt, save, summary)
 import mpopt  # noqa: E402
 from mpopt.recorder import DTYPES, Recorder  # noqa: E402
 
@@ -168,6 +169,61 @@ def test_gradients_are_recorded_once(archive, tmp_path):
     finally:
         torch.ops.mpopt.record_gradients(False)
     assert len(calls) > 10 and set(calls.values()) == {2}, calls
+
+
+def step(path, inputs, dtype):
+    """The gradients of one step: of the mean square of all results."""
+    module = torch.jit.load(str(path))
+    torch.manual_seed(5)
+    with torch.autocast("cpu", dtype or torch.bfloat16, enabled=dtype is not None):
+        outputs = torchscript_import.flatten(module(*inputs))
+    sum(output.float().square().mean() for output in outputs if output.requires_grad).backward()
+    return {name: parameter.grad for name, parameter in module.named_parameters()
+            if parameter.grad is not None}
+
+
+@pytest.mark.parametrize("name,form", [
+    ("mlp_training", "scripted"), ("cnn_training", "traced"), ("lstm", "traced"),
+    ("attention", "traced"), ("decoder", "scripted"), ("autocast", "scripted"),
+    ("mixed", "traced")])
+def test_networks_train_as_without_probes(tmp_path, name, form):
+    """Weights in lists and branches, convolutions, regions of autocast in the file."""
+    network = NETWORKS[name]
+    path = tmp_path / "net.pt"
+    network.save(form, str(path))
+    probed, ledger = instrument(path, tmp_path, "--train", "--probe=all",
+                                *(f"--input-shape={shape}" for shape in
+                                  torchscript_import.shapes_of(network.names, network.inputs)))
+    parameters = {}
+    for probe in ledger["probes"]:
+        if probe["role"] == "parameter":
+            parameters.setdefault(probe["tensor"], []).append(probe["id"])
+    for dtype in (None, torch.bfloat16):
+        expected = step(path, network.inputs, dtype)
+        with Recorder(f"{probed}.probes.json", tmp_path / f"{dtype}.mprec", beside=True) as seen:
+            got = step(probed, network.inputs, dtype)
+            assert {key: bits(grad) for key, grad in got.items()} == {
+                key: bits(grad) for key, grad in expected.items()}
+            assert expected.keys() <= parameters.keys()
+            for key, grad in expected.items():
+                records = [seen.read(probe, GRADIENT) for probe in parameters[key]]
+                records = [record for record in records if record]
+                assert records and sum(record.count for record in records) % grad.numel() == 0
+
+
+def test_weights_in_a_list_of_the_module(tmp_path):
+    """Said to have no probe; the others have."""
+    network = NETWORKS["lstm"]
+    network.save("scripted", str(tmp_path / "net.pt"))
+    probed, ledger = instrument(tmp_path / "net.pt", tmp_path, "--train",
+                                *(f"--input-shape={shape}" for shape in
+                                  torchscript_import.shapes_of(network.names, network.inputs)))
+    assert {name for name, _ in parameters_of(ledger)} == {"embed.weight", "out.weight", "out.bias"}
+    unprobed = [entry["why"] for entry in ledger["unprobed"] if "_flat_weights" in entry["tensor"]]
+    assert len(unprobed) == 16 and set(unprobed) == {
+        "no value of the TorchScript code is this tensor"}
+    assert step(probed, network.inputs, None).keys() == step(
+        tmp_path / "net.pt", network.inputs, None).keys()
 
 
 class Explicit(torch.nn.Module):

@@ -121,7 +121,8 @@ Value GraphImporter::dequantize(const Tensor &tensor, Value stored,
 
 /// The type that stands in for an op's: what training changes, or does not.
 static StringRef typeOf(const Tensor &tensor) {
-  if (tensor.name.empty() || (tensor.isParameter && tensor.requiresGrad))
+  // Lists of parameters are attributes of their own.
+  if (tensor.name.empty() || tensor.requiresGrad)
     return "Parameter";
   return tensor.isParameter ? "FrozenParameter" : "Buffer";
 }

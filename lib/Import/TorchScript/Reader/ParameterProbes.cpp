@@ -75,18 +75,28 @@ bool ParameterProbes::isCast(const Node *node) const {
           dtype->toInt() == int64_t(at::kBFloat16));
 }
 
-static bool isView(const jit::Node *node) {
-  static const std::vector<c10::Symbol> views = {
-      c10::aten::t,       c10::aten::transpose, c10::aten::permute,
-      c10::aten::numpy_T, c10::aten::view,      c10::aten::reshape,
-      c10::aten::squeeze, c10::aten::unsqueeze, c10::aten::flatten};
-  return std::find(views.begin(), views.end(), node->kind()) != views.end();
+/// True for an op that gives the elements another order or shape.
+static bool reorders(const jit::Node *node) {
+  switch (node->kind()) {
+  case c10::aten::t:
+  case c10::aten::transpose:
+  case c10::aten::permute:
+  case c10::aten::numpy_T:
+  case c10::aten::view:
+  case c10::aten::reshape:
+  case c10::aten::squeeze:
+  case c10::aten::unsqueeze:
+  case c10::aten::flatten:
+    return true;
+  default:
+    return false;
+  }
 }
 
 bool ParameterProbes::leadsToCast(const Node *view) const {
   for (const jit::Use &use : view->output()->uses())
     if (isCast(use.user) || listsOf(use.user).any() ||
-        (isView(use.user) && leadsToCast(use.user)))
+        (reorders(use.user) && leadsToCast(use.user)))
       return true;
   return false;
 }
@@ -126,12 +136,12 @@ static bool isWritten(const jit::Use &use) {
   return alias && alias->isWrite();
 }
 
-void ParameterProbes::sort(Value *value, bool isAView, int64_t cast,
-                           Uses &uses) {
+void ParameterProbes::findUses(Value *value, bool isView, int64_t cast,
+                               Uses &uses) {
   std::vector<jit::Use> found = value->uses();
   for (const jit::Use &use : found) {
     AutocastLists lists = listsOf(use.user);
-    if (lists.any() && isAView) {
+    if (lists.any() && isView) {
       graph.setInsertPoint(use.user);
       use.user->replaceInput(use.offset, addProbe(addCast(value, lists), cast));
     } else if (lists.any()) {
@@ -141,9 +151,9 @@ void ParameterProbes::sort(Value *value, bool isAView, int64_t cast,
       graph.setInsertPoint(use.user->next());
       Value *probed = addProbe(made, cast);
       made->replaceAllUsesAfterNodeWith(probed->node(), probed);
-    } else if (isView(use.user) && leadsToCast(use.user)) {
-      sort(use.user->output(), /*isAView=*/true, cast, uses);
-    } else if (!isAView) {
+    } else if (reorders(use.user) && leadsToCast(use.user)) {
+      findUses(use.user->output(), /*isView=*/true, cast, uses);
+    } else if (!isView) {
       uses.plain.push_back(use);
     }
   }
@@ -163,7 +173,7 @@ void ParameterProbes::insert(Value *value, int64_t cast, int64_t plain) {
     plain = cast;
   Uses uses;
   for (Value *read : reads[path])
-    sort(read, /*isAView=*/false, cast, uses);
+    findUses(read, /*isView=*/false, cast, uses);
   // Before all uses, whatever branches they are in.
   graph.setInsertPoint(*graph.nodes().begin());
   Value *parameter = read(path);

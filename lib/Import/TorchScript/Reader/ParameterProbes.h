@@ -42,8 +42,9 @@ private:
   bool isCast(const Node *node) const;
   /// True if what reorders elements of a parameter is cast afterwards.
   bool leadsToCast(const Node *view) const;
-  /// Finds the uses of a parameter, and puts probes on casts of views of it.
-  void sort(Value *value, bool isView, int64_t cast, Uses &uses);
+  /// Lists the uses of a parameter, and puts probes on casts of it and of views
+  /// of it (`isView`), of which other uses are left out.
+  void findUses(Value *value, bool isView, int64_t cast, Uses &uses);
   Value *read(const Path &path);
   Value *addProbe(Value *value, int64_t id);
   Value *addCast(Value *value, AutocastLists lists);
