@@ -12,7 +12,7 @@ import torchscript_import  # noqa: E402
 from torch_probes import (  # noqa: E402, F401
     NETWORKS, bits, instrument, library, plain_execution, recorded, recorder_of, run_mpopt, save, summary)
 import mpopt  # noqa: E402
-from mpopt.recorder import DTYPES, Recorder  # noqa: E402
+from mpopt.recorder import DTYPES, KINDS, Recorder, new_record  # noqa: E402
 
 GRADIENT, SCALAR = 1, 4
 SCALE = 256.0
@@ -257,6 +257,23 @@ def test_casts_of_the_file_have_their_probes_behind_them(tmp_path):
     for id in ids.values():
         record = seen.read(id, GRADIENT)
         assert (record.calls, record.count, record.dtype) == (1, 64, DTYPES["bf16"])
+
+
+@pytest.mark.parametrize("kind", [2, 3, 5])
+def test_kinds_of_records(archive, tmp_path, kind):
+    """Of parameters and optimizers, too; what is not known is refused."""
+    _, probed, _ = archive
+    with Recorder(f"{probed}.probes.json", tmp_path / "run.mprec", beside=True) as seen:
+        record = new_record(0, kind)
+        record.calls = 1
+        seen.merge(record)
+        seen.flush()
+        path = seen.path
+    if kind < len(KINDS):
+        assert mpopt.confirm(path, f"{probed}.probes.json").raw["confirmation"]["ran"] == 0
+    else:
+        with pytest.raises(mpopt.Error, match="unknown kind 5"):
+            mpopt.confirm(path, f"{probed}.probes.json")
 
 
 def test_a_scalar_that_is_not_in_the_ledger(archive, tmp_path):
