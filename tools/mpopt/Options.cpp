@@ -204,6 +204,9 @@ Error Validator::checkTraining() {
         return fail(getName(option) + " goes with --train");
     return Error::success();
   }
+  // An archive is instrumented with whatever loss it computes.
+  if (options.action == Action::Instrument)
+    return Error::success();
   auto optional = [&](OptionId option) {
     return has(option) ? std::optional(text(option).str()) : std::nullopt;
   };

@@ -92,9 +92,6 @@ defm target : Valued<"target">, Group<judged>, InJudging,
   HelpText<"the accumulators: gpu-tensorcore (default), ort-cpu, strict16, or a "
            "profile of your own">;
 
-def train : Switch<"train">, Group<judged>, Visibility<[InInstrument]>,
-  HelpText<"a training step: gradients are probed, too">;
-
 //===----------------------------------------------------------------------===//
 // Assumptions
 //===----------------------------------------------------------------------===//
@@ -167,9 +164,10 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
 // Training
 //===----------------------------------------------------------------------===//
 
-def train : Switch<"train">, Group<trained>, InTraining,
+def train : Switch<"train">, Group<trained>, InJudging,
   HelpText<"judge a training step: forward, loss, backward, optimizer; the "
-           "other options here go with it">;
+           "other options here go with it. With --instrument: gradients are "
+           "probed, too">;
 defm loss : Valued<"loss">, Group<trained>, InTraining, Flags<[Repeated]>,
   MetaVarName<"KIND[:PREDICTION[,TARGET]]">,
   HelpText<"a term of the loss (default: by the outputs), a kind, or "
