@@ -7,6 +7,8 @@
 
 #include "mpopt/Driver/CheckModel.h"
 
+#include "lib/Driver/DescribeTraining.h"
+
 #include "mpopt/Driver/Assumptions.h"
 #include "mpopt/Driver/CheckModule.h"
 #include "mpopt/Driver/KeepList.h"
@@ -16,6 +18,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/SequentialContext.h"
+#include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -129,8 +132,10 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
       options, *imported.module, wanted ? RangeObserver(observe) : nullptr);
   if (!result)
     return result.takeError();
-  if (result->training)
+  if (result->training) {
     describeTraining(options, *result->training, report);
+    report.training = std::move(result->training->gradients);
+  }
   // Probes are there to decide what is only possible, too.
   bool all = options.action == Action::Instrument;
   listFindings(std::move(result->findings),
@@ -152,6 +157,12 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   if (!options.rangesFile.empty())
     if (llvm::Error error = writeOutput(
             options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
+      return error;
+  if (!options.gradientsFile.empty() && report.training)
+    if (llvm::Error error =
+            writeOutput(options.gradientsFile, [&](llvm::raw_ostream &os) {
+              dumpGradients(os, report.path, *report.training);
+            }))
       return error;
   for (KeptOpRef &kept : result->keep)
     kept.unnamed = imported.unnamed.contains(kept.op.name);
@@ -179,8 +190,10 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   // Weight scans and the range analysis have their own.
   DialectRegistry registry;
   registerTransferModels(registry);
-  if (options.train)
+  if (options.train) {
     registerGradientModels(registry);
+    registerSpreadModels(registry);
+  }
   SequentialContext context(registry);
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {

@@ -15,8 +15,10 @@
 
 #include "lib/Driver/TrainingStep.h"
 
+#include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Fix/FixTrial.h"
+#include "mpopt/Gradients/LossScale.h"
 #include "mpopt/Hazards/OverflowSites.h"
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
@@ -108,6 +110,8 @@ public:
   void observeRanges(RangeObserver observe);
   void findScales();
   llvm::Error tryFixes();
+  /// The estimates of a training step.
+  TrainingReport describeStep();
   CheckedModule takeResult();
 
 private:
@@ -197,6 +201,11 @@ llvm::Error ModuleCheck::tryFixes() {
   return llvm::Error::success();
 }
 
+TrainingReport ModuleCheck::describeStep() {
+  return describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
+                           ranges(), !options.gradientsFile.empty());
+}
+
 CheckedModule ModuleCheck::takeResult() {
   for (FindingList::Entry &entry : entries) {
     result.findings.push_back(std::move(entry.finding));
@@ -213,6 +222,15 @@ static bool isAboutTraining(const RuleInfo *rule) {
 }
 static bool isAboutModel(const RuleInfo *rule) {
   return !isAboutTraining(rule);
+}
+
+/// An overflow that one has to expect: whatever the loss is scaled by, it is
+/// not finite.
+static bool isExpectedOverflow(const Finding &finding) {
+  const RuleInfo *rule = findRule(finding.rule);
+  return rule && rule->hazard == Hazard::Overflow &&
+         finding.severity == Severity::Error &&
+         finding.certainty >= Certainty::Likely;
 }
 
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
@@ -270,5 +288,9 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   llvm::append_range(result.findings, std::move(trained.findings));
   llvm::append_range(result.places, std::move(trained.places));
   result.training = step->takeResult();
+  result.training->gradients = whole.describeStep();
+  result.training->gradients.loss = result.training->loss;
+  result.training->gradients.forwardOverflows =
+      llvm::any_of(result.findings, isExpectedOverflow);
   return result;
 }

@@ -337,6 +337,15 @@ void GradientAnalysis::Driver::finish(OpResult result) {
   }
 }
 
+SizeMixture GradientAnalysis::Driver::allSizes(Value value) {
+  const Gradient &gradient = gradients[value];
+  double zero = spread(value).zero;
+  SizeMixture all = sizes(gradient, zero, /*hit=*/true);
+  if (gradient.hits)
+    all.add(sizes(gradient, zero, /*hit=*/false));
+  return all;
+}
+
 double GradientAnalysis::Driver::absMax(Value value) {
   const Gradient &gradient = gradients[value];
   const Spread &its = spread(value);
@@ -347,10 +356,7 @@ double GradientAnalysis::Driver::absMax(Value value) {
     return most;
   // Many groups reach further than each of them does.
   double count = elementsPerGroup(value, 1) * (1 - its.zero);
-  SizeMixture all = sizes(gradient, its.zero, /*hit=*/true);
-  if (gradient.hits)
-    all.add(sizes(gradient, its.zero, /*hit=*/false));
-  return std::max(most, all.largest(count, its.factors));
+  return std::max(most, allSizes(value).largest(count, its.factors));
 }
 
 //===----------------------------------------------------------------------===//
@@ -473,6 +479,10 @@ GradientEstimate GradientAnalysis::estimate(Value gradient) const {
   result.most = losses.most;
   result.limit = losses.limit;
   return result;
+}
+
+std::map<int, double> GradientAnalysis::sizes(Value gradient) const {
+  return driver->allSizes(gradient).histogram(driver->spread(gradient).factors);
 }
 
 bool GradientAnalysis::isInvalidated(

@@ -76,6 +76,8 @@ public:
 
   /// The largest magnitude that is expected of a gradient's elements.
   double absMax(mlir::Value gradient);
+  /// The sizes of all elements that are not 0.
+  SizeMixture allSizes(mlir::Value gradient);
 
 protected:
   void setValue(mlir::Value value, AbstractValue pre) override;

@@ -7,6 +7,7 @@
 
 #include "mpopt/Gradients/LossScale.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -25,10 +26,11 @@ static constexpr int kUsualStart = 16;
 /// Room below the top: gradients grow for a while at the start of training.
 static constexpr int kRoom = 2;
 
-/// The gradient before it was widened to its parameter's dtype.
+/// The gradient before it was widened to its parameter's dtype, and perhaps
+/// moved: exporters transpose weights.
 static Value findComputed(Value gradient) {
   while (Operation *op = gradient.getDefiningOp()) {
-    if (!isa<mp::CastOp, mp::IdentityOp>(op))
+    if (!isa<mp::CastOp>(op) && !isViewLike(op))
       break;
     gradient = op->getOperand(0);
   }
@@ -40,8 +42,7 @@ TrainingEstimate::TrainingEstimate(Operation *module, AnalysisManager &manager)
   module->walk([&](FunctionOpInterface function) {
     if (function.isExternal())
       return;
-    Operation *terminator =
-        function.getFunctionBody().front().getTerminator();
+    Operation *terminator = function.getFunctionBody().front().getTerminator();
     for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
       auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
       StringRef text = name ? name.getValue() : StringRef();
@@ -72,8 +73,7 @@ void TrainingEstimate::findWindow() {
   };
   for (const ParameterGradient &parameter : list) {
     all += live(parameter);
-    if (parameter.estimate.known &&
-        parameter.estimate.most < range.hi) {
+    if (parameter.estimate.known && parameter.estimate.most < range.hi) {
       range.hi = parameter.estimate.most;
       range.top = parameter.estimate.limit;
     }

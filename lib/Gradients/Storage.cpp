@@ -62,6 +62,30 @@ LostShare SizeMixture::flushed(const FloatFormat &format,
   return result;
 }
 
+std::map<int, double> SizeMixture::histogram(double factors) const {
+  std::map<int, double> shares;
+  constexpr double kLeast = 1e-3;
+  constexpr int kReach = 40;
+  double all = 0;
+  for (auto [size, part] : parts)
+    all += part;
+  for (auto [size, part] : parts) {
+    double root = std::exp2(size / 2.0);
+    int middle = int(std::floor(size / 2.0));
+    double below = probabilityBelow(std::exp2(middle - kReach) / root, factors);
+    for (int exponent = middle - kReach; exponent < middle + kReach;
+         ++exponent) {
+      double next = probabilityBelow(std::exp2(exponent + 1) / root, factors);
+      if (next > below)
+        shares[exponent] += part / all * (next - below);
+      below = next;
+    }
+  }
+  std::erase_if(shares,
+                [](const auto &entry) { return entry.second < kLeast; });
+  return shares;
+}
+
 double SizeMixture::largest(double count, double factors) const {
   if (parts.empty())
     return 0;

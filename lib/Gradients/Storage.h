@@ -29,6 +29,8 @@ public:
   /// multiplied by each loss scale. `factors`: so many normal numbers were
   /// multiplied (1: they are normal themselves).
   LostShare flushed(const FloatFormat &format, double factors) const;
+  /// The shares with 2^e <= |x| < 2^(e+1), by e, of a thousandth or more.
+  std::map<int, double> histogram(double factors) const;
   /// The largest magnitude that is expected of `count` such numbers: as many
   /// of them exceed it as leave an even chance that none does.
   double largest(double count, double factors) const;

@@ -84,6 +84,67 @@ static void writeWatch(OStream &json, const Watch &watch) {
   json.attribute("open", watch.open);
 }
 
+/// The key is the loss scale, as a number.
+static void writeGradient(OStream &json, const GradientReport &gradient) {
+  attribute(json, "parameter", gradient.name);
+  json.attribute("dtype", gradient.dtype);
+  json.attributeArray(keys::kShape, [&] {
+    for (int64_t dim : gradient.shape)
+      json.value(dim);
+  });
+  if (gradient.known) {
+    json.attributeObject("likely", [&] {
+      json.attribute("rms", jsonNumber(gradient.rms));
+      json.attribute("absmax", jsonNumber(gradient.absMax));
+      json.attribute("zero", gradient.zero);
+      json.attributeObject("hist", [&] {
+        for (auto [exponent, share] : gradient.sizes)
+          json.attribute(std::to_string(exponent), share);
+      });
+    });
+    json.attributeObject("flushed", [&] {
+      json.attribute("1", gradient.lostUnscaled);
+      json.attribute("65536", gradient.lostUsual);
+    });
+  } else {
+    json.attribute("likely", nullptr);
+  }
+  json.attributeArray("bound", [&] {
+    json.value(jsonNumber(gradient.bound.lo));
+    json.value(jsonNumber(gradient.bound.hi));
+  });
+}
+
+static void writeTraining(OStream &json, const TrainingReport &training) {
+  json.attributeObject("training", [&] {
+    json.attributeArray("loss", [&] {
+      for (const std::string &term : training.loss)
+        json.value(jsonText(term));
+    });
+    json.attributeObject("scale", [&] {
+      const ScaleReport &scale = training.scale;
+      auto exponent = [](std::optional<int> value) {
+        return value ? llvm::json::Value(*value) : nullptr;
+      };
+      json.attribute("needed", scale.needed);
+      json.attribute("lo", exponent(scale.lo));
+      json.attribute("hi", exponent(scale.hi));
+      json.attribute("recommended", scale.recommended
+                                        ? jsonNumber(*scale.recommended)
+                                        : nullptr);
+      json.attributeArray("limited_by", [&] {
+        json.value(jsonText(scale.top));
+        json.value(jsonText(scale.bottom));
+      });
+      json.attribute("lost_at_any", scale.floor);
+    });
+    json.attributeArray("gradients", [&] {
+      for (const GradientReport &gradient : training.parameters)
+        json.object([&] { writeGradient(json, gradient); });
+    });
+  });
+}
+
 static void writeFinding(OStream &json, const Finding &finding) {
   json.attribute("rule", finding.rule);
   const RuleInfo *rule = findRule(finding.rule);
@@ -204,6 +265,8 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
           json.attribute("likely", scale.likely);
         });
     });
+  if (report.training)
+    writeTraining(json, *report.training);
   if (!report.warnings.empty())
     json.attributeArray("warnings", [&] {
       for (const std::string &warning : report.warnings)

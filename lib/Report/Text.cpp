@@ -44,6 +44,8 @@ void TextReport::write(const ModelReport &report) {
     writeGroup(group);
   }
   os << '\n';
+  if (report.training)
+    writeTraining(*report.training);
   if (report.safeInputs)
     writeSafeInputs(report);
   writeSummary(report);

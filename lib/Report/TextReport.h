@@ -39,6 +39,11 @@ private:
   void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
   void writeFixes(const Finding &finding, unsigned indent);
 
+  // TextTraining.cpp
+  void writeTraining(const TrainingReport &training);
+  void writeScale(const ScaleReport &scale);
+  void writeGradients(const TrainingReport &training);
+
   // TextSummary.cpp
   void writeSafeInputs(const ModelReport &report);
   void writeSummary(const ModelReport &report);

@@ -37,6 +37,8 @@ struct CheckedTraining {
   std::map<std::string, unsigned> lacking;
   /// Assumptions about targets that are no inputs of the model.
   std::vector<Assumption> targets;
+  /// The estimates of the gradients.
+  TrainingReport gradients;
 };
 
 /// The results of a check of a module.

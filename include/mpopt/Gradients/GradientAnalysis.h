@@ -20,6 +20,7 @@
 
 #include "mlir/Pass/AnalysisManager.h"
 
+#include <map>
 #include <memory>
 
 namespace mpopt {
@@ -58,6 +59,9 @@ public:
   const AbstractValue &of(mlir::Value gradient) const;
   const Spread &spread(mlir::Value value) const;
   GradientEstimate estimate(mlir::Value gradient) const;
+  /// The shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e; those
+  /// below a thousandth are left out.
+  std::map<int, double> sizes(mlir::Value gradient) const;
   /// Samples of the batch that estimates are of.
   double samples() const;
 

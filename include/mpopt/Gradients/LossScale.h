@@ -41,11 +41,11 @@ struct ScaleWindow {
   /// overflows at every scale.
   std::optional<int> lo;
   int hi = LostShare::kLast;
-  /// The start to choose: two powers of two below the top, 2^16 at most, and not
-  /// below the bottom. Nothing if there is no scale that works.
+  /// The start to choose: two powers of two below the top, 2^16 at most, and
+  /// not below the bottom. Nothing if there is no scale that works.
   std::optional<double> recommended;
-  /// What overflows above the top, and the parameter that loses the largest part
-  /// below the bottom (an index; -1: none).
+  /// What overflows above the top, and the parameter that loses the largest
+  /// part below the bottom (an index; -1: none).
   mlir::Value top;
   int bottom = -1;
   /// The share of all parameters' elements that is lost at any scale.
@@ -67,8 +67,7 @@ public:
   /// True if some gradient is computed in a format that needs a scale.
   bool needsScale() const { return narrow; }
 
-  bool
-  isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
 
 private:
   void findWindow();

@@ -9,6 +9,7 @@
 #define MPOPT_REPORT_REPORT_H
 
 #include "mpopt/Report/Finding.h"
+#include "mpopt/Report/TrainingReport.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -74,6 +75,9 @@ struct ModelReport {
   /// Number of tensors whose bound stays in their dtype's range and that have
   /// no range finding, and number of all tensors.
   unsigned proved = 0, tensors = 0;
+
+  /// Only with `--train`.
+  std::optional<TrainingReport> training;
 
   /// Warnings about the check (missing weights), not about the model.
   std::vector<std::string> warnings;

@@ -56,8 +56,7 @@ public:
   std::optional<WeightView> weights(Value value) override {
     return driver.weights(value);
   }
-  std::optional<WeightView> matrixWeights(Value value,
-                                          bool &swapped) override {
+  std::optional<WeightView> matrixWeights(Value value, bool &swapped) override {
     return driver.matrixWeights(value, swapped);
   }
   const ShapeFacts &shapes() override { return driver.shapes(); }
@@ -226,7 +225,8 @@ void RangeAnalysis::Driver::visitTogether(ArrayRef<Operation *> ops,
   std::vector<char> lost(ops.size());
   auto work = [&] {
     Worker worker(*this, lock);
-    schedule.work([&](size_t place) { lost[place] = worker.visit(ops[place]); });
+    schedule.work(
+        [&](size_t place) { lost[place] = worker.visit(ops[place]); });
   };
   std::vector<std::thread> others;
   for (unsigned thread = 1; thread < most; ++thread)

@@ -1,0 +1,78 @@
+//===- TrainingReport.h - The gradients of a training step ------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Estimates of gradients as plain data. All are of the gradient of the unscaled
+// loss, over one batch; scales are exponents of two.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_TRAININGREPORT_H
+#define MPOPT_REPORT_TRAININGREPORT_H
+
+#include "mpopt/Numerics/Interval.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+struct GradientReport {
+  /// The parameter, or the tensor, whose gradient it is.
+  std::string name;
+  /// The dtype in which it is computed (of a cast weight: the narrow one).
+  std::string dtype;
+  /// Negative dims are unknown.
+  std::vector<int64_t> shape;
+  /// False: an op on the way has no estimate, and the numbers mean nothing.
+  bool known = false;
+  /// Root mean square with zeros, largest magnitude, share of exact zeros.
+  double rms = 0, absMax = 0, zero = 0;
+  /// Of the others: the shares that are 0 as stored at the loss scales 1 and
+  /// 2^16.
+  double lostUnscaled = 0, lostUsual = 0;
+  /// Shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e.
+  std::map<int, double> sizes;
+  /// What holds for every batch as assumed; infinite where nothing is known.
+  Interval bound;
+};
+
+struct ScaleReport {
+  /// The window of loss scales; no `lo`: there is none, no `hi`: nothing
+  /// overflows.
+  std::optional<int> lo, hi;
+  std::optional<double> recommended;
+  /// What overflows above the top, and loses most below the bottom; may be
+  /// empty.
+  std::string top, topDtype, bottom;
+  /// The share of all elements that is lost at the bottom less one power of two,
+  /// and at any scale.
+  double lostBelow = 0, floor = 0;
+  /// A gradient is computed in a format that needs a scale.
+  bool needed = false;
+};
+
+struct TrainingReport {
+  std::vector<std::string> loss;
+  ScaleReport scale;
+  std::vector<GradientReport> parameters;
+  /// Gradients of tensors between them.
+  std::vector<GradientReport> tensors;
+  /// Names of parameters: exactly 0; far smaller and far larger than the last
+  /// weight's; with Inf or NaN at the loss scale 2^16.
+  std::vector<std::string> dead, vanishing, exploding, overflowing;
+  /// Results of rectifiers half of whose units are never positive.
+  std::vector<std::string> deadUnits;
+  /// The loss itself overflows.
+  bool forwardOverflows = false;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_TRAININGREPORT_H

@@ -1,0 +1,205 @@
+//===- DescribeTraining.cpp - Estimates of gradients as plain data
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Driver/DescribeTraining.h"
+
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Gradients/Verdicts.h"
+#include "mpopt/Hazards/FindingList.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Keys.h"
+
+#include "llvm/ADT/StringSet.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using llvm::json::OStream;
+
+//===----------------------------------------------------------------------===//
+// Plain data
+//===----------------------------------------------------------------------===//
+
+/// The name of the value whose gradient it is; empty if it has none.
+static StringRef gradientName(Value value) {
+  StringRef name = getValueName(value);
+  return name.consume_front("grad(") && name.consume_back(")") ? name
+                                                               : StringRef();
+}
+
+static GradientReport describeGradient(StringRef name, Value value,
+                                       Value computed,
+                                       const GradientEstimate &estimate,
+                                       const GradientAnalysis &gradients,
+                                       const RangeAnalysis &ranges) {
+  GradientReport report;
+  report.name = name.str();
+  report.dtype = getDtypeName(getElementType(computed));
+  if (MaybeShape shape = getShape(value))
+    for (int64_t dim : *shape)
+      report.shape.push_back(dim < 0 ? -1 : dim);
+  report.known = estimate.known;
+  if (estimate.known) {
+    report.rms = estimate.rms;
+    report.absMax = estimate.absMax;
+    report.zero = estimate.zero;
+    report.lostUnscaled = estimate.lost.at(0);
+    report.lostUsual = estimate.lost.at(16);
+    report.sizes = gradients.sizes(value);
+  }
+  Cell hull = ranges.preRounding(computed).hull();
+  report.bound = {hull.lo, hull.hi};
+  return report;
+}
+
+/// A name for people: of the gradient, also where it is widened or moved before
+/// it has it, or of the op that computes it.
+static std::string nameOf(Value value) {
+  for (Value next = value;;) {
+    StringRef name = gradientName(next);
+    if (!name.empty())
+      return "gradient of " + name.str();
+    if (!next.hasOneUse())
+      break;
+    Operation *user = *next.user_begin();
+    if (user->getNumResults() != 1 ||
+        (!isa<mp::CastOp>(user) && !isViewLike(user)))
+      break;
+    next = user->getResult(0);
+  }
+  if (Operation *op = value.getDefiningOp())
+    return "gradient at " + getOpRef(op).name;
+  return "gradient";
+}
+
+TrainingReport mpopt::describeGradients(ModuleOp module,
+                                        const TrainingEstimate &estimate,
+                                        const RangeAnalysis &ranges,
+                                        bool wantTensors) {
+  TrainingReport report;
+  const GradientAnalysis &gradients = estimate.gradients();
+  llvm::StringSet<> parameters;
+  for (const ParameterGradient &parameter : estimate.parameters()) {
+    parameters.insert(parameter.name);
+    report.parameters.push_back(
+        describeGradient(parameter.name, parameter.gradient, parameter.computed,
+                         parameter.estimate, gradients, ranges));
+    if (parameter.estimate.known && parameter.estimate.most < 16)
+      report.overflowing.push_back(parameter.name);
+  }
+  if (wantTensors)
+    module.walk([&](Operation *op) {
+      for (Value value : op->getResults())
+        if (StringRef name = gradientName(value);
+            !name.empty() && !parameters.contains(name) &&
+            gradients.isGradient(value))
+          report.tensors.push_back(
+              describeGradient(name, value, value, gradients.estimate(value),
+                               gradients, ranges));
+    });
+
+  const ScaleWindow &window = estimate.window();
+  ScaleReport &scale = report.scale;
+  scale.lo = window.lo;
+  if (window.hi < LostShare::kLast)
+    scale.hi = window.hi;
+  scale.recommended = window.recommended;
+  if (window.top) {
+    scale.top = nameOf(window.top);
+    scale.topDtype = getDtypeName(getElementType(window.top));
+  }
+  if (window.bottom >= 0)
+    scale.bottom = estimate.parameters()[window.bottom].name;
+  scale.lostBelow = estimate.lostAt(window.lo ? *window.lo - 1 : 0);
+  scale.floor = window.floor;
+  scale.needed = estimate.needsScale();
+
+  GradientVerdicts verdicts = judgeGradients(estimate);
+  auto names = [](ArrayRef<const ParameterGradient *> list) {
+    std::vector<std::string> result;
+    for (const ParameterGradient *parameter : list)
+      result.push_back(parameter->name);
+    return result;
+  };
+  report.dead = names(verdicts.dead);
+  report.vanishing = names(verdicts.vanishing);
+  report.exploding = names(verdicts.exploding);
+  for (Value units : findDeadUnits(module, ranges))
+    report.deadUnits.push_back(getValueName(units).str());
+  return report;
+}
+
+//===----------------------------------------------------------------------===//
+// mpopt-train/1
+//===----------------------------------------------------------------------===//
+
+/// Predictions are numbers: an estimate that is not finite is none.
+static bool isNumber(const GradientReport &gradient) {
+  return gradient.known && std::isfinite(gradient.rms) &&
+         std::isfinite(gradient.absMax);
+}
+
+static void writeGradient(OStream &json, const GradientReport &gradient,
+                          bool parameter) {
+  json.attributeObject(jsonText(gradient.name), [&] {
+    json.attribute("absmax", jsonNumber(gradient.absMax));
+    json.attribute("rms", jsonNumber(gradient.rms));
+    json.attribute("zero", gradient.zero);
+    json.attribute("dtype", gradient.dtype);
+    if (parameter)
+      json.attribute("flush_fp16", gradient.lostUnscaled);
+  });
+}
+
+static void writeNames(OStream &json, StringRef key,
+                       llvm::ArrayRef<std::string> names) {
+  json.attributeArray(key, [&] {
+    for (StringRef name : names)
+      json.value(jsonText(name));
+  });
+}
+
+void mpopt::dumpGradients(llvm::raw_ostream &os, StringRef model,
+                          const TrainingReport &report) {
+  OStream json(os, 1);
+  json.object([&] {
+    json.attribute("schema", "mpopt-train/1");
+    json.attribute("model", jsonText(model));
+    json.attributeObject("parameters", [&] {
+      for (const GradientReport &gradient : report.parameters)
+        if (isNumber(gradient))
+          writeGradient(json, gradient, /*parameter=*/true);
+    });
+    json.attributeObject("tensors", [&] {
+      for (const GradientReport &gradient : report.tensors)
+        if (isNumber(gradient))
+          writeGradient(json, gradient, /*parameter=*/false);
+    });
+    json.attributeObject(keys::kLossScale, [&] {
+      const ScaleReport &scale = report.scale;
+      json.attribute("lo", scale.lo ? llvm::json::Value(*scale.lo) : nullptr);
+      json.attribute("hi", scale.hi.value_or(60));
+      if (scale.recommended)
+        json.attribute("recommended", *scale.recommended);
+    });
+    json.attribute("forward_nonfinite", report.forwardOverflows);
+    json.attributeObject("verdicts", [&] {
+      writeNames(json, "dead", report.dead);
+      writeNames(json, "vanish", report.vanishing);
+      writeNames(json, "explode", report.exploding);
+      writeNames(json, "dead_units", report.deadUnits);
+      writeNames(json, "overflow_16", report.overflowing);
+    });
+  });
+  os << '\n';
+}
