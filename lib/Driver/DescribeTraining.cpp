@@ -7,8 +7,8 @@
 
 #include "lib/Driver/DescribeTraining.h"
 
-#include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -100,12 +100,12 @@ TrainingReport mpopt::describeGradients(ModuleOp module,
   if (wantTensors)
     module.walk([&](Operation *op) {
       for (Value value : op->getResults())
-        if (StringRef name = gradientName(value);
-            !name.empty() && !parameters.contains(name) &&
-            gradients.isGradient(value))
-          report.tensors.push_back(
-              describeGradient(name, value, value, gradients.estimate(value),
-                               gradients, ranges));
+        if (StringRef name = gradientName(value); !name.empty() &&
+                                                  !parameters.contains(name) &&
+                                                  gradients.isGradient(value))
+          report.tensors.push_back(describeGradient(name, value, value,
+                                                    gradients.estimate(value),
+                                                    gradients, ranges));
     });
 
   const ScaleWindow &window = estimate.window();

@@ -22,8 +22,7 @@ class TrainingEstimate;
 /// between the parameters are only asked for where they are written.
 TrainingReport describeGradients(mlir::ModuleOp module,
                                  const TrainingEstimate &estimate,
-                                 const RangeAnalysis &ranges,
-                                 bool wantTensors);
+                                 const RangeAnalysis &ranges, bool wantTensors);
 
 /// Writes `mpopt-train/1`: the predictions of one model as JSON.
 void dumpGradients(llvm::raw_ostream &os, llvm::StringRef model,

@@ -10,6 +10,7 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -156,5 +157,29 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
     spread.factors += 1;
   AbstractValue value = AbstractValue(dims, dy.cells());
   value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
+}
+
+void mpopt::giveFunction(SpreadContext &ctx, Value x,
+                         llvm::function_ref<double(double)> function) {
+  AbstractValue value = ctx.of(x);
+  for (CellRef cell : value.mutableCells()) {
+    SlopeMoments its = momentsOf(cell, function);
+    double ends[] = {function(cell.likelyLo), function(cell.likelyHi),
+                     its.least, its.most};
+    for (double end : ends)
+      if (!std::isfinite(end))
+        return;
+    auto [least, most] = std::minmax_element(std::begin(ends), std::end(ends));
+    cell = Cell{*least, *most, its.moments.mean, its.moments.variance(),
+                *least, *most};
+  }
+  value = AbstractValue(AbstractValue::Dims(value.dims()), value.cells());
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(x);
+  Cell hull = ctx.of(x).hull();
+  Moments all = momentsOf(hull, function).moments;
+  all.common = std::min(all.square, commonOf(hull, spread.alike, function));
+  spread.alike = all.alike();
   ctx.give(0, std::move(value), spread);
 }

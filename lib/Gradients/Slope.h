@@ -20,6 +20,11 @@ namespace mpopt {
 void giveSlope(SpreadContext &ctx, mlir::Value grad, mlir::Value x,
                llvm::function_ref<double(double)> slope);
 
+/// Gives result 0, of a forward op, as a function of one number at every
+/// element of `x`.
+void giveFunction(SpreadContext &ctx, mlir::Value x,
+                  llvm::function_ref<double(double)> function);
+
 } // namespace mpopt
 
 #endif // MPOPT_LIB_GRADIENTS_SLOPE_H

@@ -47,7 +47,8 @@ static std::string percent(double share) {
 
 static std::string describeWindow(const ScaleReport &scale) {
   if (!scale.needed)
-    return "none is needed: no gradient is computed in a dtype that loses small "
+    return "none is needed: no gradient is computed in a dtype that loses "
+           "small "
            "numbers";
   if (!scale.lo)
     return "none works: small gradients are lost at every scale";
@@ -175,9 +176,11 @@ void TextReport::writeGradients(const TrainingReport &training) {
   os << " of the unscaled loss, expected over a batch\n  ";
   os << "parameter";
   os.indent(width - 9);
-  for (auto [title, size] :
-       {std::pair("dtype", 5u), {"rms", 18u}, {"largest", 8u}, {"zero", 6u},
-        {"lost", 6u}})
+  for (auto [title, size] : {std::pair("dtype", 5u),
+                             {"rms", 18u},
+                             {"largest", 8u},
+                             {"zero", 6u},
+                             {"lost", 6u}})
     cell(title, size);
   os << '\n';
   size_t shown = 0;

@@ -19,8 +19,8 @@ struct GradientVerdicts {
   /// others are measured against it, by the root mean square of the elements
   /// that are not 0.
   const ParameterGradient *anchor = nullptr;
-  /// Parameters whose gradient is exactly 0; weights whose ratio to the anchor is
-  /// below kVanishing, above kExploding.
+  /// Parameters whose gradient is exactly 0; weights whose ratio to the anchor
+  /// is below kVanishing, above kExploding.
   std::vector<const ParameterGradient *> dead, vanishing, exploding;
 
   static constexpr double kVanishing = 1e-4, kExploding = 1e3;

@@ -51,8 +51,8 @@ struct ScaleReport {
   /// What overflows above the top, and loses most below the bottom; may be
   /// empty.
   std::string top, topDtype, bottom;
-  /// The share of all elements that is lost at the bottom less one power of two,
-  /// and at any scale.
+  /// The share of all elements that is lost at the bottom less one power of
+  /// two, and at any scale.
   double lostBelow = 0, floor = 0;
   /// A gradient is computed in a format that needs a scale.
   bool needed = false;

@@ -7,6 +7,8 @@
 
 #include "Families.h"
 
+#include "lib/Gradients/Expression.h"
+#include "lib/Gradients/Slope.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
@@ -42,6 +44,18 @@ static Moments momentsIn(SpreadContext &ctx, Value operand, Value result) {
 
 static bool isRandom(SpreadContext &ctx, Value value) {
   return ctx.isGradient(value) || ctx.spread(value).axes.batch >= 0;
+}
+
+/// A forward op whose operands depend on one value, and on nothing else.
+static bool giveExpression(Operation *op, SpreadContext &ctx) {
+  if (ctx.computesGradient())
+    return false;
+  std::optional<Expression> expression = Expression::of(op);
+  if (!expression || !ctx.of(expression->variable()).hasLikely())
+    return false;
+  giveFunction(ctx, expression->variable(),
+               [&](double x) { return expression->evaluate(x); });
+  return true;
 }
 
 /// The hits of a sum of two: an element is hit where either is, and what is
@@ -83,6 +97,8 @@ static void giveSummedHits(Operation *op, SpreadContext &ctx) {
 
 /// Sums and differences: variances add, each as alike as it is.
 static void spreadSum(Operation *op, SpreadContext &ctx) {
+  if (giveExpression(op, ctx))
+    return;
   OpResult result = op->getResult(0);
   Spread spread = ctx.combineOperands(result);
   double weight = 0, alike = 0, factors = 0, zero = 1, zeroRows = 1;
@@ -120,6 +136,8 @@ static double countFactors(SpreadContext &ctx, Value value) {
 }
 
 static void spreadProduct(Operation *op, SpreadContext &ctx) {
+  if (giveExpression(op, ctx))
+    return;
   OpResult result = op->getResult(0);
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   Spread spread = ctx.combineOperands(result);
@@ -140,6 +158,8 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
 
 /// dX x, divided: a quotient's denominator is a forward value.
 static void spreadQuotient(mp::DivOp op, SpreadContext &ctx) {
+  if (giveExpression(op, ctx))
+    return;
   Spread spread = ctx.combineOperands(op->getResult(0));
   spread.alike = alikeIn(ctx, op.getLhs(), op.getResult());
   spread.zero = ctx.spread(op.getLhs()).zero;

@@ -76,6 +76,15 @@ static double learntSquare(double loss) {
   return 2 * loss * loss / ((1 + loss) * (1 + 2 * loss));
 }
 
+/// The share of targets that are not ignored, which the loss that reads them
+/// may declare.
+static double shareCounted(Value target) {
+  for (Operation *user : target.getUsers())
+    if (auto share = user->getAttrOfType<FloatAttr>(kShareCountedAttr))
+      return std::clamp(share.getValueAsDouble(), 1e-9, 1.0);
+  return 1;
+}
+
 static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   Value input = op.getInput();
   MaybeShape shape = getShape(input);
@@ -87,9 +96,8 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   int64_t classes = (*shape)[axis];
   if (!all || classes <= 0)
     return;
-  double rows = double(*all) / double(classes), counted = 1;
-  if (auto share = op->getAttrOfType<FloatAttr>(kShareCountedAttr))
-    counted = std::clamp(share.getValueAsDouble(), 1e-9, 1.0);
+  double rows = double(*all) / double(classes);
+  double counted = shareCounted(op.getTarget());
   Reduction reduction =
       reductionOf(ctx, op.getGrad(), op.getReduction(), rows, counted);
 
@@ -147,7 +155,7 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
     own.variance = std::max(0.0, whole * size * size - own.mean * own.mean);
     double high =
         std::min(1.0, std::sqrt(rest) * std::max(1.0, expectedExtreme(draws)));
-    own.likelyLo = -size;
+    own.likelyLo = -size * (learnt ? 1 : 1 - std::min(mean, 1.0));
     own.likelyHi = high * size;
     if (reduction.factor < 0)
       std::tie(own.likelyLo, own.likelyHi) =

@@ -19,31 +19,10 @@
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
 
 using namespace mlir;
 using namespace mpopt;
-
-/// The op's function and the numbers in its formula, which have defaults.
-static Unary functionOf(Operation *op) {
-  std::optional<UnaryFunction> function =
-      parseUnaryFunction(op->getName().stripDialect());
-  if (auto gelu = dyn_cast<mp::GeluOp>(op))
-    if (gelu.getApproximate() != "none")
-      function = parseUnaryFunction(("gelu_" + gelu.getApproximate()).str());
-  assert(function && "attached to ops that have a row in the table only");
-  const NumberNames &names = function->row().numbers;
-  Unary unary{*function};
-  auto read = [&](StringRef name, double &number) {
-    if (name.empty())
-      return;
-    if (auto attribute = op->getAttrOfType<FloatAttr>(name))
-      number = attribute.getValueAsDouble();
-  };
-  read(names.alpha, unary.alpha);
-  read(names.beta, unary.beta);
-  read(names.threshold, unary.threshold);
-  return unary;
-}
 
 namespace {
 /// The model of every op that is a function of one number.
@@ -51,7 +30,7 @@ struct FunctionModel : RangeOpInterface::FallbackModel<FunctionModel> {
   void transfer(Operation *op, TransferContext &ctx) const {
     if (!isReal(op->getOperand(0)))
       return ctx.unknown();
-    ctx.result(0, mapUnary(ctx, ctx.operand(0), functionOf(op),
+    ctx.result(0, mapUnary(ctx, ctx.operand(0), *getFunction(op),
                            functionError(ctx, op->getOperand(0))));
   }
 };
