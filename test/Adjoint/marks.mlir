@@ -5,7 +5,7 @@
 
 // CHECK: mp.matmul %{{.*}}, %{{.*}} : (tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x2xf16> loc(#[[Y:.*]])
 // CHECK: %[[SUM:.*]] = mp.reduce_sum
-// CHECK-NEXT: %[[ONE:.*]] = mp.constant {mp.backward} dense<1.0
+// CHECK-NEXT: %[[ONE:.*]] = mp.constant {mp.backward, mp.seed} dense<1.0
 // CHECK: %[[DZ:.*]] = mp.cast {{.*}} {mp.backward, origin = #mp.cast_origin<promotion>} : (tensor<2x2xf32>) -> tensor<2x2xf16>
 // CHECK: %[[DW:.*]] = mp.matmul %arg0, %{{.*}} {mp.backward, trans_a = true} : (tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x2xf16> loc(#[[CAST:.*]])
 // CHECK: mp.cast %[[DW]] {mp.backward, origin = #mp.cast_origin<policy>} : (tensor<2x2xf16>) -> tensor<2x2xf32> loc(#[[WEIGHT:.*]])
