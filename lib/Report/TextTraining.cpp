@@ -30,6 +30,13 @@ static std::string powerOfTwo(int exponent) {
   return "2^" + std::to_string(exponent);
 }
 
+/// A power of two in all its digits, as far as they are few.
+static std::string getScale(double scale) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.10g", scale);
+  return text;
+}
+
 static std::string percent(double share) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -59,7 +66,7 @@ static std::string describeWindow(const ScaleReport &scale) {
   text += scale.hi ? powerOfTwo(*scale.hi) : "any larger one";
   text += " works";
   if (scale.recommended)
-    text += "; start at " + getNumber(*scale.recommended) + " (" +
+    text += "; start at " + getScale(*scale.recommended) + " (" +
             powerOfTwo(int(std::log2(*scale.recommended))) + ")";
   return text;
 }

@@ -107,11 +107,40 @@ static std::vector<double> countLive(SpreadContext &ctx, Value mask,
   return lengths;
 }
 
-/// The rows of a softmax over the last axis, whose logits are masked by a
-/// constant: chosen against it or with it added.
+/// The rows of a mask that is computed, of which only the share of elements
+/// that take part is known. A square one that keeps half of them, the diagonal
+/// included, is causal; of another the rows are equally long.
+static std::vector<double> guessRows(double share, const MaybeShape &shape,
+                                     double count) {
+  double causal = (count + 1) / (2 * count);
+  bool square = shape && shape->size() >= 2 &&
+                (*shape)[shape->size() - 2] == shape->back();
+  if (!square || std::fabs(share - causal) > 0.02)
+    return {std::max(1.0, share * count)};
+  std::vector<double> lengths;
+  for (double length = 1; length <= count; ++length)
+    lengths.push_back(length);
+  return lengths;
+}
+
+/// The share of the elements of a mask of two numbers, one of them huge and
+/// negative, that have the other; nothing if it is no such mask.
+static std::optional<double> shareAdded(const AbstractValue &mask) {
+  Cell hull = mask.hull();
+  if (!mask.hasLikely() || !(hull.likelyLo < kMasked) ||
+      hull.likelyHi < kMasked || !std::isfinite(hull.likelyLo))
+    return std::nullopt;
+  return std::clamp(1 - (hull.mean - hull.likelyHi) /
+                            (hull.likelyLo - hull.likelyHi),
+                    0.0, 1.0);
+}
+
+/// The rows of a softmax over the last axis, whose logits are masked: chosen
+/// against a huge negative number, or with one added.
 static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
   Value masked = skipCopies(logits);
   Rows rows{{}, logits};
+  MaybeShape shape = getShape(logits);
   if (auto where = masked.getDefiningOp<mp::WhereOp>()) {
     const AbstractValue &chosen = ctx.of(where.getLhs());
     bool maskedFirst = chosen.negInf || chosen.hull().mean < kMasked;
@@ -119,16 +148,25 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     rows.lengths =
         countLive(ctx, where.getCondition(), count,
                   [&](double held) { return (held != 0) != maskedFirst; });
-  } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
-    for (unsigned mask : {0u, 1u}) {
-      rows.lengths = countLive(ctx, add->getOperand(mask), count,
-                               [](double added) { return added > kMasked; });
-      rows.scores = add->getOperand(1 - mask);
-      if (!rows.lengths.empty())
-        break;
+    const AbstractValue &held = ctx.of(where.getCondition());
+    if (rows.lengths.empty() && held.hasLikely()) {
+      double share = std::clamp(held.hull().mean, 0.0, 1.0);
+      rows.lengths =
+          guessRows(maskedFirst ? 1 - share : share, shape, double(count));
     }
-    if (rows.lengths.empty())
-      rows.scores = logits;
+  } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
+    for (unsigned index : {0u, 1u}) {
+      Value mask = add->getOperand(index);
+      std::optional<double> share = shareAdded(ctx.of(mask));
+      if (!share)
+        continue;
+      rows.scores = add->getOperand(1 - index);
+      rows.lengths = countLive(ctx, mask, count,
+                               [](double added) { return added > kMasked; });
+      if (rows.lengths.empty())
+        rows.lengths = guessRows(*share, shape, double(count));
+      break;
+    }
   }
   llvm::erase_if(rows.lengths, [](double length) { return length == 0; });
   return rows;
@@ -167,7 +205,8 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   if (rows.lengths.empty())
     rows.lengths = {n};
   double variance = ctx.of(rows.scores).hull().variance;
-  if (!std::isfinite(variance))
+  // Logits so far apart are masked in a way that is not seen here.
+  if (!(variance < -kMasked))
     return;
   double live = 0, collisions = 0;
   for (double length : rows.lengths) {

@@ -157,19 +157,20 @@ void Contraction::merge() {
       steps *= keptAlong(label);
     if (groups <= ctx.maxGroups() && steps <= kStepsPerGroup * ctx.maxGroups())
       return;
-    int largest = -1;
+    // Labels may be negative.
+    std::optional<int> largest;
     int64_t most = 1;
     for (auto [label, dim] : llvm::zip(result, dims))
       if (dim > most) {
         most = dim;
         largest = label;
       }
-    if (largest < 0) {
+    if (!largest) {
       for (int label : summed)
         mergeLabel(label);
       return;
     }
-    mergeLabel(largest);
+    mergeLabel(*largest);
   }
 }
 
