@@ -42,7 +42,7 @@ public:
   /// Positions and channels together say more of gradients than of ranges: what
   /// arrives at a few positions only has their statistics.
   GroupLimit groupLimit() const override {
-    size_t most = base.groupLimit().most;
+    size_t most = std::min(kMoreGroups * base.groupLimit().most, kMostGroups);
     return {most, std::min(most, kMostJoint)};
   }
   unsigned jobs() const override { return base.jobs(); }
@@ -84,6 +84,8 @@ protected:
 
 private:
   static constexpr size_t kMostJoint = 4096;
+  /// Classes and rows of tables are told apart, as batches hit some of them.
+  static constexpr size_t kMoreGroups = 16, kMostGroups = 1 << 16;
 
   struct Gradient {
     AbstractValue value;
