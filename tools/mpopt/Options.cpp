@@ -195,9 +195,9 @@ Error Validator::checkReporting() {
 
 Error Validator::checkTraining() {
   static constexpr OptionId kDetails[] = {
-      OPT_loss,           OPT_loss_value, OPT_train_config, OPT_optimizer,
-      OPT_scaler,         OPT_batch,      OPT_reduce,       OPT_clip,
-      OPT_dump_gradients, OPT_memory};
+      OPT_loss,      OPT_loss_value, OPT_train_config,
+      OPT_optimizer, OPT_scaler,     OPT_batch,
+      OPT_reduce,    OPT_clip,       OPT_dump_gradients};
   if (!has(OPT_train)) {
     for (OptionId option : kDetails)
       if (has(option))
@@ -225,7 +225,6 @@ Error Validator::checkTraining() {
   addDeclaredValues(*config, options.inputs);
   options.train = std::move(*config);
   options.gradientsFile = text(OPT_dump_gradients);
-  options.memory = has(OPT_memory);
   return Error::success();
 }
 

@@ -201,8 +201,6 @@ defm clip : Valued<"clip">, Group<trained>, InTraining, MetaVarName<"NORM">,
 defm dump_gradients : Valued<"dump-gradients">, Group<trained>, InTraining,
   MetaVarName<"FILE">,
   HelpText<"what is expected of every gradient, as JSON">;
-def memory : Switch<"memory">, Group<trained>, InTraining,
-  HelpText<"bytes per rank">;
 
 //===----------------------------------------------------------------------===//
 // Probes

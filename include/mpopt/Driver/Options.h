@@ -93,7 +93,6 @@ struct Options {
   std::optional<TrainConfig> train; ///< `--train`: options over the file.
   std::string trainFile;            ///< `--train-config`; may be empty.
   std::string gradientsFile;
-  bool memory = false;
 
   // Probing.
   ProbeSelection probes;

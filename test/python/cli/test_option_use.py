@@ -50,7 +50,6 @@ OPTIONS = {
     "reduce": ("f16", {"check"}),
     "clip": ("1", {"check"}),
     "dump-gradients": ("none/gradients.json", {"check"}),
-    "memory": (None, {"check"}),
     "probe": ("all", {"instrument"}),
     "train": (None, {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
@@ -58,7 +57,7 @@ OPTIONS = {
 }
 # They go with --train.
 TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",
-            "dump-gradients", "memory"}
+            "dump-gradients"}
 IDLE = {"min-certainty", "fail-on", "format"}
 
 

@@ -157,7 +157,7 @@ def test_outputs_spare_what_is_read(models, output, file):
 
 
 def test_options_need_train(models):
-    for option, value in (("loss", ["mse"]), ("batch", ["4"]), ("memory", []),
+    for option, value in (("loss", ["mse"]), ("batch", ["4"]),
                           ("train-config", ["train.json"])):
         done = bad_input.run("--check", models / "mlp.onnx", f"--{option}", *value)
         assert refused(done) == f"mpopt: error: --{option} goes with --train\n"
