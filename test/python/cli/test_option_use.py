@@ -40,7 +40,7 @@ OPTIONS = {
     "safe-input": (None, JUDGING),
     "whole-trials": (None, JUDGING),
     "jobs": ("1", JUDGING),
-    "train": (None, {"check"}),
+    "train": (None, JUDGING),
     "loss": ("mse", {"check"}),
     "loss-value": ("2.5", {"check"}),
     "train-config": ("none/train.json", {"check"}),
@@ -51,7 +51,6 @@ OPTIONS = {
     "clip": ("1", {"check"}),
     "dump-gradients": ("none/gradients.json", {"check"}),
     "probe": ("all", {"instrument"}),
-    "train": (None, {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm"}),
 }
