@@ -14,6 +14,7 @@
 #include "mpopt/Driver/Assumptions.h"
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/TrainRequest.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "passes/transforms/Differentiate.h"
 
 #include "mlir/IR/Builders.h"
@@ -168,6 +169,77 @@ Error TrainingStep::differentiate(Value loss) {
   return Error::success();
 }
 
+static Type toType(std::optional<TrainType> type, MLIRContext *context) {
+  Builder builder(context);
+  if (!type)
+    return {};
+  switch (*type) {
+  case TrainType::F64:
+    return builder.getF64Type();
+  case TrainType::F32:
+    return builder.getF32Type();
+  case TrainType::F16:
+    return builder.getF16Type();
+  case TrainType::BF16:
+    return builder.getBF16Type();
+  case TrainType::F8:
+    return Float8E4M3FNType::get(context);
+  case TrainType::Int8:
+    return builder.getIntegerType(8);
+  case TrainType::Int4:
+    return builder.getIntegerType(4);
+  }
+  llvm_unreachable("all types are listed");
+}
+
+/// What rules ask of the configuration.
+static TrainingFacts makeFacts(const TrainConfig &config,
+                               MLIRContext *context) {
+  TrainingFacts facts;
+  const TrainOptimizer &optimizer = config.optimizer;
+  facts.optimizer = {optimizer.name.value_or(""),
+                     optimizer.learningRate,
+                     optimizer.epsilon,
+                     optimizer.beta1,
+                     optimizer.beta2,
+                     optimizer.momentum,
+                     optimizer.weightDecay,
+                     toType(optimizer.state, context),
+                     optimizer.master};
+  const TrainScaler &scaler = config.scaler;
+  if (scaler.kind)
+    facts.scaler.mode = *scaler.kind == ScalerKind::None ? ScalerMode::None
+                        : *scaler.kind == ScalerKind::Dynamic
+                            ? ScalerMode::Dynamic
+                            : ScalerMode::Fixed;
+  facts.scaler.initial = scaler.initial;
+  facts.scaler.growth = scaler.growth;
+  facts.scaler.backoff = scaler.backoff;
+  facts.scaler.interval = scaler.interval;
+  facts.scaler.hysteresis = scaler.hysteresis;
+  facts.scaler.minimum = scaler.minimum;
+  facts.batch = {config.batch.micro, config.batch.accumulate,
+                 config.batch.world};
+  facts.reduce.type = toType(config.reduce.type, context);
+  facts.reduce.predivide = config.reduce.predivide;
+  facts.reduce.predivideAuto = config.reduce.predivideAuto.value_or(false);
+  if (config.reduce.division)
+    facts.reduce.dividesAfter =
+        *config.reduce.division == ReduceDivision::After;
+  facts.clip = config.clip;
+  const TrainSharding &sharding = config.sharding;
+  if (sharding.kind)
+    facts.sharding.mode =
+        *sharding.kind == ShardingKind::None   ? ShardingMode::None
+        : *sharding.kind == ShardingKind::Zero ? ShardingMode::Zero
+                                               : ShardingMode::Fsdp;
+  facts.sharding.stage = sharding.stage;
+  facts.sharding.parameters = toType(sharding.parameters, context);
+  facts.sharding.reduce = toType(sharding.reduce, context);
+  facts.sharding.buffers = toType(sharding.buffers, context);
+  return facts;
+}
+
 void TrainingStep::setFacts() {
   Builder builder(module.getContext());
   if (config.lossValue)
@@ -182,6 +254,10 @@ void TrainingStep::setFacts() {
   if (config.batch.micro)
     function->setAttr(kMicroBatchAttr,
                       builder.getI64IntegerAttr(*config.batch.micro));
+  if (DictionaryAttr facts = makeFacts(config, module.getContext())
+                                 .toAttribute(module.getContext());
+      !facts.empty())
+    function->setAttr(kTrainingStepAttr, facts);
 }
 
 Error TrainingStep::append() {

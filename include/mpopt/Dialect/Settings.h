@@ -56,6 +56,10 @@ inline constexpr llvm::StringLiteral kMicroBatchAttr = "mp.micro_batch";
 /// On the function: steps of training that its weights have seen (i64), where
 /// they are declared.
 inline constexpr llvm::StringLiteral kStepsDoneAttr = "mp.steps_done";
+/// On the function: what is declared of optimizer, loss scaler, batch,
+/// reduction and sharding, a dictionary that TrainingFacts (TrainingFacts.h)
+/// makes and reads.
+inline constexpr llvm::StringLiteral kTrainingStepAttr = "mp.training_step";
 /// On the function: the model came with its gradients (unit).
 inline constexpr llvm::StringLiteral kHoldsGradientsAttr = "mp.holds_gradients";
 /// On an argument that is a target: the kind of loss that reads it. Beside
