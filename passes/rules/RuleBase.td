@@ -87,6 +87,12 @@ class PrecisionRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
   let family = "precision";
 }
 
+// A rule about gradients, loss scales and updates: it judges a module that holds
+// the backward graph of its loss.
+class TrainingRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
+  let family = "training";
+}
+
 // A rule whose findings come from the record of a run alone
 // (lib/Instrument/Confirm/RunRules.cpp).
 class RunRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {

@@ -1,0 +1,92 @@
+//===- LossScaling.h - The loss scale that a step uses ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the rules about gradients share: the scaler in force, the window of
+// scales, what is lost at each, and how messages name parameters. An analysis
+// of the module.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_LOSSSCALING_H
+#define MPOPT_HAZARDS_LOSSSCALING_H
+
+#include "mpopt/Gradients/LossScale.h"
+#include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/TrainingFacts.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace mpopt {
+
+class LossScaling {
+public:
+  LossScaling(mlir::Operation *module, mlir::AnalysisManager &manager);
+  bool
+  isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved) {
+    return !preserved.isPreserved<LossScaling>();
+  }
+
+  const TrainingEstimate &estimate() const { return *step; }
+  const TrainingFacts &facts() const { return declared; }
+  const LossScaler &scaler() const { return inForce; }
+  /// True if some gradient is computed in FP16.
+  bool inF16() const { return narrow; }
+  /// True if there are gradients to judge.
+  bool hasGradients() const { return !step->parameters().empty(); }
+
+  /// The greatest exponent of a scale at which nothing overflows.
+  int top() const { return step->window().hi; }
+  /// The least exponent at which fewer of all elements than `share` are lost
+  /// beyond those that are lost at any scale, whatever overflows there; nothing
+  /// if there is none.
+  std::optional<int> bottom(double share) const;
+  /// The exponent of the scale at which steps are taken: a dynamic scaler's
+  /// start, or the window's top if that is lower.
+  int inUse() const { return used; }
+  /// The share of a parameter's elements, or of all of them, that is lost at
+  /// that scale and not at every scale.
+  static double lost(const ParameterGradient &parameter, int exponent);
+  double lost(int exponent) const;
+
+  /// The first overflow of the forward pass that is expected; null if it stays
+  /// finite as far as one can tell.
+  const OverflowSite *forwardOverflow() const { return overflow; }
+
+  /// The op and the value that findings about the step as a whole name: the
+  /// gradient of the loss, else the last parameter's.
+  mlir::Value place() const;
+  /// The model's value of that name, or the one that a gradient is of; null if
+  /// it has none.
+  mlir::Value find(llvm::StringRef name) const { return named.lookup(name); }
+  mlir::Value findForward(mlir::Value gradient) const;
+
+private:
+  const TrainingEstimate *step;
+  TrainingFacts declared;
+  LossScaler inForce;
+  bool narrow = false;
+  int used = 0;
+  const OverflowSite *overflow = nullptr;
+  mlir::Value seed;
+  llvm::StringMap<mlir::Value> named;
+};
+
+/// "2^10 (1024)"; "1" for 2^0.
+std::string describeScale(int exponent);
+/// "the loss scale 2^16 (65536), GradScaler's default", "the loss scale 1, as
+/// there is no scaler" and so on, of the scale in use.
+std::string describeInUse(const LossScaling &scaling);
+/// "43 %", "under 1 %", "nearly all".
+std::string describeShare(double share);
+/// The names, those that differ in numbers only as one: "12 of
+/// `layers.#.fc.weight`, `head.bias`".
+std::string
+listParameters(llvm::ArrayRef<const ParameterGradient *> parameters);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_LOSSSCALING_H

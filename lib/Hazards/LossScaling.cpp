@@ -1,0 +1,151 @@
+//===- LossScaling.cpp - The loss scale that a step uses
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/LossScaling.h"
+
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Report/Fold.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <cmath>
+#include <map>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Messages list so many names.
+static constexpr size_t kMostNames = 6;
+
+LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
+    : step(&manager.getAnalysis<TrainingEstimate>()),
+      declared(TrainingFacts::of(module)) {
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool backward = op->hasAttr(kBackwardAttr);
+    if (op->hasAttr(kSeedAttr) && op->getNumResults() > 0)
+      seed = op->getResult(0);
+    for (Value result : op->getResults()) {
+      narrow |= backward && getElementType(result).isF16() &&
+                step->gradients().isGradient(result);
+      if (StringRef name = getValueName(result); !backward && !name.empty())
+        named.try_emplace(name, result);
+    }
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          if (StringRef name = getValueName(argument); !name.empty())
+            named.try_emplace(name, argument);
+  });
+  inForce = declared.getScaler(narrow);
+  used = inForce.initial > 0 ? std::ilogb(inForce.initial) : 0;
+  if (inForce.mode == ScalerMode::Dynamic)
+    used = std::min(used, std::max(top(), LostShare::kFirst));
+  for (const OverflowSite &site : manager.getAnalysis<OverflowSites>().sites) {
+    Operation *op = site.op();
+    if (op && !op->hasAttr(kBackwardAttr) && !op->hasAttr(kLossPartAttr) &&
+        site.certainty != Certainty::Possible &&
+        site.form != OverflowForm::Mask &&
+        isLowPrecision(getElementType(site.value))) {
+      overflow = &site;
+      break;
+    }
+  }
+}
+
+double LossScaling::lost(const ParameterGradient &parameter, int exponent) {
+  const LostShare &shares = parameter.estimate.lost;
+  return std::max(0.0, shares.at(exponent) - shares.at(LostShare::kLast));
+}
+
+double LossScaling::lost(int exponent) const {
+  return std::max(0.0, step->lostAt(exponent) - step->lostAt(LostShare::kLast));
+}
+
+std::optional<int> LossScaling::bottom(double share) const {
+  for (int exponent = LostShare::kFirst; exponent <= LostShare::kLast;
+       ++exponent)
+    if (lost(exponent) < share)
+      return exponent;
+  return std::nullopt;
+}
+
+Value LossScaling::place() const {
+  return seed ? seed : step->parameters().back().computed;
+}
+
+Value LossScaling::findForward(Value gradient) const {
+  StringRef name = gradient ? getValueName(gradient) : StringRef();
+  if (!name.consume_front("grad(") || !name.consume_back(")"))
+    return {};
+  return find(name);
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+std::string mpopt::describeScale(int exponent) {
+  if (exponent == 0)
+    return "1";
+  std::string power = "2^" + std::to_string(exponent);
+  if (exponent < -6 || exponent > 19)
+    return power;
+  return power + " (" + formatNumber(std::ldexp(1.0, exponent)) + ")";
+}
+
+std::string mpopt::describeInUse(const LossScaling &scaling) {
+  const LossScaler &scaler = scaling.scaler();
+  if (scaler.mode == ScalerMode::None)
+    return "without a loss scale";
+  std::string scale = "at the loss scale " + describeScale(scaling.inUse());
+  if (scaler.mode == ScalerMode::Fixed)
+    return scale;
+  if (std::ldexp(1.0, scaling.inUse()) < scaler.initial)
+    return scale + ", to which the scaler comes down from " +
+           formatNumber(scaler.initial) +
+           (scaler.isDefaultInitial ? " (GradScaler's default)" : "");
+  return scale + ", where the scaler starts" +
+         (scaler.isDefaultInitial ? " (GradScaler's default)" : "");
+}
+
+std::string mpopt::describeShare(double share) {
+  if (share < 0.01)
+    return "under 1 %";
+  if (share > 0.99)
+    return "nearly all";
+  return "about " + formatNumber(std::round(share * 100)) + " %";
+}
+
+std::string
+mpopt::listParameters(ArrayRef<const ParameterGradient *> parameters) {
+  struct Names {
+    std::string first;
+    size_t count = 0;
+  };
+  llvm::MapVector<std::string, Names, std::map<std::string, unsigned>> folded;
+  for (const ParameterGradient *parameter : parameters) {
+    Names &names = folded[foldDigits(parameter->name)];
+    if (names.count++ == 0)
+      names.first = parameter->name;
+  }
+  std::string text;
+  size_t listed = 0, left = parameters.size();
+  for (auto &[pattern, names] : folded) {
+    if (listed++ == kMostNames) {
+      text += " and " + std::to_string(left) + " others";
+      break;
+    }
+    text += listed > 1 ? ", " : "";
+    text += names.count == 1 ? names.first
+                             : std::to_string(names.count) + " of " + pattern;
+    left -= names.count;
+  }
+  return text;
+}

@@ -1,0 +1,302 @@
+//===- DeadParameters.cpp - MP406: gradients that are exactly 0
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A gradient is followed back to the op at which it becomes 0, and from there
+// its factor to what makes that 0. Sums that cancel are known by their axes:
+// nothing is computed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/LossScaling.h"
+#include "passes/rules/Rules.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_DEADPARAMETERS
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+enum class Why { Unknown, ZeroConstant, Rectifier, Cancels };
+
+/// What makes gradients 0: the constant, the rectifier's result, or the sum.
+struct Origin {
+  Why why = Why::Unknown;
+  Value where;
+
+  friend bool operator<(const Origin &lhs, const Origin &rhs) {
+    return std::make_pair(lhs.why, lhs.where.getAsOpaquePointer()) <
+           std::make_pair(rhs.why, rhs.where.getAsOpaquePointer());
+  }
+};
+
+struct DeadParameters : mpopt::impl::DeadParametersBase<DeadParameters> {
+  void check(ModuleOp module) override;
+
+private:
+  using Parameters = SmallVector<const ParameterGradient *>;
+
+  bool isZero(Value value) const;
+  Origin findCause(Value gradient) const;
+  Origin findZero(Value factor) const;
+  bool cancels(const ParameterGradient &parameter) const;
+  void reportDead(const Origin &cause, const Parameters &parameters);
+  void reportDetached(FunctionOpInterface function);
+  void judgeUnits(Operation *op, double least);
+
+  const LossScaling *scaling = nullptr;
+  const RangeAnalysis *ranges = nullptr;
+};
+} // namespace
+
+/// Every element is 0, by its bounds or as far as one can tell.
+bool DeadParameters::isZero(Value value) const {
+  if (scaling->estimate().gradients().isGradient(value)) {
+    GradientEstimate estimate = scaling->estimate().gradients().estimate(value);
+    return estimate.known && estimate.rms == 0;
+  }
+  if (!isa<FloatType>(getElementType(value)))
+    return false;
+  const Magnitudes &sizes = ranges->magnitudes(value);
+  return sizes.bound == 0 || (sizes.likely && *sizes.likely == 0);
+}
+
+/// What makes a value of the forward pass 0.
+Origin DeadParameters::findZero(Value factor) const {
+  constexpr unsigned kMost = 256;
+  for (unsigned step = 0; step < kMost; ++step) {
+    factor = peel(factor, Peel::CastsAndViews);
+    if (isConstant(factor))
+      return {Why::ZeroConstant, factor};
+    Operation *op = factor.getDefiningOp();
+    if (!op)
+      return {};
+    auto zero = llvm::find_if(op->getOperands(),
+                              [&](Value operand) { return isZero(operand); });
+    if (zero == op->operand_end())
+      return hasRole(op, Role::Rectifier) ? Origin{Why::Rectifier, factor}
+                                          : Origin();
+    factor = *zero;
+  }
+  return {};
+}
+
+Origin DeadParameters::findCause(Value gradient) const {
+  const GradientAnalysis &gradients = scaling->estimate().gradients();
+  for (Operation *op = gradient.getDefiningOp(); op;
+       op = gradient.getDefiningOp()) {
+    Value next, live;
+    for (Value operand : op->getOperands()) {
+      if (!gradients.isGradient(operand))
+        continue;
+      (isZero(operand) ? next : live) = operand;
+    }
+    if (next) {
+      gradient = next;
+      continue;
+    }
+    if (!live)
+      return {};
+    if (gradients.spread(live).zeroSum >= 0 &&
+        hasRole(op, Role::Sum | Role::Contraction))
+      return {Why::Cancels, live};
+    for (Value operand : op->getOperands())
+      if (operand != live && !gradients.isGradient(operand) && isZero(operand))
+        return findZero(operand);
+    // Gradients of rectifiers read their arguments or results.
+    const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
+    if (hasRole(forward, Role::Rectifier))
+      for (Value operand : op->getOperands()) {
+        if (gradients.isGradient(operand))
+          continue;
+        if (hasRole(operand.getDefiningOp(), Role::Rectifier))
+          return {Why::Rectifier, operand};
+        for (Operation *user : operand.getUsers())
+          if (hasRole(user, Role::Rectifier) && !user->hasAttr(kBackwardAttr))
+            return {Why::Rectifier, user->getResult(0)};
+      }
+    return {};
+  }
+  return {};
+}
+
+/// A bias in front of a norm with the statistics of its own batch, or of its
+/// own sample and channel: the norm takes the mean off again.
+bool DeadParameters::cancels(const ParameterGradient &parameter) const {
+  Operation *sum = getMaker(parameter.computed, Peel::CastsAndViews);
+  if (!hasRole(sum, Role::Reduction) || !hasRole(sum, Role::Sum))
+    return false;
+  Value summed = peel(sum->getOperand(0), Peel::Casts);
+  auto batch = summed.getDefiningOp<mp::BatchNormGradOp>();
+  Operation *norm = summed.getDefiningOp();
+  const OpMeaning *forward =
+      norm ? getMeaning(gradientOf(norm), norm->getContext()) : nullptr;
+  bool instance =
+      forward &&
+      forward == getMeaning(mp::InstanceNormOp::getOperationName().drop_front(
+                                sizeof("mp.") - 1),
+                            norm->getContext());
+  if (!(batch && !batch.getFrozen()) && !instance)
+    return false;
+  MaybeShape shape = getShape(summed);
+  return summed == norm->getResult(0) && shape && shape->size() > 1 &&
+         (*shape)[1] == int64_t(parameter.count);
+}
+
+void DeadParameters::reportDead(const Origin &cause,
+                                const Parameters &parameters) {
+  const ParameterGradient &first = *parameters.front();
+  Value computed = first.computed;
+  FindingBuilder finding =
+      report(computed.getDefiningOp(), computed, Certainty::Likely);
+  finding.tensor(first.gradient);
+  std::string which =
+      parameters.size() == 1
+          ? "the gradient of " + first.name + " is"
+          : "the gradients of " + std::to_string(parameters.size()) +
+                " parameters (" + listParameters(parameters) + ") are";
+  switch (cause.why) {
+  case Why::Unknown:
+    finding.message(which + " exactly 0: they do not learn, in any dtype");
+    break;
+  case Why::ZeroConstant: {
+    std::string name = getTensorName(cause.where);
+    auto own = llvm::find_if(scaling->estimate().parameters(),
+                             [&](const ParameterGradient &parameter) {
+                               return parameter.name == name;
+                             });
+    bool learns = own != scaling->estimate().parameters().end() &&
+                  own->estimate.known && own->estimate.rms > 0;
+    finding.cause(cause.where, "is 0 throughout");
+    if (learns)
+      finding.severity(Severity::Note)
+          .message(
+              which + " exactly 0, since " + name +
+              " is 0 throughout; it has a gradient itself, so that this is "
+              "so at the first step only");
+    else
+      finding.message(which + " exactly 0, since " + name +
+                      " is 0 throughout and does not learn either");
+    break;
+  }
+  case Why::Rectifier:
+    finding.cause(cause.where, "never positive");
+    finding.message(which + " exactly 0, since the rectifier behind passes "
+                            "nothing on: its argument is never positive");
+    break;
+  case Why::Cancels:
+    finding.severity(Severity::Note)
+        .message(which + " 0 by algebra: what is added is taken off again by "
+                         "the norm or softmax that reads it, so that the "
+                         "gradient cancels; a run shows rounding noise");
+    break;
+  }
+  for (const ParameterGradient *parameter : parameters)
+    if (Value value = scaling->find(parameter->name))
+      finding.watchGradient(Decision::GradientZero, value,
+                            getElementType(parameter->computed));
+}
+
+void DeadParameters::reportDetached(FunctionOpInterface function) {
+  auto names = function->getAttrOfType<ArrayAttr>("mp.detached");
+  if (!names)
+    return;
+  Parameters none;
+  std::vector<ParameterGradient> detached;
+  Value first;
+  for (auto name : names.getAsRange<StringAttr>()) {
+    Value value = scaling->find(name.getValue());
+    if (!value || !value.getDefiningOp())
+      continue;
+    if (!first)
+      first = value;
+    detached.emplace_back().name = name.str();
+  }
+  if (!first)
+    return;
+  Parameters list;
+  for (const ParameterGradient &parameter : detached)
+    list.push_back(&parameter);
+  FindingBuilder finding = report(first.getDefiningOp(), first);
+  finding.message("no gradient of the loss reaches " +
+                  (list.size() == 1
+                       ? list.front()->name
+                       : std::to_string(list.size()) + " parameters (" +
+                             listParameters(list) + ")") +
+                  ": nothing differentiable leads from there to the loss");
+  for (const ParameterGradient &parameter : detached) {
+    Value value = scaling->find(parameter.name);
+    finding.watchGradient(Decision::GradientZero, value, getElementType(value));
+  }
+}
+
+/// Rectifiers of the forward pass with units, the groups of their argument,
+/// that never pass anything on.
+void DeadParameters::judgeUnits(Operation *op, double least) {
+  if (!hasRole(op, Role::Rectifier) || !hasRole(op, Role::MakesZeros) ||
+      op->hasAttr(kBackwardAttr) || op->getNumResults() != 1)
+    return;
+  const AbstractValue &argument = ranges->preRounding(op->getOperand(0));
+  if (!argument.hasLikely())
+    return;
+  size_t dead = 0;
+  for (const Cell &cell : argument.cells())
+    dead += cell.likelyHi <= 0;
+  double share = double(dead) / double(argument.groups());
+  if (share < least)
+    return;
+  bool all = dead == argument.groups();
+  report(op, op->getResult(0), Certainty::Likely)
+      .message((all ? "no unit" : describeShare(share) + " of the units") +
+               std::string(all ? " of this rectifier is expected to be ever "
+                                 "positive"
+                               : " of this rectifier are expected never to be "
+                                 "positive") +
+               ": they have no gradient and do not learn")
+      .watchGradient(Decision::GradientZero, op->getOperand(0),
+                     getElementType(op->getOperand(0)));
+}
+
+void DeadParameters::check(ModuleOp module) {
+  scaling = &getAnalysis<LossScaling>();
+  ranges = &getAnalysis<RangeAnalysis>();
+  llvm::MapVector<Origin, Parameters, std::map<Origin, unsigned>> dead;
+  for (const ParameterGradient &parameter : scaling->estimate().parameters()) {
+    const GradientEstimate &estimate = parameter.estimate;
+    if (!estimate.known)
+      continue;
+    if (cancels(parameter))
+      dead[{Why::Cancels, {}}].push_back(&parameter);
+    else if (estimate.rms == 0) {
+      Origin cause = findCause(parameter.gradient);
+      if (cause.why == Why::Cancels)
+        cause.where = {};
+      dead[cause].push_back(&parameter);
+    }
+  }
+  for (auto &[cause, parameters] : dead)
+    reportDead(cause, parameters);
+  if (!scaling->hasGradients())
+    return;
+  double least = threshold("dead-units");
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto function = dyn_cast<FunctionOpInterface>(op))
+      reportDetached(function);
+    judgeUnits(op, least);
+  });
+}

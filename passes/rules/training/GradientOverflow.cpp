@@ -1,0 +1,94 @@
+//===- GradientOverflow.cpp - MP402: gradients become Inf
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/LossScaling.h"
+#include "passes/rules/Rules.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_GRADIENTOVERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct GradientOverflow : mpopt::impl::GradientOverflowBase<GradientOverflow> {
+  void check(ModuleOp module) override;
+};
+} // namespace
+
+/// How often a scaler has to shrink from its start to 2^top, and what it passes
+/// over before the first time.
+static double countSkipped(const LossScaler &scaler, int top) {
+  double down = std::log2(scaler.initial) - top;
+  double steps = std::ceil(down / -std::log2(scaler.backoff) - 1e-9);
+  return steps + std::max<double>(0, double(scaler.hysteresis) - 1);
+}
+
+void GradientOverflow::check(ModuleOp module) {
+  const auto &scaling = getAnalysis<LossScaling>();
+  if (!scaling.hasGradients() || scaling.forwardOverflow())
+    return;
+  const LossScaler &scaler = scaling.scaler();
+  const ScaleWindow &window = scaling.estimate().window();
+  int top = scaling.top();
+  Value limit = window.top;
+  if (!limit || !limit.getDefiningOp() ||
+      scaler.initial <= std::ldexp(1.0, top))
+    return;
+  Type type = getElementType(limit);
+  // There is no scale that works, which MP403 says.
+  if (top < 0 && type.isF16())
+    return;
+  std::string dtype = getDtypeName(type);
+  std::string initial = formatNumber(scaler.initial);
+  FindingBuilder finding = report(limit.getDefiningOp(), limit);
+  finding.likely();
+  std::string where = "this gradient overflows " + dtype +
+                      " at loss scales above " + describeScale(top);
+  if (top < LostShare::kFirst)
+    where = "this gradient overflows " + dtype + " at any loss scale";
+  std::string start;
+  if (window.recommended && *window.recommended <= std::ldexp(1.0, top))
+    start = describeScale(std::ilogb(*window.recommended));
+  bool shrinks = scaler.backoff > 0 && scaler.backoff < 1;
+  if (scaler.mode != ScalerMode::Dynamic || !shrinks) {
+    std::string now =
+        scaler.mode == ScalerMode::None
+            ? ", and there is none: no step is finite"
+            : ", and the scaler has " + initial + ": no step is taken";
+    finding.message(where + now +
+                    (start.empty() || !type.isF16()
+                         ? ""
+                         : "; a start of " + start + " leaves room"));
+  } else {
+    double skipped = countSkipped(scaler, top);
+    bool many = skipped > threshold("skipped-steps");
+    finding.severity(many ? Severity::Warning : Severity::Note);
+    finding.message(where + ", and the scaler starts at " + initial +
+                    (scaler.isDefaultInitial ? " (GradScaler's default)" : "") +
+                    ": the first " + formatNumber(skipped) +
+                    (skipped == 1 ? " step is" : " steps are") + " skipped" +
+                    (start.empty() ? "" : "; " + start + " is a better start"));
+  }
+  if (Value value = scaling.findForward(limit))
+    finding.watchGradient(Decision::GradientOverflow, value, type,
+                          scaler.initial);
+  // What is behind it has Inf or NaN.
+  for (const ParameterGradient &parameter : scaling.estimate().parameters())
+    if (parameter.estimate.known && parameter.estimate.most == top)
+      if (Value value = scaling.find(parameter.name)) {
+        finding.watchGradient(Decision::GradientOverflow, value,
+                              getElementType(parameter.computed),
+                              scaler.initial);
+        break;
+      }
+}

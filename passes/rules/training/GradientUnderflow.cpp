@@ -1,0 +1,101 @@
+//===- GradientUnderflow.cpp - MP401: gradients become 0
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/LossScaling.h"
+#include "passes/rules/Rules.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_GRADIENTUNDERFLOW
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct GradientUnderflow
+    : mpopt::impl::GradientUnderflowBase<GradientUnderflow> {
+  void check(ModuleOp module) override;
+};
+} // namespace
+
+/// More of all elements than this, and the model as a whole does not learn.
+static constexpr double kMost = 0.5;
+
+/// The scale to choose, with what the worst parameter still loses there.
+static std::string describeRemedy(const LossScaling &scaling,
+                                  const ParameterGradient &worst,
+                                  double least) {
+  const ScaleWindow &window = scaling.estimate().window();
+  if (window.recommended) {
+    int exponent = std::ilogb(*window.recommended);
+    double left = LossScaling::lost(worst, exponent);
+    if (exponent > scaling.inUse() && left < least)
+      return "; at " + describeScale(exponent) + " it would be " +
+             describeShare(left);
+  }
+  if (scaling.top() < LostShare::kLast &&
+      LossScaling::lost(worst, scaling.top()) >= least)
+    return "; no scale keeps them, since gradients overflow above " +
+           describeScale(scaling.top());
+  for (int exponent = scaling.inUse() + 1; exponent <= scaling.top();
+       ++exponent)
+    if (LossScaling::lost(worst, exponent) < least)
+      return "; from a scale of " + describeScale(exponent) +
+             " on it would be less than " + describeShare(least);
+  return "";
+}
+
+void GradientUnderflow::check(ModuleOp module) {
+  const auto &scaling = getAnalysis<LossScaling>();
+  if (scaling.forwardOverflow())
+    return;
+  double least = threshold("gradient-underflow");
+  SmallVector<const ParameterGradient *> found;
+  const ParameterGradient *worst = nullptr;
+  double most = 0;
+  for (const ParameterGradient &parameter : scaling.estimate().parameters()) {
+    const GradientEstimate &estimate = parameter.estimate;
+    if (!estimate.known || estimate.rms == 0)
+      continue;
+    double share = LossScaling::lost(parameter, scaling.inUse());
+    if (share < least)
+      continue;
+    found.push_back(&parameter);
+    if (share > most) {
+      most = share;
+      worst = &parameter;
+    }
+  }
+  if (!worst)
+    return;
+  Value computed = worst->computed;
+  double all = scaling.lost(scaling.inUse());
+  FindingBuilder finding = report(computed.getDefiningOp(), computed);
+  finding.likely()
+      .tensor(worst->gradient)
+      .severity(all >= kMost ? Severity::Error : Severity::Warning);
+  std::string others;
+  if (found.size() > 1)
+    others = "; " + std::to_string(found.size()) + " parameters lose " +
+             describeShare(least) + " or more: " + listParameters(found);
+  finding.message(describeInUse(scaling) + ", " + describeShare(most) +
+                  " of the elements of " + worst->name +
+                  "'s gradient that are not 0 are lost in " +
+                  getDtypeName(getElementType(computed)) +
+                  " (root mean square " + formatNumber(worst->estimate.rms) +
+                  ", unscaled)" + describeRemedy(scaling, *worst, least) +
+                  others);
+  double scale = std::ldexp(1.0, scaling.inUse());
+  for (const ParameterGradient *parameter : found)
+    if (Value value = scaling.find(parameter->name))
+      finding.watchGradient(Decision::GradientFlush, value,
+                            getElementType(parameter->computed), scale);
+}

@@ -1,0 +1,132 @@
+//===- Scaler.cpp - MP411: the loss scaler cannot do its work
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/LossScaling.h"
+#include "passes/rules/Rules.h"
+
+#include <cmath>
+
+namespace mpopt {
+#define GEN_PASS_DEF_SCALER
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct Scaler : mpopt::impl::ScalerBase<Scaler> {
+  void check(ModuleOp module) override;
+
+private:
+  FindingBuilder reportStep(const LossScaling &scaling);
+  void judgeForward(const LossScaling &scaling);
+  void judgeSettings(const LossScaling &scaling);
+  void judgeLeast(const LossScaling &scaling);
+  void judgeLost(const LossScaling &scaling);
+};
+} // namespace
+
+/// More of all elements than this, and the model as a whole does not learn.
+static constexpr double kMost = 0.5;
+
+/// On the step as a whole.
+FindingBuilder Scaler::reportStep(const LossScaling &scaling) {
+  Value place = scaling.place();
+  return report(place.getDefiningOp(), place);
+}
+
+void Scaler::judgeForward(const LossScaling &scaling) {
+  const OverflowSite &site = *scaling.forwardOverflow();
+  const RangeAnalysis &ranges = getAnalysis<RangeAnalysis>();
+  report(site.op(), site.value, site.certainty)
+      .message("the forward pass overflows here (" +
+               describeOverflow(site, ranges) +
+               "), so that gradients are Inf or NaN at any loss scale: a "
+               "dynamic scale runs to its least value, and no step is taken")
+      .follows(site.root ? site.root : site.value);
+}
+
+void Scaler::judgeSettings(const LossScaling &scaling) {
+  const LossScaler &scaler = scaling.scaler();
+  if (scaler.mode != ScalerMode::Dynamic)
+    return;
+  auto wrong = [&](const Twine &text) { reportStep(scaling).message(text); };
+  if (!(scaler.growth > 1))
+    wrong("the scaler's growth is " + formatNumber(scaler.growth) +
+          ": it must be above 1, or the scale never rises again");
+  if (!(scaler.backoff < 1) || !(scaler.backoff > 0))
+    wrong("the scaler's backoff is " + formatNumber(scaler.backoff) +
+          ": it must be between 0 and 1, or the scale does not come down after "
+          "an overflow");
+  if (scaler.interval < 1)
+    wrong("the scaler's growth interval is " + Twine(scaler.interval) +
+          " steps: it must be at least 1");
+}
+
+void Scaler::judgeLeast(const LossScaling &scaling) {
+  const LossScaler &scaler = scaling.scaler();
+  Value limit = scaling.estimate().window().top;
+  if (scaler.mode != ScalerMode::Dynamic || !limit ||
+      scaler.minimum <= std::ldexp(1.0, scaling.top()))
+    return;
+  FindingBuilder finding = reportStep(scaling);
+  finding.likely().message(
+      "the scaler's least scale is " + formatNumber(scaler.minimum) +
+      ", and gradients overflow above " + describeScale(scaling.top()) +
+      ": it stays there, and every step is skipped or the run ends with an "
+      "error");
+  finding.cause(limit, "overflows first");
+}
+
+void Scaler::judgeLost(const LossScaling &scaling) {
+  const LossScaler &scaler = scaling.scaler();
+  if (scaler.mode == ScalerMode::Dynamic)
+    return;
+  double least = threshold("gradient-underflow");
+  double lost = scaling.lost(scaling.inUse());
+  if (lost < least)
+    return;
+  std::optional<int> bottom = scaling.bottom(least);
+  std::string needs;
+  if (bottom)
+    needs = "; they need a scale of " + describeScale(*bottom) +
+            " or more, and nothing overflows up to " +
+            describeScale(scaling.top());
+  if (bottom && *bottom > scaling.top())
+    needs = "; no scale keeps them";
+  std::string which = scaler.mode == ScalerMode::None
+                          ? "gradients are f16 and there is no loss scaler"
+                          : "the fixed loss scale " +
+                                formatNumber(scaler.initial) + " is too small";
+  reportStep(scaling)
+      .likely()
+      .severity(lost >= kMost ? Severity::Error : Severity::Warning)
+      .message(which + ": " + describeShare(lost) +
+               " of all parameters' gradients that are not 0 are lost" + needs);
+}
+
+void Scaler::check(ModuleOp module) {
+  const auto &scaling = getAnalysis<LossScaling>();
+  if (!scaling.hasGradients())
+    return;
+  const LossScaler &scaler = scaling.scaler();
+  if (!scaling.inF16()) {
+    if (scaler.mode != ScalerMode::None)
+      reportStep(scaling)
+          .severity(Severity::Note)
+          .message("no gradient is f16, and a loss scaler does nothing for "
+                   "others but cost time");
+    return;
+  }
+  judgeSettings(scaling);
+  if (scaling.forwardOverflow())
+    return judgeForward(scaling);
+  judgeLeast(scaling);
+  judgeLost(scaling);
+}
