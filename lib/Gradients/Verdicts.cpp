@@ -47,21 +47,25 @@ GradientVerdicts mpopt::judgeGradients(const TrainingEstimate &estimate) {
   return verdicts;
 }
 
+std::optional<double> mpopt::shareOfDeadUnits(Operation *rectifier,
+                                              const RangeAnalysis &ranges) {
+  const AbstractValue &x = ranges.preRounding(rectifier->getOperand(0));
+  if (!x.hasLikely())
+    return std::nullopt;
+  size_t dead = 0;
+  // Twice as far as one expects, as means of channels are less certain than
+  // their spread.
+  for (const Cell &cell : x.cells())
+    dead += cell.mean + 2 * (cell.likelyHi - cell.mean) <= 0;
+  return double(dead) / double(x.groups());
+}
+
 std::vector<Value> mpopt::findDeadUnits(Operation *module,
                                         const RangeAnalysis &ranges) {
   std::vector<Value> found;
   module->walk([&](mp::ReluOp relu) {
-    if (relu->hasAttr(kBackwardAttr))
-      return;
-    const AbstractValue &x = ranges.preRounding(relu.getInput());
-    if (!x.hasLikely())
-      return;
-    size_t dead = 0;
-    // Twice as far as one expects, as means of channels are less certain than
-    // their spread.
-    for (const Cell &cell : x.cells())
-      dead += cell.mean + 2 * (cell.likelyHi - cell.mean) <= 0;
-    if (2 * dead >= x.groups())
+    if (!relu->hasAttr(kBackwardAttr) &&
+        shareOfDeadUnits(relu, ranges).value_or(0) >= 0.5)
       found.push_back(relu.getResult());
   });
   return found;

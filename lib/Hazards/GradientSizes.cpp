@@ -7,6 +7,8 @@
 
 #include "mpopt/Hazards/GradientSizes.h"
 
+#include "mpopt/Gradients/Verdicts.h"
+
 #include <cmath>
 
 using namespace mpopt;
@@ -26,12 +28,13 @@ GradientSizes::GradientSizes(const TrainingEstimate &estimate) {
     }
     if (parameter.rank < 2)
       continue;
-    double size = its.rms / std::sqrt(1 - its.zero);
-    weights.push_back({&parameter, size, 1});
-    last = &parameter;
-    lastSize = size;
+    weights.push_back({&parameter, liveSize(its), 1});
   }
   norm = std::sqrt(squares);
+  last = judgeGradients(estimate).anchor;
+  if (!last)
+    return;
+  lastSize = liveSize(last->estimate);
   for (Weight &weight : weights)
     weight.ratio = weight.size / lastSize;
 }

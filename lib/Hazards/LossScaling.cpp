@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Report/Fold.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -43,6 +44,9 @@ LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
           if (StringRef name = getValueName(argument); !name.empty())
             named.try_emplace(name, argument);
   });
+  for (const ParameterGradient &parameter : step->parameters())
+    if (const GradientEstimate &estimate = parameter.estimate; estimate.known)
+      plausible &= estimate.rms <= FloatFormat::f32().maxFinite;
   inForce = declared.getScaler(narrow);
   used = inForce.initial > 0 ? std::ilogb(inForce.initial) : 0;
   if (inForce.mode == ScalerMode::Dynamic)

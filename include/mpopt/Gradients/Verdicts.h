@@ -31,9 +31,14 @@ GradientVerdicts judgeGradients(const TrainingEstimate &estimate);
 /// The root mean square of the elements that are not 0.
 double liveSize(const GradientEstimate &estimate);
 
-/// Results of rectifiers of which half the units or more are not expected to be
-/// positive anywhere in a batch. Units are the groups that the ranges tell
-/// apart.
+/// The share of the units of a rectifier, an op whose results are 0 where
+/// operand 0 is not positive, that are not expected to be positive anywhere in
+/// a batch. Units are the groups that the ranges tell apart. Nothing if there
+/// is no estimate.
+std::optional<double> shareOfDeadUnits(mlir::Operation *rectifier,
+                                       const RangeAnalysis &ranges);
+
+/// Results of rectifiers of which half the units or more are dead.
 std::vector<mlir::Value> findDeadUnits(mlir::Operation *module,
                                        const RangeAnalysis &ranges);
 

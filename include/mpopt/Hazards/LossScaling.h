@@ -38,6 +38,13 @@ public:
   /// True if there are gradients to judge.
   bool hasGradients() const { return !step->parameters().empty(); }
 
+  /// True if the estimates of all gradients are numbers that FP32 holds. Others
+  /// say that an op on the way is not modelled well, and nothing of the model.
+  bool isPlausible() const { return plausible; }
+  /// True if scales can be judged: there are gradients, and the forward pass
+  /// is finite.
+  bool isJudged() const { return hasGradients() && plausible && !overflow; }
+
   /// The greatest exponent of a scale at which nothing overflows.
   int top() const { return step->window().hi; }
   /// The least exponent at which fewer of all elements than `share` are lost
@@ -68,7 +75,7 @@ private:
   const TrainingEstimate *step;
   TrainingFacts declared;
   LossScaler inForce;
-  bool narrow = false;
+  bool narrow = false, plausible = true;
   int used = 0;
   const OverflowSite *overflow = nullptr;
   mlir::Value seed;

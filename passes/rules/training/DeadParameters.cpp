@@ -12,11 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Gradients/Verdicts.h"
 #include "mpopt/Hazards/LossScaling.h"
 #include "passes/rules/Rules.h"
 
@@ -54,6 +56,7 @@ private:
   bool isZero(Value value) const;
   Origin findCause(Value gradient) const;
   Origin findZero(Value factor) const;
+  bool addUpToZero(Value gradient) const;
   bool cancels(const ParameterGradient &parameter) const;
   void reportDead(const Origin &cause, const Parameters &parameters);
   void reportDetached(FunctionOpInterface function);
@@ -63,6 +66,9 @@ private:
   const RangeAnalysis *ranges = nullptr;
 };
 } // namespace
+
+/// From this share of dead units on a rectifier is a warning.
+static constexpr double kSure = 0.75;
 
 /// Every element is 0, by its bounds or as far as one can tell.
 bool DeadParameters::isZero(Value value) const {
@@ -112,12 +118,12 @@ Origin DeadParameters::findCause(Value gradient) const {
     }
     if (!live)
       return {};
-    if (gradients.spread(live).zeroSum >= 0 &&
-        hasRole(op, Role::Sum | Role::Contraction))
-      return {Why::Cancels, live};
     for (Value operand : op->getOperands())
       if (operand != live && !gradients.isGradient(operand) && isZero(operand))
         return findZero(operand);
+    if (gradients.spread(live).zeroSum >= 0 &&
+        hasRole(op, Role::Sum | Role::Contraction))
+      return {Why::Cancels, live};
     // Gradients of rectifiers read their arguments or results.
     const OpMeaning *forward = getMeaning(gradientOf(op), op->getContext());
     if (hasRole(forward, Role::Rectifier))
@@ -135,12 +141,35 @@ Origin DeadParameters::findCause(Value gradient) const {
   return {};
 }
 
+/// True if the rows of a gradient, along its last axis but one, add up to 0:
+/// the keys of an attention, whose scores' gradients do so along each row.
+bool DeadParameters::addUpToZero(Value gradient) const {
+  const GradientAnalysis &gradients = scaling->estimate().gradients();
+  Operation *op = getMaker(gradient, Peel::CastsAndViews);
+  if (op &&
+      hasRole(getMeaning(gradientOf(op), op->getContext()), Role::Attention))
+    return op->getNumResults() > 1 &&
+           peel(gradient, Peel::CastsAndViews) == op->getResult(1);
+  auto product = dyn_cast_if_present<mp::MatMulOp>(op);
+  if (!product || !gradients.isGradient(product.getLhs()))
+    return false;
+  Value scores = product.getLhs();
+  MaybeShape shape = getShape(scores);
+  if (!shape || shape->size() < 2)
+    return false;
+  int free = int(shape->size()) - (product.getTransA() ? 1 : 2);
+  return gradients.spread(scores).zeroSum == free;
+}
+
 /// A bias in front of a norm with the statistics of its own batch, or of its
-/// own sample and channel: the norm takes the mean off again.
+/// own sample and channel, which takes the mean off again; or one of the keys
+/// of an attention, which shifts all scores of a row.
 bool DeadParameters::cancels(const ParameterGradient &parameter) const {
   Operation *sum = getMaker(parameter.computed, Peel::CastsAndViews);
   if (!hasRole(sum, Role::Reduction) || !hasRole(sum, Role::Sum))
     return false;
+  if (addUpToZero(sum->getOperand(0)))
+    return true;
   Value summed = peel(sum->getOperand(0), Peel::Casts);
   auto batch = summed.getDefiningOp<mp::BatchNormGradOp>();
   Operation *norm = summed.getDefiningOp();
@@ -172,7 +201,7 @@ void DeadParameters::reportDead(const Origin &cause,
                 " parameters (" + listParameters(parameters) + ") are";
   switch (cause.why) {
   case Why::Unknown:
-    finding.message(which + " exactly 0: they do not learn, in any dtype");
+    finding.message(which + " exactly 0, in any dtype");
     break;
   case Why::ZeroConstant: {
     std::string name = getTensorName(cause.where);
@@ -251,19 +280,15 @@ void DeadParameters::judgeUnits(Operation *op, double least) {
   if (!hasRole(op, Role::Rectifier) || !hasRole(op, Role::MakesZeros) ||
       op->hasAttr(kBackwardAttr) || op->getNumResults() != 1)
     return;
-  const AbstractValue &argument = ranges->preRounding(op->getOperand(0));
-  if (!argument.hasLikely())
-    return;
-  size_t dead = 0;
-  for (const Cell &cell : argument.cells())
-    dead += cell.likelyHi <= 0;
-  double share = double(dead) / double(argument.groups());
+  double share = shareOfDeadUnits(op, *ranges).value_or(0);
   if (share < least)
     return;
-  bool all = dead == argument.groups();
+  bool all = share == 1;
   report(op, op->getResult(0), Certainty::Likely)
+      // Near half of them the estimate may be wrong about a few.
+      .severity(share < kSure ? Severity::Note : Severity::Warning)
       .message((all ? "no unit" : describeShare(share) + " of the units") +
-               std::string(all ? " of this rectifier is expected to be ever "
+               std::string(all ? " of this rectifier is expected ever to be "
                                  "positive"
                                : " of this rectifier are expected never to be "
                                  "positive") +
@@ -278,7 +303,7 @@ void DeadParameters::check(ModuleOp module) {
   llvm::MapVector<Origin, Parameters, std::map<Origin, unsigned>> dead;
   for (const ParameterGradient &parameter : scaling->estimate().parameters()) {
     const GradientEstimate &estimate = parameter.estimate;
-    if (!estimate.known)
+    if (!estimate.known || !scaling->isPlausible())
       continue;
     if (cancels(parameter))
       dead[{Why::Cancels, {}}].push_back(&parameter);

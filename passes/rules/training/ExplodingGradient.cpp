@@ -31,6 +31,8 @@ private:
 
 void ExplodingGradient::check(ModuleOp module) {
   const auto &scaling = getAnalysis<LossScaling>();
+  if (!scaling.isPlausible())
+    return;
   GradientSizes sizes(scaling.estimate());
   if (sizes.last)
     judgeRatios(sizes, scaling);

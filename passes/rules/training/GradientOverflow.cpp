@@ -35,7 +35,7 @@ static double countSkipped(const LossScaler &scaler, int top) {
 
 void GradientOverflow::check(ModuleOp module) {
   const auto &scaling = getAnalysis<LossScaling>();
-  if (!scaling.hasGradients() || scaling.forwardOverflow())
+  if (!scaling.isJudged())
     return;
   const LossScaler &scaler = scaling.scaler();
   const ScaleWindow &window = scaling.estimate().window();

@@ -29,6 +29,18 @@ struct GradientUnderflow
 /// More of all elements than this, and the model as a whole does not learn.
 static constexpr double kMost = 0.5;
 
+static std::string percent(double share) {
+  return formatNumber(share * 100) + " %";
+}
+
+/// The format in which elements are lost: that of the gradient itself, or FP16
+/// on the way to it.
+static std::string whereLost(const LossScaling &scaling, Value computed) {
+  Type type = getElementType(computed);
+  return scaling.inF16() && !isLowPrecision(type) ? "f16 on the way to it"
+                                                  : getDtypeName(type);
+}
+
 /// The scale to choose, with what the worst parameter still loses there.
 static std::string describeRemedy(const LossScaling &scaling,
                                   const ParameterGradient &worst,
@@ -49,13 +61,13 @@ static std::string describeRemedy(const LossScaling &scaling,
        ++exponent)
     if (LossScaling::lost(worst, exponent) < least)
       return "; from a scale of " + describeScale(exponent) +
-             " on it would be less than " + describeShare(least);
+             " on it would be less than " + percent(least);
   return "";
 }
 
 void GradientUnderflow::check(ModuleOp module) {
   const auto &scaling = getAnalysis<LossScaling>();
-  if (scaling.forwardOverflow())
+  if (!scaling.isJudged())
     return;
   double least = threshold("gradient-underflow");
   SmallVector<const ParameterGradient *> found;
@@ -85,14 +97,13 @@ void GradientUnderflow::check(ModuleOp module) {
   std::string others;
   if (found.size() > 1)
     others = "; " + std::to_string(found.size()) + " parameters lose " +
-             describeShare(least) + " or more: " + listParameters(found);
+             percent(least) + " or more: " + listParameters(found);
   finding.message(describeInUse(scaling) + ", " + describeShare(most) +
                   " of the elements of " + worst->name +
                   "'s gradient that are not 0 are lost in " +
-                  getDtypeName(getElementType(computed)) +
-                  " (root mean square " + formatNumber(worst->estimate.rms) +
-                  ", unscaled)" + describeRemedy(scaling, *worst, least) +
-                  others);
+                  whereLost(scaling, computed) + " (root mean square " +
+                  formatNumber(worst->estimate.rms) + ", unscaled)" +
+                  describeRemedy(scaling, *worst, least) + others);
   double scale = std::ldexp(1.0, scaling.inUse());
   for (const ParameterGradient *parameter : found)
     if (Value value = scaling.find(parameter->name))

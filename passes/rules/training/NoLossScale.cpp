@@ -47,7 +47,7 @@ static const ParameterGradient *findWorst(const LossScaling &scaling,
 
 void NoLossScale::check(ModuleOp module) {
   const auto &scaling = getAnalysis<LossScaling>();
-  if (!scaling.hasGradients() || scaling.forwardOverflow())
+  if (!scaling.isJudged())
     return;
   Value limit = scaling.estimate().window().top;
   if (!limit || !limit.getDefiningOp() || !getElementType(limit).isF16())

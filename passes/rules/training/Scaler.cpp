@@ -127,6 +127,8 @@ void Scaler::check(ModuleOp module) {
   judgeSettings(scaling);
   if (scaling.forwardOverflow())
     return judgeForward(scaling);
+  if (!scaling.isPlausible())
+    return;
   judgeLeast(scaling);
   judgeLost(scaling);
 }
