@@ -485,6 +485,11 @@ std::map<int, double> GradientAnalysis::sizes(Value gradient) const {
   return driver->allSizes(gradient).histogram(driver->spread(gradient).factors);
 }
 
+double GradientAnalysis::shareBelow(Value gradient, double limit) const {
+  return driver->allSizes(gradient).shareBelow(
+      limit, driver->spread(gradient).factors);
+}
+
 bool GradientAnalysis::isInvalidated(
     const AnalysisManager::PreservedAnalyses &preserved) {
   return !preserved.isPreserved<GradientAnalysis>();

@@ -86,6 +86,15 @@ std::map<int, double> SizeMixture::histogram(double factors) const {
   return shares;
 }
 
+double SizeMixture::shareBelow(double limit, double factors) const {
+  double all = 0, below = 0;
+  for (auto [size, part] : parts) {
+    all += part;
+    below += part * probabilityBelow(limit / std::exp2(size / 2.0), factors);
+  }
+  return all > 0 ? below / all : 0;
+}
+
 double SizeMixture::largest(double count, double factors) const {
   if (parts.empty())
     return 0;

@@ -31,6 +31,9 @@ public:
   LostShare flushed(const FloatFormat &format, double factors) const;
   /// The shares with 2^e <= |x| < 2^(e+1), by e, of a thousandth or more.
   std::map<int, double> histogram(double factors) const;
+  /// The share of the numbers whose magnitude is at most `limit`; 0 if there
+  /// are none.
+  double shareBelow(double limit, double factors) const;
   /// The largest magnitude that is expected of `count` such numbers: as many
   /// of them exceed it as leave an even chance that none does.
   double largest(double count, double factors) const;

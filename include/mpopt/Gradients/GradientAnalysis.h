@@ -62,6 +62,9 @@ public:
   /// The shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e; those
   /// below a thousandth are left out.
   std::map<int, double> sizes(mlir::Value gradient) const;
+  /// The share of the elements that are not 0 whose magnitude is at most
+  /// `limit`, by the sizes of groups.
+  double shareBelow(mlir::Value gradient, double limit) const;
   /// Samples of the batch that estimates are of.
   double samples() const;
 

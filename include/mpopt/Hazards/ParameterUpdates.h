@@ -1,0 +1,68 @@
+//===- ParameterUpdates.h - The optimizer's step, by parameter --*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the declared optimizer does to each parameter of a training step, by the
+// weights in the model's file and the estimates of their gradients. An analysis
+// of the module: `getAnalysis<ParameterUpdates>()`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_HAZARDS_PARAMETERUPDATES_H
+#define MPOPT_HAZARDS_PARAMETERUPDATES_H
+
+#include "mpopt/Gradients/LossScale.h"
+#include "mpopt/Gradients/Updates.h"
+#include "mpopt/Hazards/TrainingFacts.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace mpopt {
+
+struct ParameterUpdate {
+  const ParameterGradient *gradient = nullptr;
+  /// The parameter in the dtype in which the model has it.
+  mlir::Value parameter;
+  /// The dtypes in which a step finds it and leaves it (f32 where FP32 copies
+  /// are updated), and of the optimizer's state.
+  mlir::Type stored, state;
+  /// Root mean square of the gradient that the optimizer gets, clipped, of
+  /// elements that are not 0.
+  double typicalGradient = 0;
+  UpdateEstimate step;
+};
+
+class ParameterUpdates {
+public:
+  ParameterUpdates(mlir::Operation *module, mlir::AnalysisManager &manager);
+
+  const TrainingFacts &facts() const { return declared; }
+  /// Nothing if none is declared.
+  const std::optional<Optimizer> &optimizer() const { return known; }
+  /// The parameters whose weights and gradients are known; all others are left
+  /// out. Without an optimizer and its learning rate: none.
+  llvm::ArrayRef<ParameterUpdate> updates() const { return list; }
+
+  bool
+  isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+
+private:
+  TrainingFacts declared;
+  std::optional<Optimizer> known;
+  std::vector<ParameterUpdate> list;
+};
+
+/// The optimizer that is declared, with its defaults; nothing if there is none,
+/// or one that is not known.
+std::optional<Optimizer> makeOptimizer(const OptimizerFacts &facts);
+
+/// The constants, or what a precision stores of them, that gradients of the
+/// module are named after.
+llvm::StringMap<mlir::Value> findParameters(mlir::Operation *module);
+
+} // namespace mpopt
+
+#endif // MPOPT_HAZARDS_PARAMETERUPDATES_H

@@ -1,0 +1,100 @@
+//===- ParameterUpdates.cpp - The optimizer's step, by parameter
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Hazards/ParameterUpdates.h"
+
+#include "mpopt/Adjoint/Differentiate.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/DtypeSupport.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+std::optional<Optimizer> mpopt::makeOptimizer(const OptimizerFacts &facts) {
+  std::optional<Optimizer> result = Optimizer::byName(facts.name);
+  if (!result)
+    return std::nullopt;
+  result->learningRate = facts.learningRate.value_or(0);
+  result->epsilon = facts.epsilon.value_or(result->epsilon);
+  result->beta1 = facts.beta1.value_or(result->beta1);
+  result->beta2 = facts.beta2.value_or(result->beta2);
+  result->momentum = facts.momentum.value_or(0);
+  result->weightDecay = facts.weightDecay.value_or(result->weightDecay);
+  return result;
+}
+
+llvm::StringMap<Value> mpopt::findParameters(Operation *module) {
+  llvm::StringMap<Value> result;
+  // What is stored in 16 bits comes behind its constant.
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!isa<mp::ConstantOp>(op) && !storesConstant(op))
+      return;
+    if (StringRef name = getValueName(op->getResult(0)); !name.empty())
+      result[name] = op->getResult(0);
+  });
+  return result;
+}
+
+/// What clipping by the norm of all gradients multiplies them by.
+static double findClip(std::optional<double> most,
+                       ArrayRef<ParameterGradient> parameters) {
+  double squares = 0;
+  for (const ParameterGradient &parameter : parameters)
+    if (const GradientEstimate &its = parameter.estimate; its.known)
+      squares += parameter.count * its.rms * its.rms;
+  double norm = std::sqrt(squares);
+  return most && *most > 0 && norm > *most ? *most / norm : 1;
+}
+
+ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
+    : declared(TrainingFacts::of(module)),
+      known(makeOptimizer(declared.optimizer)) {
+  if (!known || !(known->learningRate > 0))
+    return;
+  auto &training = manager.getAnalysis<TrainingEstimate>();
+  TransferContext &weights = manager.getAnalysis<RangeAnalysis>().context();
+  const GradientAnalysis &gradients = training.gradients();
+  llvm::StringMap<Value> values = findParameters(module);
+  double clip = findClip(declared.clip, training.parameters());
+  auto low = module->getAttrOfType<TypeAttr>(kLowTypeAttr);
+  for (const ParameterGradient &parameter : training.parameters()) {
+    const GradientEstimate &its = parameter.estimate;
+    Value value = values.lookup(parameter.name);
+    std::optional<WeightView> view =
+        value ? weights.weights(value) : std::nullopt;
+    if (!view || !its.known || !(its.rms > 0) || !std::isfinite(its.rms))
+      continue;
+    Type type = getElementType(value);
+    if (declared.optimizer.master == true && is16Bit(type))
+      type = Float32Type::get(type.getContext());
+    if (declared.optimizer.master == false && low && is16Bit(low.getValue()) &&
+        isWide(type))
+      type = low.getValue();
+    Type state = declared.optimizer.state;
+    GradientSizes sizes;
+    sizes.rms = its.rms * clip;
+    sizes.zero = its.zero;
+    sizes.matrix = parameter.rank > 1;
+    sizes.below = [&gradients, clip,
+                   gradient = parameter.gradient](double limit) {
+      return gradients.shareBelow(gradient, limit / clip);
+    };
+    double live = std::max(1 - its.zero, 1e-9);
+    list.push_back({&parameter, value, type, state ? state : type,
+                    sizes.rms / std::sqrt(live),
+                    UpdateEstimate(*known, WeightSizes::of(*view), sizes)});
+  }
+}
+
+bool ParameterUpdates::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &preserved) {
+  return !preserved.isPreserved<ParameterUpdates>();
+}
