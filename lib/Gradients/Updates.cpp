@@ -156,12 +156,12 @@ double Optimizer::secondShare() const {
 
 UpdateEstimate::UpdateEstimate(const Optimizer &optimizer,
                                const WeightSizes &weights,
-                               const GradientSizes &gradient)
+                               const GradientMagnitudes &gradient)
     : optimizer(optimizer), parts(weights.parts()), gradient(gradient),
-      rate(optimizer.learningRate) {
+      rate(optimizer.learningRate), weight(weights.rms()) {
   double live = std::max(1 - gradient.zero, 1e-9);
   size = gradient.rms / std::sqrt(live);
-  double decay = optimizer.weightDecay, rms = weights.rms();
+  double decay = optimizer.weightDecay, rms = weight;
   if (!optimizer.decouples())
     size = std::hypot(size, decay * rms);
   if (optimizer.rule == UpdateRule::Adafactor)
@@ -189,8 +189,8 @@ double UpdateEstimate::step(double gradient) const {
       change = rate;
       break;
     case UpdateRule::Adafactor:
-      change = this->gradient.matrix && size > 0 ? rate * magnitude / size
-                                                 : rate;
+      change =
+          this->gradient.matrix && size > 0 ? rate * magnitude / size : rate;
       break;
     case UpdateRule::RmsProp:
       change = rate * magnitude /
@@ -225,8 +225,8 @@ double UpdateEstimate::inverse(double change) const {
     break;
   case UpdateRule::RmsProp: {
     double full = std::sqrt(optimizer.secondShare());
-    result = full * most < rate ? most * epsilon / (rate - full * most)
-                                : kInfinity;
+    result =
+        full * most < rate ? most * epsilon / (rate - full * most) : kInfinity;
     break;
   }
   case UpdateRule::Adam:
@@ -280,10 +280,10 @@ std::optional<double> UpdateEstimate::lost(const FloatFormat &format) const {
     if (gradient.zero < 1) {
       double count = part.count * (1 - gradient.zero);
       moved += count;
-      kept += count * std::max(
-                          0.0, cumulative(inverse(gap.away + taken) + added) -
-                                   cumulative(inverse(taken - gap.towards) +
-                                              added));
+      kept +=
+          count *
+          std::max(0.0, cumulative(inverse(gap.away + taken) + added) -
+                            cumulative(inverse(taken - gap.towards) + added));
     }
     if (double change = step(-added) - taken; change != 0) {
       moved += part.count * gradient.zero;
@@ -321,8 +321,7 @@ double UpdateEstimate::shareBelow(double limit) const {
         optimizer.decouples() ? 0 : optimizer.weightDecay * part.magnitude;
     double live = part.count * (1 - gradient.zero);
     all += live;
-    below +=
-        live * (cumulative(added + limit) - cumulative(added - limit));
+    below += live * (cumulative(added + limit) - cumulative(added - limit));
     if (added > 0) {
       all += part.count * gradient.zero;
       below += added <= limit ? part.count * gradient.zero : 0;

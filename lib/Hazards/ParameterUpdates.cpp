@@ -79,7 +79,7 @@ ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
         isWide(type))
       type = low.getValue();
     Type state = declared.optimizer.state;
-    GradientSizes sizes;
+    GradientMagnitudes sizes;
     sizes.rms = its.rms * clip;
     sizes.zero = its.zero;
     sizes.matrix = parameter.rank > 1;

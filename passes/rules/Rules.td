@@ -23,6 +23,7 @@ include "passes/rules/Rules/Dtype.td"
 include "passes/rules/Rules/Range.td"
 include "passes/rules/Rules/Precision.td"
 include "passes/rules/Rules/Training.td"
+include "passes/rules/Rules/Optimizer.td"
 include "passes/rules/Rules/Run.td"
 
 #endif // MPOPT_PASSES_RULES_RULES_TD

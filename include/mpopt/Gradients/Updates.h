@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The first step of one parameter, as torch.optim takes it, and what a narrow
-// format keeps of it: a weight takes an update that is more than half the gap to
-// its neighbour. Weights are known by size, gradients by how many of them are
-// below a size; both are taken as independent of each other, and gradients as
-// symmetric about 0. Estimates, no bounds.
+// format keeps of it: a weight takes an update that is more than half the gap
+// to its neighbour. Weights are known by size, gradients by how many of them
+// are below a size; both are taken as independent of each other, and gradients
+// as symmetric about 0. Estimates, no bounds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,7 +57,7 @@ private:
 };
 
 /// The gradients of a parameter over a batch, divided by the loss scale.
-struct GradientSizes {
+struct GradientMagnitudes {
   /// Root mean square, zeros included.
   double rms = 0;
   /// The share of exact zeros.
@@ -68,7 +68,16 @@ struct GradientSizes {
   std::function<double(double)> below;
 };
 
-enum class UpdateRule { Sgd, Adam, AdamW, Adafactor, Lion, Lamb, RmsProp, Adagrad };
+enum class UpdateRule {
+  Sgd,
+  Adam,
+  AdamW,
+  Adafactor,
+  Lion,
+  Lamb,
+  RmsProp,
+  Adagrad
+};
 
 /// An optimizer, with the values of torch.optim for what is not declared; of
 /// those that it does not have: betas of 0.9 and 0.99 (Lion), Adam's (LAMB).
@@ -97,10 +106,12 @@ struct Optimizer {
 class UpdateEstimate {
 public:
   UpdateEstimate(const Optimizer &optimizer, const WeightSizes &weights,
-                 const GradientSizes &gradient);
+                 const GradientMagnitudes &gradient);
 
   /// The change of a weight where the gradient has its root mean square.
   double typical() const { return std::fabs(step(size)); }
+  /// The root mean square of the weights.
+  double typicalWeight() const { return weight; }
   /// The share of the weights with an update that is not 0 which keep their
   /// value in `format`. Nothing if no weight has one.
   std::optional<double> lost(const FloatFormat &format) const;
@@ -120,11 +131,12 @@ private:
 
   Optimizer optimizer;
   std::vector<WeightSizes::Part> parts;
-  GradientSizes gradient;
+  GradientMagnitudes gradient;
   /// Of gradients that are not 0, with what decay adds to them.
   double size = 0;
   /// The learning rate with what the optimizer multiplies it by.
   double rate = 0;
+  double weight = 0;
 };
 
 /// The part of its value at which a running mean of squares, stored in

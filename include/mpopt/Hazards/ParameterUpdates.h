@@ -46,8 +46,7 @@ public:
   /// out. Without an optimizer and its learning rate: none.
   llvm::ArrayRef<ParameterUpdate> updates() const { return list; }
 
-  bool
-  isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
 
 private:
   TrainingFacts declared;

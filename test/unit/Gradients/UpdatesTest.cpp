@@ -27,8 +27,8 @@ static WeightSizes weights(std::initializer_list<double> values) {
 }
 
 /// Normal gradients of that root mean square.
-static GradientSizes normal(double rms, double zero = 0) {
-  GradientSizes result;
+static GradientMagnitudes normal(double rms, double zero = 0) {
+  GradientMagnitudes result;
   double live = rms / std::sqrt(1 - zero);
   result.rms = rms;
   result.zero = zero;
@@ -122,9 +122,9 @@ TEST(Updates, DecayAlone) {
 }
 
 TEST(Updates, NothingMoves) {
-  EXPECT_FALSE(UpdateEstimate(make("adam", 1e-3), weights({0.5}),
-                              GradientSizes{0, 1, false,
-                                            [](double) { return 0.0; }})
+  EXPECT_FALSE(UpdateEstimate(
+                   make("adam", 1e-3), weights({0.5}),
+                   GradientMagnitudes{0, 1, false, [](double) { return 0.0; }})
                    .lost(half));
   EXPECT_FALSE(
       UpdateEstimate(make("adam", 1e-3), WeightSizes(), normal(1)).lost(half));
@@ -134,7 +134,7 @@ TEST(Updates, FirstStepsOfTheOthers) {
   WeightSizes some = weights({0.5, -0.5, 0.5, 0.5});
   auto typical = [&](llvm::StringRef name, double decay = 0,
                      bool matrix = false) {
-    GradientSizes gradient = normal(0.01);
+    GradientMagnitudes gradient = normal(0.01);
     gradient.matrix = matrix;
     return UpdateEstimate(make(name, 1e-2, decay), some, gradient).typical();
   };

@@ -1,0 +1,106 @@
+//===- SecondMoment.cpp - MP408: a second moment that flushes or stays
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/LossScaling.h"
+#include "mpopt/Hazards/ParameterUpdates.h"
+#include "passes/rules/Rules.h"
+
+namespace mpopt {
+#define GEN_PASS_DEF_SECONDMOMENT
+#include "passes/rules/Rules.h.inc"
+} // namespace mpopt
+
+using namespace mlir;
+using namespace mpopt;
+
+namespace {
+struct SecondMoment : mpopt::impl::SecondMomentBase<SecondMoment> {
+  void check(ModuleOp module) override;
+
+private:
+  void judgeDecay(const ParameterUpdates &updates);
+  void judgeFlush(const ParameterUpdates &updates);
+};
+} // namespace
+
+void SecondMoment::judgeDecay(const ParameterUpdates &updates) {
+  const Optimizer &optimizer = *updates.optimizer();
+  // Adagrad's sum is not meant to.
+  if (optimizer.rule == UpdateRule::Adagrad)
+    return;
+  for (const ParameterUpdate &update : updates.updates()) {
+    const FloatFormat *format = getFloatFormat(update.state);
+    double stop = format ? stopOfDecay(optimizer.beta2, *format) : 0;
+    if (stop == 0)
+      continue;
+    std::string dtype = getDtypeName(update.state);
+    std::string beta = formatNumber(optimizer.beta2);
+    report(update.parameter.getDefiningOp(), update.parameter)
+        .dtype(update.state)
+        .message("the second moment does not decay in " + dtype + ": " + beta +
+                 " v is " +
+                 (stop == 1 ? "rounded back to v"
+                            : "rounded back to v at " + formatNumber(stop) +
+                                  " of the power of two above it") +
+                 ", since 1 - beta2 = " + formatNumber(1 - optimizer.beta2) +
+                 " is below half an ulp, so that one large gradient makes the "
+                 "updates of a weight small for good; beta2 below " +
+                 formatNumber(1 - format->unitRoundoff()) + " decays");
+    return;
+  }
+}
+
+void SecondMoment::judgeFlush(const ParameterUpdates &updates) {
+  const Optimizer &optimizer = *updates.optimizer();
+  double least = threshold("second-moment-share");
+  const ParameterUpdate *worst = nullptr;
+  double most = 0;
+  SmallVector<const ParameterGradient *> found;
+  for (const ParameterUpdate &update : updates.updates()) {
+    const FloatFormat *format = getFloatFormat(update.state);
+    // Without an epsilon the update is infinite, of which OptimizerEpsilon
+    // tells.
+    if (!format || format->round(optimizer.epsilon) == 0)
+      continue;
+    double share = update.step.flushedSecond(*format).value_or(0);
+    if (share < least)
+      continue;
+    found.push_back(update.gradient);
+    if (share > most) {
+      most = share;
+      worst = &update;
+    }
+  }
+  if (!worst)
+    return;
+  const FloatFormat &format = *getFloatFormat(worst->state);
+  double edge = std::sqrt(format.flushAt / optimizer.secondShare());
+  double epsilon = format.round(optimizer.epsilon);
+  double typical = std::min(worst->typicalGradient, edge);
+  std::string others;
+  if (found.size() > 1)
+    others = "; " + std::to_string(found.size()) + " parameters lose " +
+             describeShare(least) + " or more: " + listParameters(found);
+  report(worst->parameter.getDefiningOp(), worst->parameter)
+      .likely()
+      .dtype(worst->state)
+      .message(describeShare(most) + " of the second moment is 0 in " +
+               getDtypeName(worst->state) + ": squares of gradients up to " +
+               formatNumber(edge) + " flush, and eps " + formatNumber(epsilon) +
+               " alone divides; a gradient of " + formatNumber(typical) +
+               " makes an update of " + formatNumber(typical / epsilon) +
+               " learning rates instead of one" + others);
+}
+
+void SecondMoment::check(ModuleOp module) {
+  const auto &updates = getAnalysis<ParameterUpdates>();
+  if (!updates.optimizer() || !updates.optimizer()->hasSecond())
+    return;
+  judgeDecay(updates);
+  judgeFlush(updates);
+}
