@@ -55,8 +55,8 @@ NormalPoints::NormalPoints() {
     point *= std::sqrt(kCount / squares);
 }
 
-static SlopeMoments momentsOf(const Cell &x,
-                              llvm::function_ref<double(double)> slope) {
+static SlopeMoments slopeAt(const Cell &x,
+                            llvm::function_ref<double(double)> slope) {
   static const NormalPoints points;
   SlopeMoments result;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
@@ -79,12 +79,20 @@ static SlopeMoments momentsOf(const Cell &x,
   return result;
 }
 
+Moments mpopt::momentsOf(double mean, double variance,
+                         llvm::function_ref<double(double)> function) {
+  // Extremes that are empty cut nothing.
+  Moments result = slopeAt(Cell{0, 0, mean, variance, 1, -1}, function).moments;
+  result.common = result.mean * result.mean;
+  return result;
+}
+
 /// E over what positions share of (E over what is a position's own)^2.
 static double commonOf(const Cell &x, double alike,
                        llvm::function_ref<double(double)> slope) {
   static const NormalPoints points;
   if (alike <= 0) {
-    double mean = momentsOf(x, slope).moments.mean;
+    double mean = slopeAt(x, slope).moments.mean;
     return mean * mean;
   }
   double shared = std::sqrt(std::max(x.variance * alike, 0.0));
@@ -93,7 +101,7 @@ static double commonOf(const Cell &x, double alike,
     Cell own = x;
     own.mean += shared * points.at[i];
     own.variance = x.variance * (1 - alike);
-    double mean = momentsOf(own, slope).moments.mean;
+    double mean = slopeAt(own, slope).moments.mean;
     common += mean * mean;
   }
   return common / ((NormalPoints::kCount + 3) / 4);
@@ -125,11 +133,11 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
   const Spread &before = ctx.spread(grad);
   double alike = ctx.spread(x).alike;
 
-  SlopeMoments slopes = momentsOf(at.cell(0), slope);
+  SlopeMoments slopes = slopeAt(at.cell(0), slope);
   double zero = 0, random = 0, square = 0;
   for (size_t group = 0; group < dy.groups(); ++group) {
     if (!one)
-      slopes = momentsOf(at.cell(group), slope);
+      slopes = slopeAt(at.cell(group), slope);
     CellRef cell = dy.mutableCells()[group];
     Moments product = Moments::of(cell, 0) * slopes.moments;
     double most = std::max(std::fabs(slopes.least), std::fabs(slopes.most));
@@ -147,7 +155,7 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
   }
   Spread spread = before;
   Cell hull = at.hull();
-  Moments all = momentsOf(hull, slope).moments;
+  Moments all = slopeAt(hull, slope).moments;
   all.common = std::min(all.square, commonOf(hull, alike, slope));
   spread.alike = (ctx.moments(grad) * all).alike();
   spread.zero = 1 - (1 - before.zero) * (1 - zero / double(dy.groups()));
