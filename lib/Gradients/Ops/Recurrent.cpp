@@ -17,7 +17,7 @@
 
 #include "lib/Gradients/Recurrence.h"
 #include "lib/Gradients/Slope.h"
-#include "lib/Ranges/Ops/Recurrent/RecurrentEstimate.h"
+#include "lib/Ranges/Ops/Recurrent/RecurrentSupport.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
@@ -103,10 +103,13 @@ static CellFactors factorsOfLstm(const CellModel &cell, LstmGates at) {
   result.gates[at.output].ofHidden = true;
   for (size_t j = 0; j < cell.units.units; ++j) {
     Moments c = stateOf(cell.states.cell, j);
-    auto ofCell = [&](llvm::function_ref<double(double)> function) {
-      return momentsOf(c.mean, c.variance(), function);
-    };
     Moments i = cell.at(at.input, j, sigmoid);
+    // The cell after the step; once it has settled it is as it was before.
+    Moments next = cell.at(at.forget, j, sigmoid) * c +
+                   i * cell.at(at.candidate, j, tangent);
+    auto ofCell = [&](llvm::function_ref<double(double)> function) {
+      return momentsOf(next.mean, next.variance(), function);
+    };
     result.entry.push_back(cell.at(at.output, j, sigmoid) * ofCell(tanhSlope));
     result.keep.push_back(cell.at(at.forget, j, sigmoid));
     auto add = [&](unsigned gate, const Moments &factor) {
@@ -428,16 +431,16 @@ void RecurrentGradient::give(unsigned index, Part part) {
 // Sequences
 //===----------------------------------------------------------------------===//
 
-/// The curve of all directions' activations, if they are the usual ones.
+/// True if the activations of all directions are those, and nothing is cut.
 template <typename OpTy>
-static bool hasActivations(OpTy op, ArrayRef<StringRef> usual) {
-  ArrayAttr names = op.getActivations();
-  if (!op.getActivationAlpha().empty() || !op.getActivationBeta().empty() ||
-      names.empty() || names.size() % usual.size() != 0)
+static bool hasActivations(OpTy op, ArrayRef<UnaryFunction> usual) {
+  auto activations = cells::readActivations(
+      op.getActivations(), op.getActivationAlpha(), op.getActivationBeta());
+  if (!activations || activations->empty() ||
+      activations->size() % usual.size() != 0)
     return false;
-  for (auto [index, name] : llvm::enumerate(names))
-    if (!cast<StringAttr>(name).getValue().equals_insensitive(
-            usual[index % usual.size()]))
+  for (auto [index, activation] : llvm::enumerate(*activations))
+    if (activation.unary.function != usual[index % usual.size()])
       return false;
   return op.getClip().isZero();
 }
@@ -547,8 +550,9 @@ static Likely gateOrTanh(unsigned index, const Likely &x) {
 }
 
 static void spreadLstmGrad(mp::LSTMGradOp op, SpreadContext &ctx) {
-  if (!hasActivations(op, {"sigmoid", "tanh", "tanh"}) || op.getInputForget() ||
-      !isZero(ctx, op.getPeepholes()))
+  if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh,
+                           UnaryFunction::Tanh}) ||
+      op.getInputForget() || !isZero(ctx, op.getPeepholes()))
     return;
   giveSequence(
       op, ctx, 4, 3,
@@ -559,7 +563,8 @@ static void spreadLstmGrad(mp::LSTMGradOp op, SpreadContext &ctx) {
 }
 
 static void spreadGruGrad(mp::GRUGradOp op, SpreadContext &ctx) {
-  if (!hasActivations(op, {"sigmoid", "tanh"}) || !op.getLinearBeforeReset())
+  if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh}) ||
+      !op.getLinearBeforeReset())
     return;
   giveSequence(
       op, ctx, 3, 2,
@@ -571,8 +576,8 @@ static void spreadGruGrad(mp::GRUGradOp op, SpreadContext &ctx) {
 
 static void spreadRnnGrad(mp::RNNGradOp op, SpreadContext &ctx) {
   Curve curve = Curve::Tanh;
-  if (!hasActivations(op, {"tanh"})) {
-    if (!hasActivations(op, {"relu"}))
+  if (!hasActivations(op, {UnaryFunction::Tanh})) {
+    if (!hasActivations(op, {UnaryFunction::Relu}))
       return;
     curve = Curve::Relu;
   }
@@ -585,6 +590,112 @@ static void spreadRnnGrad(mp::RNNGradOp op, SpreadContext &ctx) {
       },
       [&](const CellModel &cell) { return factorsOfPlain(cell, curve); });
 }
+
+//===----------------------------------------------------------------------===//
+// Single steps
+//===----------------------------------------------------------------------===//
+
+static std::vector<double> readFinite(SpreadContext &ctx, Value value,
+                                      size_t count) {
+  if (!value)
+    return std::vector<double>(count, 0);
+  auto read = readLaidOut(ctx, value, int64_t(count));
+  if (!read || read->size() != count ||
+      !llvm::all_of(*read, [](double x) { return std::isfinite(x); }))
+    return {};
+  return *read;
+}
+
+/// Mean and variance by unit, of a value of features along its last axis.
+static cells::Moments featuresOf(SpreadContext &ctx, Value value,
+                                 size_t units) {
+  AbstractValue own = ctx.of(value);
+  own = own.keeping({int64_t(own.rank()) - 1});
+  cells::Moments result;
+  for (size_t j = 0; j < units; ++j) {
+    Cell cell = own.cell(own.groups() == 1 ? 0 : j);
+    result.mean.push_back(cell.mean);
+    result.variance.push_back(cell.variance);
+  }
+  return result;
+}
+
+/// `first` gradients come before the op's own operands.
+template <typename OpTy>
+static void
+giveStep(OpTy op, SpreadContext &ctx, size_t gates, unsigned first,
+         llvm::function_ref<CellFactors(const CellModel &)> factorsOf) {
+  MaybeShape shape = getShape(op.getInput()), hidden = getShape(op.getHidden());
+  if (!shape || !hidden || shape->empty() || shape->size() > 2 ||
+      hidden->empty() || shape->front() < 1 || shape->back() < 1 ||
+      hidden->back() < 1 || !ctx.of(op.getInput()).hasLikely() ||
+      !ctx.of(op.getHidden()).hasLikely())
+    return;
+  CellModel cell;
+  size_t units = size_t(hidden->back()), inputs = size_t(shape->back());
+  cell.units.units = units;
+  cell.units.inputs = inputs;
+  cell.units.gates = gates;
+  cell.units.weights =
+      readFinite(ctx, op.getInputWeights(), gates * units * inputs);
+  cell.units.recurrence =
+      readFinite(ctx, op.getHiddenWeights(), gates * units * units);
+  cell.units.inputBias = readFinite(ctx, op.getInputBias(), gates * units);
+  cell.units.stateBias = readFinite(ctx, op.getHiddenBias(), gates * units);
+  if (cell.units.weights.empty() || cell.units.recurrence.empty() ||
+      cell.units.inputBias.empty() || cell.units.stateBias.empty())
+    return;
+  cell.units.input = featuresOf(ctx, op.getInput(), inputs);
+  cell.states.hidden = featuresOf(ctx, op.getHidden(), units);
+  Layout layout;
+  layout.batch = shape->size() == 2 ? shape->front() : 1;
+  layout.keptIsHidden = gates == 3;
+  TimeMoments lastKept(units);
+  bool keepsCell = false;
+  if constexpr (requires { op.getCell(); }) {
+    keepsCell = true;
+    cells::Moments before = featuresOf(ctx, op.getCell(), units);
+    if (!ctx.of(op.getCell()).hasLikely())
+      return;
+    cell.states.cell = before;
+    setArguments(cell);
+    if (Value grad = op.getNextCellGrad())
+      lastKept = readArriving(ctx, grad, -1, -1, 0, units, false).front();
+  } else {
+    setArguments(cell);
+  }
+  RecurrentGradient gradient(ctx, op.getInput(), layout);
+  gradient.add(cell, factorsOf(cell),
+               readArriving(ctx, op.getGrad(), -1, -1, 0, units, false),
+               TimeMoments(units), lastKept, /*reversed=*/false);
+  static constexpr Part kParts[] = {
+      Part::Input,        Part::Hidden,    Part::Kept,     Part::InputWeights,
+      Part::StateWeights, Part::InputBias, Part::StateBias};
+  for (auto [index, number] : llvm::enumerate(op.getWanted())) {
+    unsigned slot = gradients::slotOf(op, number) - first;
+    slot += !keepsCell && slot >= 2;
+    gradient.give(index, slot < std::size(kParts) ? kParts[slot] : Part::Other);
+  }
+}
+
+static void spreadLstmCellGrad(mp::LSTMCellGradOp op, SpreadContext &ctx) {
+  giveStep(op, ctx, 4, 2, [](const CellModel &cell) {
+    return factorsOfLstm(cell, {0, 3, 1, 2});
+  });
+}
+static void spreadGruCellGrad(mp::GRUCellGradOp op, SpreadContext &ctx) {
+  giveStep(op, ctx, 3, 1,
+           [](const CellModel &cell) { return factorsOfGru(cell, {1, 0, 2}); });
+}
+static void spreadRnnCellGrad(mp::RNNCellGradOp op, SpreadContext &ctx) {
+  Curve curve = op.getActivation() == "relu" ? Curve::Relu : Curve::Tanh;
+  giveStep(op, ctx, 1, 1,
+           [&](const CellModel &cell) { return factorsOfPlain(cell, curve); });
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
 
 /// Steps are positions of their samples.
 template <typename OpTy>
@@ -608,4 +719,7 @@ void mpopt::attachRecurrentSpreads(MLIRContext *context) {
   attachSpread<spreadRnnGrad, mp::RNNGradOp>(context);
   attachSpread<spreadLstmGrad, mp::LSTMGradOp>(context);
   attachSpread<spreadGruGrad, mp::GRUGradOp>(context);
+  attachSpread<spreadRnnCellGrad, mp::RNNCellGradOp>(context);
+  attachSpread<spreadLstmCellGrad, mp::LSTMCellGradOp>(context);
+  attachSpread<spreadGruCellGrad, mp::GRUCellGradOp>(context);
 }

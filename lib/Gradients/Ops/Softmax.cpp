@@ -14,6 +14,7 @@
 
 #include "Families.h"
 
+#include "lib/Gradients/SoftmaxRows.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
@@ -30,25 +31,6 @@ using namespace mpopt;
 
 /// Logits this far down take no part.
 static constexpr double kMasked = -1e4;
-/// Elements of masks that are read.
-static constexpr int64_t kMostMask = 1 << 22;
-
-/// The expected sum of squares of a row of `count` probabilities whose logits
-/// have that variance v. Between two limits, n e^-v for small ones and, for
-/// large ones, the gap between the greatest two logits, 1 - m / sigma with m
-/// the expected greatest of n, their inverses are added; simulations of rows of
-/// 8 to 1,024 are within a factor 2 of it everywhere, and within 1.3 mostly.
-static double collisionsOf(double count, double variance) {
-  if (count <= 1)
-    return 1;
-  double decay = std::exp(-variance);
-  double inverse = 1 + (count - 1) * decay;
-  if (variance > 0) {
-    double ratio = expectedMaximum(count) / std::sqrt(variance);
-    inverse += (1 - decay) * ratio * (1 + 1.4 * ratio);
-  }
-  return 1 / std::min(inverse, count);
-}
 
 //===----------------------------------------------------------------------===//
 // Masks
@@ -69,42 +51,6 @@ static Value skipCopies(Value value) {
     value = op->getOperand(0);
   }
   return value;
-}
-
-/// Elements of each row of a constant for which `isLive`.
-static std::vector<double> countLive(SpreadContext &ctx, Value mask,
-                                     int64_t count,
-                                     llvm::function_ref<bool(double)> isLive) {
-  std::vector<double> lengths;
-  mask = skipCopies(mask);
-  auto constant = mask.getDefiningOp<mp::ConstantOp>();
-  // Bits are not stored as a file would store them.
-  if (auto dense = constant
-                       ? dyn_cast<DenseIntElementsAttr>(constant.getValue())
-                       : DenseIntElementsAttr();
-      dense && dense.getElementType().isInteger(1)) {
-    ArrayRef<int64_t> shape = dense.getType().getShape();
-    if (shape.empty() || shape.back() != count ||
-        dense.getNumElements() > kMostMask)
-      return lengths;
-    int64_t place = 0;
-    for (bool held : dense.getValues<bool>()) {
-      if (place++ % count == 0)
-        lengths.push_back(0);
-      lengths.back() += isLive(held);
-    }
-    return lengths;
-  }
-  std::optional<WeightView> view = ctx.weights(mask);
-  if (!view || view->shape.empty() || view->shape.back() != count ||
-      view->size() > kMostMask)
-    return lengths;
-  std::vector<double> row(count);
-  for (int64_t first = 0; first < view->size(); first += count) {
-    view->read(first, row);
-    lengths.push_back(double(llvm::count_if(row, isLive)));
-  }
-  return lengths;
 }
 
 /// The rows of a mask that is computed, of which only the share of elements
@@ -176,20 +122,6 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
 // Softmax and its gradient
 //===----------------------------------------------------------------------===//
 
-/// E 1 / max(a, b) over two different rows: the chance that both pick the same
-/// element, if each picks evenly among its first ones.
-static double meetingOf(std::vector<double> lengths) {
-  if (lengths.size() < 2)
-    return 1 / lengths.front();
-  llvm::sort(lengths);
-  double sum = 0, pairs = 0;
-  for (size_t i = 1; i < lengths.size(); ++i) {
-    sum += double(i) / lengths[i];
-    pairs += double(i);
-  }
-  return sum / pairs;
-}
-
 static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   Value input = op.getInput();
   int64_t rank = TransferContext::rankOf(input);
@@ -208,15 +140,10 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   // Logits so far apart are masked in a way that is not seen here.
   if (!(variance < -kMasked))
     return;
-  double live = 0, collisions = 0;
-  for (double length : rows.lengths) {
-    live += length;
-    collisions += collisionsOf(length, variance);
-  }
-  live /= double(rows.lengths.size());
-  collisions /= double(rows.lengths.size());
-
-  Moments p = {1 / n, meetingOf(rows.lengths) / n, collisions / n};
+  double live = 0;
+  for (double length : rows.lengths)
+    live += length / double(rows.lengths.size());
+  Moments p = probabilitiesOf(rows.lengths, n, variance);
   Spread spread = ctx.spread(input);
   spread.axes.positions |= *axis < 32 ? 1u << *axis : 0;
   spread.alike = p.alike();
@@ -232,11 +159,6 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(value), spread);
 }
 
-/// y (g - sum y g): what the elements of a row share cancels. With v what g
-/// varies by within the row, E sum y^2 (g - sum y g)^2 = v (K + K^2 - 2 sum
-/// y^3), K the collisions. For rows that nearly all elements share that is v K;
-/// where two elements contend for a row, p and 1 - p with a logit of their
-/// difference that is even on a wide range, it is a third of v (1 - K).
 static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   Value grad = op.getGrad(), y = op.getOutput();
   std::optional<int64_t> axis =
@@ -257,8 +179,7 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   for (CellRef cell : value.mutableCells()) {
     double own = cell.variance * (1 - shared);
     cell.mean = 0;
-    cell.variance =
-        p.square * own * (1 - collisions) * (1 - 2.0 / 3 * collisions);
+    cell.variance = logitSquare(p, n, own);
     double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
                   std::min(ctx.of(y).hull().likelyHi, 0.5);
     cell.likelyLo = cell.lo = -peak;
