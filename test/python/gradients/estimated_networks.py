@@ -1,0 +1,168 @@
+"""Small networks with a loss each, whose gradients torch.autograd computes.
+
+A network is drawn from a fixed seed and has not been trained. `draw` gives one batch:
+inputs are standard normal numbers or indices that are even, as are targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+BATCH = 32
+NETWORKS = {}
+
+
+@dataclass
+class Case:
+    build: type[nn.Module]
+    loss: Callable
+    # As --mp-attach-loss takes it, of `output` and `target`.
+    term: str
+    draw: Callable
+
+
+def normal(*shape):
+    return lambda: torch.randn(*shape)
+
+
+def indices(count, *shape):
+    return lambda: torch.randint(0, count, shape)
+
+
+def case(loss, term, x, target):
+    def add(build):
+        NETWORKS[build.__name__] = Case(build, loss, term, lambda: (x(), target()))
+        return build
+    return add
+
+
+def flat_cross_entropy(logits, labels):
+    return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
+
+
+CLASSES = "cross-entropy:output,target:class_axis=-1"
+
+
+@case(F.cross_entropy, CLASSES, normal(BATCH, 24), indices(10, BATCH))
+class ResidualMlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(24, 48)
+        self.blocks = nn.ModuleList(nn.Sequential(nn.LayerNorm(48), nn.Linear(48, 96), nn.GELU(), nn.Linear(96, 48))
+                                    for _ in range(3))
+        self.last = nn.Linear(48, 10)
+
+    def forward(self, x):
+        x = self.first(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.last(x)
+
+
+@case(F.mse_loss, "mse:output,target", normal(BATCH, 16), normal(BATCH, 4))
+class Regression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+@case(flat_cross_entropy, CLASSES, indices(64, 8, 12), indices(64, 8, 12))
+class TiedTransformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(64, 32)
+        nn.init.normal_(self.embed.weight, std=0.1)
+        self.norms = nn.ModuleList(nn.LayerNorm(32) for _ in range(3))
+        self.qkv = nn.Linear(32, 96)
+        self.out = nn.Linear(32, 32)
+        self.up, self.down = nn.Linear(32, 128), nn.Linear(128, 32)
+        self.register_buffer("mask", torch.triu(torch.full((12, 12), -1e9), 1))
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        q, k, v = (part.reshape(8, 12, 4, 8).transpose(1, 2) for part in self.qkv(self.norms[0](x)).split(32, dim=-1))
+        p = torch.softmax(q @ k.transpose(-1, -2) / 8**0.5 + self.mask, dim=-1)
+        x = x + self.out((p @ v).transpose(1, 2).reshape(8, 12, 32))
+        x = x + self.down(F.gelu(self.up(self.norms[1](x))))
+        return self.norms[2](x) @ self.embed.weight.T
+
+
+@case(F.cross_entropy, CLASSES, normal(16, 3, 16, 16), indices(10, 16))
+class Pooled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                                    nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(),
+                                    nn.Linear(512, 10))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+@case(F.mse_loss, "mse:output,target", normal(8, 2, 16, 16), normal(8, 2, 16, 16))
+class Skipping(nn.Module):
+    """U-shaped: down, up again, and what was before beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter = nn.Conv2d(2, 8, 3, padding=1)
+        self.down = nn.Conv2d(8, 16, 3, stride=2, padding=1)
+        self.inner = nn.Conv2d(16, 16, 3, padding=1)
+        self.up = nn.ConvTranspose2d(16, 8, 2, stride=2)
+        self.leave = nn.Conv2d(16, 2, 3, padding=1)
+
+    def forward(self, x):
+        x = F.silu(self.enter(x))
+        y = F.silu(self.inner(F.silu(self.down(x))))
+        return self.leave(torch.cat([x, F.silu(self.up(y))], dim=1))
+
+
+def recurrent(cell, **options):
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = cell(16, 24, batch_first=True, **options)
+            self.head = nn.Linear(24 * (1 + options.get("bidirectional", False)), 12)
+
+        def forward(self, x):
+            return self.head(self.cell(x)[0])
+    return Recurrent
+
+
+for name, cell, options in (("Lstm", nn.LSTM, {}), ("Gru", nn.GRU, {}), ("Plain", nn.RNN, {}),
+                            ("BothWays", nn.LSTM, {"bidirectional": True})):
+    NETWORKS[name] = Case(recurrent(cell, **options), flat_cross_entropy, CLASSES,
+                          lambda: (torch.randn(BATCH, 10, 16), torch.randint(0, 12, (BATCH, 10))))
+
+
+@case(F.binary_cross_entropy_with_logits, "bce-with-logits:output,target", indices(200, BATCH, 6),
+      lambda: torch.randint(0, 2, (BATCH, 1)).float())
+class Ranking(nn.Module):
+    """Fields of one table, their products and a tower."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(200, 16)
+        self.tower = nn.Sequential(nn.Linear(96, 64), nn.ReLU(), nn.Linear(64, 1))
+
+    def forward(self, fields):
+        return self.tower(self.table(fields).flatten(1))
+
+
+@case(F.binary_cross_entropy_with_logits, "bce-with-logits:output,target", normal(BATCH, 40),
+      lambda: torch.rand(BATCH, 40))
+class Autoencoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encode = nn.Sequential(nn.Linear(40, 64), nn.ReLU(), nn.Linear(64, 8))
+        self.decode = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 40))
+
+    def forward(self, x):
+        return self.decode(self.encode(x))
