@@ -39,16 +39,15 @@ static std::vector<double> rowLengths(mp::AttentionGradOp op,
                                       int64_t keys) {
   std::vector<double> lengths;
   for (int64_t row = 0; row < queries; ++row)
-    lengths.push_back(
-        op.getIsCausal() ? double(std::min(row + 1, keys)) : double(keys));
+    lengths.push_back(op.getIsCausal() ? double(std::min(row + 1, keys))
+                                       : double(keys));
   for (Value mask : {op.getMask(), op.getBias()}) {
     if (!mask)
       continue;
     bool added = isa<FloatType>(getElementType(mask));
-    std::vector<double> live =
-        countLive(ctx, mask, keys, [&](double held) {
-          return added ? held > kMasked : held != 0;
-        });
+    std::vector<double> live = countLive(ctx, mask, keys, [&](double held) {
+      return added ? held > kMasked : held != 0;
+    });
     llvm::erase(live, 0.0);
     if (live.empty() || op.getIsCausal())
       return {};
@@ -115,10 +114,10 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
   // Within a row only what values do not share differs.
   TermCount channels{width, 1, 1};
   Moments product = sumOf(dy * v, channels);
-  double inRow = sumOf({dy.mean * v.mean, dy.common * v.common,
-                        dy.square * v.common},
-                       channels)
-                     .square;
+  double inRow =
+      sumOf({dy.mean * v.mean, dy.common * v.common, dy.square * v.common},
+            channels)
+          .square;
   double own = std::max(product.square - inRow, 0.0);
   double dScore = logitSquare(p, double(keys), own);
 
@@ -129,8 +128,7 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
                    [&](const Cell &cell) {
                      Moments x = ctx.moments(op.getKey(), cell);
                      double rest = x.square - x.common;
-                     return sumOf({0, 0, dScore * rest},
-                                  {1, 1, double(keys)})
+                     return sumOf({0, 0, dScore * rest}, {1, 1, double(keys)})
                          .scaled(scale);
                    });
       break;

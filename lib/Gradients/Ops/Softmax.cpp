@@ -171,7 +171,7 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   Moments p = ctx.moments(skipCopies(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
   const Spread &before = ctx.spread(grad);
-  bool last = *axis + 1 == TransferContext::rankOf(y);
+  bool last = *axis + 1 == int64_t(TransferContext::rankOf(y));
   double shared = last && before.alikeInRow >= 0
                       ? std::min(before.alikeInRow, 1.0)
                       : before.alike;

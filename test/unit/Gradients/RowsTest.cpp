@@ -1,0 +1,66 @@
+//===- RowsTest.cpp - Probabilities of rows against simulated ones
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Gradients/SoftmaxRows.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <random>
+
+using namespace mpopt;
+
+static double simulateCollisions(int count, double variance) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal(0, std::sqrt(variance));
+  double sum = 0;
+  constexpr int kRows = 400;
+  for (int row = 0; row < kRows; ++row) {
+    double all = 0, squares = 0;
+    for (int i = 0; i < count; ++i) {
+      double e = std::exp(normal(random));
+      all += e;
+      squares += e * e;
+    }
+    sum += squares / (all * all) / kRows;
+  }
+  return sum;
+}
+
+TEST(RowsTest, CollisionsAgreeWithSimulations) {
+  for (int count : {8, 64, 1024})
+    for (double variance : {0.01, 0.25, 1.0, 4.0, 16.0, 100.0, 1000.0}) {
+      double ratio =
+          collisionsOf(count, variance) / simulateCollisions(count, variance);
+      EXPECT_GT(ratio, 0.5) << count << ' ' << variance;
+      EXPECT_LT(ratio, 2) << count << ' ' << variance;
+    }
+}
+
+TEST(RowsTest, CollisionsHaveTheirLimits) {
+  EXPECT_DOUBLE_EQ(collisionsOf(1, 3), 1);
+  EXPECT_DOUBLE_EQ(collisionsOf(50, 0), 1.0 / 50);
+  EXPECT_NEAR(collisionsOf(50, 1e12), 1, 1e-4);
+}
+
+TEST(RowsTest, CausalRowsMeet) {
+  // Rows of 1 and 2 elements that are even: E p^2 = (1 + 1/2) / 2 / 2, and both
+  // pick the same with 1 / max(1, 2).
+  Moments p = probabilitiesOf({1, 2}, 2, 0);
+  EXPECT_DOUBLE_EQ(p.mean, 0.5);
+  EXPECT_DOUBLE_EQ(p.square, 0.375);
+  EXPECT_DOUBLE_EQ(p.common, 0.25);
+}
+
+TEST(RowsTest, LogitSquareOfEvenRows) {
+  // y = 1/n: v / n^2 (1 - 1/n), to the order of 1/n.
+  double n = 1000;
+  Moments y = Moments::number(1 / n);
+  EXPECT_NEAR(logitSquare(y, n, 3) * n * n / 3, 1, 2 / n);
+  // One element has the row: nothing is left.
+  EXPECT_DOUBLE_EQ(logitSquare({1 / n, 0, 1 / n}, n, 3), 0);
+}
