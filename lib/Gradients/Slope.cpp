@@ -172,7 +172,7 @@ void mpopt::giveFunction(SpreadContext &ctx, Value x,
                          llvm::function_ref<double(double)> function) {
   AbstractValue value = ctx.of(x);
   for (CellRef cell : value.mutableCells()) {
-    SlopeMoments its = momentsOf(cell, function);
+    SlopeMoments its = slopeAt(cell, function);
     double ends[] = {function(cell.likelyLo), function(cell.likelyHi),
                      its.least, its.most};
     for (double end : ends)
@@ -186,7 +186,7 @@ void mpopt::giveFunction(SpreadContext &ctx, Value x,
   value.source = LikelySource::Propagated;
   Spread spread = ctx.spread(x);
   Cell hull = ctx.of(x).hull();
-  Moments all = momentsOf(hull, function).moments;
+  Moments all = slopeAt(hull, function).moments;
   all.common = std::min(all.square, commonOf(hull, spread.alike, function));
   spread.alike = all.alike();
   ctx.give(0, std::move(value), spread);
