@@ -79,7 +79,7 @@ static std::string nameOf(Value value) {
   }
   if (Operation *op = value.getDefiningOp())
     return "gradient at " + getOpRef(op).name;
-  return "gradient";
+  return keys::kGradient.str();
 }
 
 TrainingReport mpopt::describeGradients(ModuleOp module,

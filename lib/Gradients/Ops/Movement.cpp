@@ -228,7 +228,8 @@ static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
       normalizeAxis(op.getAxis(), TransferContext::rankOf(made));
   MaybeShape to = getShape(made);
   auto indices = getNumElements(getShape(op.getIndices()));
-  if (op.getKind() != "gather" || !axis || !to || !indices || (*to)[*axis] <= 0)
+  if (op.getKind() == "elements" || op.getKind() == "nd" || !axis || !to ||
+      !indices || (*to)[*axis] <= 0)
     return giveAmongZeros(ctx, 0, grad, shareOf(grad, made));
   double rows = double((*to)[*axis]), picked = double(*indices);
   if (givePlaces(op, *axis, ctx))

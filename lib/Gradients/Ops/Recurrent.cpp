@@ -522,7 +522,7 @@ static void giveSequence(
     CellModel cell{std::move(*units), {}, {}, {}};
     cell.states = estimate(cell.units);
     setArguments(cell);
-    bool reversed = direction == 1 || op.getDirection() == "reverse";
+    bool reversed = direction == 1 || op.getDirection().starts_with("rev");
     auto last = [&](Value grad) {
       return readArriving(ctx, grad, -1, layout.timeAxis, direction,
                           cell.units.units, false)

@@ -1,5 +1,5 @@
 //===- Reduction.cpp - MP410: sums of gradients that a 16-bit buffer does not
-//hold
+// hold
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -54,13 +54,12 @@ TEST(SumsTest, AgreeWithSimulations) {
     double mean, variance, alike;
     int channels, samples, positions;
   };
-  for (const Case &c :
-       {Case{0, 1, 0, 3, 4, 5}, Case{0, 1, 0.5, 1, 4, 6},
-        Case{0.3, 2, 0.2, 2, 3, 4}, Case{1, 0.5, 1, 1, 2, 8}}) {
+  for (const Case &c : {Case{0, 1, 0, 3, 4, 5}, Case{0, 1, 0.5, 1, 4, 6},
+                        Case{0.3, 2, 0.2, 2, 3, 4}, Case{1, 0.5, 1, 1, 2, 8}}) {
     Moments term = {c.mean, c.mean * c.mean + c.alike * c.variance,
                     c.mean * c.mean + c.variance};
-    Moments sum = sumOf(term, {double(c.channels), double(c.samples),
-                               double(c.positions)});
+    Moments sum = sumOf(
+        term, {double(c.channels), double(c.samples), double(c.positions)});
     Simulated seen = simulate(c.mean, c.variance, c.alike, c.channels,
                               c.samples, c.positions);
     double size = std::sqrt(sum.square);
