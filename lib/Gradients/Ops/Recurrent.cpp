@@ -688,7 +688,7 @@ static void spreadGruCellGrad(mp::GRUCellGradOp op, SpreadContext &ctx) {
            [](const CellModel &cell) { return factorsOfGru(cell, {1, 0, 2}); });
 }
 static void spreadRnnCellGrad(mp::RNNCellGradOp op, SpreadContext &ctx) {
-  Curve curve = op.getActivation() == "relu" ? Curve::Relu : Curve::Tanh;
+  Curve curve = op.getActivation() == "tanh" ? Curve::Tanh : Curve::Relu;
   giveStep(op, ctx, 1, 1,
            [&](const CellModel &cell) { return factorsOfPlain(cell, curve); });
 }
