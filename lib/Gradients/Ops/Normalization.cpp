@@ -39,6 +39,8 @@ struct Norm {
   bool frozen = false;
   /// The variances of channels that training has kept, if it has; null if not.
   Value kept;
+  /// The inverse deviations of channels that are given; null if they are not.
+  Value inverse;
 };
 } // namespace
 
@@ -83,6 +85,9 @@ static AbstractValue normalised(SpreadContext &ctx, const Norm &norm,
         norm.centred ? row.variance : row.mean * row.mean + row.variance;
     row = Cell{0, 0, 1 / std::sqrt(std::max(square, 0.0) + norm.epsilon)};
   }
+  if (norm.inverse)
+    inverse = alongAxes(ctx.of(norm.inverse), norm.channels, x.rank(),
+                        getShape(norm.input));
   AbstractValue factors = inverse.regrouped(x.dims());
   AbstractValue result =
       AbstractValue(AbstractValue::Dims(x.dims()), x.cells());
@@ -285,7 +290,12 @@ static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
   norm.statistics.assign(others.begin(), others.end());
   norm.epsilon = op.getEpsilon().convertToDouble();
   norm.frozen = op.getFrozen();
-  norm.kept = keptVariance(ctx, op.getInput());
+  // Statistics that are given are those that the op divides by: what
+  // mp-differentiate gives a frozen norm is the inverse deviation.
+  if (!norm.frozen)
+    norm.kept = keptVariance(ctx, op.getInput());
+  else if (ctx.of(op.getVariance()).hasLikely())
+    norm.inverse = op.getVariance();
   giveNorm(ctx, norm, {0, 1, 2});
 }
 
