@@ -131,3 +131,25 @@ func.func @slice(
   %l = mp.reduce_sum %p {axes = array<i64: 0, 1>, keepdims = false} : (tensor<8x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// A parameter that is put together from its halves: each half's gradient lies
+// beside zeros, and their sum has none. Four samples: a sum of variance 4.
+// CHECK: rms 1.414, largest {{.*}}, zero 0.5,
+// CHECK: = mp.slice_grad
+// CHECK: rms 1.414, largest {{.*}}, zero 0.5,
+// CHECK: = mp.slice_grad
+// CHECK: rms 2, largest {{.*}}, zero 0,
+// CHECK: = mp.add
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64, source = "option"}
+func.func @halves(
+    %g: tensor<4x16xf32> {mp.assume = #n},
+    %cut: tensor<16xf32> {mp.name = "cut", mp.assume = #n}) -> tensor<f32> {
+  %a = mp.slice %cut {starts = array<i64: 0>, ends = array<i64: 8>, axes = array<i64: 0>} : (tensor<16xf32>) -> tensor<8xf32>
+  %b = mp.slice %cut {starts = array<i64: 8>, ends = array<i64: 16>, axes = array<i64: 0>} : (tensor<16xf32>) -> tensor<8xf32>
+  %c = mp.concat %b, %a {axis = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %p = mp.mul %g, %c : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
+  %l = mp.reduce_sum %p {axes = array<i64: 0, 1>, keepdims = false} : (tensor<4x16xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}

@@ -181,6 +181,60 @@ static void spreadSelection(Operation *op, SpreadContext &ctx) {
                  shareOf(op->getOperand(0), op->getResult(0)));
 }
 
+/// A part of a parameter, as exporters cut recurrent weights into gates: groups
+/// beside it are 0, so that the parts together have no zeros. False for other
+/// slices, and where that takes too many groups.
+static bool givePart(mp::SliceGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), made = op.getResult();
+  MaybeShape from = getShape(grad), to = getShape(made);
+  const AbstractValue &dy = ctx.of(grad);
+  if (ctx.spread(grad).axes.batch >= 0 || op.getBounds().size() != 3 || !from ||
+      !to || from->size() != to->size() || dy.rank() != to->size())
+    return false;
+  auto starts = ctx.shapes().constants(op.getBounds()[0]),
+       axes = ctx.shapes().constants(op.getBounds()[2]);
+  if (!starts || !axes || starts->size() != 1 || axes->size() != 1)
+    return false;
+  std::optional<int64_t> axis = normalizeAxis((*axes)[0], int64_t(to->size()));
+  if (!axis || (*from)[*axis] <= 0 || (*to)[*axis] <= 0)
+    return false;
+  int64_t size = (*to)[*axis], own = (*from)[*axis], start = (*starts)[0];
+  start = start < 0 ? start + size : start;
+  AbstractValue part = dy;
+  if (dy.groups() / size_t(dy.dims()[*axis]) * size_t(size) >
+      ctx.groupLimit().joint)
+    part = part.keeping({*axis});
+  if (start < 0 || start + own > size || size_t(size) > ctx.groupLimit().joint)
+    return false;
+  AbstractValue::Dims dims(part.dims());
+  dims[*axis] = own;
+  part = part.regrouped(dims);
+  std::vector<AbstractValue> parts;
+  SmallVector<int64_t> sizes;
+  auto addZeros = [&](int64_t count) {
+    AbstractValue::Dims none(part.dims());
+    none[*axis] = count;
+    if (count > 0) {
+      parts.emplace_back(std::move(none), Cell{});
+      sizes.push_back(count);
+    }
+  };
+  addZeros(start);
+  parts.push_back(part);
+  sizes.push_back(own);
+  addZeros(size - start - own);
+  AbstractValue value =
+      concatenated(parts, *axis, sizes, ctx.groupLimit().joint);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), ctx.spread(grad));
+  return true;
+}
+
+static void spreadSlice(mp::SliceGradOp op, SpreadContext &ctx) {
+  if (!givePart(op, ctx))
+    spreadSelection(op, ctx);
+}
+
 /// dY at the places of an axis that constant indices name. False if there are
 /// none, or too many.
 static bool givePlaces(mp::GatherGradOp op, int64_t axis, SpreadContext &ctx) {
@@ -360,7 +414,7 @@ void mpopt::attachMovementSpreads(MLIRContext *context) {
                mp::UnsqueezeOp>(context);
   attachSpread<spreadTranspose, mp::TransposeOp>(context);
   attachSpread<spreadExpand, mp::ExpandOp>(context);
-  attachSpread<spreadSelection, mp::SliceGradOp>(context);
+  attachSpread<spreadSlice, mp::SliceGradOp>(context);
   attachSpread<spreadGather, mp::GatherGradOp>(context);
   attachSpread<spreadPick, mp::GatherOp>(context);
   attachSpread<spreadConcat, mp::ConcatOp>(context);
