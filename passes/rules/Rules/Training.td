@@ -60,7 +60,7 @@ def GradientOverflow : TrainingRule<"MP402", "gradient-overflow"> {
   let severity = "error";
   let since = "0.2";
   let fix = "none";
-  let dtypes = ["f16", "bf16", "f32"];
+  let dtypes = ["f16"];
   let decision = "gradient-overflow";
   let observable = "absolute maximum of the gradient; seen when it is Inf in "
     "the dtype at the loss scale that was judged";
@@ -69,7 +69,7 @@ def GradientOverflow : TrainingRule<"MP402", "gradient-overflow"> {
       "steps that a scaler may skip at the start before that is a warning">];
   let summary = "gradients overflow at the loss scale in use";
   let what = [{
-    A gradient is expected to overflow its dtype at the scale of a fixed scaler
+    An FP16 gradient is expected to overflow at the scale of a fixed scaler
     or without one (an error: no step is ever taken), or at that from which a
     dynamic scaler starts: it then skips steps until its scale has come down,
     and the finding says how many. That is a note, a warning for more than 20.

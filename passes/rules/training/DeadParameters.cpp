@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -56,6 +58,7 @@ private:
   bool isZero(Value value) const;
   Origin findCause(Value gradient) const;
   Origin findZero(Value factor) const;
+  bool hasZeroSums(Value scores, int axis) const;
   bool addUpToZero(Value gradient) const;
   bool cancels(const ParameterGradient &parameter) const;
   void reportDead(const Origin &cause, const Parameters &parameters);
@@ -141,6 +144,32 @@ Origin DeadParameters::findCause(Value gradient) const {
   return {};
 }
 
+/// True if the sums along that axis are 0, before the mask (which is 0 where
+/// the softmax is) and the scale of scores, too.
+bool DeadParameters::hasZeroSums(Value scores, int axis) const {
+  const GradientAnalysis &gradients = scaling->estimate().gradients();
+  constexpr unsigned kMost = 8;
+  for (unsigned step = 0; step < kMost; ++step) {
+    if (gradients.spread(scores).zeroSum == axis)
+      return true;
+    Operation *op = scores.getDefiningOp();
+    if (!op || !(isa<mp::CastOp, mp::WhereOp>(op) ||
+                 hasRole(op, Role::Multiplication | Role::Division)))
+      return false;
+    Value next;
+    for (Value operand : op->getOperands())
+      if (gradients.isGradient(operand))
+        next = operand;
+      else if (isa<FloatType>(getElementType(operand)) &&
+               getNumElements(getShape(operand)) != 1)
+        return false;
+    if (!next || getShape(next) != getShape(scores))
+      return false;
+    scores = next;
+  }
+  return false;
+}
+
 /// True if the rows of a gradient, along its last axis but one, add up to 0:
 /// the keys of an attention, whose scores' gradients do so along each row.
 bool DeadParameters::addUpToZero(Value gradient) const {
@@ -151,14 +180,18 @@ bool DeadParameters::addUpToZero(Value gradient) const {
     return op->getNumResults() > 1 &&
            peel(gradient, Peel::CastsAndViews) == op->getResult(1);
   auto product = dyn_cast_if_present<mp::MatMulOp>(op);
-  if (!product || !gradients.isGradient(product.getLhs()))
+  if (!product)
     return false;
-  Value scores = product.getLhs();
-  MaybeShape shape = getShape(scores);
-  if (!shape || shape->size() < 2)
-    return false;
-  int free = int(shape->size()) - (product.getTransA() ? 1 : 2);
-  return gradients.spread(scores).zeroSum == free;
+  // The axis of each factor that the product keeps.
+  bool keepsLast[] = {product.getTransA(), !product.getTransB()};
+  for (unsigned index : {0u, 1u}) {
+    Value factor = product->getOperand(index);
+    MaybeShape shape = getShape(factor);
+    if (gradients.isGradient(factor) && shape && shape->size() > 1 &&
+        hasZeroSums(factor, int(shape->size()) - (keepsLast[index] ? 1 : 2)))
+      return true;
+  }
+  return false;
 }
 
 /// A bias in front of a norm with the statistics of its own batch, or of its
@@ -305,14 +338,16 @@ void DeadParameters::check(ModuleOp module) {
     const GradientEstimate &estimate = parameter.estimate;
     if (!estimate.known || !scaling->isPlausible())
       continue;
-    if (cancels(parameter))
-      dead[{Why::Cancels, {}}].push_back(&parameter);
-    else if (estimate.rms == 0) {
-      Origin cause = findCause(parameter.gradient);
-      if (cause.why == Why::Cancels)
-        cause.where = {};
-      dead[cause].push_back(&parameter);
-    }
+    if (estimate.rms > 0 && !cancels(parameter))
+      continue;
+    Origin cause = {Why::Cancels, {}};
+    if (estimate.rms == 0)
+      cause = findCause(parameter.gradient);
+    if (cause.why == Why::Unknown && cancels(parameter))
+      cause.why = Why::Cancels;
+    if (cause.why == Why::Cancels)
+      cause.where = {};
+    dead[cause].push_back(&parameter);
   }
   for (auto &[cause, parameters] : dead)
     reportDead(cause, parameters);

@@ -44,31 +44,25 @@ void GradientOverflow::check(ModuleOp module) {
   if (!limit || !limit.getDefiningOp() ||
       scaler.initial <= std::ldexp(1.0, top))
     return;
-  Type type = getElementType(limit);
   // There is no scale that works, which MP403 says.
-  if (top < 0 && type.isF16())
+  if (top < 0)
     return;
+  Type type = getElementType(limit);
   std::string dtype = getDtypeName(type);
   std::string initial = formatNumber(scaler.initial);
   FindingBuilder finding = report(limit.getDefiningOp(), limit);
   finding.likely();
   std::string where = "this gradient overflows " + dtype +
                       " at loss scales above " + describeScale(top);
-  if (top < LostShare::kFirst)
-    where = "this gradient overflows " + dtype + " at any loss scale";
   std::string start;
   if (window.recommended && *window.recommended <= std::ldexp(1.0, top))
     start = describeScale(std::ilogb(*window.recommended));
   bool shrinks = scaler.backoff > 0 && scaler.backoff < 1;
   if (scaler.mode != ScalerMode::Dynamic || !shrinks) {
-    std::string now =
-        scaler.mode == ScalerMode::None
-            ? ", and there is none: no step is finite"
-            : ", and the scaler has " + initial + ": no step is taken";
-    finding.message(where + now +
-                    (start.empty() || !type.isF16()
-                         ? ""
-                         : "; a start of " + start + " leaves room"));
+    std::string now = ", and the scaler has " + initial + ": no step is taken";
+    finding.message(
+        where + now +
+        (start.empty() ? "" : "; a start of " + start + " leaves room"));
   } else {
     double skipped = countSkipped(scaler, top);
     bool many = skipped > threshold("skipped-steps");

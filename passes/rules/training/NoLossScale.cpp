@@ -81,11 +81,8 @@ void NoLossScale::check(ModuleOp module) {
     if (bottom)
       text += "; they need " + describeScale(*bottom);
   }
-  const ScaleWindow &window = scaling.estimate().window();
-  if (top < 0 && top >= LostShare::kFirst && window.lo && !worst)
-    text += "; a mean as loss in place of a sum moves the window, which is "
-            "from " +
-            describeScale(*window.lo) + " to " + describeScale(top);
+  if (top < 0 && !worst)
+    text += "; a mean as loss in place of a sum moves that";
   finding.message(text);
   if (worst)
     finding.cause(worst->computed,

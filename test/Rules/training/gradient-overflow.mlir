@@ -1,0 +1,117 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --mp-differentiate="of=loss mark" --rule-gradient-overflow --mp-emit-findings
+
+func.func @start_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  // expected-remark @+1 {{this gradient overflows f16 at loss scales above 2^6 (64), and the scaler starts at 65536 (GradScaler's default): the first 10 steps are skipped; 2^4 (16) is a better start [MP402 likely]}}
+  %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  %f = mp.cast %y : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<100.0> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @far_start(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "dynamic", scale = 4294967296.0, hysteresis = 2}} {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  // expected-warning @+1 {{this gradient overflows f16 at loss scales above 2^6 (64), and the scaler starts at 4.29497e+09: the first 27 steps are skipped; 2^4 (16) is a better start [MP402 likely]}}
+  %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  %f = mp.cast %y : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<100.0> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @fixed_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "fixed", scale = 65536.0}} {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  // expected-error @+1 {{this gradient overflows f16 at loss scales above 2^6 (64), and the scaler has 65536: no step is taken; a start of 2^4 (16) leaves room [MP402 likely]}}
+  %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  %f = mp.cast %y : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<100.0> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @overflows_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<1.0e+38> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @overflows_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<1.0e+38> : tensor<f32>
+  %z0 = mp.mul %y, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @clean_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  %f = mp.cast %y : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<1.0e-2> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @clean_fixed_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "fixed", scale = 64.0}} {
+  %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  %f = mp.cast %y : (tensor<8x4xf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<100.0> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @clean_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<100.0> : tensor<f32>
+  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @clean_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %c0 = mp.constant dense<100.0> : tensor<f32>
+  %z0 = mp.mul %y, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
