@@ -14,7 +14,7 @@ def GradientUnderflow : TrainingRule<"MP401", "gradient-underflow"> {
   let severity = "error";
   let since = "0.2";
   let fix = "none";
-  let dtypes = ["f16", "bf16", "f32"];
+  let dtypes = ["f16"];
   let decision = "gradient-flush";
   let decisionThreshold = "gradient-underflow";
   let observable = "histogram of the gradient's magnitudes; seen when the "
@@ -28,8 +28,8 @@ def GradientUnderflow : TrainingRule<"MP401", "gradient-underflow"> {
     "in use";
   let what = [{
     At the loss scale in use, a tenth or more of the elements of some parameters'
-    gradients are expected to be 0 in the dtype although they are not: in the
-    gradient itself, or in one that it is made of. The scale is that of a
+    gradients are expected to be 0 in FP16 although they are not: in the gradient
+    itself, or in one that it is made of. The scale is that of a
     fixed scaler, the one at which a dynamic one takes its first steps (its
     start, or the greatest that does not overflow), or 1 without a scaler. What
     is lost at every scale is left out. One finding names the parameter that

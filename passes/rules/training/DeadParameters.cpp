@@ -203,7 +203,13 @@ bool DeadParameters::cancels(const ParameterGradient &parameter) const {
     return false;
   if (addUpToZero(sum->getOperand(0)))
     return true;
-  Value summed = peel(sum->getOperand(0), Peel::Casts);
+  // Batch and positions may be summed one after the other.
+  Value summed = sum->getOperand(0);
+  for (Operation *op = getMaker(summed);
+       hasRole(op, Role::Reduction) && hasRole(op, Role::Sum);
+       op = getMaker(summed))
+    summed = op->getOperand(0);
+  summed = peel(summed);
   auto batch = summed.getDefiningOp<mp::BatchNormGradOp>();
   Operation *norm = summed.getDefiningOp();
   const OpMeaning *forward =
@@ -244,7 +250,12 @@ void DeadParameters::reportDead(const Origin &cause,
                              });
     bool learns = own != scaling->estimate().parameters().end() &&
                   own->estimate.known && own->estimate.rms > 0;
-    finding.cause(cause.where, "is 0 throughout");
+    Operation *reader = nullptr;
+    for (Operation *user : cause.where.getUsers())
+      if (!reader && !user->hasAttr(kBackwardAttr))
+        reader = user;
+    if (reader)
+      finding.cause(reader, "reads " + name + ", which is 0 throughout");
     if (learns)
       finding.severity(Severity::Note)
           .message(

@@ -42,31 +42,6 @@ func.func @fixed_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.na
 
 // -----
 
-func.func @overflows_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
-  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
-  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
-  %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
-  %c0 = mp.constant dense<1.0e+38> : tensor<f32>
-  %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
-  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
-  return %loss : tensor<f32>
-}
-#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
-
-// -----
-
-func.func @overflows_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
-  %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
-  %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
-  %c0 = mp.constant dense<1.0e+38> : tensor<f32>
-  %z0 = mp.mul %y, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
-  %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
-  return %loss : tensor<f32>
-}
-#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
-
-// -----
-
 func.func @clean_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
   %w = mp.constant dense<0.5> : tensor<4x4xf16> loc(#w)
   %y = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>

@@ -14,7 +14,7 @@ func.func @lost_f16(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.nam
 
 // -----
 
-func.func @lost_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+func.func @clean_tiny_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
   %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
   %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
   %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
@@ -27,7 +27,7 @@ func.func @lost_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.n
 
 // -----
 
-func.func @lost_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+func.func @clean_tiny_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
   %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
   %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %c0 = mp.constant dense<1.0e-30> : tensor<f32>
