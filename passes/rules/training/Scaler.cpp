@@ -117,11 +117,13 @@ void Scaler::check(ModuleOp module) {
     return;
   const LossScaler &scaler = scaling.scaler();
   if (!scaling.inF16()) {
-    if (scaler.mode != ScalerMode::None)
-      reportStep(scaling)
-          .severity(Severity::Note)
-          .message("no gradient is f16, and a loss scaler does nothing for "
-                   "others but cost time");
+    if (scaler.mode == ScalerMode::None)
+      return;
+    Value gradient = scaling.estimate().parameters().back().computed;
+    report(gradient.getDefiningOp(), gradient)
+        .severity(Severity::Note)
+        .message("no gradient is f16, and a loss scaler does nothing for "
+                 "others but cost time");
     return;
   }
   judgeSettings(scaling);

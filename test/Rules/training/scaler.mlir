@@ -30,11 +30,11 @@ func.func @fixed(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name =
 
 func.func @useless_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "dynamic"}} {
   %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  // expected-remark @+1 {{no gradient is f16, and a loss scaler does nothing for others but cost time [MP411 certain]}}
   %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
   %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
   %c0 = mp.constant dense<1.0> : tensor<f32>
   %z0 = mp.mul %f, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
-  // expected-remark @+1 {{no gradient is f16, and a loss scaler does nothing for others but cost time [MP411 certain]}}
   %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
@@ -44,10 +44,10 @@ func.func @useless_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {m
 
 func.func @useless_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "fixed", scale = 16.0}} {
   %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
+  // expected-remark @+1 {{no gradient is f16, and a loss scaler does nothing for others but cost time [MP411 certain]}}
   %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %c0 = mp.constant dense<1.0> : tensor<f32>
   %z0 = mp.mul %y, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
-  // expected-remark @+1 {{no gradient is f16, and a loss scaler does nothing for others but cost time [MP411 certain]}}
   %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
