@@ -9,12 +9,14 @@
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/FloatFormat.h"
 #include "mpopt/Report/Fold.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 #include <map>
@@ -24,6 +26,28 @@ using namespace mpopt;
 
 /// Messages list so many names.
 static constexpr size_t kMostNames = 6;
+
+/// True if an infinity in `value` comes to a result of the function, and so to
+/// the loss or beside it: selections of elements pass it on only where they are
+/// expected to hold what overflows.
+static bool reachesResult(Value value, const RangeAnalysis &ranges) {
+  llvm::SmallSetVector<Value, 16> reached;
+  reached.insert(value);
+  for (size_t at = 0; at < reached.size(); ++at)
+    for (Operation *user : reached[at].getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        return true;
+      if (user->hasAttr(kBackwardAttr))
+        continue;
+      for (Value result : user->getResults()) {
+        std::optional<double> likely = ranges.magnitudes(result).likely;
+        if (!hasRole(user, Role::Gathers) || !likely ||
+            *likely > FloatFormat::f16().maxFinite)
+          reached.insert(result);
+      }
+    }
+  return false;
+}
 
 LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
     : step(&manager.getAnalysis<TrainingEstimate>()),
@@ -56,7 +80,8 @@ LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
     if (op && !op->hasAttr(kBackwardAttr) && !op->hasAttr(kLossPartAttr) &&
         site.certainty != Certainty::Possible &&
         site.form != OverflowForm::Mask &&
-        isLowPrecision(getElementType(site.value))) {
+        isLowPrecision(getElementType(site.value)) &&
+        reachesResult(site.value, manager.getAnalysis<RangeAnalysis>())) {
       overflow = &site;
       break;
     }

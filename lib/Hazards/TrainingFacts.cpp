@@ -114,7 +114,7 @@ static void visitFields(Facts &facts, Visitor visit) {
   visit("eps", facts.optimizer.epsilon);
   visit("beta1", facts.optimizer.beta1);
   visit("beta2", facts.optimizer.beta2);
-  visit("momentum", facts.optimizer.momentum);
+  visit("momentum_factor", facts.optimizer.momentum);
   visit("weight_decay", facts.optimizer.weightDecay);
   visit("state", facts.optimizer.state);
   visit("master", facts.optimizer.master);
@@ -132,7 +132,7 @@ static void visitFields(Facts &facts, Visitor visit) {
   visit("predivide", facts.reduce.predivide);
   visit("predivide_auto", facts.reduce.predivideAuto);
   visit("divides_after", facts.reduce.dividesAfter);
-  visit("clip", facts.clip);
+  visit("clip_norm", facts.clip);
   visit("sharding", facts.sharding.mode, kShardings);
   visit("stage", facts.sharding.stage);
   visit("shard_parameters", facts.sharding.parameters);

@@ -53,7 +53,7 @@ func.func @explodes_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp
 
 // -----
 
-func.func @large_norm(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {clip = 1.0}} {
+func.func @large_norm(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {clip_norm = 1.0}} {
   %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
   %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %c0 = mp.constant dense<1.0e+4> : tensor<f32>
