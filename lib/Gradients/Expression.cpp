@@ -40,8 +40,7 @@ static bool findVariable(Value value, const MaybeShape &shape, unsigned depth,
     return true;
   Operation *op = value.getDefiningOp();
   bool step = op && isStep(op) && depth < kMostDepth &&
-              isa<FloatType>(getElementType(value)) &&
-              getShape(value) == shape;
+              isa<FloatType>(getElementType(value)) && getShape(value) == shape;
   if (step) {
     Value inner = variable;
     bool one = llvm::all_of(op->getOperands(), [&](Value operand) {

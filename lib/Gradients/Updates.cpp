@@ -20,7 +20,6 @@
 #include <cmath>
 
 using namespace mpopt;
-using llvm::ArrayRef;
 using llvm::MutableArrayRef;
 using llvm::StringRef;
 
@@ -88,20 +87,10 @@ std::vector<WeightSizes::Part> WeightSizes::parts() const {
 //===----------------------------------------------------------------------===//
 
 std::optional<Optimizer> Optimizer::byName(StringRef name) {
-  using Rule = UpdateRule;
-  auto make = [](Rule rule, double epsilon, double beta1, double beta2,
-                 double decay = 0) {
-    return std::optional(Optimizer{rule, 0, epsilon, beta1, beta2, 0, decay});
-  };
   return llvm::StringSwitch<std::optional<Optimizer>>(name)
-      .Case("sgd", make(Rule::Sgd, 0, 0, 0))
-      .Case("adam", make(Rule::Adam, 1e-8, 0.9, 0.999))
-      .Case("adamw", make(Rule::AdamW, 1e-8, 0.9, 0.999, 0.01))
-      .Case("adafactor", make(Rule::Adafactor, 0, 0, 0))
-      .Case("lion", make(Rule::Lion, 0, 0.9, 0.99))
-      .Case("lamb", make(Rule::Lamb, 1e-6, 0.9, 0.999))
-      .Case("rmsprop", make(Rule::RmsProp, 1e-8, 0, 0.99))
-      .Case("adagrad", make(Rule::Adagrad, 1e-10, 0, 0))
+#define OPTIMIZER(RULE, NAME, EPSILON, BETA1, BETA2, DECAY)                    \
+  .Case(#NAME, Optimizer{UpdateRule::RULE, 0, EPSILON, BETA1, BETA2, 0, DECAY})
+#include "mpopt/Gradients/Optimizers.def"
       .Default(std::nullopt);
 }
 
@@ -270,7 +259,8 @@ struct HalfGap {
 
 // With n the gradient in the direction away from 0, c what decay adds to it and
 // d what decay takes by itself, a weight changes by step(n - c) - d.
-std::optional<double> UpdateEstimate::lost(const FloatFormat &format) const {
+std::optional<double> UpdateEstimate::share(const FloatFormat &format,
+                                            bool idle) const {
   double moved = 0, kept = 0;
   bool apart = optimizer.decouples();
   for (const WeightSizes::Part &part : parts) {
@@ -285,7 +275,7 @@ std::optional<double> UpdateEstimate::lost(const FloatFormat &format) const {
           std::max(0.0, cumulative(inverse(gap.away + taken) + added) -
                             cumulative(inverse(taken - gap.towards) + added));
     }
-    if (double change = step(-added) - taken; change != 0) {
+    if (double change = step(-added) - taken; idle && change != 0) {
       moved += part.count * gradient.zero;
       kept += gap.covers(change) ? part.count * gradient.zero : 0;
     }

@@ -69,18 +69,11 @@ struct GradientMagnitudes {
 };
 
 enum class UpdateRule {
-  Sgd,
-  Adam,
-  AdamW,
-  Adafactor,
-  Lion,
-  Lamb,
-  RmsProp,
-  Adagrad
+#define OPTIMIZER(RULE, NAME, EPSILON, BETA1, BETA2, DECAY) RULE,
+#include "mpopt/Gradients/Optimizers.def"
 };
 
-/// An optimizer, with the values of torch.optim for what is not declared; of
-/// those that it does not have: betas of 0.9 and 0.99 (Lion), Adam's (LAMB).
+/// An optimizer and its settings (Optimizers.def).
 struct Optimizer {
   UpdateRule rule = UpdateRule::Sgd;
   double learningRate = 0, epsilon = 0, beta1 = 0, beta2 = 0, momentum = 0,
@@ -114,7 +107,14 @@ public:
   double typicalWeight() const { return weight; }
   /// The share of the weights with an update that is not 0 which keep their
   /// value in `format`. Nothing if no weight has one.
-  std::optional<double> lost(const FloatFormat &format) const;
+  std::optional<double> lost(const FloatFormat &format) const {
+    return share(format, /*idle=*/true);
+  }
+  /// The same of the weights whose gradient is not 0, which leaves out those
+  /// that only decay: rows of an embedding that no sample had.
+  std::optional<double> lostSteps(const FloatFormat &format) const {
+    return share(format, /*idle=*/false);
+  }
   /// The share of the weights that decay on their own would not change.
   /// Nothing without such a decay.
   std::optional<double> lostDecay(const FloatFormat &format) const;
@@ -124,6 +124,7 @@ public:
   std::optional<double> flushedSecond(const FloatFormat &format) const;
 
 private:
+  std::optional<double> share(const FloatFormat &format, bool idle) const;
   double step(double gradient) const;
   double inverse(double change) const;
   double cumulative(double gradient) const;

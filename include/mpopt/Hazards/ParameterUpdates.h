@@ -33,6 +33,9 @@ struct ParameterUpdate {
   /// elements that are not 0.
   double typicalGradient = 0;
   UpdateEstimate step;
+
+  /// The gradient where it is computed, at the layer that has the parameter.
+  mlir::Value computed() const { return gradient->computed; }
 };
 
 class ParameterUpdates {

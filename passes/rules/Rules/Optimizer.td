@@ -87,9 +87,9 @@ def LostUpdate : TrainingRule<"MP409", "lost-update"> {
       "updated">];
   let summary = "16-bit weights do not take the optimizer's update";
   let what = [{
-    Half of the weights of a parameter or more are expected to keep their value
-    at the first step, as they are stored in 16 bits and no FP32 copy is
-    updated. A note where that is so of the weight decay alone. Nothing is said
+    Half of the weights of a parameter or more that have a gradient are expected
+    to keep their value at the first step, as they are stored in 16 bits and no
+    FP32 copy is updated. A note where that is so of the weight decay alone. Nothing is said
     without an optimizer and its learning rate.
   }];
   let why = [{

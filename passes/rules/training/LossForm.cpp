@@ -102,13 +102,13 @@ void LossForm::judgeLog(Operation *log) {
         "the loss is log(1 - sigmoid(x)), which is -Inf in " + dtype +
             " from x = " + formatNumber(saturatesFrom(*format)) +
             " on, and its gradient NaN; -softplus(x) is the same, or "
-            "binary_cross_entropy_with_logits");
+            "binary_cross_entropy_with_logits of x");
   else if (isa<mp::SigmoidOp>(probability))
     add(log, probability,
         "the loss is log(sigmoid(x)), which is -Inf in " + dtype +
             " below x = " + formatNumber(vanishesFrom(*format)) +
             ", and its gradient NaN; log_sigmoid(x) is the same, or "
-            "binary_cross_entropy_with_logits");
+            "binary_cross_entropy_with_logits of x");
   else if (hasRole(probability, Role::Softmax) && !complement)
     add(log, probability,
         "the loss is log(softmax(x)), which is -Inf in " + dtype +

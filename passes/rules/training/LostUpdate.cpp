@@ -44,7 +44,8 @@ void LostUpdate::judgeDecay(const ParameterUpdates &updates, double least) {
   if (!first)
     return;
   std::string dtype = getDtypeName(first->stored);
-  report(first->parameter.getDefiningOp(), first->parameter)
+  report(first->computed().getDefiningOp(), first->computed())
+      .tensor(first->parameter)
       .severity(Severity::Note)
       .dtype(first->stored)
       .message("weight decay alone does nothing: it takes " +
@@ -65,7 +66,8 @@ void LostUpdate::check(ModuleOp module) {
   for (const ParameterUpdate &update : updates.updates()) {
     if (!is16Bit(update.stored))
       continue;
-    double share = update.step.lost(*getFloatFormat(update.stored)).value_or(0);
+    double share =
+        update.step.lostSteps(*getFloatFormat(update.stored)).value_or(0);
     if (share < least)
       continue;
     found.push_back(update.gradient);
@@ -83,7 +85,8 @@ void LostUpdate::check(ModuleOp module) {
   if (found.size() > 1)
     others = "; " + std::to_string(found.size()) + " parameters lose " +
              describeShare(least) + " or more: " + listParameters(found);
-  report(worst->parameter.getDefiningOp(), worst->parameter)
+  report(worst->computed().getDefiningOp(), worst->computed())
+      .tensor(worst->parameter)
       .likely()
       .dtype(worst->stored)
       .message(describeShare(most) + " of the weights keep their value in " +

@@ -67,7 +67,8 @@ void OptimizerEpsilon::judgeZero(const ParameterUpdates &updates) {
   std::string others =
       count > 1 ? "; so it is for " + std::to_string(count) + " parameters"
                 : "";
-  report(worst->parameter.getDefiningOp(), worst->parameter)
+  report(worst->computed().getDefiningOp(), worst->computed())
+      .tensor(worst->parameter)
       .dtype(worst->state)
       .message("eps " + formatNumber(optimizer.epsilon) +
                (optimizer.epsilon == 0 ? std::string(" guards nothing")
@@ -98,7 +99,8 @@ void OptimizerEpsilon::judgeFrozen(const ParameterUpdates &updates) {
   if (found.size() > 1)
     others = "; so it is for " + std::to_string(found.size()) +
              " parameters: " + listParameters(found);
-  report(worst->parameter.getDefiningOp(), worst->parameter)
+  report(worst->computed().getDefiningOp(), worst->computed())
+      .tensor(worst->parameter)
       .likely()
       .severity(Severity::Warning)
       .dtype(worst->state)

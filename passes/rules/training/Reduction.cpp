@@ -81,11 +81,13 @@ void Reduction::judgeOverflow(const LossScaling &scaling) {
       .dtype(type)
       .severity(dynamic ? Severity::Warning : Severity::Error)
       .message("gradients are added in " + getDtypeName(type) + " over " +
-               formatNumber(world) + " workers and " + formatNumber(passes) +
-               " passes before they are divided" +
-               (factor > 1 ? " but by " + formatNumber(factor) : "") + ": at " +
-               describeScale(scaling.inUse()) + " the sum reaches " +
-               formatNumber(sum) + ", past " + formatNumber(format.maxFinite) +
+               formatNumber(world) + " workers" +
+               (passes > 1 ? " and " + formatNumber(passes) + " passes" : "") +
+               " before they are divided" +
+               (factor > 1 ? " but by " + formatNumber(factor) : "") +
+               ": at the loss scale " + describeScale(scaling.inUse()) +
+               " the sum reaches " + formatNumber(sum) + ", past " +
+               formatNumber(format.maxFinite) +
                (dynamic ? "; steps are skipped until the scale is " +
                               describeScale(scaling.inUse() - int(bits))
                         : std::string("; every step is Inf")));
@@ -123,7 +125,7 @@ void Reduction::judgeDivided(const LossScaling &scaling) {
       .dtype(type)
       .message("gradients are divided by " + formatNumber(factor) + " in " +
                getDtypeName(type) + " before the sum over " +
-               formatNumber(world) + " workers: at " +
+               formatNumber(world) + " workers: at the loss scale " +
                describeScale(scaling.inUse()) + " another " +
                describeShare(lost / all) +
                " of all elements become 0; a factor of about " +

@@ -40,7 +40,8 @@ void SecondMoment::judgeDecay(const ParameterUpdates &updates) {
       continue;
     std::string dtype = getDtypeName(update.state);
     std::string beta = formatNumber(optimizer.beta2);
-    report(update.parameter.getDefiningOp(), update.parameter)
+    report(update.computed().getDefiningOp(), update.computed())
+        .tensor(update.parameter)
         .dtype(update.state)
         .message("the second moment does not decay in " + dtype + ": " + beta +
                  " v is " +
@@ -86,7 +87,8 @@ void SecondMoment::judgeFlush(const ParameterUpdates &updates) {
   if (found.size() > 1)
     others = "; " + std::to_string(found.size()) + " parameters lose " +
              describeShare(least) + " or more: " + listParameters(found);
-  report(worst->parameter.getDefiningOp(), worst->parameter)
+  report(worst->computed().getDefiningOp(), worst->computed())
+      .tensor(worst->parameter)
       .likely()
       .dtype(worst->state)
       .message(describeShare(most) + " of the second moment is 0 in " +

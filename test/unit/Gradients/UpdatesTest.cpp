@@ -109,6 +109,7 @@ TEST(Updates, DecayAlone) {
   // Where no gradient arrives the decay is all there is: half of the weights
   // lose that, the others take their step of 1e-3 in FP16.
   EXPECT_NEAR(*step.lost(half), 0.5, 1e-3);
+  EXPECT_NEAR(*step.lostSteps(half), 0, 1e-3);
   // 1 - 0.01 = 0.99 is another number in both.
   UpdateEstimate fast(make("adamw", 0.1, 0.1), weights({0.7}), normal(1e-3));
   EXPECT_EQ(*fast.lostDecay(brain), 0);

@@ -1,0 +1,115 @@
+// RUN: mpopt-opt %s -split-input-file -verify-diagnostics --mp-differentiate="of=loss mark" --rule-reduction --mp-emit-findings
+
+// Sixteen workers that add before they divide reach sixteen times the gradient.
+func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<f16> {mp.name = "loss"}) attributes {mp.training_step = {world = 16 : i64, divides_after = true, scaler = "dynamic", scale = 65536.0 : f64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  // expected-warning-re @below {{gradients are added in f16 over 16 workers before they are divided: at the loss scale 2^{{.*}} the sum reaches {{.*}}, past 65504; steps are skipped until the scale is 2^{{.*}} [MP410 likely]}}
+  %0 = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x2xf16>) -> tensor<8x2xf16>
+  %1 = mp.square %0 : (tensor<8x2xf16>) -> tensor<8x2xf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf16>) -> tensor<f16>
+  return %loss : tensor<f16>
+}
+
+// -----
+
+// A fixed scale does not give way.
+func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<f16> {mp.name = "loss"}) attributes {mp.training_step = {world = 1024 : i64, divides_after = true, scaler = "fixed", scale = 1024.0 : f64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  // expected-error-re @below {{gradients are added in f16 over 1024 workers {{.*}}; every step is Inf [MP410 likely]}}
+  %0 = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x2xf16>) -> tensor<8x2xf16>
+  %1 = mp.square %0 : (tensor<8x2xf16>) -> tensor<8x2xf16>
+  // expected-remark @below {{gradients of 1024 workers are added in f16: roundings add up to about 50 % of the sum at most [MP410 certain]}}
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf16>) -> tensor<f16>
+  return %loss : tensor<f16>
+}
+
+// -----
+
+// Dividing first loses small gradients instead.
+func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 0.001 : f64, source = "option"}}) -> (tensor<f16> {mp.name = "loss"}) attributes {mp.training_step = {world = 64 : i64, divides_after = false, scaler = "none"}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  // expected-warning-re @below {{gradients are divided by 64 in f16 before the sum over 64 workers: at the loss scale 1 another {{.*}} of all elements become 0; a factor of about 8 leaves room at both ends [MP410 likely]}}
+  %0 = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x2xf16>) -> tensor<8x2xf16>
+  %1 = mp.square %0 : (tensor<8x2xf16>) -> tensor<8x2xf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf16>) -> tensor<f16>
+  return %loss : tensor<f16>
+}
+
+// -----
+
+// FSDP reduces in the parameters' dtype, with BF16's eight digits.
+func.func @main(%x: tensor<8x4xbf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<bf16> {mp.name = "loss"}) attributes {mp.training_step = {world = 512 : i64, sharding = "fsdp", shard_parameters = bf16}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xbf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x2xbf16>) -> tensor<8x2xbf16>
+  %1 = mp.square %0 : (tensor<8x2xbf16>) -> tensor<8x2xbf16>
+  // expected-warning @below {{gradients of 512 workers are added in bf16: from the 256th on a term of the same size is below half an ulp of the sum and is lost [MP410 certain]}}
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xbf16>) -> tensor<bf16>
+  return %loss : tensor<bf16>
+}
+
+// -----
+
+// Passes are added where the gradient is.
+func.func @main(%x: tensor<8x4xbf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<bf16> {mp.name = "loss"}) attributes {mp.training_step = {accumulate = 64 : i64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xbf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x2xbf16>) -> tensor<8x2xbf16>
+  %1 = mp.square %0 : (tensor<8x2xbf16>) -> tensor<8x2xbf16>
+  // expected-remark @below {{gradients of 64 passes are added in bf16: roundings add up to about 25 % of the sum at most [MP410 certain]}}
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xbf16>) -> tensor<bf16>
+  return %loss : tensor<bf16>
+}
+
+// -----
+
+// Few terms, room in the scale.
+func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<f16> {mp.name = "loss"}) attributes {mp.training_step = {world = 8 : i64, divides_after = true, scaler = "fixed", scale = 256.0 : f64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x2xf16>) -> tensor<8x2xf16>
+  %1 = mp.square %0 : (tensor<8x2xf16>) -> tensor<8x2xf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf16>) -> tensor<f16>
+  return %loss : tensor<f16>
+}
+
+// -----
+
+// Few terms in BF16.
+func.func @main(%x: tensor<8x4xbf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<bf16> {mp.name = "loss"}) attributes {mp.training_step = {world = 8 : i64, accumulate = 4 : i64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xbf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x2xbf16>) -> tensor<8x2xbf16>
+  %1 = mp.square %0 : (tensor<8x2xbf16>) -> tensor<8x2xbf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xbf16>) -> tensor<bf16>
+  return %loss : tensor<bf16>
+}
+
+// -----
+
+// FP32.
+func.func @main(%x: tensor<8x4xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {world = 1024 : i64, accumulate = 512 : i64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf32> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %1 = mp.square %0 : (tensor<8x2xf32>) -> tensor<8x2xf32>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// One worker.
+func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<f16> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "dynamic", scale = 65536.0 : f64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x2xf16>) -> tensor<8x2xf16>
+  %1 = mp.square %0 : (tensor<8x2xf16>) -> tensor<8x2xf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf16>) -> tensor<f16>
+  return %loss : tensor<f16>
+}
+
+// -----
+
+// A reduction in FP32.
+func.func @main(%x: tensor<8x4xf16> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64, source = "option"}}) -> (tensor<f16> {mp.name = "loss"}) attributes {mp.training_step = {world = 64 : i64, reduce = f32, divides_after = true, scaler = "dynamic", scale = 65536.0 : f64}} {
+  %w = mp.constant dense<0.69921875> : tensor<4x2xf16> loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+  %0 = mp.matmul %x, %w : (tensor<8x4xf16>, tensor<4x2xf16>) -> tensor<8x2xf16>
+  %1 = mp.square %0 : (tensor<8x2xf16>) -> tensor<8x2xf16>
+  %loss = mp.reduce_mean %1 {axes = array<i64: 0, 1>} : (tensor<8x2xf16>) -> tensor<f16>
+  return %loss : tensor<f16>
+}
