@@ -97,14 +97,15 @@ static double commonOf(const Cell &x, double alike,
   }
   double shared = std::sqrt(std::max(x.variance * alike, 0.0));
   double common = 0;
-  for (int i = 0; i < NormalPoints::kCount; i += 4) {
+  constexpr int kStep = 4, kUsed = (NormalPoints::kCount + kStep - 1) / kStep;
+  for (int i = 0; i < NormalPoints::kCount; i += kStep) {
     Cell own = x;
     own.mean += shared * points.at[i];
     own.variance = x.variance * (1 - alike);
     double mean = slopeAt(own, slope).moments.mean;
     common += mean * mean;
   }
-  return common / ((NormalPoints::kCount + 3) / 4);
+  return common / kUsed;
 }
 
 void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,

@@ -16,8 +16,6 @@ using namespace mpopt;
 
 /// Terms of which few are added up are as far from normal as one of them.
 static constexpr double kFewTerms = 4;
-/// Products of groups that a contraction looks at.
-static constexpr size_t kMostProducts = 1 << 20;
 
 //===----------------------------------------------------------------------===//
 // Moments

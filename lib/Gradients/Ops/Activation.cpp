@@ -26,7 +26,7 @@ using namespace mpopt;
 /// The op that makes the value, behind casts.
 static Operation *findMaker(Value value) {
   Operation *op = value.getDefiningOp();
-  while (op && isa<mp::CastOp>(op))
+  while (isa_and_nonnull<mp::CastOp>(op))
     op = op->getOperand(0).getDefiningOp();
   return op;
 }

@@ -64,8 +64,8 @@ static std::vector<double> guessRows(double share, const MaybeShape &shape,
   if (!square || std::fabs(share - causal) > 0.02)
     return {std::max(1.0, share * count)};
   std::vector<double> lengths;
-  for (double length = 1; length <= count; ++length)
-    lengths.push_back(length);
+  for (int64_t length = 1; double(length) <= count; ++length)
+    lengths.push_back(double(length));
   return lengths;
 }
 
@@ -164,7 +164,7 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   std::optional<int64_t> axis =
       normalizeAxis(op.getAxis(), TransferContext::rankOf(y));
   if (!axis || op.getCoerced() ||
-      ctx.of(grad).rank() != size_t(TransferContext::rankOf(y)))
+      ctx.of(grad).rank() != TransferContext::rankOf(y))
     return;
   double n = double(
       std::max<int64_t>(TransferContext::dimOf(y, *axis).value_or(1), 1));

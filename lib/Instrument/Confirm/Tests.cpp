@@ -331,6 +331,12 @@ TestResult Test::run() const {
     return sumError();
   case Decision::Dead:
     return dead();
+  // Of gradients more than one probe has to be asked: GradientTests.cpp.
+  case Decision::GradientFlush:
+  case Decision::GradientOverflow:
+  case Decision::GradientRatio:
+  case Decision::GradientZero:
+  case Decision::GradientNonFinite:
   case Decision::None:
   case Decision::FileFact:
     break;

@@ -25,8 +25,6 @@ using F = UnaryFunction;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// f32 with the float functions of libm.
 Soft call(Soft x, float (*narrow)(float), double (*wide)(double)) {
   if (x.format == &FloatFormat::f32())
