@@ -20,6 +20,7 @@
 #include "mpopt/Fix/FixTrial.h"
 #include "mpopt/Gradients/LossScale.h"
 #include "mpopt/Hazards/OverflowSites.h"
+#include "mpopt/Hazards/ParameterUpdates.h"
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
 #include "passes/rules/RuleSequence.h"
@@ -203,7 +204,8 @@ llvm::Error ModuleCheck::tryFixes() {
 
 TrainingReport ModuleCheck::describeStep() {
   return describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
-                           ranges(), !options.gradientsFile.empty());
+                           analyses.getAnalysis<ParameterUpdates>(), ranges(),
+                           !options.gradientsFile.empty());
 }
 
 CheckedModule ModuleCheck::takeResult() {

@@ -14,10 +14,12 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/Verdicts.h"
 #include "mpopt/Hazards/FindingList.h"
+#include "mpopt/Hazards/ParameterUpdates.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/Keys.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <cmath>
@@ -84,6 +86,7 @@ static std::string nameOf(Value value) {
 
 TrainingReport mpopt::describeGradients(ModuleOp module,
                                         const TrainingEstimate &estimate,
+                                        const ParameterUpdates &updates,
                                         const RangeAnalysis &ranges,
                                         bool wantTensors) {
   TrainingReport report;
@@ -107,6 +110,14 @@ TrainingReport mpopt::describeGradients(ModuleOp module,
                                                     gradients.estimate(value),
                                                     gradients, ranges));
     });
+
+  for (const ParameterUpdate &update : updates.updates()) {
+    UpdateReport &step = report.updates.emplace_back();
+    step.parameter = update.gradient->name;
+    step.size = update.step.typical();
+    step.lostF16 = update.step.lost(FloatFormat::f16()).value_or(0);
+    step.lostBF16 = update.step.lost(FloatFormat::bf16()).value_or(0);
+  }
 
   const ScaleWindow &window = estimate.window();
   ScaleReport &scale = report.scale;
@@ -150,7 +161,8 @@ static bool isNumber(const GradientReport &gradient) {
 }
 
 static void writeGradient(OStream &json, const GradientReport &gradient,
-                          bool parameter) {
+                          bool parameter,
+                          const UpdateReport *update = nullptr) {
   json.attributeObject(jsonText(gradient.name), [&] {
     json.attribute("absmax", jsonNumber(gradient.absMax));
     json.attribute("rms", jsonNumber(gradient.rms));
@@ -158,6 +170,10 @@ static void writeGradient(OStream &json, const GradientReport &gradient,
     json.attribute("dtype", gradient.dtype);
     if (parameter)
       json.attribute("flush_fp16", gradient.lostUnscaled);
+    if (update) {
+      json.attribute("lost_fp16", update->lostF16);
+      json.attribute("lost_bf16", update->lostBF16);
+    }
   });
 }
 
@@ -172,13 +188,17 @@ static void writeNames(OStream &json, StringRef key,
 void mpopt::dumpGradients(llvm::raw_ostream &os, StringRef model,
                           const TrainingReport &report) {
   OStream json(os, 1);
+  llvm::StringMap<const UpdateReport *> updates;
+  for (const UpdateReport &update : report.updates)
+    updates[update.parameter] = &update;
   json.object([&] {
     json.attribute("schema", "mpopt-train/1");
     json.attribute("model", jsonText(model));
     json.attributeObject("parameters", [&] {
       for (const GradientReport &gradient : report.parameters)
         if (isNumber(gradient))
-          writeGradient(json, gradient, /*parameter=*/true);
+          writeGradient(json, gradient, /*parameter=*/true,
+                        updates.lookup(gradient.name));
     });
     json.attributeObject("tensors", [&] {
       for (const GradientReport &gradient : report.tensors)

@@ -15,6 +15,7 @@
 
 namespace mpopt {
 
+class ParameterUpdates;
 class RangeAnalysis;
 class TrainingEstimate;
 
@@ -22,6 +23,7 @@ class TrainingEstimate;
 /// between the parameters are only asked for where they are written.
 TrainingReport describeGradients(mlir::ModuleOp module,
                                  const TrainingEstimate &estimate,
+                                 const ParameterUpdates &updates,
                                  const RangeAnalysis &ranges, bool wantTensors);
 
 /// Writes `mpopt-train/1`: the predictions of one model as JSON.

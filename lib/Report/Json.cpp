@@ -142,6 +142,17 @@ static void writeTraining(OStream &json, const TrainingReport &training) {
       for (const GradientReport &gradient : training.parameters)
         json.object([&] { writeGradient(json, gradient); });
     });
+    json.attributeArray("updates", [&] {
+      for (const UpdateReport &update : training.updates)
+        json.object([&] {
+          attribute(json, "parameter", update.parameter);
+          json.attribute("size", jsonNumber(update.size));
+          json.attributeObject("lost", [&] {
+            json.attribute("f16", update.lostF16);
+            json.attribute("bf16", update.lostBF16);
+          });
+        });
+    });
   });
 }
 

@@ -43,6 +43,16 @@ struct GradientReport {
   Interval bound;
 };
 
+/// What a parameter takes of the first step, where an optimizer is declared.
+struct UpdateReport {
+  std::string parameter;
+  /// The change of a weight where the gradient has its root mean square.
+  double size = 0;
+  /// The shares of the elements that stay as they are in weights of FP16 and
+  /// BF16.
+  double lostF16 = 0, lostBF16 = 0;
+};
+
 struct ScaleReport {
   /// The window of loss scales; no `lo`: there is none, no `hi`: nothing
   /// overflows.
@@ -62,6 +72,8 @@ struct TrainingReport {
   std::vector<std::string> loss;
   ScaleReport scale;
   std::vector<GradientReport> parameters;
+  /// Of the parameters whose weights and gradients are known.
+  std::vector<UpdateReport> updates;
   /// Gradients of tensors between them.
   std::vector<GradientReport> tensors;
   /// Names of parameters: exactly 0; far smaller and far larger than the last
