@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/DtypeSupport.h"
+#include "mpopt/Hazards/LossScaling.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 using namespace mlir;
@@ -92,6 +93,32 @@ ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
                     sizes.rms / std::sqrt(live),
                     UpdateEstimate(*known, WeightSizes::of(*view), sizes)});
   }
+}
+
+std::string ParameterLosses::listOthers() const {
+  if (parameters.size() < 2)
+    return "";
+  return "; " + std::to_string(parameters.size()) + " parameters lose " +
+         describeShare(least) + " or more: " + listParameters(parameters);
+}
+
+ParameterLosses ParameterUpdates::findLosses(
+    double least,
+    llvm::function_ref<std::optional<double>(const ParameterUpdate &)> share)
+    const {
+  ParameterLosses result;
+  result.least = least;
+  for (const ParameterUpdate &update : list) {
+    std::optional<double> lost = share(update);
+    if (!lost || *lost < least)
+      continue;
+    result.parameters.push_back(update.gradient);
+    if (*lost > result.most) {
+      result.most = *lost;
+      result.worst = &update;
+    }
+  }
+  return result;
 }
 
 bool ParameterUpdates::isInvalidated(

@@ -38,6 +38,19 @@ struct ParameterUpdate {
   mlir::Value computed() const { return gradient->computed; }
 };
 
+/// The parameters of which a step loses a share that counts.
+struct ParameterLosses {
+  /// The one that loses most, and its share in [0, 1]; null if none loses.
+  const ParameterUpdate *worst = nullptr;
+  double most = 0;
+  llvm::SmallVector<const ParameterGradient *> parameters;
+  /// The share from which a parameter counts.
+  double least;
+
+  /// The end of a message that names all of them; empty if there is only one.
+  std::string listOthers() const;
+};
+
 class ParameterUpdates {
 public:
   ParameterUpdates(mlir::Operation *module, mlir::AnalysisManager &manager);
@@ -48,6 +61,13 @@ public:
   /// The parameters whose weights and gradients are known; all others are left
   /// out. Without an optimizer and its learning rate: none.
   llvm::ArrayRef<ParameterUpdate> updates() const { return list; }
+
+  /// The parameters whose `share`, in [0, 1], is `least` or more. Those without
+  /// one are left out.
+  ParameterLosses
+  findLosses(double least,
+             llvm::function_ref<std::optional<double>(const ParameterUpdate &)>
+                 share) const;
 
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
 

@@ -60,40 +60,29 @@ void LostUpdate::check(ModuleOp module) {
   if (!updates.optimizer())
     return;
   double least = threshold("lost-update-share");
-  SmallVector<const ParameterGradient *> found;
-  const ParameterUpdate *worst = nullptr;
-  double most = 0;
-  for (const ParameterUpdate &update : updates.updates()) {
-    if (!is16Bit(update.stored))
-      continue;
-    double share =
-        update.step.lostSteps(*getFloatFormat(update.stored)).value_or(0);
-    if (share < least)
-      continue;
-    found.push_back(update.gradient);
-    if (share > most) {
-      most = share;
-      worst = &update;
-    }
-  }
+  ParameterLosses losses = updates.findLosses(
+      least, [](const ParameterUpdate &update) -> std::optional<double> {
+        if (!is16Bit(update.stored))
+          return std::nullopt;
+        return update.step.lostSteps(*getFloatFormat(update.stored))
+            .value_or(0);
+      });
   judgeDecay(updates, least);
+  const ParameterUpdate *worst = losses.worst;
   if (!worst)
     return;
   double weight = worst->step.typicalWeight();
   double gap = weight > 0 ? getFloatFormat(worst->stored)->ulp(weight) / 2 : 0;
-  std::string others;
-  if (found.size() > 1)
-    others = "; " + std::to_string(found.size()) + " parameters lose " +
-             describeShare(least) + " or more: " + listParameters(found);
   report(worst->computed().getDefiningOp(), worst->computed())
       .tensor(worst->parameter)
       .likely()
       .dtype(worst->stored)
-      .message(describeShare(most) + " of the weights keep their value in " +
-               getDtypeName(worst->stored) + ": a step of " +
-               updates.facts().optimizer.name + " changes them by about " +
-               formatNumber(worst->step.typical()) +
-               ", and half an ulp of a weight of " + formatNumber(weight) +
-               " is " + formatNumber(gap) +
-               "; there is no FP32 copy that adds the steps up" + others);
+      .message(
+          describeShare(losses.most) + " of the weights keep their value in " +
+          getDtypeName(worst->stored) + ": a step of " +
+          updates.facts().optimizer.name + " changes them by about " +
+          formatNumber(worst->step.typical()) +
+          ", and half an ulp of a weight of " + formatNumber(weight) + " is " +
+          formatNumber(gap) + "; there is no FP32 copy that adds the steps up" +
+          losses.listOthers());
 }

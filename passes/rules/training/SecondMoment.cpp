@@ -58,45 +58,33 @@ void SecondMoment::judgeDecay(const ParameterUpdates &updates) {
 
 void SecondMoment::judgeFlush(const ParameterUpdates &updates) {
   const Optimizer &optimizer = *updates.optimizer();
-  double least = threshold("second-moment-share");
-  const ParameterUpdate *worst = nullptr;
-  double most = 0;
-  SmallVector<const ParameterGradient *> found;
-  for (const ParameterUpdate &update : updates.updates()) {
-    const FloatFormat *format = getFloatFormat(update.state);
-    // Without an epsilon the update is infinite, of which OptimizerEpsilon
-    // tells.
-    if (!format || format->round(optimizer.epsilon) == 0)
-      continue;
-    double share = update.step.flushedSecond(*format).value_or(0);
-    if (share < least)
-      continue;
-    found.push_back(update.gradient);
-    if (share > most) {
-      most = share;
-      worst = &update;
-    }
-  }
+  ParameterLosses losses = updates.findLosses(
+      threshold("second-moment-share"),
+      [&](const ParameterUpdate &update) -> std::optional<double> {
+        const FloatFormat *format = getFloatFormat(update.state);
+        // Without an epsilon the update is infinite, of which OptimizerEpsilon
+        // tells.
+        if (!format || format->round(optimizer.epsilon) == 0)
+          return std::nullopt;
+        return update.step.flushedSecond(*format).value_or(0);
+      });
+  const ParameterUpdate *worst = losses.worst;
   if (!worst)
     return;
   const FloatFormat &format = *getFloatFormat(worst->state);
   double edge = std::sqrt(format.flushAt / optimizer.secondShare());
   double epsilon = format.round(optimizer.epsilon);
   double typical = std::min(worst->typicalGradient, edge);
-  std::string others;
-  if (found.size() > 1)
-    others = "; " + std::to_string(found.size()) + " parameters lose " +
-             describeShare(least) + " or more: " + listParameters(found);
   report(worst->computed().getDefiningOp(), worst->computed())
       .tensor(worst->parameter)
       .likely()
       .dtype(worst->state)
-      .message(describeShare(most) + " of the second moment is 0 in " +
+      .message(describeShare(losses.most) + " of the second moment is 0 in " +
                getDtypeName(worst->state) + ": squares of gradients up to " +
                formatNumber(edge) + " flush, and eps " + formatNumber(epsilon) +
                " alone divides; a gradient of " + formatNumber(typical) +
                " makes an update of " + formatNumber(typical / epsilon) +
-               " learning rates instead of one" + others);
+               " learning rates instead of one" + losses.listOthers());
 }
 
 void SecondMoment::check(ModuleOp module) {
