@@ -139,6 +139,10 @@ double Optimizer::secondShare() const {
   return rule == UpdateRule::Adagrad ? 1 : 1 - beta2;
 }
 
+double Optimizer::largestFlushed(const FloatFormat &format) const {
+  return std::sqrt(format.flushAt / secondShare());
+}
+
 //===----------------------------------------------------------------------===//
 // A step
 //===----------------------------------------------------------------------===//
@@ -331,7 +335,7 @@ std::optional<double>
 UpdateEstimate::flushedSecond(const FloatFormat &format) const {
   if (!optimizer.hasSecond())
     return std::nullopt;
-  return shareBelow(std::sqrt(format.flushAt / optimizer.secondShare()));
+  return shareBelow(optimizer.largestFlushed(format));
 }
 
 double mpopt::stopOfDecay(double beta2, const FloatFormat &format) {

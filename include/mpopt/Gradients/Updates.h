@@ -93,6 +93,9 @@ struct Optimizer {
   /// moment, and its square into the second.
   double firstShare() const;
   double secondShare() const;
+  /// Size of the largest gradient that a first step leaves as 0 in the second
+  /// moment, where that is stored in `format`.
+  double largestFlushed(const FloatFormat &format) const;
 };
 
 /// What a step does to the weights of one parameter.

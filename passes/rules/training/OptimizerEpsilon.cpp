@@ -29,11 +29,6 @@ private:
 };
 } // namespace
 
-/// Gradients with a second moment above this are not 0 in `format`.
-static double keptFrom(const Optimizer &optimizer, const FloatFormat &format) {
-  return std::sqrt(format.flushAt / optimizer.secondShare());
-}
-
 void OptimizerEpsilon::judgeZero(const ParameterUpdates &updates) {
   const Optimizer &optimizer = *updates.optimizer();
   const ParameterUpdate *worst = nullptr;
@@ -59,11 +54,11 @@ void OptimizerEpsilon::judgeZero(const ParameterUpdates &updates) {
     return;
   const FloatFormat &format = *getFloatFormat(worst->state);
   std::string dtype = getDtypeName(worst->state);
-  std::string flushes = is16Bit(worst->state)
-                            ? " (gradients up to " +
-                                  formatNumber(keptFrom(optimizer, format)) +
-                                  ")"
-                            : "";
+  std::string flushes =
+      is16Bit(worst->state)
+          ? " (gradients up to " +
+                formatNumber(optimizer.largestFlushed(format)) + ")"
+          : "";
   std::string others =
       count > 1 ? "; so it is for " + std::to_string(count) + " parameters"
                 : "";

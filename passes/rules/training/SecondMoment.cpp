@@ -72,7 +72,7 @@ void SecondMoment::judgeFlush(const ParameterUpdates &updates) {
   if (!worst)
     return;
   const FloatFormat &format = *getFloatFormat(worst->state);
-  double edge = std::sqrt(format.flushAt / optimizer.secondShare());
+  double edge = optimizer.largestFlushed(format);
   double epsilon = format.round(optimizer.epsilon);
   double typical = std::min(worst->typicalGradient, edge);
   report(worst->computed().getDefiningOp(), worst->computed())
