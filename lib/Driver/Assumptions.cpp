@@ -170,7 +170,7 @@ mpopt::makeAssumptions(const Options &options, ModuleOp module) {
   return assumptions;
 }
 
-/// What a loss implies of its target, where nothing is declared.
+/// The range that a loss implies for its target, where nothing is declared.
 static void assumeByLoss(Assumption &assumption, StringRef loss) {
   if (assumption.source != "default")
     return;

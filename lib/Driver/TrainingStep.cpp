@@ -192,7 +192,7 @@ static Type toType(std::optional<TrainType> type, MLIRContext *context) {
   llvm_unreachable("all types are listed");
 }
 
-/// What rules ask of the configuration.
+/// The facts of the configuration that rules ask for.
 static TrainingFacts makeFacts(const TrainConfig &config,
                                MLIRContext *context) {
   TrainingFacts facts;

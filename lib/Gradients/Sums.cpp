@@ -267,7 +267,7 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
                [&](int label) { return llvm::is_contained(result, label); });
   }
 
-  // What is summed.
+  // How many terms each sum has.
   TermCount count;
   SmallVector<int> contracted;
   for (int label : a.labels) {

@@ -34,7 +34,7 @@ std::optional<Optimizer> mpopt::makeOptimizer(const OptimizerFacts &facts) {
 
 llvm::StringMap<Value> mpopt::findParameters(Operation *module) {
   llvm::StringMap<Value> result;
-  // What is stored in 16 bits comes behind its constant.
+  // The 16-bit copy of a constant comes behind it and replaces it.
   module->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (!isa<mp::ConstantOp>(op) && !storesConstant(op))
       return;
@@ -44,7 +44,7 @@ llvm::StringMap<Value> mpopt::findParameters(Operation *module) {
   return result;
 }
 
-/// What clipping by the norm of all gradients multiplies them by.
+/// The factor by which clipping the norm of all gradients scales them.
 static double findClip(std::optional<double> most,
                        ArrayRef<ParameterGradient> parameters) {
   double squares = 0;

@@ -114,7 +114,7 @@ SmallVector<Value> Appender::findWanted() {
     }
     llvm_unreachable("every kind of values is known");
   };
-  // What is stored in 16 bits is learned there.
+  // A parameter stored in 16 bits is learned there.
   auto findLearned = [](Value value) {
     Operation *only = value.hasOneUse() ? *value.user_begin() : nullptr;
     return storesConstant(only) ? only->getResult(0) : value;

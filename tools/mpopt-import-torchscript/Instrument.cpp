@@ -17,7 +17,7 @@
 
 using namespace mpopt;
 
-/// What the built-in tables say; the run decides which device it is.
+/// The built-in tables' answer; the run decides which device it is.
 static llvm::Expected<torchscript::FindLists> findAutocastLists() {
   llvm::Expected<Policy> cpu = Policy::load("pytorch-cpu-2.14");
   if (!cpu)

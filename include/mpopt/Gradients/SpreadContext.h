@@ -90,7 +90,7 @@ public:
   Moments moments(mlir::Value value, const Cell &cell) {
     return Moments::of(cell, spread(value).alike);
   }
-  /// Of the whole tensor.
+  /// The estimate for the whole tensor.
   Moments moments(mlir::Value value) {
     return moments(value, of(value).hull());
   }

@@ -98,7 +98,7 @@ struct Optimizer {
   double largestFlushed(const FloatFormat &format) const;
 };
 
-/// What a step does to the weights of one parameter.
+/// The change that a step makes to the weights of one parameter.
 class UpdateEstimate {
 public:
   UpdateEstimate(const Optimizer &optimizer, const WeightSizes &weights,

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What MP404 and MP405 share: the sizes of all gradients of weights, against
+// MP404 and MP405 judge by the sizes of all gradients of weights, against
 // that of the last one, and the norm of all gradients together.
 //
 //===----------------------------------------------------------------------===//

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the rules about gradients share: the scaler in force, the window of
-// scales, what is lost at each, and how messages name parameters. An analysis
-// of the module.
+// The rules about gradients share these facts: the scaler in force, the window
+// of scales, what is lost at each, and how messages name parameters. An
+// analysis of the module.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the declared optimizer does to each parameter of a training step, by the
+// The step of the declared optimizer on each parameter in training, by the
 // weights in the model's file and the estimates of their gradients. An analysis
 // of the module: `getAnalysis<ParameterUpdates>()`.
 //

@@ -119,7 +119,7 @@ struct Probe {
   /// The gradient is recorded in every run, whatever MPOPT_PROBE_GRADIENTS
   /// says.
   bool gradient = false;
-  /// Of a parameter: the gradient of its cast, not of what is cast.
+  /// For a parameter, the gradient of its cast, not of its source.
   bool cast = false;
 
   /// False of parameters and scalars.

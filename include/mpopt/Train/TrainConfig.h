@@ -69,7 +69,7 @@ struct TrainLossTerm {
   std::optional<std::string> positions;
   /// True if the right answers of a contrastive loss are on the diagonal.
   std::optional<bool> diagonal;
-  /// Of the kinds that have one.
+  /// Only some kinds have one.
   std::optional<double> margin, labelSmoothing;
   /// A description in words, of a `custom` term.
   std::optional<std::string> text;

@@ -142,7 +142,7 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   Spread spread = ctx.combineOperands(result);
   Moments a = momentsIn(ctx, lhs, result), b = momentsIn(ctx, rhs, result);
-  // What is the same for all samples scales channels.
+  // A factor that is the same for all samples scales channels.
   if (!isRandom(ctx, lhs))
     spread.alike = alikeIn(ctx, rhs, result);
   else if (!isRandom(ctx, rhs))

@@ -48,7 +48,7 @@ enum class Curve : uint8_t { Sigmoid, Tanh, Relu };
 struct CellModel {
   cells::RecurrentUnits units;
   cells::RecurrentStates states;
-  /// What all gates' arguments are, row by row.
+  /// The arguments of all gates, row by row.
   std::vector<double> mean, variance;
 
   /// Expectations over the argument of a unit's gate.

@@ -18,7 +18,7 @@ struct GradientSights {
   const ProbeSight *values = nullptr;  ///< of the same tensor
   const ProbeSight *against = nullptr; ///< the gradient of Watch::against
   const ProbeSight *factor = nullptr;  ///< the values of Watch::factor
-  /// What the program said that it multiplied its loss by.
+  /// The loss scale that the program said it used.
   std::optional<Interval> scale;
   /// Of the formats of all gradients of the run, the one that flushes first;
   /// null: there was none.

@@ -85,7 +85,7 @@ bool DeadParameters::isZero(Value value) const {
   return sizes.bound == 0 || (sizes.likely && *sizes.likely == 0);
 }
 
-/// What makes a value of the forward pass 0.
+/// The cause that makes a value of the forward pass 0.
 Origin DeadParameters::findZero(Value factor) const {
   constexpr unsigned kMost = 256;
   for (unsigned step = 0; step < kMost; ++step) {

@@ -76,7 +76,7 @@ void GradientOverflow::check(ModuleOp module) {
   if (Value value = scaling.findForward(limit))
     finding.watchGradient(Decision::GradientOverflow, value, type,
                           scaler.initial);
-  // What is behind it has Inf or NaN.
+  // Every gradient behind it has Inf or NaN.
   for (const ParameterGradient &parameter : scaling.estimate().parameters())
     if (parameter.estimate.known && parameter.estimate.most == top)
       if (Value value = scaling.find(parameter.name)) {

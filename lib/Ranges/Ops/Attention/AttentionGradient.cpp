@@ -63,7 +63,7 @@ private:
   const FloatFormat &products;
   double queries = 0, keys = 0, depth = 0, width = 0, sharing = 1;
   Number grad, query, key, value;
-  /// What rows of P may exceed 1 by, as a factor.
+  /// The factor by which sums of rows of P may exceed 1.
   double room = 1, scale = 1;
   /// One dS, and what those of a row add up to.
   Number score, row;

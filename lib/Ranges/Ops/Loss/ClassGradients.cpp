@@ -64,7 +64,7 @@ static Number stored(Number x, Value input) {
 }
 
 namespace {
-/// What the targets of a loss are.
+/// The form of a loss's targets.
 struct Targets {
   Value input, target, weight;
   StringRef reduction;

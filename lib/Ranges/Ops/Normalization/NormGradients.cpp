@@ -33,7 +33,7 @@ using namespace mpopt;
 using namespace mpopt::gradients;
 
 namespace {
-/// What is known of the rows of a norm's gradient.
+/// Bounds on the rows of a norm's gradient.
 struct NormRows {
   Number grad, gain, inverse;
   /// Elements of a row, and of those that share a scale; of all rows that share

@@ -39,7 +39,7 @@ namespace {
 /// For each gate the largest sum of magnitudes of a column of its rows.
 using ByGate = std::array<double, 4>;
 
-/// What the gradients of a cell are computed from; magnitudes all.
+/// Magnitudes from which the gradients of a cell are computed.
 struct Backward {
   Value weights, recurrence;
   ByGate inputColumns{}, stateColumns{};
@@ -52,7 +52,7 @@ struct Backward {
   bool nonFinite = false;
 };
 
-/// What one step passes on: gradients of its gates and states.
+/// Gradients of gates and states that one step passes on.
 struct Step {
   ByGate gates{};
   double hidden = 0, cell = 0;
@@ -71,7 +71,7 @@ static double magnitudeOf(Value value, TransferContext &ctx) {
   return value ? ctx.of(value).hull().absMax() : 0;
 }
 
-/// Of [..., gates H, columns].
+/// The tensor is [..., gates H, columns].
 static ByGate columnsOf(Value matrix, unsigned gates, TransferContext &ctx) {
   ByGate result{};
   MaybeShape shape = getShape(matrix);
@@ -104,7 +104,7 @@ static ByGate columnsOf(Value matrix, unsigned gates, TransferContext &ctx) {
   return result;
 }
 
-/// What all gates pass on through some columns.
+/// The gradient that all gates pass on through some columns.
 static double through(const ByGate &columns, const ByGate &gates) {
   double sum = 0;
   for (auto [column, gate] : llvm::zip_equal(columns, gates))
