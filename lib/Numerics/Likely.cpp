@@ -73,6 +73,12 @@ double mpopt::expectedExtreme(double count, double draws) {
   return std::sqrt(2 * std::log(std::max(count * draws, 2.0)));
 }
 
+double mpopt::expectedFilterExtreme(double count) {
+  // From where the Laplacian reaches beyond the normal on.
+  return std::max(expectedExtreme(count),
+                  std::pow(std::log(std::max(count, 2.0)), 0.75));
+}
+
 double mpopt::expectedMaximum(double count) {
   if (count <= 1)
     return 0;

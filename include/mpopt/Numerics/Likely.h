@@ -49,6 +49,13 @@ struct Likely {
 /// is not expected above mean + k sigma: sqrt(2 ln(count draws)), with at least
 /// two draws. It is above the expectation itself, which is `expectedMaximum`.
 double expectedExtreme(double count, double draws = 1);
+/// The same for the responses of trained filters to signals. Those of natural
+/// images and sounds are nearly Laplacian (Field, "Relations between the
+/// statistics of natural images and the response properties of cortical cells",
+/// 1987; Mallat 1989), whose extreme is ln(count) / sqrt(2); those of signals
+/// without structure are normal. The geometric mean of both extremes,
+/// ln(count)^(3/4), is within a factor 1.6 of either up to 10^9 draws.
+double expectedFilterExtreme(double count);
 /// The expectation of the largest of `count` normal draws, in standard
 /// deviations from the mean; 0 for one draw.
 double expectedMaximum(double count);

@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <random>
 
 using namespace mpopt;
@@ -178,6 +179,22 @@ TEST(Likely, StaysWithinBounds) {
   EXPECT_NEAR(root.mean, 0.7, 0.25);
   EXPECT_GT(expectedExtreme(1, 1), 1);
   EXPECT_NEAR(expectedExtreme(1e6, 1), 5.2565, 1e-3);
+}
+
+/// Between the extremes of normal and of Laplacian draws.
+TEST(Likely, ExtremesOfFilters) {
+  std::mt19937_64 generator(5);
+  std::exponential_distribution<double> side(std::numbers::sqrt2);
+  double laplacian = 0;
+  for (int i = 0; i < kDraws; ++i)
+    laplacian = std::max(laplacian, side(generator));
+  double k = expectedFilterExtreme(kDraws);
+  EXPECT_LT(expectedExtreme(kDraws), k);
+  EXPECT_LT(k, laplacian);
+  for (double count : {10.0, 1e3, 1e6, 1e9}) {
+    EXPECT_LT(expectedFilterExtreme(count) / expectedExtreme(count), 1.6);
+    EXPECT_GE(expectedFilterExtreme(count), expectedExtreme(count));
+  }
 }
 
 } // namespace

@@ -1,0 +1,43 @@
+//===- BiasEvidence.cpp - Biases that tell how large sums are
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Numerics/BiasEvidence.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+using namespace mpopt;
+
+/// The bias is mostly there to cancel the mean, or it is not evidence.
+static constexpr double kLeastCorrelation = 0.5;
+/// The correlation of n unrelated pairs has the standard deviation 1 / sqrt(n):
+/// so many of them come by chance once in ten thousand layers.
+static constexpr double kLeastDeviations = 3.7;
+
+/// Estimates that are off by less are not moved: means of single channels
+/// differ by as much from those of training.
+static constexpr double kTolerance = 4;
+
+double mpopt::scaleByBias(llvm::ArrayRef<double> means,
+                          llvm::ArrayRef<double> biases) {
+  assert(means.size() == biases.size() && "a bias for each channel");
+  double products = 0, squares = 0, biasSquares = 0;
+  for (size_t n = 0; n < means.size(); ++n) {
+    products -= means[n] * biases[n];
+    squares += means[n] * means[n];
+    biasSquares += biases[n] * biases[n];
+  }
+  double correlation = products / std::sqrt(squares * biasSquares);
+  double needed = std::max(kLeastCorrelation,
+                           kLeastDeviations / std::sqrt(double(means.size())));
+  if (!(correlation >= needed))
+    return 1;
+  double ratio = std::sqrt(biasSquares / squares);
+  return std::clamp(1.0, ratio * correlation / kTolerance,
+                    ratio / correlation * kTolerance);
+}
