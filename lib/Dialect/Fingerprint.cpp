@@ -5,26 +5,34 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Weisfeiler-Lehman refinement, two rounds, over the graph of ops: a round
-// replaces an op's hash by that of itself, its operands' makers in order, and
-// its users in any order. Hashes must be equal on every machine and in every
-// run, so pointers and llvm::hash_value stay out.
+// Weisfeiler-Lehman refinement, two rounds, over the graph of ops that compute
+// numbers: a round replaces an op's hash by that of itself and of the ops its
+// operands come from, in any order. Exporters differ in casts, views, the order
+// of factors, what computes shapes, and whether a bias is added by an op of its
+// own: the walk passes them by. Hashes must be equal on every machine and in
+// every run, so pointers and llvm::hash_value stay out.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/Fingerprint.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/xxhash.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
 
-// Constants up to this many bytes count by value: epsilons, scales, axes, pads.
-static constexpr size_t kSmallBytes = 64;
 static constexpr unsigned kRadius = 2;
+static constexpr unsigned kMostPassed = 16;
 
 // The finaliser of splitmix64 (Steele, Lea, Flood 2014) over a running sum.
 static uint64_t mix(uint64_t hash, uint64_t value) {
@@ -36,80 +44,99 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 
 static uint64_t hashText(StringRef text) { return llvm::xxh3_64bits(text); }
 
-namespace {
-class Hasher {
-public:
-  // The op alone: no names, no operands.
-  uint64_t hashLocal(Operation *op) {
-    uint64_t hash = hashText(op->getName().getStringRef());
-    if (Operation *parent = op->getParentOp())
-      hash = mix(hash, hashText(parent->getName().getStringRef()));
-    if (auto constant = dyn_cast<mp::ConstantOp>(op))
-      return mix(hash, hashConstant(constant));
-    for (NamedAttribute attribute : op->getAttrDictionary()) {
-      // Left by passes (mp.category, mp.idiom), or names (mp.arg_names).
-      if (attribute.getName().strref().starts_with("mp."))
-        continue;
-      hash = mix(hash, hashText(attribute.getName().strref()));
-      hash = mix(hash, hashAttribute(attribute.getValue()));
+// A number to five digits: one exporter writes 1e-5 as a float, another as a
+// double.
+static uint64_t hashNumber(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4e", number);
+  return hashText(text);
+}
+
+static bool isFloat(Value value) {
+  return isa_and_present<FloatType>(getElementType(value));
+}
+
+static bool isNumber(Value constant) {
+  auto type = dyn_cast<RankedTensorType>(constant.getType());
+  return type && type.hasStaticShape() && type.getNumElements() == 1;
+}
+
+// The op that computes `value`, past casts, views and added biases; null for
+// arguments and constants.
+static Operation *getSource(Value value) {
+  for (unsigned passed = 0; passed < kMostPassed; ++passed) {
+    Operation *maker = getMaker(value, Peel::CastsAndViews);
+    if (!maker || isa<mp::ConstantOp>(maker))
+      return nullptr;
+    if (!hasRole(maker, Role::Addition) || maker->getNumOperands() != 2)
+      return maker;
+    bool first = isConstant(maker->getOperand(0));
+    if (first == isConstant(maker->getOperand(1)))
+      return maker;
+    // An added number is no bias.
+    if (isNumber(maker->getOperand(first ? 0 : 1)))
+      return maker;
+    value = maker->getOperand(first ? 1 : 0);
+  }
+  return nullptr;
+}
+
+// The name of a composite for its members. Exporters choose between several ops
+// for a product with a weight, and for a mean.
+static StringRef getKind(Operation *op) {
+  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
+    return idiom.getKind().getValue();
+  if (hasRole(op, Role::Contraction))
+    return "contraction";
+  if (hasRole(op, Role::Mean))
+    return "average";
+  return op->getName().stripDialect();
+}
+
+// The op alone: its kind, the numbers it reads and the size of its largest
+// weight. The sizes of other tensors change with the batch.
+static uint64_t hashLocal(Operation *op) {
+  uint64_t hash = hashText(getKind(op));
+  if (Operation *parent = op->getParentOp())
+    hash = mix(hash, hashText(parent->getName().getStringRef()));
+  uint64_t numbers = 0;
+  int64_t largest = 0;
+  for (Value operand : op->getOperands()) {
+    if (!isFloat(operand) || !isConstant(operand))
+      continue;
+    if (isNumber(operand)) {
+      if (std::optional<double> number = getSplatConstant(operand))
+        numbers += hashNumber(*number);
+    } else if (auto type = dyn_cast<RankedTensorType>(operand.getType());
+               type && type.hasStaticShape()) {
+      largest = std::max(largest, type.getNumElements());
     }
-    return hash;
   }
-
-private:
-  uint64_t hashConstant(mp::ConstantOp constant) {
-    uint64_t hash = hashType(constant.getType());
-    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-    if (!dense || dense.getRawData().size() > kSmallBytes)
-      return hash;
-    ArrayRef<char> bytes = dense.getRawData();
-    return mix(hash, llvm::xxh3_64bits(StringRef(bytes.data(), bytes.size())));
-  }
-
-  // Few distinct types and attributes in a graph of many ops: printed once.
-  uint64_t hashType(Type type) {
-    uint64_t &hash = types[type];
-    return hash ? hash : hash = hashPrinted(type);
-  }
-  uint64_t hashAttribute(Attribute attribute) {
-    uint64_t &hash = attributes[attribute];
-    return hash ? hash : hash = hashPrinted(attribute);
-  }
-  template <typename T> static uint64_t hashPrinted(T printed) {
-    std::string text;
-    llvm::raw_string_ostream(text) << printed;
-    return hashText(text);
-  }
-
-  DenseMap<Type, uint64_t> types;
-  DenseMap<Attribute, uint64_t> attributes;
-};
-} // namespace
+  return mix(mix(hash, numbers), uint64_t(largest));
+}
 
 Fingerprints::Fingerprints(Operation *root) {
-  Hasher hasher;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, uint64_t> hashes;
+  DenseMap<Operation *, SmallVector<Operation *, 2>> sources;
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
     ops.push_back(op);
-    hashes[op] = hasher.hashLocal(op);
+    hashes[op] = hashLocal(op);
+    SmallVector<Operation *, 2> &list = sources[op];
+    for (Value operand : op->getOperands())
+      if (isFloat(operand))
+        if (Operation *source = getSource(operand))
+          list.push_back(source);
   });
 
   for (unsigned round = 0; round < kRadius; ++round) {
     DenseMap<Operation *, uint64_t> refined;
     refined.reserve(hashes.size());
     for (Operation *op : ops) {
-      uint64_t hash = hashes[op];
-      for (Value operand : op->getOperands()) {
-        Operation *maker = operand.getDefiningOp();
-        uint64_t result =
-            maker ? cast<OpResult>(operand).getResultNumber() : ~uint64_t(0);
-        hash = mix(hash, mix(maker ? hashes[maker] : 0, result));
-      }
-      uint64_t users = 0;
-      for (OpOperand &use : op->getUses())
-        users += mix(hashes[use.getOwner()], use.getOperandNumber());
-      refined[op] = mix(hash, users);
+      uint64_t around = 0;
+      for (Operation *source : sources[op])
+        around += mix(hashes[source], 1);
+      refined[op] = mix(hashes[op], around);
     }
     hashes = std::move(refined);
   }

@@ -13,6 +13,15 @@
 using namespace mlir;
 using namespace mpopt;
 
+/// Float types meet in the wider one, as a precision policy works op by op.
+/// Only the run tells if it is a float or an integer.
+static Type joinElements(Type lhs, Type rhs) {
+  if (lhs == rhs || isUnknown(lhs) || isUnknown(rhs) ||
+      (isa<FloatType>(lhs) && isa<FloatType>(rhs)))
+    return promoteElementTypes(lhs, rhs);
+  return mp::UnknownType::get(lhs.getContext());
+}
+
 Type mpopt::joinTypes(Type lhs, Type rhs) {
   if (lhs == rhs)
     return lhs;
@@ -31,7 +40,7 @@ Type mpopt::joinTypes(Type lhs, Type rhs) {
           dim = kDynamic;
     }
     return getTensorType(
-        shape, promoteElementTypes(getElementType(lhs), getElementType(rhs)));
+        shape, joinElements(getElementType(lhs), getElementType(rhs)));
   }
   if (auto sequence = dyn_cast<mp::SequenceType>(lhs))
     if (auto other = dyn_cast<mp::SequenceType>(rhs))

@@ -142,3 +142,24 @@ func.func @casts(%x: tensor<100xf32>) {
   mp.top_k %x k %1 : (tensor<100xf32>, tensor<*xi64>) -> (tensor<*xf32>, tensor<*xi64>)
   return
 }
+
+// Frames come as rows of begin and end, from the last axis to the first: they are
+// turned round and transposed.
+// CHECK-LABEL: @frames
+func.func @frames(%x: tensor<1x576x8xf32>) {
+  %rows = mp.constant dense<[[5, 6], [3, 4], [1, 2]]> : tensor<3x2xi64>
+  %down = mp.slice %rows {axes = array<i64: 0>, ends = array<i64: -9223372036854775807>, starts = array<i64: -1>, steps = array<i64: -1>} : (tensor<3x2xi64>) -> tensor<*xi64>
+  %columns = mp.transpose %down {perm = array<i64: 1, 0>} : (tensor<*xi64>) -> tensor<*xi64>
+  %flat = mp.constant dense<-1> : tensor<1xi64>
+  %pads = mp.reshape %columns, %flat : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+  // CHECK: mp.pad {{.*}} -> tensor<4x583x19xf32>
+  mp.pad %x pads %pads : (tensor<1x576x8xf32>, tensor<*xi64>) -> tensor<*xf32>
+  // The columns of ends, every other one.
+  %ends = mp.slice %rows {axes = array<i64: 1>, ends = array<i64: 2>, starts = array<i64: 1>, steps = array<i64: 1>} : (tensor<3x2xi64>) -> tensor<*xi64>
+  %some = mp.slice %ends {axes = array<i64: 0>, ends = array<i64: 3>, starts = array<i64: 0>, steps = array<i64: 2>} : (tensor<*xi64>) -> tensor<*xi64>
+  %two = mp.reshape %some, %flat : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+  %y = mp.constant dense<0.0> : tensor<1x2xf32>
+  // CHECK: mp.expand {{.*}} -> tensor<6x2xf32>
+  mp.expand %y, %two : (tensor<1x2xf32>, tensor<*xi64>) -> tensor<*xf32>
+  return
+}

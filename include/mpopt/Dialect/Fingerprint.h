@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Names of nodes and tensors change with every export. A fingerprint hashes
-// structure instead: op, attributes, types and small values of constants, of
-// the op and of the ops up to two uses or definitions away. Ops with equal
-// structure are distinguished by their order in the module.
+// structure instead: the kind of an op, the numbers it reads and the size of
+// its weight, and those of the ops up to two steps before it. Casts, views,
+// shapes of other tensors, dtypes and added biases are passed by: they change
+// with the exporter, the batch and the precision. Ops with equal structure are
+// distinguished by their order in the module.
 //
 //===----------------------------------------------------------------------===//
 

@@ -35,8 +35,11 @@ inline constexpr llvm::StringLiteral kTrialAttr = "mp.trial";
 /// Set on the ops of the backward graph: those that were appended, or that a
 /// model which holds its gradients has itself.
 inline constexpr llvm::StringLiteral kBackwardAttr = "mp.backward";
-/// Set on the op of the backward graph that makes the gradient of the loss.
+/// Set on the op of the backward graph that makes the gradient of the loss. The
+/// text kProjection: it stands for random numbers of mean 0 and mean square 1,
+/// in the shape of its operand.
 inline constexpr llvm::StringLiteral kSeedAttr = "mp.seed";
+inline constexpr llvm::StringLiteral kProjection = "projection";
 /// Set on ops that only the loss depends on. They compute in FP32, or in FP64
 /// for operands in FP64, whatever the precision is: to a framework the loss is
 /// one op of its FP32 list, and exporters write it out.

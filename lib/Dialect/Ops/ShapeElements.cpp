@@ -100,32 +100,76 @@ Elements SplitOp::inferElementsOf(unsigned index, const ShapeFacts &facts) {
   return std::nullopt;
 }
 
+/// One axis of a tensor whose sizes are known.
 Elements SliceOp::inferElements(const ShapeFacts &facts) {
   Elements input = facts.elements(getInput());
   auto starts = constantParameter(getStarts(), getDynamicStarts(), facts);
   auto ends = constantParameter(getEnds(), getDynamicEnds(), facts);
   auto steps = constantParameter(getSteps(), getDynamicSteps(), facts);
+  auto axes = constantParameter(getAxes(), getDynamicAxes(), facts);
   bool hasSteps = getSteps() || getDynamicSteps();
-  if (!input || !isVector(getInput()) || !starts || !ends ||
-      starts->size() != 1 || ends->size() != 1 ||
-      (hasSteps && (!steps || steps->size() != 1)))
+  bool hasAxes = getAxes() || getDynamicAxes();
+  MaybeShape from = getShape(getInput()), to = getShape(getResult());
+  if (!input || !from || !to || from->empty() || !getNumElements(from) ||
+      !starts || !ends || starts->size() != 1 || ends->size() != 1 ||
+      (hasSteps && (!steps || steps->size() != 1)) ||
+      (hasAxes && (!axes || axes->size() != 1)))
     return std::nullopt;
+  std::optional<int64_t> axis =
+      hasAxes ? normalizeAxis(axes->front(), from->size()) : 0;
   // The length is what inferResultTypes has worked out.
-  std::optional<int64_t> count = getNumElements(getShape(getResult()));
-  int64_t size = input->size(), start = starts->front();
+  if (!axis || to->size() != from->size() || (*to)[*axis] == kDynamic)
+    return std::nullopt;
+  int64_t count = (*to)[*axis], size = (*from)[*axis], start = starts->front();
   int64_t step = hasSteps ? steps->front() : 1;
-  if (!count || step == 0)
+  if (step == 0)
     return std::nullopt;
   if (start < 0)
     start += size;
   start = std::clamp<int64_t>(start, 0, step > 0 ? size : size - 1);
+  int64_t inner = 1;
+  for (int64_t dim : ArrayRef(*from).drop_front(*axis + 1))
+    inner *= dim;
+  int64_t block = inner * size;
   Elements result(std::in_place);
-  for (int64_t index = 0; index < *count; ++index) {
-    int64_t place;
-    if (llvm::MulOverflow(index, step, place) || place < -start ||
-        place >= size - start)
+  for (int64_t first = 0; block > 0 && first < int64_t(input->size());
+       first += block)
+    for (int64_t index = 0; index < count; ++index) {
+      int64_t place;
+      if (llvm::MulOverflow(index, step, place) || place < -start ||
+          place >= size - start)
+        return std::nullopt;
+      auto row = input->begin() + first + (start + place) * inner;
+      result->append(row, row + inner);
+    }
+  return result;
+}
+
+Elements TransposeOp::inferElements(const ShapeFacts &facts) {
+  Elements input = facts.elements(getInput());
+  MaybeShape from = getShape(getInput()), to = getShape(getResult());
+  if (!input || !getNumElements(from) || !to || to->size() != from->size())
+    return std::nullopt;
+  size_t rank = from->size();
+  SmallVector<int64_t> strides(rank, 1), steps(rank);
+  for (size_t axis = rank; axis-- > 1;)
+    strides[axis - 1] = strides[axis] * (*from)[axis];
+  for (size_t axis = 0; axis < rank; ++axis) {
+    std::optional<int64_t> source =
+        getPerm() ? normalizeAxis((*getPerm())[axis], rank)
+                  : int64_t(rank - 1 - axis);
+    if (!source)
       return std::nullopt;
-    result->push_back((*input)[start + place]);
+    steps[axis] = strides[*source];
+  }
+  Elements result(std::in_place);
+  for (size_t index = 0; index < input->size(); ++index) {
+    size_t rest = index, place = 0;
+    for (size_t axis = rank; axis-- > 0;) {
+      place += rest % size_t((*to)[axis]) * size_t(steps[axis]);
+      rest /= size_t((*to)[axis]);
+    }
+    result->push_back((*input)[place]);
   }
   return result;
 }

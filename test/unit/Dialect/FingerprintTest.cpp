@@ -73,7 +73,31 @@ TEST_F(FingerprintTest, SeesTwoStepsAndNoFurther) {
   };
   auto exp = get(chain("exp")), neg = get(chain("neg"));
   EXPECT_NE(exp[2], neg[2]);
-  EXPECT_EQ(exp[3], neg[3]);
+  // Of the second chain it is the second op of that structure.
+  EXPECT_EQ(exp[3] + "-2", neg[3]);
+}
+
+TEST_F(FingerprintTest, PassesByWhatExportersChoose) {
+  auto plain = get("%0 = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>\n"
+                   "%1 = mp.neg %0 : (tensor<4xf32>) -> tensor<4xf32>");
+  auto other = get(
+      "%b = mp.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>\n"
+      "%0 = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "%c = mp.cast %0 : (tensor<4xf32>) -> tensor<4xf16>\n"
+      "%d = mp.cast %c : (tensor<4xf16>) -> tensor<4xf32>\n"
+      "%s = mp.add %d, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
+      "%1 = mp.neg %s : (tensor<4xf32>) -> tensor<4xf32>");
+  EXPECT_EQ(plain[1], other.back());
+}
+
+TEST_F(FingerprintTest, IgnoresTheSizesOfWhatIsComputed) {
+  auto body = [](const char *type) {
+    std::string t = type;
+    return "%s = mp.concat %x, %x {axis = 0 : i64} : (tensor<4xf32>, "
+           "tensor<4xf32>) -> " +
+           t + "\n%0 = mp.exp %s : (" + t + ") -> " + t;
+  };
+  EXPECT_EQ(get(body("tensor<8xf32>"))[1], get(body("tensor<?xf32>"))[1]);
 }
 
 TEST_F(FingerprintTest, NumbersEqualOnes) {

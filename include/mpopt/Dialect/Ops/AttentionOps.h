@@ -13,4 +13,10 @@
 #define GET_OP_CLASSES
 #include "mpopt/Dialect/Ops/AttentionOps.h.inc"
 
+namespace mpopt {
+/// On mp.attention (unit): a query all of whose scores are -Inf gives zeros, as
+/// PyTorch's scaled_dot_product_attention does, rather than NaN.
+inline constexpr llvm::StringLiteral kMaskedZeroAttr = "mp.masked_zero";
+} // namespace mpopt
+
 #endif // MPOPT_DIALECT_OPS_ATTENTIONOPS_H

@@ -48,7 +48,7 @@ def MP_FlattenOp : MP_FollowedOp<"flatten", [Pure]> {
   let onnx = ["Flatten"];
 }
 
-def MP_TransposeOp : MP_CheckedOp<"transpose", [Pure]> {
+def MP_TransposeOp : MP_FollowedOp<"transpose", [Pure]> {
   let roles = [RoleRearranges];
   let degree = "1";
   let summary = "dims in another order";

@@ -1,0 +1,28 @@
+//===- MaskUse.h - Inputs that hold 0 and 1 ---------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_MASKUSE_H
+#define MPOPT_DIALECT_MASKUSE_H
+
+#include "mlir/IR/Value.h"
+
+#include <optional>
+#include <string>
+
+namespace mpopt {
+
+/// The use by which an input of integers or floats is a mask of zeros and ones:
+/// `a mask: 1 - x is scaled by -10000`. Nothing if no use says so, or if one
+/// contradicts it.
+///
+/// An integer is a mask if it only selects, counts and weighs. A float
+/// is a mask only where its complement is scaled by a penalty or picks one.
+std::optional<std::string> findMaskUse(mlir::Value input);
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_MASKUSE_H

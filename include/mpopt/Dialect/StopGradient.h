@@ -1,0 +1,20 @@
+//===- StopGradient.h - Values that end the gradient ------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_DIALECT_STOPGRADIENT_H
+#define MPOPT_DIALECT_STOPGRADIENT_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mpopt {
+
+/// On an mp.identity: no gradient passes it (PyTorch's `detach`).
+inline constexpr llvm::StringLiteral kStopsGradientAttr = "mp.stops_gradient";
+
+} // namespace mpopt
+
+#endif // MPOPT_DIALECT_STOPGRADIENT_H

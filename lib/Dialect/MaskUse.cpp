@@ -1,0 +1,204 @@
+//===- MaskUse.cpp - What shows that an input is a mask
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention masks reach a model as integers (or floats) and become penalties:
+// (1 - x) * -10000 in BERT, masked_fill(1 - x, (1 - x).bool(), lowest) in its
+// descendants, log(x + 1e-45), where(x == 0, -Inf, scores). The first three say
+// by themselves that x is 0 or 1: another number would make no sense there. The
+// last one is true of a count, too, so it takes that nothing else is done with
+// x but to weigh and to count by it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Dialect/MaskUse.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/AttentionOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::mp;
+
+/// No score, no logit and no weight of a loss is scaled by as much.
+static constexpr double kPenalty = 100;
+/// The c that keeps log(x + c) finite.
+static constexpr double kGuard = 1e-3;
+
+namespace {
+/// A value that is made of the mask x.
+enum class Form {
+  Kept,    ///< x
+  Dropped, ///< 1 - x
+  Below    ///< x - 1
+};
+
+class MaskSearch {
+public:
+  explicit MaskSearch(Value input) : input(input) {}
+
+  std::optional<std::string> run() {
+    follow(input, Form::Kept);
+    if (!penalty.empty())
+      return "a mask: " + penalty;
+    bool isInteger = isa<IntegerType>(getElementType(input));
+    if (isInteger && selects && !contradicted)
+      return "a mask: it only selects";
+    return std::nullopt;
+  }
+
+private:
+  void follow(Value value, Form form);
+  void followTruth(Value value);
+  void look(OpOperand &use, Form form);
+  void lookAtSub(SubOp op, unsigned operand, Form form);
+  void lookAtMul(MulOp op, unsigned operand, Form form);
+  void lookAtAdd(AddOp op, unsigned operand, Form form);
+  void lookAtChoice(Value other, Form form);
+  void lookAtComparison(Operation *op, unsigned operand);
+
+  Value input;
+  llvm::SmallPtrSet<Value, 16> seen;
+  std::string penalty; ///< the use that nothing but a mask has
+  bool selects = false, contradicted = false;
+};
+} // namespace
+
+static bool isPenalty(std::optional<double> number) {
+  return number && *number <= -kPenalty;
+}
+
+static std::string print(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4g", number);
+  return text;
+}
+
+void MaskSearch::lookAtSub(SubOp op, unsigned operand, Form form) {
+  std::optional<double> other = getSplatConstant(op->getOperand(1 - operand));
+  if (!other || *other != 1 || form == Form::Below)
+    contradicted = true;
+  else if (operand == 1)
+    follow(op.getResult(), form == Form::Kept ? Form::Dropped : Form::Kept);
+  else if (form == Form::Kept)
+    follow(op.getResult(), Form::Below);
+}
+
+void MaskSearch::lookAtMul(MulOp op, unsigned operand, Form form) {
+  Value other = op->getOperand(1 - operand);
+  std::optional<double> factor = getSplatConstant(other);
+  if (factor && form == Form::Dropped && *factor <= -kPenalty)
+    penalty = "1 - x is scaled by " + print(*factor);
+  else if (factor && form == Form::Below && *factor >= kPenalty)
+    penalty = "x - 1 is scaled by " + print(*factor);
+  else if ((factor && *factor == 1) ||
+           peel(other, Peel::CastsAndViews) == input)
+    follow(op.getResult(), form);
+  // Else it weighs what it is multiplied by.
+}
+
+/// log(x + c).
+void MaskSearch::lookAtAdd(AddOp op, unsigned operand, Form form) {
+  std::optional<double> other = getSplatConstant(op->getOperand(1 - operand));
+  bool isGuard = form == Form::Kept && other && *other > 0 && *other <= kGuard;
+  for (Operation *user : op->getUsers())
+    if (isGuard && isa<LogOp>(user)) {
+      penalty = "the logarithm of x + " + print(*other) + " is taken";
+      return;
+    }
+  contradicted = true;
+}
+
+/// The complement where a condition says, else `other`.
+void MaskSearch::lookAtChoice(Value other, Form form) {
+  std::optional<double> number = getSplatConstant(other);
+  if (form == Form::Dropped && isPenalty(number))
+    penalty = "1 - x gives way to " + print(*number);
+}
+
+void MaskSearch::lookAtComparison(Operation *op, unsigned operand) {
+  std::optional<double> other = getSplatConstant(op->getOperand(1 - operand));
+  if (other && *other >= 0 && *other <= 1)
+    followTruth(op->getResult(0));
+  else
+    contradicted = true;
+}
+
+void MaskSearch::look(OpOperand &use, Form form) {
+  unsigned operand = use.getOperandNumber();
+  Operation *op = use.getOwner();
+  if (op->getNumResults() == 1 && operand == 0 &&
+      (isa<IdentityOp>(op) || isViewLike(op)))
+    return follow(op->getResult(0), form);
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](CastOp cast) {
+        if (getElementType(cast.getResult()).isInteger(1))
+          followTruth(cast.getResult());
+        else
+          follow(cast.getResult(), form);
+      })
+      .Case([&](SubOp sub) { lookAtSub(sub, operand, form); })
+      .Case([&](MulOp mul) { lookAtMul(mul, operand, form); })
+      .Case([&](AddOp add) { lookAtAdd(add, operand, form); })
+      .Case([&](MaskedFillOp fill) {
+        if (operand == 0)
+          lookAtChoice(fill.getValue(), form);
+      })
+      .Case([&](WhereOp where) {
+        if (operand > 0)
+          lookAtChoice(where->getOperand(3 - operand), form);
+        else
+          selects = true;
+      })
+      .Case<EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp,
+            GreaterEqualOp>([&](Operation *) { lookAtComparison(op, operand); })
+      // Ops that count and measure it take any number.
+      .Case<ReduceSumOp, CumSumOp, ReduceMaxOp, ReduceMinOp, ShapeOp, SizeOp,
+            BitwiseAndOp, ExpandOp, func::ReturnOp>([](Operation *) {})
+      .Default([&](Operation *) { contradicted = true; });
+}
+
+void MaskSearch::follow(Value value, Form form) {
+  if (!seen.insert(value).second)
+    return;
+  for (OpOperand &use : value.getUses())
+    look(use, form);
+}
+
+/// Truth values are 0 and 1 in any case: this looks for what they decide.
+void MaskSearch::followTruth(Value value) {
+  if (!seen.insert(value).second)
+    return;
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = use.getOwner();
+    bool isView = op->getNumResults() == 1 && use.getOperandNumber() == 0 &&
+                  (isa<IdentityOp>(op) || isViewLike(op));
+    if (isView ||
+        isa<LogicalAndOp, LogicalOrOp, LogicalNotOp, LogicalXorOp>(op))
+      followTruth(op->getResult(0));
+    else if (isa<AttentionOp, MaskedFillOp>(op) ||
+             (isa<WhereOp>(op) && use.getOperandNumber() == 0))
+      selects = true;
+  }
+}
+
+std::optional<std::string> mpopt::findMaskUse(Value input) {
+  return MaskSearch(input).run();
+}
