@@ -173,6 +173,8 @@ StringRef mpopt::getFormatName(ModelFormat format) {
     return "mlir";
   case ModelFormat::TorchScript:
     return "torchscript";
+  case ModelFormat::ExportedProgram:
+    return "exported-program";
   default:
     return "";
   }
@@ -186,14 +188,12 @@ StringRef mpopt::explainFormat(ModelFormat format) {
   case ModelFormat::Mlir:
   case ModelFormat::MlirBytecode:
   case ModelFormat::TorchScript:
+  case ModelFormat::ExportedProgram:
     return "";
   case ModelFormat::TorchMobile:
     return "a PyTorch mobile model as a flatbuffer, which holds no graph: save "
            "the module with torch.jit.save, or with "
            "_save_for_lite_interpreter and without _use_flatbuffer";
-  case ModelFormat::ExportedProgram:
-    return "a program saved by torch.export: load it with torch.export.load "
-           "and export it with torch.onnx.export";
   case ModelFormat::TorchState:
     return "a checkpoint saved by torch.save, which holds weights but no "
            "graph: load it into its model and use torch.onnx.export";
@@ -240,8 +240,8 @@ StringRef mpopt::explainFormat(ModelFormat format) {
     return "empty";
   case ModelFormat::Unknown:
     return "in no format that mpopt knows: it reads ONNX (binary, textproto, "
-           "ONNX text syntax), TorchScript archives and mp IR (.mlir, "
-           ".mlirbc)";
+           "ONNX text syntax), TorchScript archives, programs saved by "
+           "torch.export and mp IR (.mlir, .mlirbc)";
   }
   return "";
 }

@@ -7,6 +7,7 @@
 
 #include "mpopt/Import/Import.h"
 
+#include "ExportedProgram/ExportedProgram.h"
 #include "MlirReader.h"
 #include "NameLengths.h"
 #include "Onnx/OnnxImport.h"
@@ -40,6 +41,9 @@ ImportResult mpopt::importBytes(StringRef bytes, StringRef path,
     break;
   case ModelFormat::TorchScript:
     importTorchScript(bytes, path, options, context, sink, result);
+    break;
+  case ModelFormat::ExportedProgram:
+    importExportedProgram(bytes, path, options, context, sink, result);
     break;
   default:
     sink.error(ImportCode::NotAModel, "",

@@ -19,10 +19,10 @@ enum class ModelFormat {
   OnnxText,
   Mlir,
   MlirBytecode,
-  // Formats that are recognised only to give advice.
   TorchScript,
-  TorchMobile,
   ExportedProgram,
+  // Formats that are recognised only to give advice.
+  TorchMobile,
   TorchState,
   TorchLegacy,
   Pickle,
@@ -47,7 +47,8 @@ enum class ModelFormat {
 /// used. `Unknown` if none matches.
 ModelFormat detectFormat(llvm::StringRef bytes);
 
-/// The format's name in reports (`onnx`, `torchscript`, `mlir`); empty for
+/// The format's name in reports (`onnx`, `torchscript`,
+/// `exported-program`, `mlir`); empty for
 /// formats that are not read.
 llvm::StringRef getFormatName(ModelFormat format);
 

@@ -76,6 +76,7 @@ public:
                   mlir::TypeRange arguments, const Scope &outer,
                   const NodeInfo &info, llvm::StringRef branch);
   mlir::Value makeConstant(const TensorValue &value, mlir::Location location);
+  void countParameters(uint64_t count) { result.parameters += count; }
   /// A value of which nothing is known, after an error.
   mlir::Value makeUnknown(llvm::StringRef name, mlir::Location location);
   /// Gives output `index` of a node its value. `before` is the op that was last

@@ -114,10 +114,15 @@ Value OnnxNode::makeConstantOf(StringRef name) {
   TensorValue value =
       found->has_t() ? importer.tensors.read(found->t(), info.name)
                      : importer.tensors.read(found->sparse_tensor(), info.name);
-  if (value)
-    return importer.makeConstant(value, location);
-  hasFailed = true;
-  return importer.makeUnknown("Constant", location);
+  if (!value) {
+    hasFailed = true;
+    return importer.makeUnknown("Constant", location);
+  }
+  // Some exporters write weights so.
+  if (isa<FloatType>(value.type.getElementType()) &&
+      value.type.getNumElements() > 1)
+    importer.countParameters(value.type.getNumElements());
+  return importer.makeConstant(value, location);
 }
 
 Type OnnxNode::findType(StringRef name) const {

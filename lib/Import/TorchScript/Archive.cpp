@@ -7,6 +7,7 @@
 
 #include "mpopt/Import/TorchScript/Archive.h"
 
+#include "mpopt/Import/ArchiveLimits.h"
 #include "mpopt/Support/ZipFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,21 +22,75 @@ using llvm::StringRef;
 using llvm::Twine;
 
 // Limits that no honest archive reaches, and that bound the cost of checks.
-static constexpr size_t kMaxMembers = 1 << 17;
 static constexpr uint64_t kMaxText = 64 << 20;     // one pickle or source
 static constexpr uint64_t kMaxAllText = 256 << 20; // all of them
-static constexpr uint64_t kMaxInflated = 1ull << 32;
 
 static Error fail(const Twine &text) {
   return llvm::createStringError(text.str());
 }
 
-/// Names in messages come from the file.
-static std::string quote(StringRef name) {
-  std::string result = "'";
-  for (char c : name.take_front(100))
-    result += llvm::isPrint(c) ? c : '?';
-  return result + "'";
+/// True for functions that compute on what they are given and do nothing else:
+/// they look at tensors, move their elements, quantise them or pack them.
+static bool isHarmless(StringRef callee) {
+  for (StringRef space : {"ops.quantized.", "ops.prepacked.", "ops.sparse.",
+                          "ops.onednn.", "ops.mkldnn_prepacked."})
+    if (callee.starts_with(space))
+      return callee.contains("_prepack") || callee.contains("_unpack") ||
+             callee.contains("make_quantized_cell_params");
+  static constexpr StringRef kFunctions[] = {
+      "",     "annotate", "unchecked_cast", "uninitialized", "int", "float",
+      "bool", "str",      "isinstance"};
+  static constexpr StringRef kTensorFunctions[] = {
+      "_make_per_channel_quantized_tensor",
+      "_make_per_tensor_quantized_tensor",
+      "__contains__",
+      "__getitem__",
+      "__is__",
+      "__isnot__",
+      "__not__",
+      "append",
+      "clone",
+      "contiguous",
+      "dequantize",
+      "detach",
+      "dim",
+      "dtype",
+      "eq",
+      "flatten",
+      "ge",
+      "gt",
+      "int_repr",
+      "is_floating_point",
+      "is_quantized",
+      "item",
+      "le",
+      "len",
+      "list",
+      "lt",
+      "ne",
+      "numel",
+      "permute",
+      "q_per_channel_axis",
+      "q_per_channel_scales",
+      "q_per_channel_zero_points",
+      "q_scale",
+      "q_zero_point",
+      "qscheme",
+      "quantize_per_channel",
+      "quantize_per_tensor",
+      "reshape",
+      "select",
+      "size",
+      "slice",
+      "squeeze",
+      "t",
+      "to",
+      "transpose",
+      "unsqueeze",
+      "view"};
+  if (callee.consume_front("torch."))
+    return llvm::is_contained(kTensorFunctions, callee);
+  return llvm::is_contained(kFunctions, callee);
 }
 
 /// Looks at the body of every method that `head` begins. `delegates` is set if
@@ -68,19 +123,13 @@ static Error inspectMethods(StringRef source, StringRef head, bool &found,
                                                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                                    "0123456789_.") +
                            1));
-      bool packs =
-          callee.starts_with("ops.quantized.") &&
-          (callee.ends_with("_prepack") || callee.ends_with("_unpack"));
-      static constexpr StringRef kHarmless[] = {
-          "",     "annotate", "unchecked_cast", "int", "float",
-          "bool", "str",      "torch.eq"};
       if (callee == ".set_weight_bias") {
         delegates = true;
         continue;
       }
-      if (!packs && !llvm::is_contained(kHarmless, callee))
-        return fail("has a __setstate__ method that calls " + quote(callee) +
-                    ", which loading it would run");
+      if (!isHarmless(callee))
+        return fail("has a __setstate__ method that calls " +
+                    quoteName(callee) + ", which loading it would run");
     }
     for (StringRef keyword : {"while ", "for "})
       if (body.contains(("\n" + Twine(keyword)).str()) ||
@@ -122,36 +171,27 @@ Expected<ArchiveFacts> mpopt::torchscript::inspectArchive(StringRef bytes) {
   Expected<std::vector<ZipMember>> members = readZipDirectory(bytes);
   if (!members)
     return members.takeError();
-  if (members->size() > kMaxMembers)
-    return fail("has more than " + Twine(kMaxMembers) + " members");
+  if (Error error = checkMembers(*members))
+    return std::move(error);
   ArchiveFacts facts;
-  uint64_t text = 0, inflated = 0;
+  uint64_t text = 0;
   bool setsState = false;
   for (const ZipMember &member : *members) {
     StringRef name = member.name;
-    if (member.method == 0 && !member.isStored())
-      return fail("has a damaged member " + quote(name));
-    if (member.method != 0) {
-      inflated += member.size;
-      if (member.method != 8 || inflated > kMaxInflated ||
-          member.size / 1032 > member.bytes.size())
-        return fail("has a member " + quote(name) +
-                    " that unpacks to far more than it holds");
-    }
     bool isPickle = name.ends_with(".pkl") || name.ends_with("_pkl");
     bool isSource = name.ends_with(".py");
     if (isPickle || isSource) {
       text += member.size;
       if (member.size > kMaxText || text > kMaxAllText)
         return fail("has more code and structure than any model: " +
-                    quote(name));
+                    quoteName(name));
       Expected<std::string> unpacked = unpackZipMember(member);
       if (!unpacked)
         return unpacked.takeError();
       if (Error error = isPickle ? inspectPickle(*unpacked)
                                  : inspectSource(*unpacked, setsState))
-        return fail(llvm::toString(std::move(error)) + " (in " + quote(name) +
-                    ")");
+        return fail(llvm::toString(std::move(error)) + " (in " +
+                    quoteName(name) + ")");
     } else if (member.isStored() && isTensorRecord(name) && member.size) {
       facts.weights.push_back({member.offset, member.offset + member.size});
       if (name.rsplit('/').first.ends_with("data"))
@@ -160,9 +200,8 @@ Expected<ArchiveFacts> mpopt::torchscript::inspectArchive(StringRef bytes) {
   }
   llvm::sort(facts.weights);
   llvm::sort(facts.attributes);
-  for (size_t index = 1; index < facts.weights.size(); ++index)
-    if (facts.weights[index].first < facts.weights[index - 1].second)
-      return fail("has members that overlap");
+  if (Error error = checkOverlaps(facts.weights))
+    return std::move(error);
   if (setsState) {
     facts.weights.clear();
     facts.attributes.clear();

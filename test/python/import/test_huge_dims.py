@@ -82,6 +82,10 @@ def seeds():
             found.append(huge_onnx.Seed(name, model))
             if bound := with_weights(model):
                 found.append(huge_onnx.Seed(f"{name}, with weights", bound))
+        for name in ("classic", "legacy", "training-statistics"):
+            lines = (ROOT / f"test/Import/Onnx/{name}.onnxtext").read_text().splitlines()
+            text = "\n".join(line for line in lines if not line.lstrip().startswith("//"))
+            found.append(huge_onnx.Seed(name, onnx.parser.parse_model(text)))
         for family in soundness_rounds.LISTS.values():
             for name, build in family.onnx.items():
                 found.append(huge_onnx.Seed(name, draw_onnx(family, {name: build})))

@@ -21,8 +21,7 @@ from inference import (DTYPES, Inferred, Shape, bind_inputs, disagreement, infer
 # Ops that have no lowering, and why.
 CLASSICAL = "trees, tables and the like: no arithmetic of the kind mpopt judges"
 UNMODELLED = dict.fromkeys(
-    ["ai.onnx.ml::ArrayFeatureExtractor", "ai.onnx.ml::Binarizer", "ai.onnx.ml::LabelEncoder",
-     "ai.onnx.ml::TreeEnsemble"], CLASSICAL)
+    ["ai.onnx.ml::LabelEncoder", "ai.onnx.ml::TreeEnsemble"], CLASSICAL)
 
 
 @dataclass

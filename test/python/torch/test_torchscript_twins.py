@@ -1,4 +1,5 @@
-"""One network, saved as TorchScript and exported to ONNX: mpopt says the same.
+"""One network, saved as TorchScript, as a program of torch.export and exported to ONNX:
+mpopt says the same.
 
 Findings agree by rule and mp op, the ranges of outputs within a factor 1.01 where
 everything is linear and 2 elsewhere. Where an exporter changed the arithmetic, the
@@ -18,6 +19,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not in this environment")
 
+import exported_programs  # noqa: E402
 import torch_exports  # noqa: E402
 import torch_networks  # noqa: E402
 import torchscript_import  # noqa: E402
@@ -48,6 +50,8 @@ NOT_EXPORTED = {
     ("quantized", "dynamo"): "TorchExportError",
     ("dynamic_quantized", "dynamo"): "TorchExportError",
 }
+#: torch.export has no form of packed parameters.
+PACKED = {"quantized", "dynamic_quantized"}
 
 
 class Twins:
@@ -81,13 +85,17 @@ class Twins:
             self.wait_for(name, form)
             return self.folder / f"{name}.{form}.onnx"
         path = self.folder / f"{name}.{form}.pt"
+        if form == "exported" and not path.exists():
+            network = NETWORKS[name]
+            exported_programs.save(
+                exported_programs.export(network.module(), network.inputs), path)
         if not path.exists():
             NETWORKS[name].save(form, str(path))
         return path
 
     def shapes(self, name: str, form: str) -> list[str]:
         network = NETWORKS[name]
-        if form in EXPORTERS:
+        if form in EXPORTERS or form == "exported":
             return []
         return torchscript_import.shapes_of(network.names, network.inputs)
 
@@ -104,7 +112,7 @@ class Twins:
         """How often each mp op occurs."""
         if (name, form) not in self.kinds:
             path = self.path(name, form)
-            if form in EXPORTERS:
+            if form in EXPORTERS or form == "exported":
                 text = run_mpopt("--emit-mlir", path, check=True).stdout
             else:
                 text, _ = torchscript_import.read_text(path, self.shapes(name, form))
@@ -127,6 +135,8 @@ def base_of(name: str) -> str:
 CASES = [(name, twin) for name in NETWORKS for twin in [*EXPORTERS, "scripted"]
          if (name, twin) not in NOT_EXPORTED and twin != base_of(name)
          and (twin in EXPORTERS or twin in NETWORKS[name].forms)]
+CASES += [(name, "exported") for name, network in NETWORKS.items()
+          if "traced" in network.forms and name not in PACKED]
 
 
 def listed(name: str, twin: str, precision: str) -> set[twins.Difference]:
@@ -167,7 +177,7 @@ def test_table_is_of_known_networks():
     for row in TABLE:
         assert row.network in NETWORKS
         assert row.precision in ("*", *PRECISIONS)
-        assert row.twin in ("legacy", "dynamo", "scripted")
+        assert row.twin in ("legacy", "dynamo", "scripted", "exported")
         assert row.difference.side in ("torchscript", "twin")
 
 

@@ -141,6 +141,8 @@ def attention():
         yield (f"F.scaled_dot_product_attention({q}, {q}, {q}, "
                f"torch.ones([5, 5], dtype=torch.bool))")
         yield (f"F.scaled_dot_product_attention({q}, {q}, {q}, "
+               f"torch.zeros([5, 5], dtype=torch.bool))")
+        yield (f"F.scaled_dot_product_attention({q}, {q}, {q}, "
                f"{q}[:, :, :, :5])")
         yield (f"F.scaled_dot_product_attention({q}, {q}[:, :2], {q}[:, :2], "
                "enable_gqa=True)")

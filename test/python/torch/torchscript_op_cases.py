@@ -222,6 +222,68 @@ def reduction():
         yield f"torch._weight_norm({x}, {x}[:, :1], 0)"
 
 
+def signal():
+    for name in ["hann", "hamming", "blackman"]:
+        for arguments in ["8", "9", "8, False", "1", "8, dtype=torch.float16",
+                          "f2.size(1) + 4, dtype=torch.float64"]:
+            yield f"torch.{name}_window({arguments})"
+    for x in ["fl[0]", "fl[0, 0]"]:
+        for rest in ["4", "4, 2", "4, 2, 3", "4, 1, 4, torch.hann_window(4)",
+                     "4, 2, 2, torch.hamming_window(2)"]:
+            for center in ["True, 'reflect'", "True, 'constant'", "False"]:
+                for norm in ["False", "True"]:
+                    given = rest + ", None" * (4 - len(split_arguments(rest)))
+                    mode = center if "," in center else center + ", 'reflect'"
+                    call = f"torch.stft({x}, {given}, {mode}, {norm}, None"
+                    yield f"torch.view_as_real({call}, True))"
+                    yield f"torch.stft({x}, {given}, {mode}, {norm}, False, True).abs()"
+        yield f"torch.stft({x}, 4, None, None, None, True, 'reflect', False, None, False)"
+    for x in ["f2", "fl", "f0.reshape(1)", "i2"]:
+        for norm in ["None", "'ortho'", "'forward'", "'backward'"]:
+            for dim in [-1, 0]:
+                for name in ["rfft", "fft", "ifft"]:
+                    yield f"torch.view_as_real(torch.fft.{name}({x}, None, {dim}, {norm}))"
+                yield f"torch.fft.rfft({x}, 8, {dim}, {norm}).abs()"
+                for size in ["None", "5"]:
+                    yield (f"torch.fft.irfft(torch.fft.rfft({x}, 6, {dim}), {size}, "
+                           f"{dim}, {norm})")
+            for name in ["rfft2", "fft2", "ifft2"]:
+                yield f"torch.view_as_real(torch.fft.{name}(fl, norm={norm}))"
+            yield f"torch.fft.irfft2(torch.fft.rfft2(fl), norm={norm})"
+
+
+def split_arguments(text):
+    depth, parts = 0, 1
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        parts += letter == "," and depth == 0
+    return [text] * parts
+
+
+def complex_numbers():
+    z, w = "torch.complex(f2, f2 * -0.5)", "torch.polar(f2, f2 * 0.25)"
+    for x in [z, w, "torch.view_as_complex(torch.stack([f2, f0 * f2], -1))"]:
+        yield from (f"torch.view_as_real({x})", f"{x}.real", f"{x}.imag", f"{x}.abs()",
+                    f"torch.angle({x})", f"torch.view_as_real(torch.conj({x}).resolve_conj())",
+                    f"torch.real({x})", f"torch.imag({x})")
+        for y in [z, w]:
+            for op in ["+", "-", "*"]:
+                yield f"torch.view_as_real({x} {op} {y})"
+        for real in ["f2", "2", "0.5", "i2"]:
+            yield f"torch.view_as_real({x} * {real})"
+            yield f"torch.view_as_real({x} / {real})"
+        for call in ["t()", "transpose(0, 1)", "transpose(-1, -2)", "unsqueeze(-1)",
+                     "reshape(-1)", "view(3, 2)", "flatten()", "sum()", "sum(-1)", "mean(0)",
+                     "expand(4, 2, 3)", "permute(1, 0)", "clone()", "contiguous()", "neg()"]:
+            yield f"torch.view_as_real({x}.{call})"
+        yield f"torch.view_as_real({x}[:, 1:])"
+        yield f"torch.view_as_real({x}[..., 0])"
+        yield f"torch.view_as_real({x}[:, None])"
+        yield f"torch.view_as_real(torch.cat([{x}, {z}], -1))"
+        yield f"torch.view_as_real(torch.stack([{x}, {z}]))"
+    yield f"({z} + 1).abs()"
+
+
 FAMILIES = [unary, binary, ternary, conversion, activation, reduction, linear,
             convolution, normalization, pooling, attention, loss, random,
-            resample]
+            resample, signal, complex_numbers]

@@ -100,6 +100,11 @@ struct GraphValue {
   /// known.
   std::vector<int64_t> tracedSizes;
   int tracedType = -1;
+  /// Shape and dtype that the file declares for all runs, with the names of
+  /// the dims that are left open (-1). `declaredType` as `tracedType`.
+  std::vector<int64_t> declaredSizes;
+  std::vector<std::string> dimNames;
+  int declaredType = -1;
 };
 
 struct SourceLine {

@@ -14,6 +14,8 @@
 
 #include "GraphImporter.h"
 
+#include "../Lowering/Complex.h"
+
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
@@ -140,9 +142,16 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
   SmallVector<int64_t> sizes;
   for (int64_t dim : order)
     sizes.push_back(tensor.sizes[dim]);
+  // Complex numbers lie in the file as pairs of real ones.
+  int64_t length = byteLength(element, countOf(sizes));
+  auto complex = dyn_cast<ComplexType>(element);
+  if (complex) {
+    element = complex.getElementType();
+    order.push_back(int64_t(sizes.size()));
+    sizes.push_back(2);
+  }
   auto type = RankedTensorType::get(sizes, element);
-  Attribute elements =
-      storedElements(tensor, type, byteLength(element, countOf(sizes)));
+  Attribute elements = storedElements(tensor, type, length);
   if (!elements)
     return opaque(type);
   Location origin =
@@ -159,6 +168,9 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
     finish(transpose);
     result = transpose.getResult();
   }
+  if (complex)
+    return makeComplexOfPairs(builder, origin, result,
+                              [&](Operation *op) { finish(op); });
   return tensor.scales.empty() ? result : dequantize(tensor, result, origin);
 }
 
@@ -219,11 +231,16 @@ Item GraphImporter::savedTensor(int64_t index, const Node &node) {
   }
   Value &value = tensorValues[index];
   if (!value) {
-    // At the start of the function, so that every block can use it.
+    // At the start of the function, so that every block can use it, in the
+    // order of use: which weight is the last one is asked of training.
     OpBuilder::InsertionGuard guard(builder);
     auto function = *result.module->getOps<func::FuncOp>().begin();
-    builder.setInsertionPointToStart(&function.getBody().front());
+    if (lastTensor)
+      builder.setInsertionPointAfter(lastTensor);
+    else
+      builder.setInsertionPointToStart(&function.getBody().front());
     value = importTensor(tensor, locationOf(node));
+    lastTensor = value.getDefiningOp();
   }
   // Tracing writes the numbers of a program as tensors. They still count as
   // numbers in type promotion (c10's is_wrapped_number).

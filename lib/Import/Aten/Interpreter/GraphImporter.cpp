@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The function: inputs (members of a tuple or a list of known length get one
-// each), body, outputs.
+// The function: inputs, body, outputs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GraphImporter.h"
+
+#include "../Lowering/Complex.h"
 
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Names.h"
@@ -20,7 +21,6 @@
 #include "mpopt/Dialect/TypeJoin.h"
 #include "mpopt/Import/Aten/AtenImport.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;
@@ -119,77 +119,6 @@ void GraphImporter::finish(Operation *op) {
   // The diagnostic has reported the contradiction.
 }
 
-static const InputShape *findShape(const ImportOptions &options,
-                                   StringRef name) {
-  for (const InputShape &shape : options.inputShapes)
-    if (shape.input == name)
-      return &shape;
-  return nullptr;
-}
-
-/// True if the value picks rows of a table: only integers do.
-static bool isIndex(const GraphBlock &block, ValueId value) {
-  return llvm::any_of(block.nodes, [&](const Node &node) {
-    if (node.op == "aten::embedding" || node.op == "aten::embedding_bag")
-      for (auto [input, argument] : llvm::zip(node.inputs, node.arguments))
-        if (input == value && argument == "indices")
-          return true;
-    return llvm::any_of(node.blocks, [&](const GraphBlock &inner) {
-      return isIndex(inner, value);
-    });
-  });
-}
-
-mlir::Type GraphImporter::inputType(StringRef name) {
-  const GraphValue *traced = nullptr;
-  mlir::Type assumed = defaultFloat;
-  for (ValueId input : graph.inputs) {
-    if (graph.values[input].name != name)
-      continue;
-    if (graph.values[input].tracedType >= 0)
-      traced = &graph.values[input];
-    if (isIndex(graph.body, input))
-      assumed = builder.getI64Type();
-  }
-  const InputShape *given = findShape(options, name);
-  if (!given && traced) {
-    if (mlir::Type element =
-            NodeContext::elementTypeOf(context, traced->tracedType)) {
-      std::string dims;
-      for (int64_t size : traced->tracedSizes)
-        dims += (dims.empty() ? "" : "x") + std::to_string(size);
-      sink.warn("input '" + name + "' is taken as " +
-                (dims.empty() ? "a scalar" : dims) +
-                ", as it was traced (--input-shape " + name +
-                "=... for "
-                "another shape)");
-      return RankedTensorType::get(traced->tracedSizes, element);
-    }
-  }
-  if (!given) {
-    sink.warn("the shape of input '" + name + "' is not known (--input-shape " +
-              name + "=...)");
-    return UnrankedTensorType::get(assumed);
-  }
-  mlir::Type element = assumed;
-  if (!given->elementType.empty())
-    element = parseType(given->elementType, context);
-  Shape dims;
-  for (int64_t dim : given->dims)
-    dims.push_back(dim < 0 ? kDynamic : dim);
-  return RankedTensorType::get(dims, element);
-}
-
-void GraphImporter::collectInputNames(const StaticType &type,
-                                      const std::string &name,
-                                      std::vector<std::string> &names) const {
-  if (type.kind == StaticType::Kind::Tuple)
-    for (auto [index, element] : llvm::enumerate(type.elements))
-      collectInputNames(element, name + "." + std::to_string(index), names);
-  else
-    names.push_back(name);
-}
-
 void GraphImporter::recordPlace(const std::string &name, GraphPlace place) {
   if (!options.wantPlaces || name.empty())
     return;
@@ -234,69 +163,19 @@ void GraphImporter::recordUnfollowed(const GraphBlock &block) {
   }
 }
 
-static GraphPlace memberOf(GraphPlace place, int64_t index) {
-  place.members.push_back(index);
-  return place;
-}
-
-Item GraphImporter::importInput(const StaticType &type, const std::string &name,
-                                const GraphPlace &place,
-                                func::FuncOp function) {
-  Location location =
-      makeOrigin(context, name, "Input", "", {name}, UnknownLoc::get(context));
-  auto argument = [&](mlir::Type argumentType) {
-    unsigned index = function.getNumArguments();
-    auto attributes = builder.getDictionaryAttr(
-        {builder.getNamedAttr("mp.name", builder.getStringAttr(name))});
-    (void)function.insertArgument(index, argumentType, attributes, location);
-    result.inputs.push_back(name);
-    recordPlace(name, place);
-    return function.getArgument(index);
-  };
-  if (std::optional<Item::Kind> number = numberKindOf(type))
-    return Item::computed(*number, argument(numberType(*number, context)));
-  switch (type.kind) {
-  case StaticType::Kind::Tuple: {
-    std::vector<Item> members;
-    for (auto [index, element] : llvm::enumerate(type.elements))
-      members.push_back(importInput(element, name + "." + std::to_string(index),
-                                    memberOf(place, index), function));
-    return Item::tuple(std::move(members));
-  }
-  case StaticType::Kind::Optional:
-    // As the caller leaves it, unless a shape says that it is there.
-    if (!findShape(options, name))
-      return Item::none();
-    return importInput(type.elements.front(), name, place, function);
-  case StaticType::Kind::List: {
-    // As many members as shapes are given for (`xs.0`, `xs.1`).
-    std::vector<Item> members;
-    while (findShape(options, name + "." + std::to_string(members.size())))
-      members.push_back(importInput(type.elements.front(),
-                                    name + "." + std::to_string(members.size()),
-                                    memberOf(place, members.size()), function));
-    if (!members.empty())
-      return Item::list(std::move(members));
-    sink.warn("how many members input '" + name +
-              "' has is not known (--input-shape " + name + ".0=...)");
-    recordUnfollowed(type, name);
-    return unknownItem(type, location);
-  }
-  case StaticType::Kind::Dict:
-    recordUnfollowed(type, name);
-    return unknownItem(type, location);
-  case StaticType::Kind::Tensor:
-    return tensorItem(argument(inputType(name)));
-  default:
-    return unknownItem(type, location);
-  }
-}
-
 void GraphImporter::returnItem(const Item &item, const std::string &name,
                                SmallVectorImpl<Value> &values) {
   if (item.isCollection()) {
-    for (auto [index, member] : llvm::enumerate(item.collection->items))
-      returnItem(member, name + "." + std::to_string(index), values);
+    bool isDict = item.kind == Item::Kind::Dict;
+    const std::vector<Item> &members = item.collection->items;
+    for (auto [index, member] : llvm::enumerate(members)) {
+      std::string key = std::to_string(index);
+      // Keys and values in turn.
+      if (isDict && index % 2 == 1 &&
+          members[index - 1].kind == Item::Kind::String)
+        key = members[index - 1].text;
+      returnItem(member, name + "." + key, values);
+    }
     return;
   }
   Value value = valueOf(item);
@@ -353,14 +232,16 @@ void GraphImporter::run() {
   function.setAllResultAttrs(names);
   result.parameters = graph.parameters;
 
-  // Placeholders after writes that are not followed, if nothing reads them.
+  // Placeholders after writes that are not followed, and complex tensors of
+  // which the parts were read, if nothing reads them.
   SmallVector<mp::OpaqueOp> dead;
   result.module->walk([&](mp::OpaqueOp op) {
-    if (op.getName() == kLostName && op->use_empty())
+    if (op.getName() == kLostName || op.getName() == kComplexName)
       dead.push_back(op);
   });
   for (mp::OpaqueOp op : llvm::reverse(dead))
-    op.erase();
+    if (op->use_empty())
+      op.erase();
 
   currentNode.clear();
   if (!sink.hasErrors() && failed(verify(*result.module)) && !sink.hasErrors())

@@ -68,14 +68,21 @@ private:
   friend class Evaluation;
   friend class NodeLowering;
 
-  // GraphImporter.cpp
+  // Inputs.cpp
   Item importInput(const StaticType &type, const std::string &name,
                    const GraphPlace &place, mlir::func::FuncOp function);
+  Item importDict(const StaticType &type, const std::string &name,
+                  const GraphPlace &place, mlir::func::FuncOp function);
   /// The type of an input that is a tensor.
   mlir::Type inputType(llvm::StringRef name);
+  /// The type that the file declares; `given` (null: none) may narrow it.
+  mlir::Type declaredInputType(const GraphValue &value,
+                               const InputShape *given);
   /// The names under which a value of this type appears among the inputs.
   void collectInputNames(const StaticType &type, const std::string &name,
                          std::vector<std::string> &names) const;
+
+  // GraphImporter.cpp
   void returnItem(const Item &item, const std::string &name,
                   llvm::SmallVectorImpl<mlir::Value> &values);
   /// The node's location, with names for the results of an op.
@@ -96,9 +103,9 @@ private:
   void locateSteps(const Node &node, mlir::Operation *before);
   mlir::Operation *lastOp() const;
   void makeOpaque(const Node &node);
-  /// The result of an opaque op for a value of this type: an unknown tensor, or
-  /// a number. Null for anything else.
-  mlir::Type opaqueType(const StaticType &type) const;
+  /// The result of an opaque op for a value: a tensor of the type that the file
+  /// declares, else an unknown one, or a number. Null for anything else.
+  mlir::Type opaqueType(const GraphValue &value) const;
   /// Gives the node what the results of its opaque op stand for.
   void bindOpaque(const Node &node, mlir::Operation *opaque);
   /// Normalisation writes its running statistics while training, of which the
@@ -218,10 +225,13 @@ private:
   State state;
   const WrittenState entry; ///< what is not as saved when a call starts
   std::vector<Item> items;  ///< by ValueId
+  mlir::Operation *lastTensor = nullptr; ///< the one imported last
   std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
   std::vector<AutocastState> autocast;
   std::string autocastDevice; ///< of the first region; empty without any
   mlir::Type defaultFloat;    ///< what the parameters are, for open inputs
+  /// Values that are read from members of dictionaries, by the inputs' names.
+  std::map<std::string, std::vector<ValueId>> memberReads;
   std::string currentNode;
   std::string iteration; ///< `#3` in the fourth round of an unrolled loop
   /// The counters of the loops that `iteration` is about.

@@ -12,6 +12,8 @@
 
 #include "NodeLowering.h"
 
+#include "../Lowering/Complex.h"
+
 #include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
@@ -231,7 +233,8 @@ void GraphImporter::lower(const Node &node) {
             ? valueOf(items[node.inputs[0]])
             : Value();
     NodeLowering context(*this, node, inPlace);
-    LogicalResult lowered = lowering(context);
+    std::optional<LogicalResult> byParts = lowerByParts(context, lowering);
+    LogicalResult lowered = byParts ? *byParts : lowering(context);
     if (context.hasFailed()) {
       makeOpaque(node);
       return;
@@ -290,10 +293,18 @@ void GraphImporter::shareOutputs(const Node &node) {
   }
 }
 
-mlir::Type GraphImporter::opaqueType(const StaticType &type) const {
-  if (type.kind == StaticType::Kind::Tensor)
-    return getUnknownTensor(context);
-  if (std::optional<Item::Kind> number = numberKindOf(type))
+mlir::Type GraphImporter::opaqueType(const GraphValue &value) const {
+  if (value.type.kind == StaticType::Kind::Tensor) {
+    mlir::Type element =
+        NodeContext::elementTypeOf(context, value.declaredType);
+    if (!element || isa<ComplexType>(element))
+      return getUnknownTensor(context);
+    Shape dims;
+    for (int64_t size : value.declaredSizes)
+      dims.push_back(size < 0 ? kDynamic : size);
+    return RankedTensorType::get(dims, element);
+  }
+  if (std::optional<Item::Kind> number = numberKindOf(value.type))
     return numberType(*number, context);
   return {};
 }
@@ -314,7 +325,7 @@ void GraphImporter::makeOpaque(const Node &node) {
   // One result for each tensor or number, and one for each tensor it writes.
   SmallVector<mlir::Type> types;
   for (ValueId output : node.outputs)
-    if (mlir::Type type = opaqueType(graph.values[output].type))
+    if (mlir::Type type = opaqueType(graph.values[output]))
       types.push_back(type);
   size_t numGiven = types.size();
   SmallVector<TensorVariable *> written;
@@ -338,7 +349,7 @@ void GraphImporter::bindOpaque(const Node &node, Operation *opaque) {
   unsigned next = 0;
   for (auto [index, output] : llvm::enumerate(node.outputs)) {
     const StaticType &type = graph.values[output].type;
-    if (!opaqueType(type)) {
+    if (!opaqueType(graph.values[output])) {
       set(node, index, unknownItem(type, pending));
       continue;
     }
@@ -353,6 +364,6 @@ void GraphImporter::bindOpaque(const Node &node, Operation *opaque) {
   shareOutputs(node);
   next = 0;
   for (ValueId output : node.outputs)
-    if (opaqueType(graph.values[output].type))
+    if (opaqueType(graph.values[output]))
       recordPlace(opaque->getResult(next++), output);
 }

@@ -192,7 +192,7 @@ void aten::registerTensorHandlers(HandlerTable &tensors) {
               answer<Kind::Bool, 1>);
   tensors.add("layout", answer<Kind::Int, 0>);
   tensors.add("get_device", answer<Kind::Int, -1>);
-  tensors.add({"item", "ScalarImplicit"}, getElement);
+  tensors.add({"item", "_local_scalar_dense", "ScalarImplicit"}, getElement);
   tensors.add({"Int", "IntImplicit"}, convertElement<Kind::Int>);
   tensors.add({"Float", "FloatImplicit"}, convertElement<Kind::Float>);
   tensors.add({"Bool", "is_nonzero"}, convertElement<Kind::Bool>);

@@ -8,6 +8,8 @@
 // Dropout of the weights becomes dropout of the values: what it does to the
 // range of their sums is the same (a weight that is dropped leaves 0 of its
 // value), and the weights stay where no kernel of PyTorch stores them.
+// A query whose keys are all masked gives 0, as since PyTorch 2.5
+// (_safe_softmax, and the fused kernels agree); before it was NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +28,7 @@ using namespace mpopt::aten;
 
 Value aten::makeAttention(NodeContext &context, Value query, Value key,
                           Value value, Value mask, int64_t heads, double scale,
-                          bool causal) {
+                          bool causal, bool maskedZero) {
   auto op = context.makeTyped<mp::AttentionOp>(
       context.unknownTypes(1), query, key, value, mask, /*bias=*/Value(),
       /*past_key=*/Value(), /*past_value=*/Value(), /*key_lengths=*/Value(),
@@ -34,6 +36,8 @@ Value aten::makeAttention(NodeContext &context, Value query, Value key,
       APFloat(-kInfinity), causal,
       /*causal_end=*/false, /*smooth_softmax=*/false, /*cache_buffer=*/false,
       /*left_window=*/-1, /*right_window=*/-1, /*scores_mode=*/0, TypeAttr());
+  if (maskedZero)
+    op->setAttr(kMaskedZeroAttr, context.builder().getUnitAttr());
   return op.getResult();
 }
 
@@ -58,7 +62,8 @@ static LogicalResult lowerAttention(NodeContext &context) {
         context.builder().getUnitAttr(), IntegerAttr());
   context.setOutput(0, makeAttention(context, query, key, value, mask,
                                      /*heads=*/0, context.getNumber("scale", 0),
-                                     context.getBool("is_causal")));
+                                     context.getBool("is_causal"),
+                                     /*maskedZero=*/true));
   return success();
 }
 

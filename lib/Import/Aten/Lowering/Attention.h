@@ -13,10 +13,12 @@
 namespace mpopt::aten {
 
 /// Without past, window or softcap. `heads` as in mp.attention (0: by rank),
-/// `scale` 0 for 1 / sqrt(D); the mask may be null.
+/// `scale` 0 for 1 / sqrt(D); the mask may be null. `maskedZero`: a query that
+/// sees no key gives 0 rather than NaN.
 mlir::Value makeAttention(NodeContext &context, mlir::Value query,
                           mlir::Value key, mlir::Value value, mlir::Value mask,
-                          int64_t heads, double scale, bool causal);
+                          int64_t heads, double scale, bool causal,
+                          bool maskedZero = false);
 
 } // namespace mpopt::aten
 

@@ -91,15 +91,6 @@ static LogicalResult lowerSame(NodeContext &context) {
   return convert(context, Type());
 }
 
-/// Parts and conjugates of real numbers are the numbers.
-static LogicalResult lowerReal(NodeContext &context) {
-  Value input = context.tensor("self");
-  if (!input || !isa<FloatType, IntegerType>(getElementType(input)))
-    return context.unsupported();
-  context.setAlias(0, "self");
-  return success();
-}
-
 /// The cast that the TorchScript autocast pass inserts: f32 becomes the reduced
 /// dtype of the tensor's device, and back. Which device is not in the file; a
 /// region for CUDA goes first. Source:
@@ -130,7 +121,6 @@ static LogicalResult lowerToFull(NodeContext &context) {
 void mpopt::aten::registerConversion(LoweringRegistry &registry) {
   registry.add({"to", "_to_copy", "type_as"}, lowerTo);
   registry.add({"cpu", "cuda", "pin_memory", "_pin_memory"}, lowerSame);
-  registry.add({"real", "conj", "_conj", "conj_physical"}, lowerReal);
   registry.add("_cast_Byte", lowerCastTo<0>);
   registry.add("_cast_Char", lowerCastTo<1>);
   registry.add("_cast_Short", lowerCastTo<2>);

@@ -7,9 +7,12 @@
 
 #include "ShapeValues.h"
 #include "Subfamilies.h"
+#include "ViewSteps.h"
 
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/StopGradient.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -20,6 +23,21 @@ using namespace mpopt::aten;
 static LogicalResult lowerAlias(NodeContext &context) {
   context.setAlias(0, "self");
   return success();
+}
+
+/// The same memory, through which no gradient passes.
+static LogicalResult lowerDetach(NodeContext &context) {
+  Value self = context.tensor("self");
+  if (!self || !isa<FloatType>(getElementType(self)))
+    return lowerAlias(context);
+  auto derive = [](NodeContext &context, Value base) -> Value {
+    Value same = context.make<mp::IdentityOp>(base);
+    same.getDefiningOp()->setAttr(kStopsGradientAttr,
+                                  UnitAttr::get(base.getContext()));
+    return same;
+  };
+  auto writeBack = [](NodeContext &, Value, Value updated) { return updated; };
+  return giveView(context, "self", {derive, writeBack});
 }
 
 static LogicalResult lowerClone(NodeContext &context) {
@@ -99,6 +117,16 @@ static LogicalResult lowerCopy(NodeContext &context) {
   return success();
 }
 
+/// `copy`, which gives what `copy_` would leave.
+static LogicalResult lowerFunctionalCopy(NodeContext &context) {
+  Value self = context.tensor("self"), source = context.tensor("src");
+  if (!self || !source || isUnknown(getElementType(self)))
+    return context.unsupported();
+  source = context.cast(source, getElementType(self), /*promotion=*/false);
+  context.setOutput(0, expandLike(context, source, self));
+  return success();
+}
+
 static LogicalResult lowerFill(NodeContext &context) {
   Value self = context.tensor("self");
   Type element = getElementType(self);
@@ -124,12 +152,14 @@ static LogicalResult lowerSetData(NodeContext &context) {
 }
 
 void aten::registerCopies(LoweringRegistry &registry) {
-  registry.add({"alias", "detach", "data", "resolve_conj", "resolve_neg",
-                "lift_fresh", "lift", "requires_grad_"},
+  registry.add({"alias", "resolve_conj", "resolve_neg", "lift_fresh", "lift",
+                "requires_grad_"},
                lowerAlias);
+  registry.add({"detach", "data"}, lowerDetach);
   registry.add({"clone", "detach_copy", "lift_fresh_copy"}, lowerClone);
   registry.add("contiguous", lowerContiguous);
   registry.add("copy_", lowerCopy);
+  registry.add("copy", lowerFunctionalCopy);
   registry.add({"fill", "zero"}, lowerFill);
   registry.add("set_data", lowerSetData);
 }

@@ -354,5 +354,7 @@ void mpopt::aten::registerElementwise(LoweringRegistry &registry) {
   registry.add({"clamp", "clip", "clamp_min", "clamp_max"}, lowerClamp);
   registry.add("where", lowerWhere);
   registerElementwiseComposites(registry);
+  registerComplex(registry);
+  registerSignal(registry);
   registerConversion(registry);
 }

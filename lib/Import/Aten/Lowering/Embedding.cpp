@@ -90,7 +90,11 @@ static LogicalResult lowerEmbeddingBag(NodeContext &context) {
         offsets = context.tensor("offsets");
   std::optional<int64_t> number = context.findInt("mode");
   Type element = getElementType(weight);
-  if (!number || *number < 0 || *number > 2 || context.has("padding_idx") ||
+  // The inner form says -1 where there is none.
+  bool isPadded =
+      context.has("padding_idx") && (!context.name().starts_with("_") ||
+                                     context.findInt("padding_idx") != -1);
+  if (!number || *number < 0 || *number > 2 || isPadded ||
       NodeContext::rankOf(indices) != 1 || NodeContext::rankOf(offsets) != 1 ||
       !isa<FloatType>(element))
     return context.unsupported();
@@ -174,6 +178,8 @@ static LogicalResult lowerEmbeddingBag(NodeContext &context) {
 
 void aten::registerEmbedding(LoweringRegistry &registry) {
   registry.add("embedding", lowerEmbedding);
-  registry.add("embedding_bag", lowerEmbeddingBag);
+  registry.add(
+      {"embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"},
+      lowerEmbeddingBag);
   registry.add("one_hot", lowerOneHot);
 }

@@ -147,11 +147,34 @@ static Value selectByMask(NodeContext &context, Value self, Value mask,
                                       context.builder().getI64IntegerAttr(dim));
 }
 
+/// x[:, i] of a tensor whose rank is open; null if it is another form.
+static Value gatherFromOpen(NodeContext &context, Value self) {
+  std::optional<SmallVector<Value>> given = context.tensors("indices");
+  if (!given)
+    return {};
+  Value index;
+  int64_t axis = 0;
+  for (auto [dim, value] : llvm::enumerate(*given)) {
+    if (!value)
+      continue;
+    if (index || isMask(value) || !isa<IntegerType>(getElementType(value)))
+      return {};
+    index = value;
+    axis = dim;
+  }
+  return index ? gather(context, self, index, axis) : Value();
+}
+
 static LogicalResult lowerIndex(NodeContext &context) {
   Value self = context.tensor("self");
   std::optional<AdvancedIndex> index = findIndex(context, self);
-  if (!index)
-    return context.unsupported();
+  if (!index) {
+    Value picked = gatherFromOpen(context, self);
+    if (!picked)
+      return context.unsupported();
+    context.setOutput(0, picked);
+    return success();
+  }
   if (index->mask) {
     context.setOutput(0, selectByMask(context, self, index->mask,
                                       index->maskDim, index->maskRank));

@@ -78,7 +78,11 @@ static LogicalResult lowerBatchNorm(NodeContext &context) {
   StringRef momentum = oneOf(context, "momentum", "exponential_average_factor");
   Value mean = context.tensor("running_mean"),
         variance = context.tensor("running_var");
-  if (!input || !training || !epsilon || context.numOutputs() > 4)
+  // The functional form gives the running statistics instead of writing them.
+  bool gives = context.name().ends_with("_functional");
+  if (!input || !training || !epsilon ||
+      context.numOutputs() > (gives ? 5u : 4u) ||
+      (gives && (!mean || !variance)))
     return context.unsupported();
   bool updates = *training && mean && variance;
   if (updates && context.isDynamic(momentum))
@@ -93,7 +97,10 @@ static LogicalResult lowerBatchNorm(NodeContext &context) {
       APFloat(1 - context.getNumber(momentum, 0.1)), *training,
       /*spatial=*/true);
   context.setOutput(0, op.getResult());
-  if (updates) {
+  if (gives) {
+    context.setOutput(3, updates ? op.getStats()[0] : mean);
+    context.setOutput(4, updates ? op.getStats()[1] : variance);
+  } else if (updates) {
     context.write("running_mean", op.getStats()[0]);
     context.write("running_var", op.getStats()[1]);
   }
@@ -220,7 +227,8 @@ static LogicalResult lowerRMSNorm(NodeContext &context) {
 
 void mpopt::aten::registerNormalization(LoweringRegistry &registry) {
   registry.add({"batch_norm", "native_batch_norm", "_native_batch_norm_legit",
-                "_native_batch_norm_legit_no_training", "_batch_norm_no_update",
+                "_native_batch_norm_legit_no_training",
+                "_native_batch_norm_legit_functional", "_batch_norm_no_update",
                 "_batch_norm_with_update", "cudnn_batch_norm"},
                lowerBatchNorm);
   registry.add("instance_norm", lowerInstanceNorm);

@@ -17,6 +17,7 @@
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -258,6 +259,29 @@ static LogicalResult lowerLinearDynamic(NodeContext &context) {
   return success();
 }
 
+/// Weights are stored in 16 bits, and nothing else is.
+static LogicalResult lowerLinearHalf(NodeContext &context) {
+  Value weight = context.tensor("W_prepack.0"),
+        bias = context.tensor("W_prepack.1");
+  if (!weight)
+    return context.unsupported();
+  Value product = context.make<mp::LinearOp>(context.tensor("X"), weight, bias);
+  context.setOutput(0, context.name().contains("relu")
+                           ? Value(context.make<mp::ReluOp>(product))
+                           : product);
+  return success();
+}
+
+/// The archive reader unpacks the numbers of the table.
+static LogicalResult lowerEmbedding(NodeContext &context) {
+  Value table = context.tensor("weight.0"), indices = context.tensor("indices");
+  if (!table || !indices)
+    return context.unsupported();
+  context.setOutput(
+      0, context.make<mp::EmbeddingOp>(table, indices, IntegerAttr()));
+  return success();
+}
+
 static LogicalResult lowerConv(NodeContext &context) {
   // Weight, bias, stride, padding, output padding, dilation, groups, whether
   // transposed (see the archive reader).
@@ -271,15 +295,23 @@ static LogicalResult lowerConv(NodeContext &context) {
                                       padding = context.findInts(member(3)),
                                       dilation = context.findInts(member(5));
   std::optional<int64_t> groups = context.findInt(member(6));
+  std::optional<SmallVector<int64_t>> outputPads = context.findInts(member(4));
+  bool transposed = context.getBool(member(7));
   if (!weight || !stride || !padding || !dilation || !groups ||
-      context.getBool(member(7)))
+      (transposed && !outputPads))
     return context.unsupported();
   SmallVector<int64_t> pads = *padding;
   pads.append(*padding);
-  Value product = context.make<mp::ConvOp>(
-      context.tensor("qx"), weight, bias, ArrayRef<int64_t>(*stride),
-      ArrayRef<int64_t>(*dilation), ArrayRef<int64_t>(pads), *groups,
-      StringRef("NOTSET"));
+  Value product =
+      transposed ? context.make<mp::ConvTransposeOp>(
+                       context.tensor("qx"), weight, bias,
+                       ArrayRef<int64_t>(*stride), ArrayRef<int64_t>(*dilation),
+                       ArrayRef<int64_t>(pads), ArrayRef<int64_t>(*outputPads),
+                       ArrayRef<int64_t>(), *groups, StringRef("NOTSET"))
+                 : context.make<mp::ConvOp>(
+                       context.tensor("qx"), weight, bias,
+                       ArrayRef<int64_t>(*stride), ArrayRef<int64_t>(*dilation),
+                       ArrayRef<int64_t>(pads), *groups, StringRef("NOTSET"));
   return giveQuantized(context, applyRelu(context, product));
 }
 
@@ -335,8 +367,14 @@ void aten::registerQuantized(LoweringRegistry &registry) {
                lowerLinearDynamic);
   registry.add({"quantized::conv1d", "quantized::conv2d", "quantized::conv3d",
                 "quantized::conv1d_relu", "quantized::conv2d_relu",
-                "quantized::conv3d_relu"},
+                "quantized::conv3d_relu", "quantized::conv_transpose1d",
+                "quantized::conv_transpose2d", "quantized::conv_transpose3d"},
                lowerConv);
+  registry.add(
+      {"quantized::linear_dynamic_fp16", "quantized::linear_relu_dynamic_fp16"},
+      lowerLinearHalf);
+  registry.add({"quantized::embedding_byte", "quantized::embedding_4bit"},
+               lowerEmbedding);
   registry.add({"quantized::add", "quantized::add_relu",
                 "quantized::add_scalar", "quantized::add_scalar_relu"},
                lowerBinary<mp::AddOp>);

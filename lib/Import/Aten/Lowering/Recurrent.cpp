@@ -13,8 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Operands.h"
 #include "ShapeValues.h"
 
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -85,15 +87,52 @@ using MakeOp = llvm::function_ref<Operation *(
     Value input, const Layer &layer, ArrayRef<Value> states,
     StringRef direction, ArrayAttr activations)>;
 
+/// Eight bits, or seven where the kernels need room, add this to the largest
+/// magnitude of an operand that is quantised by its own range.
+static constexpr double kInFewBits = 1 + 1.0 / 64;
+
+/// Weights and biases of cells as the archive reader unpacks them: kind,
+/// tensors, two lists of numbers, and the packed weights and biases of input
+/// and state. A cell that quantises these two reads them off by a little, which
+/// is put on its weights.
+static std::optional<SmallVector<Value>>
+unpackCells(NodeContext &context, int64_t count, bool hasBias) {
+  SmallVector<Value> values;
+  for (int64_t cell = 0; cell < count; ++cell) {
+    std::string path = "params." + std::to_string(cell) + ".0.";
+    std::optional<StringRef> kind = context.findString(path + "0");
+    if (!kind)
+      return std::nullopt;
+    for (int64_t part = 0; part < 2; ++part) {
+      Value weight = context.tensor(path + "4." + std::to_string(part) + ".0");
+      if (!weight)
+        return std::nullopt;
+      if (!kind->contains("fp16"))
+        weight = context.make<mp::MulOp>(
+            weight, context.makeScalar(kInFewBits, getElementType(weight)));
+      values.push_back(weight);
+    }
+    for (int64_t part = 0; hasBias && part < 2; ++part)
+      values.push_back(
+          context.tensor(path + "4." + std::to_string(part) + ".1"));
+  }
+  return values;
+}
+
 /// `states` are [layers directions, B, H] each.
 static LogicalResult lowerSequence(NodeContext &context, const Gates &gates,
                                    ArrayRef<Value> states, MakeOp makeOp) {
-  std::optional<SmallVector<Value>> parameters = context.tensors("params");
   std::optional<int64_t> layers = context.findInt("num_layers"),
                          hasBias = context.findInt("has_biases"),
                          bidirectional = context.findInt("bidirectional"),
                          batchFirst = context.findInt("batch_first");
   Value input = context.tensor("input");
+  std::optional<SmallVector<Value>> parameters;
+  if (!context.name().starts_with("quantized_"))
+    parameters = context.tensors("params");
+  else if (layers && hasBias && bidirectional)
+    parameters =
+        unpackCells(context, *layers * (*bidirectional ? 2 : 1), *hasBias);
   if (!parameters || !layers || !hasBias || !bidirectional || !batchFirst ||
       NodeContext::rankOf(input).value_or(3) != 3 ||
       context.overload() != "input")
@@ -206,43 +245,76 @@ static LogicalResult lowerRNN(NodeContext &context) {
 // One step
 //===----------------------------------------------------------------------===//
 
+/// A weight of a cell, packed or not.
+static Value getCellWeight(NodeContext &context, StringRef name) {
+  Value packed = context.tensor((name + ".0").str());
+  if (!packed)
+    return context.tensor(name);
+  return context.make<mp::MulOp>(
+      packed, context.makeScalar(kInFewBits, getElementType(packed)));
+}
+
+namespace {
+struct CellWeights {
+  Value input, state, inputBias, stateBias;
+
+  explicit CellWeights(NodeContext &context)
+      : input(getCellWeight(context, "w_ih")),
+        state(getCellWeight(context, "w_hh")),
+        inputBias(context.tensor(oneOf(context, "b_ih", "bias_ih"))),
+        stateBias(context.tensor(oneOf(context, "b_hh", "bias_hh"))) {}
+  bool areThere() const { return input && state; }
+};
+} // namespace
+
 static LogicalResult lowerLSTMCell(NodeContext &context) {
   std::optional<SmallVector<Value>> states = context.tensors("hx");
-  if (!states || states->size() != 2)
+  CellWeights weights(context);
+  if (!states || states->size() != 2 || !weights.areThere())
     return context.unsupported();
   auto cell = context.makeTyped<mp::LSTMCellOp>(
       context.unknownTypes(2), context.tensor("input"), (*states)[0],
-      (*states)[1], context.tensor("w_ih"), context.tensor("w_hh"),
-      context.tensor("b_ih"), context.tensor("b_hh"));
+      (*states)[1], weights.input, weights.state, weights.inputBias,
+      weights.stateBias);
   context.setOutput(0, cell.getNextHidden());
   context.setOutput(1, cell.getNextCell());
   return success();
 }
 
 static LogicalResult lowerGRUCell(NodeContext &context) {
+  CellWeights weights(context);
+  if (!weights.areThere())
+    return context.unsupported();
   context.setOutput(0, context.make<mp::GRUCellOp>(
                            context.tensor("input"), context.tensor("hx"),
-                           context.tensor("w_ih"), context.tensor("w_hh"),
-                           context.tensor("b_ih"), context.tensor("b_hh")));
+                           weights.input, weights.state, weights.inputBias,
+                           weights.stateBias));
   return success();
 }
 
 static LogicalResult lowerRNNCell(NodeContext &context) {
-  context.setOutput(0,
-                    context.make<mp::RNNCellOp>(
-                        context.tensor("input"), context.tensor("hx"),
-                        context.tensor("w_ih"), context.tensor("w_hh"),
-                        context.tensor("b_ih"), context.tensor("b_hh"),
-                        context.name() == "rnn_relu_cell" ? StringRef("relu")
-                                                          : StringRef("tanh")));
+  CellWeights weights(context);
+  if (!weights.areThere())
+    return context.unsupported();
+  context.setOutput(
+      0, context.make<mp::RNNCellOp>(
+             context.tensor("input"), context.tensor("hx"), weights.input,
+             weights.state, weights.inputBias, weights.stateBias,
+             context.name().contains("rnn_relu_cell") ? StringRef("relu")
+                                                      : StringRef("tanh")));
   return success();
 }
 
 void aten::registerRecurrent(LoweringRegistry &registry) {
-  registry.add("lstm", lowerLSTM);
-  registry.add("gru", lowerGRU);
+  registry.add({"lstm", "quantized_lstm"}, lowerLSTM);
+  registry.add({"gru", "quantized_gru"}, lowerGRU);
   registry.add({"rnn_tanh", "rnn_relu"}, lowerRNN);
-  registry.add("lstm_cell", lowerLSTMCell);
-  registry.add("gru_cell", lowerGRUCell);
-  registry.add({"rnn_tanh_cell", "rnn_relu_cell"}, lowerRNNCell);
+  registry.add({"lstm_cell", "quantized::quantized_lstm_cell_dynamic"},
+               lowerLSTMCell);
+  registry.add({"gru_cell", "quantized::quantized_gru_cell_dynamic"},
+               lowerGRUCell);
+  registry.add({"rnn_tanh_cell", "rnn_relu_cell",
+                "quantized::quantized_rnn_tanh_cell_dynamic",
+                "quantized::quantized_rnn_relu_cell_dynamic"},
+               lowerRNNCell);
 }

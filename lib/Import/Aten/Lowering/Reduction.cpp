@@ -184,9 +184,16 @@ static LogicalResult lowerVariance(NodeContext &context) {
 static LogicalResult lowerDiff(NodeContext &context) {
   Value input = context.tensor("self");
   std::optional<int64_t> dim = context.findInt("dim"), n = context.findInt("n");
-  if (!input || !dim || !n || *n < 0 || *n > 8 || context.has("prepend") ||
-      context.has("append"))
+  if (!input || !dim || !n || *n < 0 || *n > 8)
     return context.unsupported();
+  // Tensors in front and behind have the input's dtype or a lower one.
+  SmallVector<Value> parts;
+  for (StringRef part : {"prepend", "self", "append"})
+    if (context.has(part))
+      parts.push_back(
+          context.cast(context.tensor(part), getElementType(input)));
+  if (*n > 0)
+    input = concat(context, parts, *dim);
   bool isBool = getElementType(input).isSignlessInteger(1);
   for (int64_t round = 0; round < *n; ++round) {
     Value next = slice(context, input, *dim, 1, INT64_MAX),

@@ -174,6 +174,14 @@ static LogicalResult lowerUnflatten(NodeContext &context) {
 // Dims of size 1
 //===----------------------------------------------------------------------===//
 
+/// Which dims go away, and with them the rank, only the run tells.
+static LogicalResult squeezeOpen(NodeContext &context) {
+  return giveView(
+      context, "self", shapeStep([](NodeContext &inner, Value base) -> Value {
+        return inner.make<mp::SqueezeOp>(base, Value(), DenseI64ArrayAttr());
+      }));
+}
+
 static LogicalResult lowerSqueeze(NodeContext &context) {
   Value value = context.tensor("self");
   MaybeShape shape = getShape(value);
@@ -192,15 +200,14 @@ static LogicalResult lowerSqueeze(NodeContext &context) {
         return context.error("dim " + Twine(dim) + " does not exist");
       if (shape->empty())
         continue;
-      // It is not known whether a dynamic dim is 1 and goes away.
       if ((*shape)[*axis] == kDynamic)
-        return context.unsupported();
+        return squeezeOpen(context);
       if ((*shape)[*axis] == 1 && !llvm::is_contained(axes, *axis))
         axes.push_back(*axis);
     }
   } else {
     if (!shape || llvm::is_contained(*shape, kDynamic))
-      return context.unsupported();
+      return squeezeOpen(context);
     for (auto [axis, dim] : llvm::enumerate(*shape))
       if (dim == 1)
         axes.push_back(axis);

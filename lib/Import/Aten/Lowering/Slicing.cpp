@@ -57,9 +57,33 @@ static std::optional<ViewStep> findSlice(NodeContext &context) {
   return sliceStep(*axis, start, end, *step);
 }
 
+/// x[start:end:step] with a step that only the run tells: a view of which
+/// nothing is known after a write to it.
+static LogicalResult sliceByOpenStep(NodeContext &context) {
+  std::optional<int64_t> axis = findAxis(context, "dim");
+  Position start = findPosition(context, "start", 0),
+           end = findPosition(context, "end", LLONG_MAX),
+           step = findPosition(context, "step", 1);
+  if (!axis || !isPlace(start) || !isPlace(end) || !isPlace(step))
+    return context.unsupported();
+  auto list = [](NodeContext &inner, const Position &position) {
+    return position.known ? inner.makeInts({*position.known})
+                          : reshape(inner, position.computed, {1});
+  };
+  auto derive = [=, axis = *axis](NodeContext &inner, Value base) -> Value {
+    return inner.make<mp::SliceOp>(base, list(inner, start), list(inner, end),
+                                   inner.makeInts({axis}), list(inner, step),
+                                   DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                                   DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  };
+  return giveView(context, "self", {derive, nullptr});
+}
+
 static LogicalResult lowerSlice(NodeContext &context) {
-  std::optional<ViewStep> step = findSlice(context);
-  return step ? giveView(context, "self", *step) : context.unsupported();
+  if (std::optional<ViewStep> step = findSlice(context))
+    return giveView(context, "self", *step);
+  return context.isDynamic("step") ? sliceByOpenStep(context)
+                                   : context.unsupported();
 }
 
 static std::optional<ViewStep> findSelect(NodeContext &context) {

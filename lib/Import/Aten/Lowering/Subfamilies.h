@@ -16,6 +16,7 @@
 
 namespace mpopt::aten {
 
+void registerComplex(LoweringRegistry &registry);
 void registerConversion(LoweringRegistry &registry);
 void registerConvolution(LoweringRegistry &registry);
 void registerCopies(LoweringRegistry &registry);
@@ -30,6 +31,7 @@ void registerLayout(LoweringRegistry &registry);
 void registerNorms(LoweringRegistry &registry);
 void registerSearch(LoweringRegistry &registry);
 void registerSelection(LoweringRegistry &registry);
+void registerSignal(LoweringRegistry &registry);
 void registerSlicing(LoweringRegistry &registry);
 void registerWindows(LoweringRegistry &registry);
 

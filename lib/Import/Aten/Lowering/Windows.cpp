@@ -29,11 +29,12 @@ static LogicalResult givePadded(NodeContext &context, StringRef input,
   Value self = context.tensor("self");
   std::optional<int64_t> rank = NodeContext::rankOf(self);
   std::optional<SmallVector<int64_t>> pads = context.findInts(input);
-  if (!rank || !pads || pads->size() % 2 || int64_t(pads->size() / 2) > *rank)
+  if (!pads || pads->size() % 2 || (rank && int64_t(pads->size() / 2) > *rank))
     return context.unsupported();
   SmallVector<int64_t> axes, begins, ends;
   for (int64_t pair = pads->size() / 2; pair-- > 0;) {
-    axes.push_back(*rank - 1 - pair);
+    // From the end where the rank is open.
+    axes.push_back(rank.value_or(0) - 1 - pair);
     begins.push_back((*pads)[2 * pair]);
     ends.push_back((*pads)[2 * pair + 1]);
   }

@@ -7,6 +7,8 @@
 
 #include "mpopt/Import/Onnx/Lowering.h"
 
+#include "Classic.h"
+#include "Legacy.h"
 #include "LegacyBroadcast.h"
 
 #include "mpopt/Import/FunctionOps.h"
@@ -152,4 +154,7 @@ void onnx_import::registerElementwiseLowerings(LoweringRegistry &registry) {
   registry.add("IsInf", lowerIsInf);
   registry.add("Mod", lowerMod);
   registry.add("Where", lowerWhere);
+  registerFeatureLowerings(registry);
+  registerLegacyLowerings(registry);
+  registerTreeLowerings(registry);
 }

@@ -65,6 +65,41 @@ static LogicalResult lowerBatchNorm(NodeContext &ctx) {
   return success();
 }
 
+/// ONNX Runtime's of training graphs: (X, scale, B, mean, variance) to Y, the
+/// running mean and variance, and of the batch the mean and 1 / sqrt(variance +
+/// epsilon).
+static LogicalResult lowerBatchNormInternal(NodeContext &ctx) {
+  if (failed(needInputs(ctx, {0, 1, 2, 3, 4})))
+    return failure();
+  bool training = ctx.getFlag("training_mode");
+  bool wantsStatistics = false;
+  for (unsigned index = 1; index < ctx.numOutputs(); ++index)
+    wantsStatistics |= ctx.hasOutput(index);
+  // Statistics have the type of those that come in, whatever else is at odds.
+  Type statistic = getElementType(ctx.input(4));
+  if (wantsStatistics && !(training && isa_and_present<FloatType>(statistic)))
+    return ctx.unsupported();
+  auto op = ctx.makeTyped<mp::BatchNormOp>(
+      ctx.unknownTypes(training ? 5 : 1), ctx.input(0), ctx.input(1),
+      ctx.input(2), ctx.input(3), ctx.input(4), getEpsilon(ctx),
+      APFloat(ctx.getFloat("momentum", 0.9)), training,
+      ctx.getFlag("spatial", true));
+  constexpr unsigned kVariance = 4;
+  for (OpResult result : op->getResults()) {
+    unsigned index = result.getResultNumber();
+    if (!ctx.hasOutput(index))
+      continue;
+    Value value = result;
+    if (index == kVariance) {
+      Value guard =
+          ctx.makeScalar(getEpsilon(ctx).convertToDouble(), statistic);
+      value = ctx.make<mp::RsqrtOp>(ctx.make<mp::AddOp>(value, guard));
+    }
+    ctx.setOutput(index, value);
+  }
+  return success();
+}
+
 static LogicalResult lowerInstanceNorm(NodeContext &ctx) {
   if (failed(needInputs(ctx, {0, 1, 2})))
     return failure();
@@ -296,6 +331,7 @@ static LogicalResult lowerMeanVarianceNorm(NodeContext &ctx) {
 
 void onnx_import::registerNormalizationLowerings(LoweringRegistry &registry) {
   registry.add("BatchNormalization", lowerBatchNorm);
+  registry.add("com.microsoft", "BatchNormInternal", lowerBatchNormInternal);
   registry.add("InstanceNormalization", lowerInstanceNorm);
   registry.add("GroupNormalization", lowerGroupNorm);
   registry.add("com.microsoft", "GroupNorm", lowerMicrosoftGroupNorm);

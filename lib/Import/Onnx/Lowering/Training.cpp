@@ -17,7 +17,10 @@
 #include "Optimizers.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 
 using namespace mlir;
@@ -164,6 +167,22 @@ static LogicalResult lowerConvGrad(NodeContext &ctx) {
       b.getStringAttr(ctx.getString("auto_pad", "NOTSET")),
       b.getI64IntegerAttr(ctx.getInt("group", 1)));
   return setOutputs(ctx, op);
+}
+
+/// dY over the number of positions, at each of them; X says how many.
+static LogicalResult lowerGlobalAveragePoolGrad(NodeContext &ctx) {
+  Value grad = ctx.input(0),
+        shape = ctx.make<mp::ShapeOp>(ctx.input(1), 0, IntegerAttr());
+  Value positions = ctx.make<mp::ReduceProdOp>(
+      ctx.make<mp::ShapeOp>(ctx.input(1), 2, IntegerAttr()), Value(),
+      DenseI64ArrayAttr(), false);
+  Value count =
+      ctx.makeTyped<mp::CastOp>(
+             {getTensorType(std::nullopt, getElementType(grad))}, positions)
+          .getResult();
+  ctx.setOutput(
+      0, ctx.make<mp::ExpandOp>(ctx.make<mp::DivOp>(grad, count), shape));
+  return success();
 }
 
 /// shape, indices, dY.
@@ -316,6 +335,8 @@ void onnx_import::registerTrainingLowerings(LoweringRegistry &registry) {
   addBoth(registry, "BatchNormalizationGrad",
           withInputs<lowerBatchNormGrad, 5>);
   addBoth(registry, "ConvGrad", withInputs<lowerConvGrad, 3>);
+  addBoth(registry, "GlobalAveragePoolGrad",
+          withInputs<lowerGlobalAveragePoolGrad, 2>);
   for (StringRef type : {"GatherGrad", "GatherElementsGrad", "GatherNDGrad"})
     addBoth(registry, type, withInputs<lowerGatherGrad, 3>);
   addBoth(registry, "SliceGrad", withInputs<lowerSliceGrad, 4>);

@@ -9,6 +9,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/native/quantized/PackedParams.h>
+#include <ATen/native/quantized/cpu/EmbeddingPackedParams.h>
 #include <ATen/quantized/Quantizer.h>
 
 using namespace mpopt::torchscript;
@@ -16,7 +17,8 @@ namespace aten = mpopt::aten;
 
 /// Quantised layers keep weight and bias in an object of LibTorch's own. As a
 /// tuple: weight, bias (or none), then stride, padding, output padding,
-/// dilation, groups, transpose of a convolution.
+/// dilation, groups, transpose of a convolution; the weight of an embedding;
+/// what a cell of a recurrent network says is its state.
 template <int Dims>
 static bool unpackConv(const c10::IValue &value,
                        std::vector<c10::IValue> &members) {
@@ -41,6 +43,15 @@ static bool unpack(const c10::IValue &value,
     auto packed = value.toCustomClass<LinearPackedParamsBase>();
     auto [weight, bias] = packed->unpack();
     members = {weight, bias};
+    return true;
+  }
+  if (name == "EmbeddingPackedParamsBase") {
+    members = {value.toCustomClass<EmbeddingPackedParamsBase>()->unpack()};
+    return true;
+  }
+  // A tuple of its own: kind, tensors, numbers and packed weights.
+  if (name == "CellParamsBase") {
+    members = {type->getMethod("__getstate__")({value})};
     return true;
   }
   if (name == "Conv2dPackedParamsBase")
@@ -143,6 +154,7 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   auto [known, isNew] = seen.try_emplace(given.unsafeGetTensorImpl(), 0);
   if (!isNew && (path.empty() || graph.tensors[known->second].name == path))
     return known->second;
+  kept.push_back(given);
   aten::Tensor result;
   result.name = path;
   result.isParameter = isParameter;
@@ -157,6 +169,13 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   int64_t offset = -1;
   if (tensor.numel() && !tensor.is_meta())
     offset = archive.offsetOf(tensor.const_data_ptr());
+  // Scales of embeddings have zero points between integers, and pack codes of 4
+  // bits: the numbers themselves are as good.
+  if (tensor.is_quantized() &&
+      tensor.qscheme() == at::kPerChannelAffineFloatQParams) {
+    tensor = tensor.dequantize();
+    offset = -1;
+  }
   if (tensor.is_quantized()) {
     readQuantizer(tensor, result);
     c10::ScalarType stored = c10::toUnderlying(tensor.scalar_type());

@@ -55,6 +55,8 @@ private:
 
   const MappedArchive &archive;
   aten::Graph &graph;
+  /// Unpacked tensors have no other owner, and their addresses are keys below.
+  std::vector<at::Tensor> kept;
   std::unordered_map<const void *, int64_t> seen;
   std::unordered_map<const void *, int64_t> memory;
 };

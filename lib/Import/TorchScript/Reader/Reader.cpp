@@ -8,8 +8,10 @@
 #include "mpopt/Import/TorchScript/Reader.h"
 
 #include "GraphReader.h"
+#include "UnknownOps.h"
 
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/passes/inline_fork_wait.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/serialization/import_read.h>
@@ -24,8 +26,12 @@ namespace jit = torch::jit;
 const char *mpopt::torchscript::getTorchVersion() { return TORCH_VERSION; }
 
 std::string mpopt::torchscript::firstLine(const char *what) {
+  // Complaints about code begin with an empty line.
   std::string text = what;
-  return text.substr(0, text.find('\n'));
+  size_t begin = text.find_first_not_of(" \n");
+  if (begin == std::string::npos)
+    return "LibTorch gives no reason";
+  return text.substr(begin, text.find('\n', begin) - begin);
 }
 
 static bool isTraced(const jit::Graph &graph) {
@@ -56,6 +62,9 @@ static void readMethod(const jit::Module &module, const std::string &name,
                          : std::string();
   graph.training = module.is_training();
   std::shared_ptr<jit::Graph> source = method.graph()->copy();
+  jit::Inline(*source);
+  // Tasks that run beside the rest are part of it.
+  jit::InlineForkWait(source);
   jit::Inline(*source);
   graph.isTraced = isTraced(*source);
   ConstantReader constants(archive, graph);
@@ -96,6 +105,23 @@ static void readTracedInputs(const std::shared_ptr<MappedArchive> &archive,
   }
 }
 
+/// Archives call ops of libraries that are not linked here.
+static constexpr unsigned kMostUnknownOps = 256;
+
+/// Loads the archive, with ops declared that LibTorch does not have.
+static std::pair<jit::Module, std::shared_ptr<MappedArchive>>
+load(const std::string &path, const std::vector<FileRange> &weights) {
+  for (unsigned round = 0;; ++round) {
+    auto archive = std::make_shared<MappedArchive>(path, weights);
+    try {
+      return {jit::load(archive, at::kCPU, /*load_debug_files=*/true), archive};
+    } catch (const std::exception &failure) {
+      if (round == kMostUnknownOps || !declareUnknownOp(failure.what()))
+        throw;
+    }
+  }
+}
+
 bool mpopt::torchscript::readArchive(
     const std::string &path, const std::string &method,
     const std::vector<std::pair<uint64_t, uint64_t>> &weights,
@@ -106,9 +132,7 @@ bool mpopt::torchscript::readArchive(
     for (const auto &range : weights)
       ranges.push_back({range.first, range.second,
                         std::ranges::binary_search(attributes, range)});
-    auto archive = std::make_shared<MappedArchive>(path, std::move(ranges));
-    jit::Module module =
-        jit::load(archive, at::kCPU, /*load_debug_files=*/true);
+    auto [module, archive] = load(path, ranges);
     readMethod(module, method, *archive, graph);
     readTracedInputs(archive, graph);
     return true;

@@ -1,0 +1,219 @@
+//===- Payload.cpp - Parameters, buffers and constants --------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A record is the storage of one or more tensors; each says by its strides and
+// its offset where in it its elements lie.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Payload.h"
+
+#include "TensorMeta.h"
+
+#include "mpopt/Import/ArchiveLimits.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mpopt;
+using namespace mpopt::exported;
+using llvm::StringRef;
+using llvm::Twine;
+namespace json = llvm::json;
+
+/// Elements that a gathered tensor may have: a mask of 4,096 x 4,096 for each
+/// of 16 heads.
+static constexpr int64_t kMaxGathered = 1ll << 28;
+
+/// Bytes of an element of c10::ScalarType `number`.
+static int64_t widthOf(int number) {
+  switch (number) {
+  case 2: // short
+  case 5:
+  case 15:
+  case 27:
+    return 2;
+  case 3: // int
+  case 6:
+  case 8:
+  case 28:
+    return 4;
+  case 4: // long
+  case 7:
+  case 9:
+  case 29:
+    return 8;
+  case 10: // complex double
+    return 16;
+  default:
+    return 1;
+  }
+}
+
+Payload::Payload(const Archive &archive, bool isMapped, Damage &damage)
+    : archive(archive), isMapped(isMapped), damage(damage) {
+  readFolder("data/weights/", "_weights_config.json");
+  readFolder("data/constants/", "_constants_config.json");
+}
+
+const aten::Tensor *Payload::find(StringRef name) const {
+  auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+void Payload::readFolder(StringRef folder, StringRef config) {
+  std::string member = (folder + archive.model() + config).str();
+  // A program without constants may lack the list of them.
+  if (!archive.contains(member))
+    return;
+  llvm::Expected<json::Value> document = archive.readJson(member);
+  if (!document)
+    return damage.report("the archive " + llvm::toString(document.takeError()),
+                         ImportCode::UnsafeArchive);
+  for (const auto &[name, value] :
+       getObject(asObject(*document, "config", damage), "config", damage))
+    readTensor(folder, name, asObject(value, "config", damage));
+}
+
+/// True if every element of the storage between the first and the last is one
+/// of the tensor, once.
+static bool isDense(const aten::Tensor &tensor) {
+  llvm::SmallVector<size_t> order(tensor.sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](size_t lhs, size_t rhs) {
+    return tensor.strides[lhs] < tensor.strides[rhs];
+  });
+  int64_t expected = 1;
+  for (size_t dim : order) {
+    if (tensor.sizes[dim] == 1)
+      continue;
+    if (tensor.strides[dim] != expected)
+      return false;
+    expected *= tensor.sizes[dim];
+  }
+  return true;
+}
+
+static std::vector<int64_t> rowMajor(const std::vector<int64_t> &sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    strides[dim] = stride;
+    stride *= std::max<int64_t>(sizes[dim], 1);
+  }
+  return strides;
+}
+
+/// The elements in row-major order; `first` is the place of the first one.
+static std::string gather(const aten::Tensor &tensor, StringRef storage,
+                          int64_t first, int64_t count, int64_t width) {
+  std::string bytes;
+  bytes.reserve(size_t(count * width));
+  std::vector<int64_t> index(tensor.sizes.size());
+  int64_t at = first;
+  for (int64_t element = 0; element < count; ++element) {
+    bytes += storage.substr(size_t(at * width), size_t(width));
+    for (size_t dim = index.size(); dim-- > 0;) {
+      at += tensor.strides[dim];
+      if (++index[dim] < tensor.sizes[dim])
+        break;
+      at -= tensor.strides[dim] * tensor.sizes[dim];
+      index[dim] = 0;
+    }
+  }
+  return bytes;
+}
+
+void Payload::place(aten::Tensor &tensor, const Record &record, int64_t first) {
+  // The number of the last element that is read, and of elements.
+  int64_t last = first, count = 1, width = widthOf(tensor.scalarType);
+  bool overflows = first < 0;
+  for (auto [size, stride] : llvm::zip_equal(tensor.sizes, tensor.strides)) {
+    int64_t extent = 0;
+    overflows |=
+        size < 0 || stride < 0 || llvm::MulOverflow(count, size, count) ||
+        llvm::MulOverflow(std::max<int64_t>(size - 1, 0), stride, extent) ||
+        llvm::AddOverflow(last, extent, last);
+  }
+  int64_t end = 0;
+  overflows |= llvm::AddOverflow<int64_t>(last, 1, end) ||
+               llvm::MulOverflow(end, width, end) ||
+               llvm::MulOverflow(count, width, count);
+  if (overflows)
+    return damage.report("tensor '" + tensor.name +
+                             "' has sizes or strides that no memory holds",
+                         ImportCode::SizeOverflow);
+  count /= width;
+  if (count == 0)
+    return;
+  if (uint64_t(end) > record.bytes.size())
+    return damage.report("tensor '" + tensor.name + "' reaches to byte " +
+                             Twine(end) + " of a record of " +
+                             Twine(record.bytes.size()),
+                         ImportCode::DataLength);
+  if (isDense(tensor) && isMapped) {
+    tensor.fileOffset = int64_t(record.offset) + first * width;
+    return;
+  }
+  if (count > kMaxGathered)
+    return damage.report("tensor '" + tensor.name +
+                             "' repeats or leaves out "
+                             "elements, and has " +
+                             Twine(count) + " of them",
+                         ImportCode::SizeOverflow);
+  tensor.bytes = gather(tensor, record.bytes, first, count, width);
+  tensor.strides = rowMajor(tensor.sizes);
+}
+
+void Payload::readTensor(StringRef folder, StringRef name,
+                         const json::Object &meta) {
+  const json::Value *declared = meta.get("tensor_meta");
+  // Objects of other classes have none.
+  if (!declared || declared->kind() == json::Value::Null)
+    return;
+  TensorMeta type = readTensorMeta(asObject(*declared, "tensor_meta", damage),
+                                   name, {}, damage);
+  aten::Tensor tensor;
+  tensor.name = name.str();
+  tensor.scalarType = type.scalarType;
+  tensor.sizes = type.sizes;
+  tensor.strides = type.strides;
+  tensor.requiresGrad = type.requiresGrad;
+  tensor.isParameter = meta.getBoolean("is_param").value_or(false);
+  if (tensor.sizes.size() != tensor.strides.size())
+    return damage.report("tensor '" + name + "' has " +
+                         Twine(tensor.sizes.size()) + " sizes and " +
+                         Twine(tensor.strides.size()) + " strides");
+  StringRef path = getString(meta, "path_name", damage);
+  if (path.contains('/') || path.contains('\\') || path.starts_with("."))
+    return damage.report("tensor '" + name + "' names the record " +
+                             quoteName(path) + ", outside of its folder",
+                         ImportCode::UnsafeArchive);
+  tensor.memory =
+      memory.try_emplace((folder + path).str(), memory.size()).first->second;
+  if (meta.getBoolean("use_pickle").value_or(false)) {
+    pickled.push_back(name.str());
+  } else {
+    std::string member = (folder + path).str();
+    std::optional<Record> record = archive.findRecord(member);
+    if (!record)
+      return damage.report(archive.contains(member)
+                               ? "the record '" + member +
+                                     "' is packed, and weights are read where "
+                                     "they lie"
+                               : "the archive lacks the record '" + member +
+                                     "' of tensor '" + name.str() + "'",
+                           ImportCode::DataLength);
+    place(tensor, *record, type.storageOffset);
+  }
+  if (damage.isThere())
+    return;
+  tensors.emplace(name.str(), std::move(tensor));
+}

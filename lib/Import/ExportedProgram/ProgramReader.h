@@ -1,0 +1,29 @@
+//===- ProgramReader.h - A saved program to a graph of aten -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H
+#define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H
+
+#include "GraphReader.h"
+#include "Payload.h"
+
+namespace mpopt::exported {
+
+struct Program {
+  aten::Graph graph;
+  /// The symbols in the shapes of inputs.
+  std::vector<std::string> dimNames;
+};
+
+/// Reads `models/NAME.json`. `dims`: sizes of symbols, which must be in the
+/// range that the program was exported for.
+Program readProgram(const llvm::json::Object &document, const Payload &payload,
+                    const std::map<std::string, int64_t> &dims, Damage &damage);
+
+} // namespace mpopt::exported
+
+#endif // MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H

@@ -1,0 +1,279 @@
+"""Programs of torch.export that are damaged, ask for too much or are of another version:
+one line and status 2. The archives are written here, by hand."""
+
+import copy
+import json
+import struct
+import zipfile
+
+import pytest
+
+from bad_input import GIGABYTE, peak_memory, refused, run
+
+
+def tensor(*sizes, dtype=7, strides=None, offset=0, layout=7):
+    if strides is None:
+        strides, step = [], 1
+        for size in reversed(sizes):
+            strides.insert(0, step)
+            step *= size
+    return {"dtype": dtype, "sizes": [{"as_int": size} for size in sizes],
+            "requires_grad": False, "device": {"type": "cpu", "index": None},
+            "strides": [{"as_int": stride} for stride in strides],
+            "storage_offset": {"as_int": offset}, "layout": layout}
+
+
+def name(of):
+    return {"as_tensor": {"name": of}}
+
+
+def node(target, inputs, outputs):
+    return {"target": target, "outputs": outputs, "metadata": {}, "name": "the_node",
+            "inputs": [{"name": key, "arg": value, "kind": 1} for key, value in inputs.items()]}
+
+
+def program():
+    """y = linear(x, w)."""
+    return {
+        "graph_module": {
+            "graph": {
+                "inputs": [name("w"), name("x")], "outputs": [name("y")],
+                "nodes": [node("torch.ops.aten.linear.default",
+                               {"input": name("x"), "weight": name("w")}, [name("y")])],
+                "tensor_values": {"w": tensor(3, 4), "x": tensor(2, 4), "y": tensor(2, 3)},
+                "sym_int_values": {}, "sym_bool_values": {}},
+            "signature": {
+                "input_specs": [{"parameter": {"arg": {"name": "w"}, "parameter_name": "w"}},
+                                {"user_input": {"arg": name("x")}}],
+                "output_specs": [{"user_output": {"arg": name("y")}}]},
+            "module_call_graph": []},
+        "opset_version": {"aten": 10}, "range_constraints": {},
+        "schema_version": {"major": 8, "minor": 20}}
+
+
+def payload(**meta):
+    return {"config": {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": False,
+                             "tensor_meta": tensor(3, 4)} | meta}}
+
+
+def members(model=None, weights=None, **other):
+    return {"m/archive_format": b"pt2", "m/archive_version": b"0", "m/byteorder": b"little",
+            "m/models/model.json": json.dumps(model or program()).encode(),
+            "m/data/weights/model_weights_config.json":
+                json.dumps(weights or payload()).encode(),
+            "m/data/weights/weight_0": struct.pack("<12f", *range(12))} | other
+
+
+def write(path, files, packed=()):
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in files.items():
+            archive.writestr(member, data, zipfile.ZIP_DEFLATED if member in packed
+                             else zipfile.ZIP_STORED)
+    return path
+
+
+def refuse(tmp_path, files, *parts, packed=()):
+    path = write(tmp_path / "m.pt2", files, packed)
+    error = refused(run("--check", path), *parts)
+    assert len(error.splitlines()) == 1, error
+    refused(run("--emit-mlir", path, "-o", tmp_path / "out"), *parts)
+    assert not (tmp_path / "out").exists()
+
+
+def test_whole(tmp_path):
+    """What the cases below break."""
+    path = write(tmp_path / "m.pt2", members())
+    done = run("--check", path, "--format", "json", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["model"]["format"] == "exported-program"
+    assert report["model"]["parameters"] == 12
+    assert report["coverage"]["modelled"] == report["coverage"]["ops"] == 1
+    assert run("--check", "-", "--fail-on", "never",
+               stdin=open(path, "rb")).returncode == 0  # noqa: SIM115
+
+
+def test_unknown_optional_fields_are_ignored(tmp_path):
+    model = program()
+    model["later"] = {"as": [1]}
+    model["schema_version"]["minor"] = 999
+    model["graph_module"]["graph"]["nodes"][0]["later"] = 1
+    model["graph_module"]["graph"]["tensor_values"]["x"]["later"] = "?"
+    path = write(tmp_path / "m.pt2", members(model))
+    assert run("--check", path, "--fail-on", "never").returncode == 0
+
+
+@pytest.mark.parametrize("major", [7, 9])
+def test_other_schema(tmp_path, major):
+    model = program()
+    model["schema_version"]["major"] = major
+    refuse(tmp_path, members(model), f"version {major} of the schema", "version 8 is")
+
+
+def test_other_layout(tmp_path):
+    refuse(tmp_path, members(**{"m/archive_version": b"1"}), "version '1'", "version '0'")
+    refuse(tmp_path, members(**{"m/byteorder": b"big"}), "'big'")
+    refuse(tmp_path, members(**{"m/archive_format": b"pt3"}), "'pt3'")
+
+
+def test_missing_members(tmp_path):
+    whole = members()
+    for missing, text in (("m/models/model.json", "holds no model"),
+                          ("m/archive_version", "archive_version"),
+                          ("m/data/weights/weight_0", "lacks the record"),
+                          ("m/data/weights/model_weights_config.json", "values of 'w'")):
+        refuse(tmp_path, {key: data for key, data in whole.items() if key != missing}, text)
+
+
+def test_compiled_code(tmp_path):
+    files = members(**{"m/data/aotinductor/model/a.so": b"x"})
+    del files["m/models/model.json"]
+    refuse(tmp_path, files, "compiled code")
+
+
+def test_old_layout(tmp_path):
+    refuse(tmp_path, {"serialized_exported_program.json": b"{}"}, "PyTorch before 2.8")
+
+
+@pytest.mark.parametrize("path", ["../weight_0", "/etc/passwd", "..", "a\\\\b"])
+def test_traversal(tmp_path, path):
+    refuse(tmp_path, members(weights=payload(path_name=path)), "outside of its folder")
+
+
+@pytest.mark.parametrize("meta,text", [
+    (tensor(3, 5), "reaches to byte 60 of a record of 48"),
+    (tensor(3, 4, offset=1), "reaches to byte 52"),
+    (tensor(3, 4, offset=-1), "no memory holds"),
+    (tensor(3, 4, strides=[-4, 1]), "no memory holds"),
+    (tensor(3, 4, strides=[4]), "2 sizes and 1 strides"),
+    (tensor(1 << 39, 1 << 39), "no memory holds"),
+    (tensor(1 << 39, strides=[0]), "elements"),
+    (tensor(-3, 4), "a dim of -3"),
+    (tensor(1 << 50), "a dim of"),
+    (tensor(*[1] * 65), "65 dims"),
+    (tensor(3, 4, dtype=99), "unknown dtype 99"),
+    (tensor(3, 4, layout=0), "nested or opaque"),
+    (tensor(3, 4, layout=2), "sparse"),
+])
+def test_absurd_tensors(tmp_path, meta, text):
+    refuse(tmp_path, members(weights=payload(tensor_meta=meta)), text)
+
+
+def test_tensors_that_are_views(tmp_path):
+    """A transposed weight and one that repeats its elements are read where they lie."""
+    for meta in (tensor(3, 4, strides=[1, 3]), tensor(3, 4, strides=[0, 1], offset=2)):
+        path = write(tmp_path / "m.pt2", members(weights=payload(tensor_meta=meta)))
+        done = run("--emit-mlir", path)
+        assert done.returncode == 0, done.stderr
+        assert b"mp.constant" in done.stdout
+
+
+def test_packed_weights(tmp_path):
+    refuse(tmp_path, members(), "is packed", packed=("m/data/weights/weight_0",))
+
+
+def test_bomb(tmp_path):
+    path = tmp_path / "m.pt2"
+    files = members()
+    for text, why in ((b"[" + b"1," * (100 << 20) + b"1]", "more values than any model"),
+                      (b" " * (300 << 20), "damaged member")):
+        files["m/models/model.json"] = text
+        write(path, files, packed=("m/models/model.json",))
+        peak, done = peak_memory("--check", path)
+        refused(done, why)
+        assert peak < GIGABYTE
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b"1", b'{"schema_version": 8}',
+                                  b"[" * 100_000])
+def test_no_program(tmp_path, text):
+    refuse(tmp_path, members(**{"m/models/model.json": text}), "MPI")
+
+
+def test_twice(tmp_path):
+    path = tmp_path / "m.pt2"
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "w") as archive:
+        for member, data in members().items():
+            archive.writestr(member, data)
+        archive.writestr("m/models/model.json", b"{}")
+    refused(run("--check", path), "two members")
+
+
+def test_overlap(tmp_path):
+    """Two entries of the directory that point to the same bytes."""
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in members().items():
+            archive.writestr(member, data)
+        copied = copy.copy(archive.getinfo("m/data/weights/weight_0"))
+        copied.filename = copied.orig_filename = "m/data/weights/weight_1"
+        archive.filelist.append(copied)
+        archive.NameToInfo[copied.filename] = copied
+    refused(run("--check", path), "overlap")
+
+
+def broken(change):
+    model = program()
+    change(model["graph_module"], model["graph_module"]["graph"])
+    return members(model)
+
+
+@pytest.mark.parametrize("change,text", [
+    (lambda module, graph: graph["nodes"].clear(), "'y', which nothing defines"),
+    (lambda module, graph: graph["nodes"].append(graph["nodes"][0]), "defines 'y' twice"),
+    (lambda module, graph: graph["nodes"][0]["inputs"][0].pop("arg"), "without a value"),
+    (lambda module, graph: graph["nodes"][0]["inputs"][0].update(arg={}), "of no kind"),
+    (lambda module, graph: graph["nodes"][0].update(target=1), "'target' is no string"),
+    (lambda module, graph: graph["inputs"].pop(), "the signature has 2 inputs"),
+    (lambda module, graph: module["signature"]["input_specs"].pop(), "has 1 inputs"),
+    (lambda module, graph: graph.update(nodes={}), "'nodes' is no list"),
+    (lambda module, graph: graph.pop("tensor_values"), "'tensor_values' is no object"),
+    (lambda module, graph: module["signature"]["input_specs"][0]["parameter"].update(
+        parameter_name="q"), "values of 'q'"),
+    (lambda module, graph: module["signature"]["output_specs"].__setitem__(
+        0, {"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "b"}}), "changes 'b'"),
+    (lambda module, graph: graph["nodes"].insert(0, node(
+        "torch.ops.aten._nested_view_from_buffer.default", {"self": name("x")},
+        [name("n")])), "nested tensors are not read"),
+    (lambda module, graph: graph["nodes"].insert(0, node(
+        "torch.ops.higher_order.cond", {}, [])), "without two bodies"),
+    (lambda module, graph: graph["nodes"].insert(0, node(
+        "torch.ops.higher_order.while_loop", {}, [])), "without a condition"),
+    (lambda module, graph: graph["nodes"].insert(0, node(
+        "torch.ops.higher_order.wrap_with_autocast", {}, [])), "without a body"),
+])
+def test_broken_graphs(tmp_path, change, text):
+    refuse(tmp_path, broken(change), text)
+
+
+def test_deep_graphs(tmp_path):
+    """Bodies in bodies: refused before anything recurses."""
+    model = program()
+    graph = model["graph_module"]["graph"]
+    for _ in range(50):
+        graph = {**graph, "nodes": [node("torch.ops.higher_order.strict_mode", {
+            "": {"as_graph": {"name": "g", "graph": graph}}}, [name("z")])]}
+    model["graph_module"]["graph"] = graph
+    refuse(tmp_path, members(model), "nested too deep")
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_cut(tmp_path, cut):
+    path = write(tmp_path / "m.pt2", members())
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) * cut // 12])
+    refused(run("--check", path))
+
+
+def test_bit_flips(tmp_path):
+    """Whatever byte of the graph is another one, there is a verdict or a line."""
+    path = write(tmp_path / "m.pt2", members())
+    data = bytearray(path.read_bytes())
+    first = data.find(b'"graph_module"')
+    for at in range(first, first + 1500, 7):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        done = run("--check", path, "--fail-on", "never")
+        assert done.returncode in (0, 2), done.stderr
+        assert done.returncode == 0 or b"mpopt: error: " in done.stderr
