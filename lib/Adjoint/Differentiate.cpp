@@ -19,11 +19,10 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/RandomOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
-
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -77,18 +76,31 @@ void mpopt::prepareGradients(Operation *root) {
 // Active values: those that depend on a wanted one
 //===----------------------------------------------------------------------===//
 
+llvm::SetVector<Value> mpopt::findCaptured(Operation *op) {
+  llvm::SetVector<Value> captured;
+  if (op->getNumRegions() == 0)
+    return captured;
+  op->walk([&](Operation *inner) {
+    if (inner == op)
+      return;
+    for (Value operand : inner->getOperands()) {
+      Operation *owner = operand.getParentBlock()->getParentOp();
+      if (!owner || !op->isAncestor(owner))
+        captured.insert(operand);
+    }
+  });
+  return captured;
+}
+
 void Reverse::activate(Block &block) {
   for (Operation &op : block) {
     if (endsGradient(&op))
       continue;
     bool depends = llvm::any_of(op.getOperands(),
                                 [&](Value value) { return isActive(value); });
-    if (!depends && op.getNumRegions() != 0) {
-      SetVector<Value> captured;
-      getUsedValuesDefinedAbove(op.getRegions(), captured);
-      depends =
-          llvm::any_of(captured, [&](Value value) { return isActive(value); });
-    }
+    if (!depends)
+      depends = llvm::any_of(findCaptured(&op),
+                             [&](Value value) { return isActive(value); });
     if (!depends)
       continue;
     for (OpResult result : op.getResults())
@@ -157,6 +169,35 @@ LogicalResult Reverse::run(Operation *last) {
   return success();
 }
 
+/// The op behind which the builder inserts; null at the start of the block.
+static Operation *lastBefore(OpBuilder &builder) {
+  Block::iterator place = builder.getInsertionPoint();
+  return place == builder.getInsertionBlock()->begin() ? nullptr
+                                                       : &*std::prev(place);
+}
+
+/// Notes what the ops behind `before` read of the op's operands and results.
+/// The gradient of an op with bodies computes them again, from whatever they
+/// read: what it needs is what their ops need.
+void Reverse::noteReads(Operation *op, Operation *before) {
+  SetVector<Value> forward, read;
+  if (op->getNumRegions() == 0) {
+    forward.insert_range(op->getOperands());
+    forward.insert_range(op->getResults());
+  }
+  Block *block = builder.getInsertionBlock();
+  Block::iterator first =
+      before ? std::next(Block::iterator(before)) : block->begin();
+  for (Operation &made : llvm::make_range(first, builder.getInsertionPoint()))
+    if (!isa<mp::ShapeOp, mp::SizeOp>(made))
+      for (Value operand : made.getOperands())
+        if (forward.contains(operand))
+          read.insert(operand);
+  reads.push_back(
+      {op, SmallVector<Value, 4>(read.getArrayRef()), std::move(bodies)});
+  bodies.clear();
+}
+
 LogicalResult Reverse::runOp(Operation *op, ArrayRef<Value> gradients) {
   auto count = [&] {
     ++lacking[op->getName().getStringRef().str()];
@@ -174,7 +215,9 @@ LogicalResult Reverse::runOp(Operation *op, ArrayRef<Value> gradients) {
   };
   GradientContext ctx(builder, facts, op, gradients, active, sink);
   ctx.reverse = this;
+  Operation *before = lastBefore(builder);
   differentiable.buildGradient(ctx);
+  noteReads(op, before);
   if (ctx.lacks())
     count();
   return success(!ctx.failed());
@@ -200,5 +243,6 @@ FailureOr<Gradients> mpopt::differentiate(OpBuilder &builder, Value result,
     made.values.push_back(reverse.take(value));
   made.all.insert(reverse.sums.begin(), reverse.sums.end());
   made.lacking = std::move(lacking);
+  made.reads = std::move(reverse.reads);
   return made;
 }

@@ -8,11 +8,13 @@
 #ifndef MPOPT_LIB_ADJOINT_REVERSE_H
 #define MPOPT_LIB_ADJOINT_REVERSE_H
 
+#include "mpopt/Adjoint/Differentiate.h"
 #include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <map>
 #include <string>
@@ -46,11 +48,21 @@ public:
   std::map<std::string, unsigned> &lacking;
   llvm::DenseSet<mlir::Value> active;
   llvm::DenseMap<mlir::Value, mlir::Value> sums;
+  /// The ops that have their gradients, and what these read.
+  std::vector<OpReads> reads;
+  /// The same of the bodies of the op that is at hand.
+  std::vector<std::vector<OpReads>> bodies;
 
 private:
   llvm::LogicalResult runOp(mlir::Operation *op,
                             llvm::ArrayRef<mlir::Value> gradients);
+  void noteReads(mlir::Operation *op, mlir::Operation *before);
 };
+
+/// The values that an op's regions read and that are defined above them. The op
+/// may lie in a region that belongs to no op yet, whose ancestors MLIR's own
+/// search would ask for.
+llvm::SetVector<mlir::Value> findCaptured(mlir::Operation *op);
 
 } // namespace mpopt
 

@@ -35,7 +35,7 @@ struct MarkLoss : mpopt::impl::MarkLossBase<MarkLoss> {
 } // namespace
 
 void AttachLoss::runOnOperation() {
-  SmallVector<LossTerm> losses;
+  SmallVector<LossTerm, 1> losses;
   SmallVector<StringRef> texts;
   StringRef(terms).split(texts, ';', -1, /*KeepEmpty=*/false);
   for (StringRef text : texts) {

@@ -64,7 +64,7 @@ public:
         terminator(function.getBody().front().getTerminator()),
         builder(terminator) {}
 
-  FailureOr<std::vector<std::string>> run();
+  FailureOr<std::vector<std::string>> run(std::vector<OpReads> *reads);
 
 private:
   Value findResult();
@@ -236,7 +236,7 @@ LogicalResult Appender::appendResults(ArrayRef<Value> wanted,
   return success();
 }
 
-FailureOr<std::vector<std::string>> Appender::run() {
+FailureOr<std::vector<std::string>> Appender::run(std::vector<OpReads> *reads) {
   prepareGradients(function);
   Value result = request.value ? request.value : findResult();
   if (!result)
@@ -252,6 +252,8 @@ FailureOr<std::vector<std::string>> Appender::run() {
       differentiate(builder, result, start, wanted);
   if (failed(gradients) || failed(appendResults(wanted, *gradients)))
     return failure();
+  if (reads)
+    *reads = std::move(gradients->reads);
   if (request.marks) {
     nameAll(*gradients, last);
     mark(last);
@@ -269,8 +271,9 @@ FailureOr<std::vector<std::string>> Appender::run() {
 }
 
 FailureOr<std::vector<std::string>>
-mpopt::appendGradients(func::FuncOp function, const GradientRequest &request) {
-  return Appender(function, request).run();
+mpopt::appendGradients(func::FuncOp function, const GradientRequest &request,
+                       std::vector<OpReads> *reads) {
+  return Appender(function, request).run(reads);
 }
 
 /// True if the op computes a gradient. Nobody needs one but for training, but

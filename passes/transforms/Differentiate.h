@@ -8,6 +8,8 @@
 #ifndef MPOPT_PASSES_TRANSFORMS_DIFFERENTIATE_H
 #define MPOPT_PASSES_TRANSFORMS_DIFFERENTIATE_H
 
+#include "mpopt/Adjoint/Differentiate.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -34,9 +36,11 @@ struct GradientRequest {
 };
 
 /// Appends gradients to the function as `mp-differentiate` does. Returns the
-/// names of those that were appended, without `grad( )`. Failure is reported.
+/// names of those that were appended, without `grad( )`. `reads`, if given,
+/// gets what they read of the forward pass. Failure is reported.
 llvm::FailureOr<std::vector<std::string>>
-appendGradients(mlir::func::FuncOp function, const GradientRequest &request);
+appendGradients(mlir::func::FuncOp function, const GradientRequest &request,
+                std::vector<OpReads> *reads = nullptr);
 
 /// True for a float constant that some op may learn: with a name, and neither a
 /// literal in the graph nor part of a loss.

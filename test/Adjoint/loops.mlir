@@ -22,3 +22,22 @@ func.func @loop(%x: tensor<4xf32> {mp.name = "x"}, %w: tensor<4x4xf32> {mp.name 
   }
   return %r : tensor<4xf32>
 }
+
+// A branch in a body: the body's block belongs to no op while its gradient is made.
+// CHECK-LABEL: func.func @branch
+// CHECK: mp.scan
+// CHECK: mp.if
+// CHECK: mp.tanh_grad
+func.func @branch(%x: tensor<4xf32> {mp.name = "x"}, %which: tensor<i1>, %n: tensor<i64>) -> tensor<4xf32> {
+  %r = mp.loop count %n iter(%x) : (tensor<i64>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %v: tensor<4xf32>):
+    %b = mp.if %which : (tensor<i1>) -> tensor<4xf32> {
+      %t = mp.tanh %v : (tensor<4xf32>) -> tensor<4xf32>
+      mp.yield %t : tensor<4xf32>
+    } else {
+      mp.yield %v : tensor<4xf32>
+    }
+    mp.yield %go, %b : tensor<i1>, tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

@@ -19,7 +19,8 @@ class DialectRegistry;
 namespace mpopt {
 
 /// Attaches DifferentiableOpInterface to every op for which lib/Adjoint/Ops has
-/// a gradient, or says that it has none.
+/// a gradient, or says that it has none, and SavingOpInterface to those that
+/// have rules of their own.
 void registerGradientModels(mlir::DialectRegistry &registry);
 
 /// The interface's model that calls `function` for the gradient of an op: `void

@@ -14,8 +14,19 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace mpopt {
+
+/// An op whose gradient was written, and those of its operands and results that
+/// the gradient reads. Shapes alone do not count.
+struct OpReads {
+  mlir::Operation *op;
+  llvm::SmallVector<mlir::Value, 4> values;
+  /// For an op with bodies the same of the ops of each body instead. They are
+  /// copies that compute the body again, and stand for the body's own.
+  std::vector<std::vector<OpReads>> bodies;
+};
 
 struct Gradients {
   /// One for each value asked for; null where none arrives.
@@ -25,6 +36,8 @@ struct Gradients {
   /// How many ops of each kind have a gradient and no formula here; what is
   /// behind them has a gradient that lacks their part.
   std::map<std::string, unsigned> lacking;
+  /// In the order of the backward pass.
+  std::vector<OpReads> reads;
 };
 
 /// Writes the gradients of `result` with respect to `wanted` at the builder's

@@ -94,6 +94,12 @@ struct LossTerm {
   bool lastPosition = false;
   /// By default the kind's.
   std::optional<double> margin;
+  /// SmoothL1's square ends there: `beta` of PyTorch's smooth L1 loss (by
+  /// default 1), or `delta` of Huber's, which is `delta` times as large.
+  std::optional<double> beta, delta;
+  /// Focal's exponent and weight of positives; by default 2 and
+  /// 0.25. A negative `alpha`, as in torchvision: no weights.
+  std::optional<double> gamma, alpha;
   /// The share of the target's mass that all classes share, in [0, 1).
   double labelSmoothing = 0;
   /// The share of targets that count, in [0, 1]; for estimates only.
@@ -110,8 +116,9 @@ struct LossTerm {
 
 /// Reads `KIND[:PREDICTION[,TARGET]]`, followed by any of `:weight=W`,
 /// `:reduction=mean|sum|sum_then_batch_mean|none`, `:ignore=I`,
-/// `:class_axis=A`, `:positions=last`, `:margin=M`, `:label_smoothing=S` and
-/// `:share_counted=S`. Names may have colons. The error is one line.
+/// `:class_axis=A`, `:positions=last`, `:margin=M`, `:label_smoothing=S`,
+/// `:beta=B`, `:delta=D`, `:gamma=G`, `:alpha=A` and `:share_counted=S`. Names
+/// may have colons. The error is one line.
 llvm::Expected<LossTerm> parseLossTerm(llvm::StringRef text);
 
 /// The loss that outputs suggest: a scalar that is called so, or the only

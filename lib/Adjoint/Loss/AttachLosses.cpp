@@ -39,7 +39,7 @@ private:
   func::FuncOp function;
   Operation *terminator;
   OpBuilder builder;
-  SmallVector<LossTerm> terms;
+  SmallVector<LossTerm, 1> terms;
   SmallVector<Output> outputs;
   ShapeFacts facts;
 
@@ -141,6 +141,19 @@ LogicalResult Attachment::checkOptions(const LossTerm &term) {
     return error(term) << info.name << " smooths no labels";
   if (term.margin && !info.margin)
     return error(term) << info.name << " has no margin";
+  if ((term.beta || term.delta) && term.kind != LossKind::SmoothL1)
+    return error(term) << info.name << " has no "
+                       << (term.beta ? "beta" : "delta");
+  if (term.beta && term.delta)
+    return error(term) << "beta is of the smooth L1 loss, delta of Huber's, "
+                          "and only one can be";
+  if (term.delta && *term.delta == 0)
+    return error(term) << "delta 0 leaves nothing of the loss";
+  if ((term.gamma || term.alpha) && term.kind != LossKind::Focal)
+    return error(term) << info.name << " has no "
+                       << (term.gamma ? "gamma" : "alpha");
+  if (term.alpha && *term.alpha > 1)
+    return error(term) << "alpha is above 1";
   if (term.shareCounted && !info.takesTarget)
     return error(term) << info.name << " takes no target";
   bool reduces = term.kind == LossKind::Sum || term.kind == LossKind::Mean;

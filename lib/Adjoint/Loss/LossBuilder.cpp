@@ -140,7 +140,13 @@ FailureOr<Value> LossBuilder::buildPair(Value x) {
     case LossKind::L1:
       return ctx.make<mp::L1LossOp>({x, *target}, how);
     case LossKind::SmoothL1:
-      return ctx.make<mp::SmoothL1LossOp>({x, *target}, how);
+      if (term.delta)
+        return ctx.make<mp::HuberLossOp>(
+            {x, *target}, {how, ctx.number("delta", *term.delta)});
+      if (term.beta == 0.0)
+        return ctx.make<mp::L1LossOp>({x, *target}, how);
+      return ctx.make<mp::SmoothL1LossOp>(
+          {x, *target}, {how, ctx.number("beta", term.beta.value_or(1))});
     case LossKind::Kl:
       return ctx.make<mp::KlDivOp>({x, *target}, how);
     case LossKind::Hinge: // max(0, -t (x - 0) + margin)
@@ -162,8 +168,21 @@ FailureOr<Value> LossBuilder::buildFocal(Value prediction) {
       {x, t, Value(), Value()}, ctx.word("reduction", "none"));
   Term p = ctx.make<mp::SigmoidOp>({x});
   Term right = p * t + (1 - p) * (1 - t), wrong = 1 - right;
-  Term alpha = t * 0.25 + (1 - t) * 0.75;
-  return reduced(alpha * (entropy * (wrong * wrong)));
+  double gamma = term.gamma.value_or(2), positive = term.alpha.value_or(0.25);
+  std::optional<Term> weight;
+  if (positive >= 0)
+    weight = t * positive + (1 - t) * (1 - positive);
+  Term loss = entropy;
+  if (gamma == 2)
+    loss = entropy * (wrong * wrong);
+  else if (gamma == 1)
+    loss = entropy * wrong;
+  else if (gamma != 0)
+    loss =
+        entropy *
+        Term(ctx, ctx.make<mp::PowOp>(
+                      {wrong, ctx.scalar(gamma, getElementType(prediction))}));
+  return reduced(weight ? *weight * loss : loss);
 }
 
 //===----------------------------------------------------------------------===//

@@ -120,6 +120,12 @@ std::string LossTerm::str() const {
     os << ":positions=last";
   if (margin)
     os << ":margin=" << getNumberText(*margin);
+  for (auto [key, number] : {std::pair("beta", &beta),
+                             {"delta", &delta},
+                             {"gamma", &gamma},
+                             {"alpha", &alpha}})
+    if (*number)
+      os << ':' << key << '=' << getNumberText(**number);
   if (labelSmoothing != 0)
     os << ":label_smoothing=" << getNumberText(labelSmoothing);
   if (shareCounted)
@@ -156,6 +162,13 @@ static Expected<double> readShare(StringRef key, StringRef value) {
   return number;
 }
 
+static Expected<double> readSize(StringRef key, StringRef value) {
+  Expected<double> number = readNumber(key, value);
+  if (number && *number < 0)
+    return createStringError(key + " '" + value + "' is below 0");
+  return number;
+}
+
 static Error readOption(StringRef key, StringRef value, LossTerm &term) {
   auto set = [](auto &into, Expected<double> number) -> Error {
     if (!number)
@@ -167,6 +180,14 @@ static Error readOption(StringRef key, StringRef value, LossTerm &term) {
     return set(term.weight, readNumber(key, value));
   if (key == "margin")
     return set(term.margin, readNumber(key, value));
+  if (key == "beta")
+    return set(term.beta, readSize(key, value));
+  if (key == "delta")
+    return set(term.delta, readSize(key, value));
+  if (key == "gamma")
+    return set(term.gamma, readSize(key, value));
+  if (key == "alpha")
+    return set(term.alpha, readNumber(key, value));
   if (key == "label_smoothing")
     return set(term.labelSmoothing, readShare(key, value));
   if (key == "share_counted")
@@ -192,8 +213,8 @@ static Error readOption(StringRef key, StringRef value, LossTerm &term) {
   }
   return createStringError("no option is called '" + key +
                            "'; there are weight, reduction, ignore, "
-                           "class_axis, positions, margin, label_smoothing "
-                           "and share_counted");
+                           "class_axis, positions, margin, label_smoothing, "
+                           "beta, delta, gamma, alpha and share_counted");
 }
 
 /// Splits `PREDICTION,...,TARGET`.

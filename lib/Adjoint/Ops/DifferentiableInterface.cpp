@@ -9,6 +9,7 @@
 
 #include "Families.h"
 
+#include "mpopt/Adjoint/SavingInterface.h"
 #include "mpopt/Dialect/MPDialect.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -21,5 +22,6 @@ void mpopt::registerGradientModels(mlir::DialectRegistry &registry) {
   registry.addExtension(+[](mlir::MLIRContext *context, mp::MPDialect *) {
 #define MPOPT_GRADIENT_FAMILY(Name) attach##Name##Gradients(context);
 #include "Families.inc"
+    attachSavingModels(context);
   });
 }

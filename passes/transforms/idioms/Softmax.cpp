@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   e = exp(z), z = x or x - max(x)
+//   e = exp(z), z = x or x - max(x), also with a largest of at least -Inf
 //   softmax:     e / sum(e)  or  e * (1 / sum(e))
 //   log_softmax: z - log(sum(e)), also with a fused logsumexp
 //
@@ -16,30 +16,66 @@
 
 #include "Idioms.h"
 
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::idioms;
 
+/// True for an op that gives what is reduced over `axis` of `full` that axis
+/// back, of length 1.
+static bool restoresAxis(Operation *op, Value full, int64_t axis) {
+  if (isa<mp::UnsqueezeOp, mp::ExpandOp>(op))
+    return true;
+  MaybeShape whole = getShape(full), made;
+  if (!isa<mp::ReshapeOp>(op) || !whole ||
+      !(made = getShape(op->getResult(0))) || made->size() != whole->size())
+    return false;
+  (*whole)[axis < 0 ? axis + int64_t(whole->size()) : axis] = 1;
+  // Of several open lengths one may be another's.
+  return *made == *whole &&
+         llvm::count_if(*whole, [](int64_t dim) { return dim < 0; }) <= 1;
+}
+
 /// z = x - max(x) over `axes`: the members that shift, none if z is not
 /// shifted.
 static Members matchShift(Value z, ArrayRef<int64_t> axes) {
   auto sub = getMaker<mp::SubOp>(z);
-  auto max = sub ? getMaker<mp::ReduceMaxOp>(sub.getRhs()) : nullptr;
-  if (!max || !isSameBehind(max.getInput(), sub.getLhs()))
+  if (!sub)
+    return {};
+  Members members = {sub};
+  Operation *max = getMaker(sub.getRhs());
+  while (max && restoresAxis(max, sub.getLhs(), axes.front())) {
+    members.push_back(max);
+    max = getMaker(max->getOperand(0));
+  }
+  // JAX begins its maximum with -Inf, and writes that out.
+  if (isa_and_present<mp::MaxOp>(max) && max->getNumOperands() == 2)
+    for (unsigned index : {0, 1})
+      if (getSplatConstant(max->getOperand(index)) == -kInfinity) {
+        members.push_back(max);
+        max = getMaker(max->getOperand(1 - index));
+        break;
+      }
+  if (!isa_and_present<mp::ReduceMaxOp>(max) ||
+      !isSameBehind(max->getOperand(0), sub.getLhs()))
     return {};
   std::optional<SmallVector<int64_t>> over = getReducedAxes(max, ShapeFacts());
   if (!over || !llvm::equal(*over, axes))
     return {};
-  return {sub, max};
+  members.push_back(max);
+  return members;
 }
 
 /// The quotient of `exp` and its sum, if one of the sum's users is that.
-static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
+static Operation *findQuotient(mp::ExpOp exp, Value sum, int64_t axis,
+                               Members &members) {
   for (Operation *user : getUsers(sum)) {
     if (isa<mp::DivOp>(user) &&
         isSameBehind(user->getOperand(0), exp.getResult()) &&
@@ -49,9 +85,10 @@ static Operation *findQuotient(mp::ExpOp exp, Value sum, Members &members) {
     }
     bool inverts = isa<mp::ReciprocalOp>(user) ||
                    (isa<mp::DivOp>(user) && isNumber(user->getOperand(0), 1));
-    if (isa<mp::UnsqueezeOp, mp::ExpandOp>(user)) {
+    if (restoresAxis(user, exp.getResult(), axis)) {
       members.push_back(user);
-      if (Operation *found = findQuotient(exp, user->getResult(0), members))
+      if (Operation *found =
+              findQuotient(exp, user->getResult(0), axis, members))
         return found;
       members.pop_back();
     }
@@ -89,7 +126,8 @@ static bool matchSum(mp::ExpOp exp, mp::ReduceSumOp sum, Marker &marker) {
     return false;
   Value z = exp.getInput();
   Members members = {exp, sum};
-  if (Operation *quotient = findQuotient(exp, sum.getResult(), members)) {
+  if (Operation *quotient =
+          findQuotient(exp, sum.getResult(), axes->front(), members)) {
     members.append(matchShift(z, *axes));
     return marker.mark<mp::SoftmaxOp>(members, quotient);
   }

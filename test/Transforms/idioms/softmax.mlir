@@ -105,3 +105,40 @@ func.func @shift_over_another_axis(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %y = mp.div %e, %s : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
+
+// -----
+
+// JAX's largest is at least -Inf, and shapes are written out.
+// CHECK-LABEL: @at_least
+func.func @at_least(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %inf = mp.constant dense<0xFF800000> : tensor<f32>
+  %shape = mp.constant dense<[1, 1]> : tensor<2xi64>
+  // CHECK: mp.reduce_max {{.*}}"softmax", 0, false
+  %m = mp.reduce_max %x {axes = array<i64: 1>, keep_dims = false} : (tensor<1x8xf32>) -> tensor<1xf32>
+  // CHECK: mp.max {{.*}}"softmax", 0, false
+  %n = mp.max %inf, %m : (tensor<f32>, tensor<1xf32>) -> tensor<1xf32>
+  // CHECK: mp.reshape {{.*}}"softmax", 0, false
+  %r = mp.reshape %n, %shape : (tensor<1xf32>, tensor<2xi64>) -> tensor<1x1xf32>
+  %z = mp.sub %x, %r : (tensor<1x8xf32>, tensor<1x1xf32>) -> tensor<1x8xf32>
+  %e = mp.exp %z : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %s = mp.reduce_sum %e {axes = array<i64: 1>, keep_dims = false} : (tensor<1x8xf32>) -> tensor<1xf32>
+  // CHECK: mp.reshape {{.*}}"softmax", 0, false
+  %t = mp.reshape %s, %shape : (tensor<1xf32>, tensor<2xi64>) -> tensor<1x1xf32>
+  // CHECK: mp.div {{.*}}"softmax", 0, true
+  %y = mp.div %e, %t : (tensor<1x8xf32>, tensor<1x1xf32>) -> tensor<1x8xf32>
+  return %y : tensor<1x8xf32>
+}
+
+// -----
+
+// Sums of columns beside rows are no softmax.
+// CHECK-LABEL: @turned
+// CHECK-NOT: mp.idiom
+func.func @turned(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %shape = mp.constant dense<[8, 1]> : tensor<2xi64>
+  %e = mp.exp %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %s = mp.reduce_sum %e {axes = array<i64: 0>, keep_dims = false} : (tensor<8x8xf32>) -> tensor<8xf32>
+  %t = mp.reshape %s, %shape : (tensor<8xf32>, tensor<2xi64>) -> tensor<8x1xf32>
+  %y = mp.div %e, %t : (tensor<8x8xf32>, tensor<8x1xf32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}

@@ -105,6 +105,27 @@ def test_focal(how):
     compare(f"focal:y:reduction={how}", {"y": normal(4, 3)}, {"target": labels(2, 4, 3).double()}, focal)
 
 
+@pytest.mark.parametrize("option,gamma,alpha", [
+    ("gamma=0", 0, 0.25), ("gamma=1:alpha=0.5", 1, 0.5), ("gamma=1.5:alpha=-1", 1.5, -1),
+    ("gamma=3:alpha=0.9", 3, 0.9)])
+def test_focal_weights(option, gamma, alpha):
+    def focal(x, t):
+        p = x.sigmoid()
+        wrong = 1 - (p * t + (1 - p) * (1 - t))
+        loss = F.binary_cross_entropy_with_logits(x, t, reduction="none") * wrong ** gamma
+        return (loss if alpha < 0 else (alpha * t + (1 - alpha) * (1 - t)) * loss).mean()
+    compare(f"focal:y:{option}", {"y": normal(4, 3)}, {"target": labels(2, 4, 3).double()}, focal)
+
+
+@pytest.mark.parametrize("option,function", [
+    ("beta=0.25", lambda x, t: F.smooth_l1_loss(x, t, beta=0.25)),
+    ("beta=0", lambda x, t: F.smooth_l1_loss(x, t, beta=0.0)),
+    ("delta=0.25", lambda x, t: F.huber_loss(x, t, delta=0.25)),
+    ("delta=3", lambda x, t: F.huber_loss(x, t, delta=3.0))])
+def test_where_the_square_ends(option, function):
+    compare(f"smooth-l1:y,t:{option}", {"y": normal(4, 3)}, {"t": normal(4, 3)}, function)
+
+
 # -- losses over classes ---------------------------------------------------------------
 
 

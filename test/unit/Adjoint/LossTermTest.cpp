@@ -99,8 +99,8 @@ TEST(LossTerm, Errors) {
             "positions 'first' are neither last nor all");
   EXPECT_EQ(errorOf("nll:y:wieght=2"),
             "no option is called 'wieght'; there are weight, reduction, "
-            "ignore, class_axis, positions, margin, label_smoothing and "
-            "share_counted");
+            "ignore, class_axis, positions, margin, label_smoothing, beta, "
+            "delta, gamma, alpha and share_counted");
   EXPECT_EQ(errorOf("mse:a,b,c"),
             "mse takes 1 prediction and a target, not 'a,b,c'");
   EXPECT_EQ(errorOf("sum:a,b"),

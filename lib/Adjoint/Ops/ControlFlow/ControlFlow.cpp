@@ -15,8 +15,6 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeInference.h"
 
-#include "mlir/Transforms/RegionUtils.h"
-
 using namespace mlir;
 using namespace mpopt;
 
@@ -30,8 +28,7 @@ void mpopt::recompute(Block &from, OpBuilder &builder, IRMapping &map) {
 }
 
 SmallVector<Value> mpopt::wantedOutside(GradientContext &ctx) {
-  SetVector<Value> captured;
-  getUsedValuesDefinedAbove(ctx.op()->getRegions(), captured);
+  SetVector<Value> captured = findCaptured(ctx.op());
   return llvm::to_vector(llvm::make_filter_range(captured, [&](Value value) {
     return ctx.wants(value) && isDifferentiable(value.getType());
   }));
@@ -67,6 +64,7 @@ static void buildIf(mp::IfOp op, GradientContext &ctx) {
         inner.add(copy, ctx.gradient(index), ctx.loc());
     if (failed(inner.run(last)))
       return ctx.fail();
+    ctx.reverse->bodies.push_back(std::move(inner.reads));
     SmallVector<Value> yielded;
     for (Value value : wanted) {
       Value gradient = inner.sums.lookup(value);

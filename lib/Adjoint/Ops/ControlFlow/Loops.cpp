@@ -185,6 +185,7 @@ static void buildLoop(const Loop &loop, GradientContext &ctx) {
     seed(yielded[states + i], gradient);
   if (failed(inner.run(last)))
     return ctx.fail();
+  ctx.reverse->bodies.push_back(std::move(inner.reads));
 
   auto gradientOf = [&](Value value) {
     Value gradient = inner.sums.lookup(value);

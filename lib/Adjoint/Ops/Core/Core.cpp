@@ -9,6 +9,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/StopGradient.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -26,7 +27,10 @@ static void buildCast(mp::CastOp op, GradientContext &ctx) {
                   element));
 }
 
-static void buildIdentity(GradientContext &ctx) { ctx.give(0, ctx.dy()); }
+static void buildIdentity(mp::IdentityOp op, GradientContext &ctx) {
+  if (!op->hasAttr(kStopsGradientAttr))
+    ctx.give(0, ctx.dy());
+}
 
 void mpopt::attachCoreGradients(MLIRContext *context) {
   attachGradient<buildCast, mp::CastOp>(context);

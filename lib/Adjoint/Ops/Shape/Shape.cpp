@@ -95,6 +95,9 @@ static void buildSplit(mp::SplitOp op, GradientContext &ctx) {
            ctx.make<mp::ConcatOp>(parts, {ctx.integer("axis", op.getAxis())}));
 }
 
+/// More axes than any tensor has, where a file has more numbers for them.
+static constexpr int64_t kMostAxes = 64;
+
 static void buildSlice(mp::SliceOp op, GradientContext &ctx) {
   auto bound = [&](Value dynamic,
                    std::optional<ArrayRef<int64_t>> known) -> Value {
@@ -108,7 +111,8 @@ static void buildSlice(mp::SliceOp op, GradientContext &ctx) {
     return ctx.lack();
   if (!axes) {
     MaybeShape count = getShape(starts);
-    if (!count || count->size() != 1 || count->front() < 0)
+    if (!count || count->size() != 1 || count->front() < 0 ||
+        count->front() > kMostAxes)
       return ctx.lack();
     axes = ctx.indices(llvm::to_vector(llvm::seq<int64_t>(0, count->front())));
   }
