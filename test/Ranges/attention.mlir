@@ -57,6 +57,20 @@ func.func @masks(%q: tensor<1x1x2x16xf32>, %keep: tensor<2x2xi1>) -> tensor<1x1x
 
 // -----
 
+// Where PyTorch makes zeros of a row without keys, no NaN comes of a mask, but
+// of one that holds NaN itself.
+func.func @masked_zero(%q: tensor<1x1x2x16xf32> {mp.assume = {lo = 0.5 : f64, hi = 1.0 : f64}}, %keep: tensor<2x2xi1>, %x: tensor<2x2xf32>) -> tensor<1x1x2x16xf32> {
+  // expected-remark @below {{[0, 1.00004] norm(3)}}
+  %0 = mp.attention %q, %q, %q mask %keep {mp.masked_zero} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xi1>) -> tensor<1x1x2x16xf32>
+  // expected-remark @below {{nan}}
+  %root = mp.sqrt %x : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-remark @below {{[0, 1.00004] nan norm(3)}}
+  %1 = mp.attention %q, %q, %q mask %root {mp.masked_zero} : (tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<1x1x2x16xf32>, tensor<2x2xf32>) -> tensor<1x1x2x16xf32>
+  return %0 : tensor<1x1x2x16xf32>
+}
+
+// -----
+
 // Turning keeps the length.
 func.func @rotary(%x: tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32> {
   %cos = mp.constant dense<[[0.6, 1.0], [0.8, 0.0]]> : tensor<2x2xf32>

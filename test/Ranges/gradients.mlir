@@ -48,6 +48,16 @@ func.func @attention(%q: tensor<1x2x3x4xf32> {mp.assume = #unit}, %m: tensor<3x3
   return
 }
 
+// A row without keys has a gradient of 0 where the forward pass gives zeros, and
+// NaN elsewhere.
+func.func @masked_rows(%q: tensor<1x2x3x4xf32> {mp.assume = #unit}, %keep: tensor<3x3xi1>, %g: tensor<1x2x3x4xf32> {mp.assume = #unit}) {
+  // expected-remark @below {{[-2.06308, 2.06308] nan}}
+  %0 = "mp.attention_grad"(%g, %q, %q, %q, %keep) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0>, wanted = array<i64: 1>}> : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<3x3xi1>) -> tensor<1x2x3x4xf32>
+  // expected-remark @below {{[-2.06308, 2.06308]}}
+  %1 = "mp.attention_grad"(%g, %q, %q, %q, %keep) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0>, wanted = array<i64: 1>}> {mp.masked_zero} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<3x3xi1>) -> tensor<1x2x3x4xf32>
+  return
+}
+
 // Steps of which each passes on twice what arrives: 1, 3, 7.
 func.func @steps(%x: tensor<3x1x1xf32> {mp.assume = #unit}, %w: tensor<1x1x1xf32> {mp.assume = #unit}, %g: tensor<3x1x1x1xf32> {mp.assume = #unit}) {
   // expected-remark @below {{[2, 2] integral}}

@@ -175,3 +175,25 @@ func.func @written_out(%x: tensor<1x200xf32> {mp.assume = {lo = -1.0 : f64, hi =
   %3 = mp.matmul %x, %w3 : (tensor<1x200xf32>, tensor<200x200xf32>) -> tensor<1x200xf32>
   return %3 : tensor<1x200xf32>
 }
+
+// -----
+
+// A mixture of an open number of rows stays among them; sums of them do not.
+func.func @open_mixture(%x: tensor<2x?xf32>, %v: tensor<?x4xf32> {mp.assume = {lo = -3.0 : f64, hi = 1.0 : f64}}, %w: tensor<2x?xf32>) -> tensor<2x4xf32> {
+  %p = mp.softmax %x : (tensor<2x?xf32>) -> tensor<2x?xf32>
+  // expected-remark @below {{[-3.58596, 1.33595]}}
+  %0 = mp.matmul %p, %v : (tensor<2x?xf32>, tensor<?x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{[-inf, inf] nan +inf -inf}}
+  %1 = mp.matmul %w, %v : (tensor<2x?xf32>, tensor<?x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+// The filter of an input of open rank says how many products there are.
+func.func @open_rank(%x: tensor<*xf32> {mp.assume = {lo = 1.0 : f64, hi = 2.0 : f64}}) -> tensor<?x1x?xf32> {
+  %w = mp.constant dense<[[[1.0, 1.0], [-1.0, 0.5]]]> : tensor<1x2x2xf32>
+  // expected-remark @below {{[}}
+  %0 = mp.conv %x, %w : (tensor<*xf32>, tensor<1x2x2xf32>) -> tensor<?x1x?xf32>
+  return %0 : tensor<?x1x?xf32>
+}

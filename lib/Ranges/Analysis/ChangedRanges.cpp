@@ -147,10 +147,20 @@ RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
     for (auto function : region.getOps<FunctionOpInterface>()) {
       if (function.isExternal())
         continue;
+      Block &body = function.getFunctionBody().front();
+      // Inputs that are stored in another format.
+      for (BlockArgument argument : function.getArguments())
+        if (Value original = originals->lookup(argument);
+            original && original.getType() != argument.getType())
+          visitArgument(function, argument);
       if (what == Recompute::All)
         visitFunction(function);
+      else if (what == Recompute::Reached)
+        propagate(body, change);
       else
-        propagate(function.getFunctionBody().front(), change);
+        for (Operation &op : body)
+          if (change.changed.contains(&op))
+            visit(&op);
     }
 }
 

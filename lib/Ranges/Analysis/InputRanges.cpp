@@ -8,6 +8,7 @@
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 
 #include "mpopt/Dialect/IndexSpace.h"
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Names.h"
 
 #include "mpopt/Dialect/TypeSupport.h"
@@ -22,6 +23,8 @@ IntegerInput mpopt::describeInteger(BlockArgument input) {
   if (std::optional<IndexSpace> space = findIndexSpace(input))
     return {space->allowed, Interval{0, double(space->size - 1)},
             std::move(space->what)};
+  if (std::optional<std::string> use = findMaskUse(input))
+    return {{0, 1}, Interval{1, 1}, std::move(*use), /*isMask=*/true};
   auto type = cast<IntegerType>(getElementType(input));
   AbstractValue all = TransferContext::anything(input);
   Interval range = {all.cell(0).lo, all.cell(0).hi};
@@ -48,6 +51,16 @@ static AbstractValue makeInput(BlockArgument input, double lo, double hi,
   Cell cell{lo, hi, mean, deviation * deviation, mean - reach, mean + reach};
   AbstractValue value(AbstractValue::Dims(shape ? shape->size() : 0, 1), cell);
   value.source = source;
+  return value;
+}
+
+/// 0 and 1. Inputs are masked seldom or not at all, so that the moments are
+/// those of ones, and so are the extremes.
+static AbstractValue makeMask(BlockArgument input, LikelySource source) {
+  AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(input), 1),
+                      Cell{0, 1, 1, 0, 1, 1});
+  value.source = source;
+  value.claimIntegral();
   return value;
 }
 
@@ -107,6 +120,8 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
     LikelySource source = given && given.getValue() == "default"
                               ? LikelySource::Assumption
                               : LikelySource::Declared;
+    if (assume.contains(kMaskKey))
+      return makeMask(input, source);
     if (auto elements = elementRanges(input, assume, source))
       return *elements;
     AbstractValue value =
@@ -118,10 +133,14 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
     return value;
   }
   if (isa<FloatType>(element))
-    return makeInput(input, -10, 10, 0, 1, LikelySource::Assumption);
+    return findMaskUse(input)
+               ? makeMask(input, LikelySource::Assumption)
+               : makeInput(input, -10, 10, 0, 1, LikelySource::Assumption);
   if (!integer)
     return AbstractValue::top(TransferContext::rankOf(input));
   IntegerInput described = describeInteger(input);
+  if (described.isMask)
+    return makeMask(input, LikelySource::Assumption);
   auto [lo, hi] = described.bound;
   if (!described.expected)
     return TransferContext::anything(input);

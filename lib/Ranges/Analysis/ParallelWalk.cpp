@@ -19,6 +19,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/ForwardingContext.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Parallel.h"
@@ -42,9 +43,10 @@ static constexpr unsigned kMostThreads = 4;
 static constexpr size_t kLeastGroups = 1024;
 
 /// The context of one thread, which computes one op at a time.
-class RangeAnalysis::Driver::Worker : public TransferContext {
+class RangeAnalysis::Driver::Worker : public ForwardingContext<> {
 public:
-  Worker(Driver &driver, std::mutex &lock) : driver(driver), lock(lock) {}
+  Worker(Driver &driver, std::mutex &lock)
+      : ForwardingContext(driver), driver(driver), lock(lock) {}
 
   /// Computes the op; true if it loses track (RangeAnalysis::unknown).
   bool visit(Operation *op);
@@ -53,16 +55,6 @@ public:
   const AbstractValue &preRounding(Value value) override {
     return get(value).pre;
   }
-  std::optional<WeightView> weights(Value value) override {
-    return driver.weights(value);
-  }
-  std::optional<WeightView> matrixWeights(Value value, bool &swapped) override {
-    return driver.matrixWeights(value, swapped);
-  }
-  const ShapeFacts &shapes() override { return driver.shapes(); }
-  const TargetProfile &target() override { return driver.target(); }
-  GroupLimit groupLimit() const override { return driver.groupLimit(); }
-  SharedSums sharedSums() override { return driver.sharedSums(); }
   unsigned jobs() const override { return 1; }
   void setArgument(BlockArgument, AbstractValue) override {
     llvm_unreachable("ops with bodies run alone");

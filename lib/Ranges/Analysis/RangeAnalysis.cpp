@@ -92,18 +92,22 @@ void RangeAnalysis::Driver::walk(Region &region) {
     visit(&op);
 }
 
+void RangeAnalysis::Driver::visitArgument(FunctionOpInterface function,
+                                          BlockArgument argument) {
+  AbstractValue value =
+      inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
+                               argument.getArgNumber(), "mp.assume"));
+  // Who describes single elements asks for bounds of single elements.
+  if (value.groups() > limit.joint)
+    limit.joint = limit.most;
+  setValue(argument, std::move(value));
+}
+
 void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
-  for (BlockArgument argument : function.getArguments()) {
-    AbstractValue value =
-        inputRange(argument, function.getArgAttrOfType<DictionaryAttr>(
-                                 argument.getArgNumber(), "mp.assume"));
-    // Who describes single elements asks for bounds of single elements.
-    if (value.groups() > limit.joint)
-      limit.joint = limit.most;
-    setValue(argument, std::move(value));
-  }
+  for (BlockArgument argument : function.getArguments())
+    visitArgument(function, argument);
   walkTogether(function.getFunctionBody());
 }
 

@@ -112,6 +112,8 @@ private:
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
   void visitFunction(mlir::FunctionOpInterface function);
+  void visitArgument(mlir::FunctionOpInterface function,
+                     mlir::BlockArgument argument);
   std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
   /// Holds a value to what its dtype, shape, elements and relations allow.
   void constrain(mlir::Value value, AbstractValue &pre, TransferContext &ctx);

@@ -55,6 +55,8 @@ public:
   /// done where nothing comes of it. False if one of them is not bounded.
   bool round();
   double error() const { return roundings; }
+  /// The error where all values have likely magnitudes.
+  double expectedError() const { return expected; }
 
   struct Term {
     Value value;
@@ -70,7 +72,7 @@ private:
 
   TransferContext &ctx;
   SmallVector<Term, 16> stores;
-  double roundings = 0;
+  double roundings = 0, expected = 0;
   bool cancelled = false;
   unsigned budget = 24;
 };
@@ -107,9 +109,16 @@ bool LinearForm::round() {
     // Results that overflow are not finite.
     double most =
         std::min(ctx.preRounding(stored).hull().absMax(), format->overflowFrom);
-    double lost =
-        most * format->unitRoundoff() * (1 + 0x1p-8) + format->minSubnormal;
-    roundings += std::fabs(factor) * lost * (1 + 0x1p-40);
+    auto loss = [&](double magnitude) {
+      double lost = magnitude * format->unitRoundoff() * (1 + 0x1p-8) +
+                    format->minSubnormal;
+      return std::fabs(factor) * lost * (1 + 0x1p-40);
+    };
+    roundings += loss(most);
+    const AbstractValue &known = ctx.preRounding(stored);
+    Cell all = known.hull();
+    double likely = std::max(std::fabs(all.likelyLo), std::fabs(all.likelyHi));
+    expected += loss(known.hasLikely() ? std::min(likely, most) : most);
   }
   return std::isfinite(roundings);
 }
@@ -183,7 +192,7 @@ static Cell evaluateForm(const LinearForm &form, ArrayRef<AbstractValue> values,
     above += std::pow(std::max(lo, hi) - mean, 2);
   }
   // Errors of either sign, the bound of which is rarely met.
-  double noise = form.error() / 3;
+  double noise = form.expectedError() / 3;
   result.variance += noise * noise;
   result.likelyLo = result.mean - std::sqrt(below + noise * noise);
   result.likelyHi = result.mean + std::sqrt(above + noise * noise);

@@ -23,6 +23,8 @@
 #include "mpopt/Ranges/Relations/Relations.h"
 
 #include "mpopt/Ranges/Relations/RelationSupport.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/MPDialect.h"
@@ -160,38 +162,62 @@ static void refineVariance(mp::SubOp op, Operation *mean, AbstractValue &value,
     clamp(value, -off, kInfinity);
 }
 
+/// The reduction that computes a mean, which may be written as a sum times the
+/// reciprocal of the number of its terms; null if there is none.
+static Operation *getMean(Value value, TransferContext &ctx) {
+  Operation *op = getReduction(value);
+  if (isa_and_present<mp::ReduceMeanOp>(op))
+    return op;
+  if (!isa_and_present<mp::MulOp, mp::DivOp>(op))
+    return nullptr;
+  for (unsigned index : {0u, 1u}) {
+    if (index == 1 && isa<mp::DivOp>(op))
+      break;
+    auto sum = dyn_cast_if_present<mp::ReduceSumOp>(
+        getReduction(op->getOperand(index)));
+    std::optional<double> factor = ctx.of(op->getOperand(1 - index)).constant();
+    std::optional<Axes> axes =
+        sum ? getReducedAxes(sum, ctx.shapes()) : std::nullopt;
+    std::optional<double> count =
+        axes ? rowLength(sum.getInput(), *axes) : std::nullopt;
+    if (!factor || !count)
+      continue;
+    double product = isa<mp::DivOp>(op) ? *count / *factor : *count * *factor;
+    if (std::fabs(product - 1) < 0.01)
+      return sum;
+  }
+  return nullptr;
+}
+
 /// mean(x^2) - mean(x)^2: the estimate only, since rounding may take more than
 /// the variance. The operands' means are large and equal but for it; what is
 /// left of their rounding may have any sign.
 static void expectVariance(mp::SubOp op, AbstractValue &value,
                            TransferContext &ctx) {
-  Operation *squares = getReduction(op.getLhs());
+  Operation *squares = getMean(op.getLhs(), ctx);
   Operation *square = peel(op.getRhs(), Peel::Rounded).getDefiningOp();
-  if (!isa_and_present<mp::ReduceMeanOp>(squares) || !square ||
-      !isSquaredExpression(square))
+  if (!squares || !square || !isSquaredExpression(square))
     return;
   Operation *term = peel(squares->getOperand(0), Peel::Rounded).getDefiningOp();
-  Operation *mean = getReduction(square->getOperand(0));
+  Operation *mean = getMean(square->getOperand(0), ctx);
   std::optional<Axes> axes = getReducedAxes(squares, ctx.shapes());
-  if (!term || !isSquaredExpression(term) ||
-      !isa_and_present<mp::ReduceMeanOp>(mean) || !axes ||
+  if (!term || !isSquaredExpression(term) || !mean || !axes ||
       getReducedAxes(mean, ctx.shapes()) != axes ||
       !isSameExpression(mean->getOperand(0), term->getOperand(0)))
     return;
   Value of = term->getOperand(0);
   const AbstractValue &x = ctx.of(of);
   std::optional<double> count = rowLength(of, *axes);
-  if (!x.hasLikely() || !value.hasLikely() || !count ||
-      x.rank() != value.rank())
+  if (!x.hasLikely() || !value.hasLikely() || !count)
     return;
   SmallVector<int64_t> others;
   for (int64_t axis = 0; axis < int64_t(x.rank()); ++axis)
     if (!llvm::is_contained(*axes, axis))
       others.push_back(axis);
   AbstractValue rows = x.keeping(others);
-  for (auto [own, wanted] : llvm::zip(rows.dims(), value.dims()))
-    if (own != wanted)
-      rows = x.merged();
+  // In the same order, also where the reduced axes are gone.
+  if (rows.groups() != value.groups())
+    rows = x.merged();
   double unit = getFloatFormat(getElementType(op.getLhs()))->unitRoundoff();
   double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
   auto cells = value.mutableCells();
@@ -259,6 +285,29 @@ static void refineShiftedSum(mp::ReduceSumOp op, AbstractValue &value,
   clamp(value, 1 - own.relative, kInfinity);
 }
 
+/// sum(p x) with weights p that add up to 1, as a softmax gives them, is
+/// expected among the values that it averages, however far a sum of as many
+/// independent products might be.
+static void expectCombination(mp::ReduceSumOp op, AbstractValue &value,
+                              TransferContext &ctx) {
+  auto product = peel(op.getInput(), Peel::Rounded).getDefiningOp<mp::MulOp>();
+  std::optional<Axes> axes = getReducedAxes(op, ctx.shapes());
+  if (!product || !axes || axes->size() != 1 || !value.hasLikely())
+    return;
+  for (unsigned index : {0u, 1u}) {
+    const AbstractValue &weights = ctx.of(product->getOperand(index));
+    const AbstractValue &averaged = ctx.of(product->getOperand(1 - index));
+    const std::optional<RowSumFact> &sum = weights.rowSum;
+    if (!sum || sum->axis != axes->front() || sum->lo < 0.5 || sum->hi > 2 ||
+        weights.rank() != ctx.rankOf(op.getInput()) || !averaged.hasLikely())
+      continue;
+    Cell all = averaged.hull();
+    for (CellRef cell : value.mutableCells())
+      cells::setLikely(
+          cell, cells::getLikely(cell).within({all.likelyLo, all.likelyHi}));
+  }
+}
+
 /// By the norm of the row whose squares are added.
 static void refineSquares(Operation *op, AbstractValue &value,
                           TransferContext &ctx) {
@@ -321,6 +370,33 @@ static void refineActivation(Operation *op, AbstractValue &value,
     clamp(value, least - off, kInfinity);
 }
 
+/// A product or sum of two functions of one value is expected as the function
+/// of that value that it is: x clip(x + 3) is never far below 0, and (x x) x is
+/// large where x is. As independent operands they would have any sign.
+static void expectExpression(Operation *op, AbstractValue &value,
+                             TransferContext &ctx) {
+  if (!value.hasLikely() || !getFloatFormat(getElementType(op->getResult(0))))
+    return;
+  std::optional<Expression> expression = Expression::of(op);
+  if (!expression)
+    return;
+  const AbstractValue &x = ctx.of(expression->variable());
+  if (!x.hasLikely() || x.rank() != value.rank())
+    return;
+  AbstractValue expected = mapGroups(
+      ctx, x, [](ArrayRef<FloatRange>) { return FloatRange::top(); },
+      [&](ArrayRef<Likely> of) {
+        return likely::apply(
+            [&](double at) { return expression->evaluate(at); }, of[0]);
+      });
+  expected = expected.regrouped(value.dims());
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {
+    Likely found = cells::getLikely(expected.cell(group));
+    if (std::isfinite(found.lo) && std::isfinite(found.hi))
+      cells::setLikely(cell, found);
+  }
+}
+
 void mpopt::refineByRelations(Value result, AbstractValue &value,
                               TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
@@ -342,9 +418,12 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
       })
       .Case([&](mp::ReduceSumOp sum) {
         refineShiftedSum(sum, value, ctx);
+        expectCombination(sum, value, ctx);
         refineSquares(sum, value, ctx);
       })
       .Case<mp::ReduceMeanOp, mp::ReduceSumSquareOp, mp::ReduceL2Op>(
           [&](auto reduction) { refineSquares(reduction, value, ctx); });
+  expectExpression(op, value, ctx);
+  expectStatistics(result, value, ctx);
   refineActivation(op, value, ctx);
 }

@@ -28,6 +28,9 @@ using namespace mpopt::cells;
 
 /// Covers libm and the sums of this file.
 static constexpr double kSlack = 1e-10;
+/// Elements that a row of open length may have, where their rounding errors add
+/// up: as many keys as fused attention is taken to have.
+static constexpr double kMostInRow = 1 << 20;
 
 namespace {
 /// Sums over a row, relative to e^reference.
@@ -50,6 +53,8 @@ public:
   bool isCounted() const { return counted; }
   /// Relative error of an element; of the row's sum if it is under 0.5.
   double relative() const { return error; }
+  /// The error of the row's sum if it has no more than kMostInRow elements.
+  double sumError() const { return errorOfSum; }
 
   /// The smallest and the largest value of an element, in real arithmetic.
   Interval value(size_t group, bool masks) const;
@@ -62,7 +67,7 @@ private:
   std::vector<RowSums> sums;
   /// e^(end - reference) of each group's ends; 0 where no element is finite.
   std::vector<double> low, high;
-  double n = 0, error = 0;
+  double n = 0, error = 0, errorOfSum = 0;
   bool counted = false;
 };
 } // namespace
@@ -110,8 +115,11 @@ SoftmaxRows::SoftmaxRows(const MaybeShape &shape, const AbstractValue &x,
   // The argument of the exponential is rounded (beyond 110 it is 0 in every
   // format of 8 exponent bits), the exponential off by some units, the sum by
   // n u, the quotient by a unit.
-  error = relativeSumError(sumFormat, n, 4) +
-          (2 * std::min(width, 110.0) + 16) * functions.unitRoundoff() + kSlack;
+  double ofExponents =
+      (2 * std::min(width, 110.0) + 16) * functions.unitRoundoff() + kSlack;
+  error = relativeSumError(sumFormat, n, 4) + ofExponents;
+  errorOfSum =
+      relativeSumError(sumFormat, std::min(n, kMostInRow), 4) + ofExponents;
 }
 
 Interval SoftmaxRows::value(size_t group, bool masks) const {
@@ -298,12 +306,14 @@ AbstractValue cells::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
   result.setNonFinite(x.nan || x.posInf || (x.negInf && !rowsHaveFinite), false,
                       logarithm && x.negInf);
   result.source = std::min(x.source, LikelySource::Propagated);
-  if (!logarithm && rows.isCounted() && axes.size() == 1) {
-    double n = rows.count();
-    bool sound = relative < 0.5 && n < sums.maxFinite / 2;
-    result.claimRowSum(
-        axes.front(), sound ? std::max(0.0, 1 - 2 * relative - n * flushed) : 0,
-        sound ? 1 + 2 * relative : n * (1 + 4 * unit), int64_t(n));
+  if (!logarithm && axes.size() == 1) {
+    double n = rows.isCounted() ? rows.count() : kMostInRow;
+    double off = rows.isCounted() ? relative : rows.sumError();
+    bool sound = off < 0.5 && n < sums.maxFinite / 2;
+    if (sound || rows.isCounted())
+      result.claimRowSum(axes.front(),
+                         sound ? std::max(0.0, 1 - 2 * off - n * flushed) : 0,
+                         sound ? 1 + 2 * off : n * (1 + 4 * unit), int64_t(n));
   }
   return result;
 }

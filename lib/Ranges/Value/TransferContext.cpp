@@ -46,11 +46,15 @@ std::optional<int64_t> TransferContext::dimOf(Value value, int64_t axis) {
   return (*shape)[axis];
 }
 
+/// An axis of unknown size, other than the leading one: one position is never
+/// all, and the extremes of 16 or 256 times as many elements differ little.
+static constexpr double kOpenAxis = 64;
+
 double TransferContext::elementsPerGroup(Value value, size_t groups) const {
   double count = 1;
   if (MaybeShape shape = getShape(value))
-    for (int64_t dim : *shape)
-      count *= dim > 0 ? double(dim) : 1;
+    for (auto [axis, dim] : llvm::enumerate(*shape))
+      count *= dim > 0 ? double(dim) : axis == 0 || dim == 0 ? 1 : kOpenAxis;
   return std::max(1.0, count / double(groups));
 }
 

@@ -79,6 +79,9 @@ private:
   std::optional<Interval> sumOf(const Labelled &operand) const;
   void addNorm(AbstractValue &value, const Labelled &weights,
                const Labelled &rows) const;
+  /// True if one operand holds weights of an open number of rows of the other:
+  /// they are taken for as many as the claim about the weights counts.
+  bool mixesOpenRows();
 
   TransferContext &ctx;
   Labelled a, b;
@@ -215,6 +218,20 @@ std::optional<Interval> Contraction::sumOf(const Labelled &operand) const {
   return Interval{fact->lo, fact->hi};
 }
 
+bool Contraction::mixesOpenRows() {
+  for (Labelled *operand : {&a, &b}) {
+    std::optional<Interval> sum = sumOf(*operand);
+    if (!sum || !sum->isBounded())
+      continue;
+    count = operand->value.rowSum->count;
+    // There may be fewer.
+    for (CellRef cell : operand->value.mutableCells())
+      cell.lo = std::min(cell.lo, 0.0);
+    return true;
+  }
+  return false;
+}
+
 /// ‖sum_k w_k r_k‖ <= sum_k |w_k| max ‖r_k‖ for rows r_k along an axis of the
 /// result.
 void Contraction::addNorm(AbstractValue &value, const Labelled &weights,
@@ -246,7 +263,8 @@ AbstractValue Contraction::run() {
   rules.addOperand(b.value);
   if (bias.value && bias.beta != 0)
     rules.addBias(*bias.value);
-  if (!known) {
+  bool isMixture = !known && mixesOpenRows();
+  if (!known && !isMixture) {
     AbstractValue value =
         unboundedProducts(ctx, a.value, b.value, result.size());
     if (bias.alpha != 1 || (bias.value && bias.beta != 0))
@@ -295,6 +313,13 @@ AbstractValue Contraction::run() {
     DotRange dot = dotOfBoxes(operand(left, normOfA, sumOfA),
                               operand(right, normOfB, sumOfB), count);
     ProductSum sum = ProductSum::of(dot, count);
+    if (isMixture) {
+      // A mixture of one row or of many: no variance is lost for certain.
+      const Row &mixed = sumOfA ? right : left;
+      sum.mean = mixed.mean.front();
+      sum.variance = mixed.variance.front();
+      sum.tail = mixed.halfRange.front();
+    }
     auto isPositive = [](const Interval &range) { return range.lo >= 0; };
     sum.nonNegative = llvm::all_of(left.range, isPositive) &&
                       llvm::all_of(right.range, isPositive);

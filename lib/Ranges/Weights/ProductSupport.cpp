@@ -12,6 +12,7 @@
 
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
+#include "mpopt/Numerics/BiasEvidence.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Numerics/Rounding.h"
@@ -144,11 +145,47 @@ ProductSum ProductSum::of(const DotRange &dot, uint64_t count) {
   return {dot.bound, dot.terms, count, dot.mean, dot.variance, dot.tail};
 }
 
+void ProductSum::scaleEstimate(double factor) {
+  mean *= factor;
+  variance *= factor * factor;
+  tail *= factor;
+  mostReach *= factor;
+}
+
 void ProductSum::limit(double norm) {
   if (std::isnan(norm))
     return;
   bound = intersect(bound, Interval::symmetric(norm));
   terms = std::min(terms, norm);
+}
+
+double mpopt::scaleByBias(ArrayRef<double> means,
+                          llvm::function_ref<Cell(size_t)> biasOf) {
+  SmallVector<double> biases;
+  for (size_t channel = 0; channel < means.size(); ++channel) {
+    Cell bias = biasOf(channel);
+    // Learnt numbers, one for each channel.
+    if (bias.likelyLo != bias.likelyHi)
+      return 1;
+    biases.push_back(bias.mean);
+  }
+  return scaleByBias(means, biases);
+}
+
+bool mpopt::areShaped(const AbstractValue &weights, double count) {
+  if (weights.source != LikelySource::Weight || weights.groups() == 0)
+    return false;
+  double reach = 0, cells = 0;
+  for (const Cell &cell : weights.cells()) {
+    if (!(cell.variance > 0))
+      continue;
+    reach += std::max(cell.hi - cell.mean, cell.mean - cell.lo) /
+             std::sqrt(cell.variance);
+    ++cells;
+  }
+  // Few weights are far out by chance, or by hand.
+  constexpr double kFewest = 256;
+  return cells * count >= kFewest && reach / cells > expectedExtreme(count);
 }
 
 ProductResult::ProductResult(TransferContext &ctx, Value operand, Value result)

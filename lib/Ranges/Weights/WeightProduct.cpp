@@ -89,10 +89,15 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   if (gained && products.bound.empty() && matrices == 1 &&
       weights.size() <= kMostGained)
     products = gained->multiply(request, ctx.jobs());
+  double scale = 1;
+  if (biasCells && alpha == 1 && beta == 1)
+    scale = scaleByBias(sums.mean,
+                        [&](size_t at) { return biasCells->cell(first + at); });
   for (size_t channel = 0; channel < matrices * n; ++channel) {
     ProductSum sum = ProductSum::of(sums, channel, k);
     if (!heavy.empty())
       sum.mostReach = heavy[channel];
+    sum.scaleEstimate(scale);
     if (!products.bound.empty()) {
       sum.bound = intersect(sum.bound, products.bound[channel]);
       sum.terms = std::min(sum.terms, products.terms[channel]);

@@ -54,7 +54,7 @@ class Draw:
         self.format = format
         self.fp16 = format.name == "fp16"
         self.nodes, self.inputs, self.constants, self.boxes = [], [], [], {}
-        self.domains = {"": opset, "com.microsoft": 1}
+        self.domains = {"": opset, "ai.onnx.ml": 3, "com.microsoft": 1}
         self.count = 0
         self.case = ""
 

@@ -13,8 +13,9 @@ import soundness
 # Fewer rounds do not reach what test_every_op_is_tried asks for.
 ROUNDS = int(os.environ.get("MPOPT_SOUNDNESS_ROUNDS", "7"))
 REPEATS, SAMPLES = 16, 18
-# The files of soundness_cases: one an op family of the dialect, and those that need several.
-SEVERAL = ("gradients", "networks", "relations")
+# The files of soundness_cases: one an op family of the dialect, and those that need several
+# (`classic`, `legacy`: ops that become others).
+SEVERAL = ("classic", "gradients", "legacy", "networks", "relations")
 LISTS = {file.stem: importlib.import_module(f"soundness_cases.{file.stem}").CASES
          for file in sorted(pathlib.Path(__file__).with_name("soundness_cases").glob("*.py"))}
 

@@ -36,6 +36,8 @@ struct ChangedModule {
 enum class Recompute {
   /// The ops that the changes reach.
   Reached,
+  /// The ops that differ and no others: nobody asks for what depends on them.
+  Changed,
   /// All ops: the reference for tests of `Reached`.
   All
 };

@@ -16,6 +16,10 @@
 
 namespace mpopt {
 
+/// A key of `mp.assume` (RangeAnalysis.h): the input is a mask of zeros and
+/// ones (unit).
+inline constexpr llvm::StringLiteral kMaskKey = "mask";
+
 /// The values that an undescribed integer input may hold.
 struct IntegerInput {
   /// The possible values, with the negative indices that count from the end.
@@ -26,9 +30,12 @@ struct IntegerInput {
   /// The reason: `picks one of 30522 rows of w`, `is one of 10 classes`, `all
   /// of i64`.
   std::string why;
+  /// 0 or 1, and 1 where nothing is masked, which is what is expected.
+  bool isMask = false;
 };
 
-/// The values by the tensor that the input indexes, else by its type.
+/// The values by the tensor that the input indexes, else by its use as a mask,
+/// else by its type.
 IntegerInput describeInteger(mlir::BlockArgument input);
 
 /// The value of a function's argument as `assume` (`mp.assume`, may be null)

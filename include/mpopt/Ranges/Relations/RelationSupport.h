@@ -64,6 +64,11 @@ void clamp(AbstractValue &value, double lo, double hi);
 /// Claims that norm unless the value has a smaller one.
 void setNorm(AbstractValue &value, int64_t axis, double bound, int64_t count);
 
+/// Gives the input of a batch normalisation the moments that its running
+/// statistics say it had (RunningStatistics.cpp).
+void expectStatistics(mlir::Value result, AbstractValue &value,
+                      TransferContext &ctx);
+
 /// Narrows a sum or difference in which values cancel (Affine.cpp).
 void refineAffine(mlir::Operation *op, AbstractValue &value,
                   TransferContext &ctx);

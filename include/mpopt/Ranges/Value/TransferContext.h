@@ -109,8 +109,8 @@ public:
   static size_t rankOf(mlir::Value value);
   /// The size of the (non-negative) axis; nothing if it is unknown.
   static std::optional<int64_t> dimOf(mlir::Value value, int64_t axis);
-  /// The number of elements of a group of `value`, unknown dims counting as 1:
-  /// the number of draws of which its extremes are expected.
+  /// The number of elements of a group of `value`, of unknown dims but the
+  /// first some positions: the number of draws of which extremes are expected.
   double elementsPerGroup(mlir::Value value, size_t groups) const;
 
   //===--------------------------------------------------------------------===//

@@ -77,9 +77,22 @@ struct ProductSum {
 
   static ProductSum of(const LinearSums &sums, size_t channel, uint64_t count);
   static ProductSum of(const DotRange &dot, uint64_t count);
+  /// Multiplies the estimate, and not the bound.
+  void scaleEstimate(double factor);
   /// Cuts the sum, and the sum of the magnitudes, to `norm`.
   void limit(double norm);
 };
+
+/// The factor by which sums are expected to differ from their estimated
+/// `means`, by what the constant biases that are added to them say
+/// (BiasEvidence.h).
+double scaleByBias(llvm::ArrayRef<double> means,
+                   llvm::function_ref<Cell(size_t)> biasOf);
+
+/// True if weights, of which each output has `count`, were shaped by training:
+/// some are farther out than those of the normal or uniform distributions that
+/// networks are initialised from.
+bool areShaped(const AbstractValue &weights, double count);
 
 /// Makes a result from sums of products, all in one accumulator format.
 class ProductResult {
@@ -104,6 +117,7 @@ public:
               double beta);
   /// The expected distance of extremes from the mean, in standard deviations.
   double extreme() const { return reach; }
+  void setExtreme(double deviations) { reach = deviations; }
   /// The largest absolute error of a result so far.
   double error() const { return largestError; }
 

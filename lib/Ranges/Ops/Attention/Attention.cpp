@@ -117,6 +117,8 @@ private:
   bool overflow = false, negInf = false;
   /// All keys of a query may be masked: by -Inf, by the lowest number.
   bool rowMayVanish = false, rowMayBeLowest = false;
+  /// The mask itself may make a score NaN.
+  bool maskMayBreak = false;
 };
 } // namespace
 
@@ -211,7 +213,7 @@ void Attention::addMask(Value mask) {
   if (!all.empty())
     masked = (masked + bound(all))
                  .widened(2 * (own ? *own : functions).unitRoundoff());
-  rowMayVanish |= known.nan || known.posInf;
+  maskMayBreak |= known.nan || known.posInf;
   // ONNX Runtime takes a row of its lowest number for one without keys.
   if (!(all.lo > -functions.maxFinite / 2))
     rowMayBeLowest |=
@@ -252,7 +254,8 @@ AbstractValue Attention::getResult() {
   // Masked keys and an extra term of the denominator leave less than 1; without
   // any key the result is NaN, or 0 (ONNX Runtime's).
   bool less = op.getSink() || op.getSmoothSoftmax() || off > 0.5 ||
-              op.getCacheBuffer() || rowMayVanish || rowMayBeLowest;
+              op.getCacheBuffer() || rowMayVanish || rowMayBeLowest ||
+              maskMayBreak;
   double share = 1;
   if (knowsLikely)
     share = std::min(1.0, std::exp(std::min(likely.variance, 50.0)) / n);
@@ -274,7 +277,8 @@ AbstractValue Attention::getResult() {
     cell.variance *= std::min(1.0, share * (op.getIsCausal() ? 4 : 1));
   }
   out.setNonFinite(query.nonFinite || key.nonFinite || value.nonFinite ||
-                       overflow || rowMayVanish,
+                       overflow || maskMayBreak ||
+                       (rowMayVanish && !op->hasAttr(kMaskedZeroAttr)),
                    value.nonFinite, value.nonFinite);
   out.source = value.likely ? LikelySource::Propagated : LikelySource::Unknown;
   double norm = value.norm * (1 + off);
@@ -323,7 +327,8 @@ AbstractValue Attention::getScoresResult(Value result) {
   if (mode < 3)
     value.posInf = value.negInf = value.nan;
   value.negInf |= mode == 2 && negInf;
-  value.nan |= mode == 3 && rowMayVanish;
+  value.nan |= mode == 3 && rowMayVanish && !op->hasAttr(kMaskedZeroAttr);
+  value.nan |= mode >= 2 && maskMayBreak;
   if (knowsLikely && mode < 2) {
     CellRef cell = value.mutableCells().front();
     Likely within = likely.within(range);

@@ -19,6 +19,7 @@
 #include "mpopt/Ranges/Value/GradientSupport.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
 
+#include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -158,10 +159,14 @@ bool AttentionGradient::prepare() {
   room = kRoom * std::exp(2 * error);
   nan = scores.range.mayBeInf() || !query.range.isFinite() ||
         !key.range.isFinite() || !value.range.isFinite();
-  // Rows without keys: 0 / 0.
-  nan |= bool(op.getMask()) || bool(op.getBias()) || bool(op.getKeyLengths()) ||
-         op.getCausalEnd() || int64_t(op.getLeftWindow()) >= 0 ||
-         int64_t(op.getRightWindow()) >= 0 || op.getIsCausal() || op.getSink();
+  // Rows without keys: 0 / 0, or none at all.
+  bool hidesKeys = op.getMask() || op.getBias() || op.getKeyLengths() ||
+                   op.getCausalEnd() || int64_t(op.getLeftWindow()) >= 0 ||
+                   int64_t(op.getRightWindow()) >= 0 || op.getIsCausal() ||
+                   op.getSink();
+  nan |= hidesKeys && !op->hasAttr(kMaskedZeroAttr);
+  for (Value mask : {op.getMask(), op.getBias()})
+    nan |= mask && (ctx.of(mask).nan || ctx.of(mask).posInf);
 
   Number probability = sumOf(grad * value, width);
   double most = probability.bound().maxAbs();

@@ -27,15 +27,17 @@ static void transferIdentity(mp::IdentityOp, TransferContext &ctx) {
 /// Toward zero. What is no integer's value (NaN, infinities) becomes whatever
 /// the platform says, so nothing more is known than the type.
 static AbstractValue toInteger(const AbstractValue &input, Value result) {
-  if (input.mayBeNonFinite())
-    return TransferContext::anything(result);
   AbstractValue value = AbstractValue::boundedLike(input);
+  Cell all = TransferContext::anything(result).hull();
+  bool bounded = !input.mayBeNonFinite();
   for (CellRef cell : value.mutableCells()) {
-    cell.lo = std::trunc(cell.lo);
-    cell.hi = std::trunc(cell.hi);
+    // Numbers are expected.
+    cell.lo = bounded ? std::trunc(cell.lo) : all.lo;
+    cell.hi = bounded ? std::trunc(cell.hi) : all.hi;
     cell.likelyLo = std::trunc(cell.likelyLo);
     cell.likelyHi = std::trunc(cell.likelyHi);
   }
+  value.setNonFinite(false, false, false);
   value.claimIntegral();
   value.claimMinNonZero(1);
   return value;

@@ -56,8 +56,31 @@ static double probablyLess(const Likely &a, const Likely &b) {
                     : 0.5;
 }
 
+/// How probable a = b is of whole numbers, both being normal.
+static double probablyEqual(const Likely &a, const Likely &b) {
+  if (a.hi < b.lo || a.lo > b.hi)
+    return 0;
+  double variance = a.variance + b.variance, off = a.mean - b.mean;
+  if (variance == 0)
+    return off == 0 ? 1 : 0;
+  return std::min(1.0, std::exp(-off * off / (2 * variance)) /
+                           std::sqrt(2 * M_PI * variance));
+}
+
+/// True if whole numbers are compared with several whole numbers, as where one
+/// is made hot. One number that is looked for is of a kind of its own, a
+/// padding, and more frequent than others.
+static bool comparesSeveral(TransferContext &ctx) {
+  return llvm::all_of(llvm::seq(2u), [&](unsigned index) {
+    const AbstractValue &operand = ctx.operand(index);
+    Cell hull = operand.hull();
+    return operand.integral && operand.hasLikely() &&
+           hull.likelyLo < hull.likelyHi;
+  });
+}
+
 static double probability(Comparison comparison, const Likely &a,
-                          const Likely &b) {
+                          const Likely &b, bool several) {
   switch (comparison) {
   case Comparison::Less:
   case Comparison::LessEqual:
@@ -66,8 +89,12 @@ static double probability(Comparison comparison, const Likely &a,
   case Comparison::GreaterEqual:
     return probablyLess(b, a);
   case Comparison::Equal:
+    if (several)
+      return probablyEqual(a, b);
     return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 1 : 0.1;
   case Comparison::NotEqual:
+    if (several)
+      return 1 - probablyEqual(a, b);
     return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 0 : 0.9;
   }
   llvm_unreachable("unknown comparison");
@@ -83,17 +110,19 @@ static void transferCompare(Operation *op, TransferContext &ctx) {
   Comparison comparison = *getComparison(op);
   if (!areReal(op))
     return ctx.unknown();
-  ctx.result(0, mapGroups(
-                    ctx, operandsOf(ctx),
-                    [&](ArrayRef<FloatRange> x) {
-                      if (x[0].integral && x[1].integral &&
-                          !(isExact(x[0]) && isExact(x[1])))
-                        return Truth::unknown().toRange();
-                      return range::compare(comparison, x[0], x[1]).toRange();
-                    },
-                    [&](ArrayRef<Likely> x) {
-                      return chance(probability(comparison, x[0], x[1]));
-                    }));
+  bool several = comparesSeveral(ctx);
+  ctx.result(0,
+             mapGroups(
+                 ctx, operandsOf(ctx),
+                 [&](ArrayRef<FloatRange> x) {
+                   if (x[0].integral && x[1].integral &&
+                       !(isExact(x[0]) && isExact(x[1])))
+                     return Truth::unknown().toRange();
+                   return range::compare(comparison, x[0], x[1]).toRange();
+                 },
+                 [&](ArrayRef<Likely> x) {
+                   return chance(probability(comparison, x[0], x[1], several));
+                 }));
 }
 
 /// is_nan, is_inf, is_finite.

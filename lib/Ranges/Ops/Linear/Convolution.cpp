@@ -207,7 +207,13 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
   LinearSums sums =
       elements ? convolutionElements(request, ctx.jobs())
                : convolutionSums(request, ctx.jobs(), source->sharedSums(ctx));
-  rules.addWeights(ctx.of(filter), sums.flags);
+  const AbstractValue &taps = ctx.of(filter);
+  rules.addWeights(taps, sums.flags);
+  if (AbstractValue channels = taps.keeping({transposed ? 1 : 0});
+      !filterZero &&
+      areShaped(channels, double(source->size()) / double(channels.groups())))
+    rules.setExtreme(
+        expectedFilterExtreme(ctx.elementsPerGroup(ctx.op()->getResult(0), 1)));
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
   uint64_t positions = cells.size() / request.outputs;
@@ -215,9 +221,13 @@ std::optional<AbstractValue> Convolution::runWeights(TransferContext &ctx,
   double norm = kInfinity;
   if (value.norm && value.norm->axis == 1)
     norm = mulUp(value.norm->bound, sqrtUp(double(request.taps())));
-  double squares = 0;
+  double squares = 0, scale = 1;
+  if (biasCells && biasCells->groups() > 1)
+    scale = scaleByBias(sums.mean,
+                        [&](size_t at) { return *biasOf(at / positions); });
   for (size_t at = 0; at < cells.size(); ++at) {
     ProductSum sum = ProductSum::of(sums, at, request.terms());
+    sum.scaleEstimate(scale);
     sum.count += extraRoundings;
     if (norm < kInfinity)
       sum.limit(mulUp(norm, sums.norm[at]));
@@ -292,9 +302,16 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
 void Convolution::run(TransferContext &ctx) {
   Value result = ctx.op()->getResult(0);
   MaybeShape in = getShape(input), taps = getShape(filter);
-  if (!in || !taps || ctx.rankOf(result) != in->size() ||
-      in->size() != taps->size() || value.rank() != in->size())
+  if (!taps || ctx.rankOf(result) != taps->size() ||
+      (in && (in->size() != taps->size() || value.rank() != in->size())))
     return ctx.unknown();
+  // The filter says what the input's rank is where that is open.
+  if (!in) {
+    AbstractValue hull(AbstractValue::Dims(taps->size(), 1), value.hull());
+    hull.copyFlags(value);
+    hull.source = value.source;
+    value = std::move(hull);
+  }
   ProductResult rules(ctx, input, result);
   rules.addOperand(value);
   if (bias) {

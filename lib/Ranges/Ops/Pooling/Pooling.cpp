@@ -116,6 +116,9 @@ static void transferAdaptiveMaxPool(mp::AdaptiveMaxPoolOp op,
 // Means
 //===----------------------------------------------------------------------===//
 
+/// Positions of a map whose size is open: 7 x 7, the last one of a classifier.
+static constexpr double kExpectedCount = 49;
+
 /// Elements of a window, or of the bins of a region.
 static void transferMean(Value source, const Pool &pool, bool zeros,
                          TransferContext &ctx) {
@@ -123,12 +126,10 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
   Value result = ctx.op()->getResult(0);
   AbstractValue value = AbstractValue::boundedLike(
       windowGroups(input, result, pool, PoolBound::Hull));
-  if (!pool.count) {
-    // The mean of who knows how many: its sum may do anything.
-    AbstractValue unknown = AbstractValue::top(value.rank());
-    return ctx.result(0, std::move(unknown));
-  }
-  double count = double(*pool.count);
+  // A mean of an open number stays between the extremes, but for the errors of
+  // as many additions as a sum may have.
+  double count = pool.count ? double(*pool.count) : kUnknownCount;
+  double expected = pool.count ? count : kExpectedCount;
   const FloatFormat &format = ctx.sumFormat(source);
   double k = expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1);
   double unit = format.unitRoundoff();
@@ -153,7 +154,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
         size = std::min(size, magnitudes->cell(group).hi);
         bound = intersect(bound, cells::bound(means->cell(group)));
       }
-      double error = sumError({&format}, *pool.count, mulUp(size, count));
+      double error = sumError({&format}, count, mulUp(size, count));
       flagSum(value, addUp(mulUp(std::max(elements.hi, 0.0), count), error),
               addUp(mulUp(std::max(-elements.lo, 0.0), count), error), format);
       // The errors of the sum, and of a division or a product with 1 / n.
@@ -169,7 +170,7 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
     cell.hi = bound.hi;
     // Neighbours in a map are alike: the variance does not fall with n, but
     // with its root.
-    double variance = cell.variance / std::sqrt(std::max(count, 1.0));
+    double variance = cell.variance / std::sqrt(std::max(expected, 1.0));
     double reach =
         std::min(k * std::sqrt(variance), std::max(cell.likelyHi - cell.mean,
                                                    cell.mean - cell.likelyLo));

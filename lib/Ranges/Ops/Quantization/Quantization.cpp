@@ -199,7 +199,6 @@ static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
     all = Interval::point(0);
   const FloatFormat &format = ctx.functionFormat(op.getInput());
   double width = std::max(x.likelyHi, 0.0) - std::min(x.likelyLo, 0.0);
-  ctx.result(0, cells::integers(0, 255, op.getValues()));
 
   Interval scale = {(std::max(all.lo, 0.0) - std::min(all.hi, 0.0)) / 255,
                     (std::max(all.hi, 0.0) - std::min(all.lo, 0.0)) / 255};
@@ -232,7 +231,24 @@ static void transferDynamicQuantize(mp::DynamicQuantizeOp op,
                                        std::max(0.0, point - 30),
                                        std::min(255.0, point + 30)};
   }
+  double point = zero.hull().mean;
   ctx.result(2, std::move(zero));
+
+  // Each x is x / scale + zero: most values of a rectifier, say, are near the
+  // zero point, wherever the largest is.
+  AbstractValue values = cells::integers(0, 255, op.getValues());
+  if (input.hasLikely() && width > 0 && input.rank() == values.rank()) {
+    values = AbstractValue(AbstractValue::Dims(input.dims()), values.hull());
+    values.claimIntegral();
+    values.source = LikelySource::Propagated;
+    double steps = 255 / width;
+    for (auto [group, cell] : llvm::enumerate(values.mutableCells())) {
+      Likely code =
+          likely::affine(cells::getLikely(input.cell(group)), steps, point);
+      cells::setLikely(cell, code.within({0, 255}));
+    }
+  }
+  ctx.result(0, std::move(values));
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,9 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/ShapeSupport.h"
 
 #include "mpopt/Dialect/Ops/ShapeOps.h"
+#include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include <cmath>
@@ -101,11 +103,20 @@ static void transferRange(mp::RangeOp op, TransferContext &ctx) {
       integral = false;
     }
   }
-  AbstractValue value(
-      AbstractValue::Dims{1},
-      Cell{lo, hi, lo / 2 + hi / 2, (hi - lo) / 12 * (hi - lo), lo, hi});
+  AbstractValue value = AbstractValue::within(lo, hi, 1);
   value.integral = integral;
-  value.source = LikelySource::Propagated;
+  // The numbers of an axis of which nothing is known reach nowhere in
+  // particular: its longest is a bound, and no expectation.
+  if (start.hasLikely() && limit.hasLikely() && delta.hasLikely()) {
+    double first = std::clamp(from.mean, lo, hi);
+    double last = std::clamp(step.mean < 0 ? to.likelyLo - step.mean
+                                           : to.likelyHi - step.mean,
+                             lo, hi);
+    Likely expected =
+        Likely::uniform(std::min(first, last), std::max(first, last));
+    cells::setLikely(value.mutableCells().front(), expected);
+    value.source = LikelySource::Propagated;
+  }
   ctx.result(0, std::move(value));
 }
 

@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 
 using namespace mpopt;
 using namespace mpopt::kernels;
@@ -35,6 +36,10 @@ using llvm::ArrayRef;
 
 /// Additions that combining sets of taps may take.
 static constexpr uint64_t kMaxCombining = 1 << 27;
+/// Positions of an axis and combinations of taps that are looked at, and the
+/// share of positions inside from which those at borders do not matter.
+static constexpr int64_t kMostBorders = 4096;
+static constexpr double kMostInside = 0.9;
 
 uint64_t ConvolutionRequest::taps() const {
   uint64_t count = 1;
@@ -215,16 +220,89 @@ static void addInside(const LinearSums &byTap, size_t first,
   sums.variance[channel] += std::max(0.0, moment - mean * mean);
 }
 
+namespace {
+/// The taps that some positions see, and the share of the positions.
+struct SeenTaps {
+  TapSet taps;
+  double share;
+};
+} // namespace
+
+/// The taps that positions of a map see, if many are at a border; nothing
+/// for other maps, whose statistics are those of positions inside.
+static std::vector<SeenTaps> findBorders(const ConvolutionRequest &request) {
+  if (request.transposed)
+    return {};
+  std::vector<SeenTaps> seen = {{{0}, 1}};
+  double inside = 1;
+  for (const ConvolutionAxis &axis : request.axes) {
+    int64_t size = axis.outputSize(/*transposed=*/false);
+    if (size <= 0 || size > kMostBorders || axis.kernel > kMostBorders)
+      return {};
+    std::map<TapSet, double> shares;
+    for (int64_t position = 0; position < size; ++position) {
+      TapSet taps;
+      for (int64_t tap = 0; tap < axis.kernel; ++tap)
+        if (axis.input(position, tap, /*transposed=*/false))
+          taps.push_back(uint32_t(tap));
+      shares[taps] += 1.0 / double(size);
+    }
+    std::vector<SeenTaps> product;
+    double whole = 0;
+    for (const auto &[taps, share] : shares) {
+      if (int64_t(taps.size()) == axis.kernel)
+        whole += share;
+      for (const SeenTaps &before : seen) {
+        SeenTaps next{{}, before.share * share};
+        for (uint32_t outer : before.taps)
+          for (uint32_t tap : taps)
+            next.taps.push_back(uint32_t(outer * axis.kernel + tap));
+        product.push_back(std::move(next));
+      }
+    }
+    inside *= whole;
+    seen = std::move(product);
+    if (seen.size() > size_t(kMostBorders))
+      return {};
+  }
+  return inside < kMostInside ? seen : std::vector<SeenTaps>();
+}
+
+/// Mean and variance over all positions of a channel, which differ in what they
+/// see.
+static void estimatePositions(const LinearSums &byTap, size_t taps,
+                              ArrayRef<SeenTaps> seen, LinearSums &sums) {
+  for (size_t channel = 0; channel < sums.mean.size(); ++channel) {
+    double mean = 0, square = 0, variance = 0;
+    for (const SeenTaps &position : seen) {
+      double own = 0;
+      for (uint32_t tap : position.taps) {
+        own += byTap.mean[channel * taps + tap];
+        variance += position.share * byTap.variance[channel * taps + tap];
+      }
+      mean += position.share * own;
+      square += position.share * own * own;
+    }
+    sums.mean[channel] = mean;
+    sums.variance[channel] = variance + std::max(0.0, square - mean * mean);
+  }
+}
+
 LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
                                   unsigned jobs) {
   assert(request.groups > 0 && request.inputs % request.groups == 0 &&
          request.outputs % request.groups == 0 && "groups divide the channels");
   bool hasWhole = !request.transposed && hasInside(request);
-  if (hasWhole && (isWhole(request) || !excludesZero(request.values)))
-    return sumGroups(request, jobs);
+  uint64_t taps = request.taps();
+  std::vector<SeenTaps> borders = findBorders(request);
+  if (hasWhole && (isWhole(request) || !excludesZero(request.values))) {
+    LinearSums sums = sumGroups(request, jobs);
+    if (!borders.empty())
+      estimatePositions(sumTaps(request, jobs), taps, borders, sums);
+    return sums;
+  }
 
   LinearSums byTap = sumTaps(request, jobs);
-  uint64_t taps = request.taps();
   std::optional<std::vector<TapSet>> sets = tapSets(request);
   if (sets && sets->size() * request.outputs > kMaxCombining / taps)
     sets.reset();
@@ -259,5 +337,7 @@ LinearSums mpopt::convolutionSums(const ConvolutionRequest &request,
     for (size_t tap = 0; !sums.flags.empty() && tap < taps; ++tap)
       sums.flags[output] |= byTap.flags[first + tap];
   }
+  if (!borders.empty())
+    estimatePositions(byTap, taps, borders, sums);
   return sums;
 }

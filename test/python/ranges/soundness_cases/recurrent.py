@@ -42,6 +42,30 @@ def lstm(draw):
 
 
 @onnx_case
+def quantised_lstm(draw):
+    steps, hidden = draw.choice([1, 3, 6]), 4
+    x = draw.box((steps, 2, 3), scale=draw.choice([0.5, 3, 30]))
+    directions = draw.choice([1, 2])
+    by_column = directions == 1 and draw.integer(0, 1) == 1
+
+    def codes(rows):
+        values = draw.random.integers(-128, 128, (directions, rows, 4 * hidden))
+        return draw.constant(values.astype(np.int8))
+
+    def scales():
+        shape = (1, 4 * hidden) if by_column else (directions,)
+        zeros = np.zeros(shape) if by_column else draw.random.integers(-9, 9, shape)
+        values = draw.random.uniform(0.3, 1, shape) * draw.choice([1e-3, 0.01, 0.1])
+        return (draw.constant(draw.format.round(values.astype(np.float32))),
+                draw.constant(zeros.astype(np.int8)))
+    w, r = codes(3), codes(hidden)
+    bias = draw.choice(["", draw.weights((directions, 8 * hidden), 1)])
+    draw.node("DynamicQuantizeLSTM", x, w, r, bias, "", "", "", "", *scales(), *scales(),
+              outputs=3, hidden_size=hidden, domain="com.microsoft",
+              direction="bidirectional" if directions == 2 else "forward")
+
+
+@onnx_case
 def gru(draw):
     _recurrent(draw, "GRU", 3, ["Sigmoid", "Tanh"], 2)
     _recurrent(draw, "GRU", 3, ["Sigmoid", "Relu"], 2, linear_before_reset=1)

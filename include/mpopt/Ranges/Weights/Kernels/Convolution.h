@@ -60,7 +60,8 @@ struct ConvolutionRequest {
 };
 
 /// The sums of a convolution. Lists have an entry per output channel;
-/// `operatorNorm` is empty. The likely part is that of positions inside; the
+/// `operatorNorm` is empty. The likely part is that of positions inside, its
+/// mean and variance those of all positions where many are at a border; the
 /// phases of a transposed convolution are a mixture of equal parts.
 LinearSums convolutionSums(const ConvolutionRequest &request,
                            unsigned jobs = 0);

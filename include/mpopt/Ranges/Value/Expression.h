@@ -1,0 +1,59 @@
+//===- Expression.h - Values that depend on one number ----------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Activations that exporters write out, x sigmoid(x) or x (1 + erf(x / c)) / 2,
+// are products of values that depend on each other. As functions of x they are
+// no harder than a single one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_RANGES_VALUE_EXPRESSION_H
+#define MPOPT_RANGES_VALUE_EXPRESSION_H
+
+#include "mpopt/Numerics/Unary.h"
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace mpopt {
+
+/// The result of an elementwise op as a function of one value.
+class Expression {
+public:
+  /// Nothing if the operands of the op depend on several values, or only one of
+  /// them on any, so that the op itself says all.
+  static std::optional<Expression> of(mlir::Operation *op);
+
+  mlir::Value variable() const { return its; }
+  double evaluate(double x) const;
+
+private:
+  enum class Kind { Variable, Number, Function, Add, Sub, Mul, Div, Pow, Clip };
+  struct Step {
+    Kind kind;
+    /// Earlier steps.
+    unsigned operands[3] = {0, 0, 0};
+    double number = 0;
+    Unary unary{UnaryFunction::Relu};
+  };
+
+  explicit Expression(mlir::Value variable) : its(variable) {}
+  unsigned add(mlir::Value value);
+  Step makeStep(mlir::Operation *op);
+
+  mlir::Value its;
+  /// The last step is the result.
+  llvm::SmallVector<Step, 8> steps;
+  llvm::SmallDenseMap<mlir::Value, unsigned, 8> known;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_RANGES_VALUE_EXPRESSION_H

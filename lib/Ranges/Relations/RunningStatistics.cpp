@@ -1,0 +1,99 @@
+//===- RunningStatistics.cpp - What a batch norm saw in training
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The running mean and variance of a batch normalisation are those that its
+// input had in training, channel by channel: better than moments that were
+// propagated as if elements were independent, as long as the model gets what it
+// was trained on. An estimate that is off by far is of another input, or the
+// statistics are as they were initialised: then it stays.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Relations/RelationSupport.h"
+
+#include "mpopt/Dialect/Ops/NormalizationOps.h"
+#include "mpopt/Ranges/Value/ElementwiseSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+using namespace mpopt::relations;
+
+/// A factor between deviations beyond which the estimate is of something else.
+static constexpr double kFar = 8;
+
+/// The extremes of heavy tails, in those of a normal value.
+static constexpr double kMostReach = 2;
+
+/// The batch norm that reads `value`, with statistics that were trained.
+static mp::BatchNormOp findReader(Value value) {
+  for (Operation *user : value.getUsers())
+    if (auto norm = dyn_cast<mp::BatchNormOp>(user))
+      if (norm.getInput() == value && !norm.getTraining() && norm.getMean() &&
+          norm.getVariance())
+        return norm;
+  return nullptr;
+}
+
+static bool isVector(const AbstractValue &value, size_t channels) {
+  return value.source == LikelySource::Weight && value.rank() == 1 &&
+         (value.groups() == channels || value.groups() == 1);
+}
+
+void relations::expectStatistics(Value result, AbstractValue &value,
+                                 TransferContext &ctx) {
+  mp::BatchNormOp norm = findReader(result);
+  std::optional<int64_t> channels =
+      norm && ctx.rankOf(result) >= 2 ? ctx.dimOf(result, 1) : std::nullopt;
+  if (!channels || *channels < 1 || !value.hasLikely() ||
+      value.rank() != ctx.rankOf(result))
+    return;
+  const AbstractValue &means = ctx.of(norm.getMean());
+  const AbstractValue &variances = ctx.of(norm.getVariance());
+  size_t count = *channels;
+  if (!isVector(means, count) || !isVector(variances, count))
+    return;
+  AbstractValue::Dims dims(value.dims());
+  dims[1] = *channels;
+  if (countGroups(dims) > std::max(value.groups(), ctx.maxGroups()))
+    return;
+  size_t inner = countGroups(ArrayRef(dims).drop_front(2));
+  auto channelOf = [&](size_t group) { return group / inner % count; };
+  auto of = [&](const AbstractValue &vector, size_t group) {
+    return vector.cell(vector.groups() == 1 ? 0 : channelOf(group)).mean;
+  };
+  AbstractValue spread = value.regrouped(dims);
+  double expected = 0, seen = 0;
+  bool trained = false;
+  for (size_t group = 0; group < spread.groups(); ++group) {
+    expected += spread.cell(group).variance;
+    seen += of(variances, group);
+    trained |= of(means, group) != 0 || of(variances, group) != 1;
+  }
+  if (!trained || !(seen < expected * kFar * kFar) ||
+      !(seen * kFar * kFar > expected))
+    return;
+  double reach =
+      expectedExtreme(ctx.elementsPerGroup(result, spread.groups()), 1);
+  for (auto [group, cell] : llvm::enumerate(spread.mutableCells())) {
+    double mean = of(means, group), variance = of(variances, group);
+    Likely likely = Likely::normal(mean, variance, reach);
+    // The shape stays: how many deviations away the extremes are. Of channels
+    // that were hardly expected to differ from one number it says little.
+    if (cell.variance > 0) {
+      double deviation = std::sqrt(cell.variance), own = std::sqrt(variance);
+      double most = kMostReach * reach;
+      likely.lo =
+          mean - own * std::min((cell.mean - cell.likelyLo) / deviation, most);
+      likely.hi =
+          mean + own * std::min((cell.likelyHi - cell.mean) / deviation, most);
+    }
+    cells::setLikely(cell, likely);
+  }
+  value = std::move(spread);
+}

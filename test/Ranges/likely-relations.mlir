@@ -1,0 +1,94 @@
+// RUN: mpopt-opt %s --mp-print-ranges="likely" -split-input-file -verify-diagnostics=only-expected
+
+// x clip(x + 3, 0, 6) / 6 of a standard normal x, within 3 of which nearly all
+// of it is: E x (x + 3) / 6 = 1/6, and never far below 0.
+func.func @hard_swish(%x: tensor<64x64xf32> {mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %three = mp.constant dense<3.0> : tensor<f32>
+  %zero = mp.constant dense<0.0> : tensor<f32>
+  %six = mp.constant dense<6.0> : tensor<f32>
+  %0 = mp.add %x, %three : (tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xf32>
+  %1 = mp.clip %0 min %zero max %six : (tensor<64x64xf32>, tensor<f32>, tensor<f32>) -> tensor<64x64xf32>
+  // expected-remark @below {{likely (propagated) [-2.}}
+  %2 = mp.mul %x, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  // expected-remark @below {{mean 0.16}}
+  %3 = mp.div %2, %six : (tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// (x x) x has the variance of x^3, which is 15, and its extremes: 4.08^3.
+func.func @cube(%x: tensor<64x64xf32> {mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %0 = mp.mul %x, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  // expected-remark @below {{likely (propagated) [-67.8}}
+  %1 = mp.mul %0, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// A mean of logarithms between 3.8 and 7.6, weighted by a softmax, is one of
+// them in size.
+func.func @weighted(%p: tensor<64x3xf32> {mp.assume = {lo = -20.0 : f64, hi = 20.0 : f64, mean = 0.0 : f64, std = 4.0 : f64}}, %x: tensor<64x3xf32> {mp.assume = {lo = 3.8 : f64, hi = 7.6 : f64, mean = 5.7 : f64, std = 1.1 : f64}}) {
+  %0 = mp.softmax %p : (tensor<64x3xf32>) -> tensor<64x3xf32>
+  %1 = mp.mul %0, %x : (tensor<64x3xf32>, tensor<64x3xf32>) -> tensor<64x3xf32>
+  // expected-remark @below {{, 7.6] mean 5.}}
+  %2 = mp.reduce_sum %1 {axes = array<i64: 1>} : (tensor<64x3xf32>) -> tensor<64xf32>
+  return
+}
+
+// -----
+
+// The running statistics say what the sums were in training: 5 and 3 on
+// average, with deviations of 2 and 4. An estimate of another order of
+// magnitude is of another input, and statistics of 0 and 1 were never trained.
+func.func @statistics(%x: tensor<1x2x8x8xf32> {mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}, %y: tensor<1x2x8x8xf32> {mp.assume = {lo = -800.0 : f64, hi = 800.0 : f64, mean = 0.0 : f64, std = 100.0 : f64}}) {
+  %m = mp.constant dense<[5.0, 3.0]> : tensor<2xf32>
+  %v = mp.constant dense<[4.0, 16.0]> : tensor<2xf32>
+  %zero = mp.constant dense<0.0> : tensor<2xf32>
+  %one = mp.constant dense<1.0> : tensor<2xf32>
+  // expected-remark @below {{mean 5 std 2 }}
+  %0 = mp.neg %x : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  %1 = mp.batch_norm %0 scale %one bias %zero mean %m variance %v : (tensor<1x2x8x8xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x8x8xf32>
+  // expected-remark @below {{mean 0 std 99.7}}
+  %2 = mp.neg %y : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  %3 = mp.batch_norm %2 scale %one bias %zero mean %m variance %v : (tensor<1x2x8x8xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x8x8xf32>
+  %two = mp.constant dense<2.0> : tensor<1x2x8x8xf32>
+  // expected-remark @below {{mean 0 std 2}}
+  %4 = mp.mul %x, %two : (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  %5 = mp.batch_norm %4 scale %one bias %zero mean %zero variance %one : (tensor<1x2x8x8xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x8x8xf32>
+  return
+}
+
+// -----
+
+// Integers of a float that may be Inf are expected where the float is.
+func.func @integers(%x: tensor<64xf32> {mp.assume = {lo = -100000.0 : f64, hi = 100000.0 : f64, mean = 0.0 : f64, std = 10.0 : f64}}) {
+  %0 = mp.cast %x : (tensor<64xf32>) -> tensor<64xf16>
+  // expected-remark @below {{likely (declared) [-28, 28] mean 0 std 10}}
+  %1 = mp.cast %0 : (tensor<64xf16>) -> tensor<64xi32>
+  return
+}
+
+// -----
+
+// Codes of a rectified value lie where its values do: of 0 to 4.2 in 255 steps
+// the mean, 0.38, is the 23rd.
+func.func @codes(%x: tensor<64x64xf32> {mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) {
+  %0 = mp.relu %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  // expected-remark @below {{integral likely (propagated) [0, 255] mean 23.}}
+  %1, %2, %3 = mp.dynamic_quantize %0 : (tensor<64x64xf32>) -> (tensor<64x64xui8>, tensor<f32>, tensor<ui8>)
+  return
+}
+
+// -----
+
+// (m + w) - (m - w) is 2 w. Roundings of values of likely size take little from
+// it, although w may be 60000.
+func.func @width(%m: tensor<64x64xf16> {mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}, %w: tensor<64x64xf16> {mp.assume = {lo = 0.0 : f64, hi = 60000.0 : f64, mean = 1.0 : f64, std = 0.1 : f64}}) {
+  %0 = mp.add %m, %w : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  %1 = mp.sub %m, %w : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  // expected-remark @below {{mean 2 std 0.2}}
+  %2 = mp.sub %0, %1 : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  return
+}
