@@ -13,7 +13,6 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
-#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -41,7 +40,7 @@ static double countSamples(FunctionOpInterface function) {
 }
 
 GradientAnalysis::Driver::Driver(Operation *module, const RangeAnalysis &ranges)
-    : ranges(ranges), base(ranges.context()) {
+    : ForwardingContext(ranges.context()), ranges(ranges) {
   for (Region &region : module->getRegions())
     for (Operation &op : region.getOps())
       if (auto function = dyn_cast<FunctionOpInterface>(op))
@@ -52,10 +51,8 @@ void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
   sampleCount = countSamples(function);
-  // Of several terms nobody knows which one it is that the value is of.
-  auto terms = function->getAttrOfType<ArrayAttr>(kLossAttr);
   if (auto value = function->getAttrOfType<FloatAttr>(kLossValueAttr);
-      value && terms && terms.size() == 1)
+      value && function->hasAttr(kLossAttr))
     currentLoss = value.getValueAsDouble();
   if (auto done = function->getAttrOfType<IntegerAttr>(kStepsDoneAttr))
     steps = double(done.getInt());
@@ -71,6 +68,9 @@ void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
         spread.axes.positions |= 1u << axis;
     spreads[argument] = spread;
   }
+  projects = llvm::any_of(function.getFunctionBody().getOps(), [](auto &op) {
+    return op.template getAttrOfType<StringAttr>(kSeedAttr) != nullptr;
+  });
   walk(function.getFunctionBody());
 }
 
@@ -79,11 +79,23 @@ void GradientAnalysis::Driver::walk(Region &region) {
     visit(&op);
 }
 
+/// A product of a refined value would have its large weights read again.
+bool GradientAnalysis::Driver::mayRefine(Operation *op) {
+  if (op->getNumRegions() != 0)
+    return false;
+  return refines() || llvm::none_of(op->getOperands(), [&](Value operand) {
+           std::optional<WeightView> view = weights(operand);
+           return view && view->size() >= kLargeWeights;
+         });
+}
+
 void GradientAnalysis::Driver::visit(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumResults() == 0)
     return;
   bool backward = op->hasAttr(kBackwardAttr);
   bool seed = op->hasAttr(kSeedAttr);
+  if (seed && op->getAttrOfType<StringAttr>(kSeedAttr))
+    return project(op);
   if (isa<mp::ConstantOp>(op) && !seed)
     return;
   bool gradient =
@@ -105,7 +117,7 @@ void GradientAnalysis::Driver::visit(Operation *op) {
       if (auto transfer = dyn_cast<RangeOpInterface>(op))
         transfer.transfer(*this);
     // Forward values behind one that is known better than by its ranges.
-    if (!gradient && op->getNumRegions() == 0 &&
+    if (!gradient && mayRefine(op) &&
         llvm::any_of(op->getOperands(),
                      [&](Value operand) { return isRefined(operand); }) &&
         llvm::none_of(op->getResults(),
@@ -120,6 +132,20 @@ void GradientAnalysis::Driver::visit(Operation *op) {
     }
   }
   current = outer;
+}
+
+/// A projection on random directions, which nobody stores.
+void GradientAnalysis::Driver::project(Operation *op) {
+  Value result = op->getResult(0);
+  AbstractValue::Dims dims(rankOf(result), 1);
+  double count = elementsPerGroup(result, 1);
+  gradients[result].value = AbstractValue(
+      dims, SpreadContext::normalCell({0, 0, 1}, std::max(count, 1.0)));
+  gradients[result].value.source = LikelySource::Propagated;
+  Spread spread = this->spread(op->getOperand(0));
+  Spread own;
+  own.axes = spread.axes;
+  spreads[result] = own;
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,7 +210,7 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
   if (!shape)
     return spread;
   size_t rank = shape->size();
-  double weight = 0, alike = 0, factors = -1;
+  double weight = 0, alike = 0, steady = 0, factors = -1;
   for (Value operand : current->getOperands()) {
     MaybeShape own = getShape(operand);
     const Spread &its = this->spread(operand);
@@ -204,10 +230,13 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
     double part = of(operand).hull().variance;
     weight += part;
     alike += part * its.alike;
+    steady += part * its.steady;
     if (isGradient(operand) == inGradient)
       factors = std::max(factors, its.factors);
   }
-  spread.alike = weight > 0 && std::isfinite(weight) ? alike / weight : 0;
+  bool varies = weight > 0 && std::isfinite(weight);
+  spread.alike = varies ? alike / weight : 0;
+  spread.steady = varies ? steady / weight : 0;
   spread.factors = factors < 0 ? 1 : factors;
   // Samples come first where nothing says otherwise.
   if (spread.axes.batch < 0 && sampleCount > 1 && rank > 0 && (*shape)[0] > 0 &&
@@ -222,11 +251,14 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
       spread.zeroSum = this->spread(operand).zeroSum;
       spread.alikeInRow = this->spread(operand).alikeInRow;
       spread.zeroRows = this->spread(operand).zeroRows;
+      spread.answerAs(this->spread(operand));
     }
   bool moves = isa<mp::CastOp>(current) || isViewLike(current) ||
                hasRole(current, Role::Negation);
   if (moves)
     spread.bounded = this->spread(current->getOperand(0)).bounded;
+  if (isa<mp::CastOp>(current))
+    spread.unitSum = this->spread(current->getOperand(0)).unitSum;
   bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
   if (keepsZeros && current->getNumOperands() > 0)
     spread.zero = this->spread(current->getOperand(0)).zero;
@@ -236,17 +268,34 @@ Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
 Losses GradientAnalysis::Driver::combineLosses() {
   Losses result;
   bool first = true;
+  // Elements of parts that are joined, or the share of terms that are not 0.
+  double live = 0;
+  bool joins = hasRole(current, Role::Concatenation);
   for (Value operand : current->getOperands()) {
     if (!isGradient(operand))
       continue;
     const Losses &its = losses(operand);
+    double part = 1 - spread(operand).zero;
     if (its.most < result.most) {
       result.most = its.most;
       result.limit = its.limit;
     }
-    result.hit = first ? its.hit : result.hit.both(its.hit);
-    result.rest = first ? its.rest : result.rest.both(its.rest);
-    first = false;
+    if (joins)
+      part *= double(getNumElements(getShape(operand)).value_or(1));
+    if (std::exchange(first, false)) {
+      result.hit = its.hit;
+      result.rest = its.rest;
+      live = part;
+    } else if (joins) {
+      live += part;
+      double before = live > 0 ? 1 - part / live : 0;
+      result.hit = result.hit.mixedWith(its.hit, before);
+      result.rest = result.rest.mixedWith(its.rest, before);
+    } else {
+      result.hit = result.hit.inSum(its.hit, live, part);
+      result.rest = result.rest.inSum(its.rest, live, part);
+      live += part - live * part;
+    }
   }
   return result;
 }
@@ -315,14 +364,25 @@ void GradientAnalysis::Driver::carryHits(OpResult result) {
 void GradientAnalysis::Driver::finish(OpResult result) {
   Gradient &gradient = gradients[result];
   gradient.value = settle(result, std::move(gradient.value));
+  // Nothing that is made of an unknown gradient is known.
+  if (llvm::any_of(current->getOperands(), [&](Value operand) {
+        return isGradient(operand) && isa<FloatType>(getElementType(operand)) &&
+               !of(operand).hasLikely();
+      }))
+    gradient.value.source = LikelySource::Unknown;
+  if (projects)
+    return;
   if (!gradient.knowsLosses)
     gradient.losses = combineLosses();
   if (!gradient.hits)
     carryHits(result);
 
   const FloatFormat *format = getFloatFormat(getElementType(result));
+  // Ops that move stored numbers round none of them again.
   if (!format || !format->losesValuesOf(FloatFormat::f32()) ||
-      format == &FloatFormat::bf16())
+      isViewLike(current) ||
+      hasRole(current, Role::MovesElements | Role::CopiesElements |
+                           Role::Concatenation | Role::Negation))
     return;
   const Spread &its = spread(result);
   gradient.losses.hit = gradient.losses.hit.then(
@@ -401,6 +461,8 @@ static BlockArgument findSource(Value value) {
 
 std::vector<double> GradientAnalysis::Driver::frequencies(Value indices,
                                                           size_t count) {
+  if (count > groupLimit().most)
+    return {1 / double(count)};
   std::vector<double> result(count, count ? 1 / double(count) : 0);
   BlockArgument argument = findSource(indices);
   auto function =

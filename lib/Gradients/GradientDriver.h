@@ -12,6 +12,7 @@
 
 #include "mpopt/Gradients/GradientAnalysis.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/ForwardingContext.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -23,30 +24,19 @@ class FunctionOpInterface;
 
 namespace mpopt {
 
-class GradientAnalysis::Driver : public SpreadContext {
+class GradientAnalysis::Driver : public ForwardingContext<SpreadContext> {
 public:
   Driver(mlir::Operation *module, const RangeAnalysis &ranges);
 
-  // Of a TransferContext.
+  // The members of a TransferContext.
   const AbstractValue &of(mlir::Value value) override;
   const AbstractValue &preRounding(mlir::Value value) override;
-  std::optional<WeightView> weights(mlir::Value value) override {
-    return base.weights(value);
-  }
-  std::optional<WeightView> matrixWeights(mlir::Value value,
-                                          bool &swapped) override {
-    return base.matrixWeights(value, swapped);
-  }
-  const ShapeFacts &shapes() override { return base.shapes(); }
-  const TargetProfile &target() override { return base.target(); }
   /// Positions and channels together say more of gradients than of ranges: what
   /// arrives at a few positions only has their statistics.
   GroupLimit groupLimit() const override {
     size_t most = std::min(kMoreGroups * base.groupLimit().most, kMostGroups);
-    return {most, std::min(most, kMostJoint)};
+    return {most, projects ? base.groupLimit().joint : kMostJoint};
   }
-  unsigned jobs() const override { return base.jobs(); }
-  SharedSums sharedSums() override { return base.sharedSums(); }
   void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
     setValue(argument, std::move(value));
   }
@@ -57,6 +47,7 @@ public:
     return gradients.count(value);
   }
   bool computesGradient() const override { return inGradient; }
+  bool refines() const override { return !projects; }
   bool isRefined(mlir::Value value) const override {
     return forward.count(value);
   }
@@ -98,6 +89,8 @@ private:
   void refine(mlir::Value value, AbstractValue estimate);
   void visitFunction(mlir::FunctionOpInterface function);
   void visit(mlir::Operation *op);
+  bool mayRefine(mlir::Operation *op);
+  void project(mlir::Operation *op);
   void finish(mlir::OpResult result);
   void carryHits(mlir::OpResult result);
   /// The sizes of the elements that are hit, or of the others.
@@ -108,11 +101,13 @@ private:
   };
 
   const RangeAnalysis &ranges;
-  TransferContext &base;
   double sampleCount = 1;
   std::optional<double> currentLoss;
   double steps = 0;
   bool inGradient = false;
+  /// Gradients are those of projections of outputs, which no format stores and
+  /// of which many are asked for: positions and channels count for less.
+  bool projects = false;
   llvm::DenseMap<mlir::Value, Spread> spreads;
   // References to values outlive the next entry.
   std::unordered_map<mlir::Value, Gradient, Hash> gradients;

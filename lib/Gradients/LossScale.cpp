@@ -21,6 +21,8 @@ using namespace mpopt;
 
 /// More of the elements than this may not be lost at the bottom of the window.
 static constexpr double kMostLost = 0.1;
+/// Fewer are lost in formats that need no scale, at the least one.
+static constexpr double kLeastLost = 1e-3;
 /// Loss scalers start here.
 static constexpr int kUsualStart = 16;
 /// Room below the top: gradients grow for a while at the start of training.
@@ -83,7 +85,7 @@ void TrainingEstimate::findWindow() {
     for (const ParameterGradient &parameter : list)
       if (double part = live(parameter); part > 0)
         lost[i] += part / all * parameter.estimate.lost[i];
-    narrow |= lost[i] > 0;
+    narrow |= lost[i] > kLeastLost;
   }
 
   range.floor = lost.at(range.hi);

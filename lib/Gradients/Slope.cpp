@@ -7,6 +7,8 @@
 
 #include "Slope.h"
 
+#include "Sums.h"
+
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
@@ -31,6 +33,8 @@ struct SlopeMoments {
   Moments moments;
   double zero = 0;
   double least = 0, most = 0;
+  /// The covariance of slope and argument, in deviations of the latter.
+  double tilt = 0;
 };
 } // namespace
 
@@ -71,6 +75,7 @@ static SlopeMoments slopeAt(const Cell &x,
       continue;
     result.moments.mean += value / NormalPoints::kCount;
     result.moments.square += value * value / NormalPoints::kCount;
+    result.tilt += point * value / NormalPoints::kCount;
     result.zero += value == 0 ? 1.0 / NormalPoints::kCount : 0;
     result.least = first ? value : std::min(result.least, value);
     result.most = first ? value : std::max(result.most, value);
@@ -156,9 +161,17 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
   }
   Spread spread = before;
   Cell hull = at.hull();
-  Moments all = slopeAt(hull, slope).moments;
+  SlopeMoments whole = slopeAt(hull, slope);
+  Moments all = whole.moments;
   all.common = std::min(all.square, commonOf(hull, alike, slope));
-  spread.alike = (ctx.moments(grad) * all).alike();
+  Moments product = ctx.moments(grad) * all;
+  // Where the gradient depends on x, so it does on the slope.
+  product.steady += responseToItself(ctx, grad) * ctx.moments(grad).variance() *
+                    whole.tilt * whole.tilt;
+  spread.alike = product.alike();
+  spread.steady = product.steadyPart();
+  if (all.square > 0)
+    spread.response *= all.mean * all.mean / all.square;
   spread.zero = 1 - (1 - before.zero) * (1 - zero / double(dy.groups()));
   // A slope that is 0 or near 1 leaves sizes as they are; others are a factor.
   double live = square > 0 ? 1 - zero / double(dy.groups()) : 1;
@@ -186,9 +199,11 @@ void mpopt::giveFunction(SpreadContext &ctx, Value x,
   value = AbstractValue(AbstractValue::Dims(value.dims()), value.cells());
   value.source = LikelySource::Propagated;
   Spread spread = ctx.spread(x);
+  spread.unitSum = -1;
   Cell hull = ctx.of(x).hull();
   Moments all = slopeAt(hull, function).moments;
   all.common = std::min(all.square, commonOf(hull, spread.alike, function));
   spread.alike = all.alike();
+  spread.steady = 0;
   ctx.give(0, std::move(value), spread);
 }

@@ -14,11 +14,6 @@
 
 namespace mpopt {
 
-/// Moments of a function of a normal number of that mean and variance; two are
-/// independent (`common` is the mean squared).
-Moments momentsOf(double mean, double variance,
-                  llvm::function_ref<double(double)> function);
-
 /// Gives result 0 as the gradient `grad` times the slope at `x`, a forward
 /// value of the same shape, which is as independent of the gradient as it is of
 /// later layers.

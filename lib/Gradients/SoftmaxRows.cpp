@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SoftmaxRows.h"
+#include "mpopt/Gradients/SoftmaxRows.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Numerics/Likely.h"
@@ -19,22 +19,39 @@ using namespace mpopt;
 
 /// Elements of masks that are read.
 static constexpr int64_t kMostMask = 1 << 22;
+/// Rows of a causal mask that are looked at one by one.
+static constexpr double kMostRows = 4096;
+
+namespace {
+/// The collisions of a row, and the part of their inverse that is due to many
+/// elements that share the row, not to a few that contend for it.
+struct RowShares {
+  double collisions, many;
+};
+} // namespace
 
 /// The expected sum of squares of a row of `count` probabilities whose logits
 /// have that variance v. Between two limits, n e^-v for small ones and, for
 /// large ones, the gap between the greatest two logits, 1 - m / sigma with m
 /// the expected greatest of n, their inverses are added; simulations of rows of
 /// 8 to 1,024 are within a factor 2 of it everywhere, and within 1.3 mostly.
-double mpopt::collisionsOf(double count, double variance) {
+static RowShares sharesOf(double count, double variance) {
   if (count <= 1)
-    return 1;
+    return {1, 0};
   double decay = std::exp(-variance);
-  double inverse = 1 + (count - 1) * decay;
+  double many = (count - 1) * decay, few = 0;
   if (variance > 0) {
     double ratio = expectedMaximum(count) / std::sqrt(variance);
-    inverse += (1 - decay) * ratio * (1 + 1.4 * ratio);
+    few = (1 - decay) * ratio * (1 + 1.4 * ratio);
   }
-  return 1 / std::min(inverse, count);
+  // Simulations are within 1.4 of the square with this weight.
+  double contended = (1 - decay) * few;
+  return {1 / std::min(1 + many + few, count),
+          many > 0 ? many / (many + contended) : 0};
+}
+
+double mpopt::collisionsOf(double count, double variance) {
+  return sharesOf(count, variance).collisions;
 }
 
 /// E 1 / max(a, b) over two different rows: the chance that both pick the same
@@ -61,21 +78,49 @@ Moments mpopt::probabilitiesOf(ArrayRef<double> lengths, double count,
 
 // y (g - sum y g): what the elements of a row share cancels. With v what g
 // varies by within the row, E sum y^2 (g - sum y g)^2 = v (K + K^2 - 2 sum
-// y^3), K the collisions. For rows that nearly all elements share that is v K;
-// where two elements contend for a row, p and 1 - p with a logit of their
-// difference that is even on a wide range, it is a third of v (1 - K).
-double mpopt::logitSquare(const Moments &y, double count, double own) {
-  double collisions = std::clamp(count * y.square, 1 / count, 1.0);
-  return y.square * own * (1 - collisions) * (1 - 2.0 / 3 * collisions);
+// y^3), K the collisions. In a row that nearly all elements share, sum y^3 is
+// about K^2 and the factor K (1 - K). Weights of exponentials of independent
+// normal numbers that vary widely have the Poisson-Dirichlet distribution with
+// parameter m = 1 - E K (the random energy model): E sum y^3 = (1 - m)(2 - m) /
+// 2 and E K^2 = (1 - m)(6 - 4 m) / 6, which makes it K (1 - K) / 3.
+double mpopt::logitSquare(ArrayRef<double> lengths, double count,
+                          double variance) {
+  double square = 0;
+  for (double length : lengths) {
+    auto [collisions, many] = sharesOf(length, variance);
+    square += collisions * (1 - collisions) * (many + (1 - many) / 3);
+  }
+  return square / double(lengths.size()) / count;
 }
 
-static Value skipCopies(Value value) {
+double mpopt::logitVariance(double count, double collisions) {
+  double lo = 0, hi = 1;
+  while (hi < 1e12 && collisionsOf(count, hi) < collisions)
+    hi *= 4;
+  constexpr int kSteps = 60;
+  for (int step = 0; step < kSteps; ++step) {
+    double middle = (lo + hi) / 2;
+    (collisionsOf(count, middle) < collisions ? lo : hi) = middle;
+  }
+  return hi;
+}
+
+Value mpopt::skipCopies(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<mp::CastOp, mp::IdentityOp>(op))
       break;
     value = op->getOperand(0);
   }
   return value;
+}
+
+std::vector<double> mpopt::causalLengths(double rows, double count) {
+  double kept = std::min(rows, kMostRows), distance = rows / kept;
+  std::vector<double> lengths;
+  for (double row = 1; row <= kept; ++row)
+    lengths.push_back(
+        std::min(std::round((row - 0.5) * distance + 0.5), count));
+  return lengths;
 }
 
 std::vector<double> mpopt::countLive(SpreadContext &ctx, Value mask,

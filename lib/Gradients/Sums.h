@@ -12,6 +12,9 @@
 
 namespace mpopt {
 
+/// Terms of which fewer are added up are as far from normal as one of them.
+inline constexpr double kFewTerms = 4;
+
 /// Gives result `index` as the sum of `value` along `axes` times `factor`; the
 /// result has those axes, of size 1, if `keepDims`.
 void giveSum(SpreadContext &ctx, unsigned index, mlir::Value value,
@@ -20,6 +23,18 @@ void giveSum(SpreadContext &ctx, unsigned index, mlir::Value value,
 void giveSum(SpreadContext &ctx, unsigned index, mlir::Value of,
              const AbstractValue &value, const Spread &spread,
              llvm::ArrayRef<int64_t> axes, bool keepDims, double factor = 1);
+
+/// The squared correlation of an element of a gradient with one of the forward
+/// values that predictions are made of: one of so many `channels` in a `window`
+/// of positions.
+double responseTo(const Spread &grad, double channels, double window);
+/// The same of the forward value that the gradient belongs to, at its place.
+double responseToItself(SpreadContext &ctx, mlir::Value grad);
+
+/// An average of `count` positions whose weights add up to 1: what the
+/// positions share is left as it is, their own is added up as the squares of
+/// weights. `common` of the result is that with an average with other weights.
+Moments averageOf(const Moments &weight, const Moments &term, double count);
 
 /// A factor of a contraction, whose axes have labels; labels of one operand are
 /// distinct.

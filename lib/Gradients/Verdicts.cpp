@@ -16,33 +16,50 @@
 using namespace mlir;
 using namespace mpopt;
 
-double mpopt::liveSize(const GradientEstimate &estimate) {
+/// The root mean square of the elements that are not 0.
+static double liveSize(const GradientEstimate &estimate) {
   return estimate.zero < 1 ? estimate.rms / std::sqrt(1 - estimate.zero) : 0;
+}
+
+GradientSizes::GradientSizes(const TrainingEstimate &estimate) {
+  double squares = 0, most = 0;
+  for (const ParameterGradient &parameter : estimate.parameters()) {
+    const GradientEstimate &its = parameter.estimate;
+    complete &= its.known;
+    double size = its.known ? liveSize(its) : 0;
+    if (!(size > 0))
+      continue;
+    double part = its.rms * its.rms * parameter.count;
+    squares += part;
+    if (part > most) {
+      most = part;
+      largest = &parameter;
+    }
+    if (parameter.rank < 2)
+      continue;
+    weights.push_back({&parameter, size, 1});
+    if (std::isfinite(size)) {
+      last = &parameter;
+      lastSize = size;
+    }
+  }
+  norm = std::sqrt(squares);
+  if (!last)
+    weights.clear();
+  for (Weight &weight : weights)
+    weight.ratio = weight.size / lastSize;
 }
 
 GradientVerdicts mpopt::judgeGradients(const TrainingEstimate &estimate) {
   GradientVerdicts verdicts;
-  auto isWeight = [](const ParameterGradient &parameter) {
-    return parameter.rank >= 2 && parameter.estimate.known;
-  };
-  for (const ParameterGradient &parameter : estimate.parameters()) {
-    double size = liveSize(parameter.estimate);
-    if (parameter.estimate.known && size == 0)
+  for (const ParameterGradient &parameter : estimate.parameters())
+    if (parameter.estimate.known && liveSize(parameter.estimate) == 0)
       verdicts.dead.push_back(&parameter);
-    else if (isWeight(parameter) && std::isfinite(size))
-      verdicts.anchor = &parameter;
-  }
-  if (!verdicts.anchor)
-    return verdicts;
-  double most = liveSize(verdicts.anchor->estimate);
-  for (const ParameterGradient &parameter : estimate.parameters()) {
-    double size = liveSize(parameter.estimate);
-    if (!isWeight(parameter) || size == 0)
-      continue;
-    if (size < GradientVerdicts::kVanishing * most)
-      verdicts.vanishing.push_back(&parameter);
-    else if (size > GradientVerdicts::kExploding * most)
-      verdicts.exploding.push_back(&parameter);
+  for (const GradientSizes::Weight &weight : GradientSizes(estimate).weights) {
+    if (weight.ratio < GradientVerdicts::kVanishing)
+      verdicts.vanishing.push_back(weight.parameter);
+    else if (weight.ratio > GradientVerdicts::kExploding)
+      verdicts.exploding.push_back(weight.parameter);
   }
   return verdicts;
 }
@@ -53,10 +70,8 @@ std::optional<double> mpopt::shareOfDeadUnits(Operation *rectifier,
   if (!x.hasLikely())
     return std::nullopt;
   size_t dead = 0;
-  // Twice as far as one expects, as means of channels are less certain than
-  // their spread.
   for (const Cell &cell : x.cells())
-    dead += cell.mean + 2 * (cell.likelyHi - cell.mean) <= 0;
+    dead += cell.likelyHi <= 0;
   return double(dead) / double(x.groups());
 }
 

@@ -58,6 +58,19 @@ public:
       result.shares[i] = part * shares[i] + (1 - part) * other.shares[i];
     return result;
   }
+  /// The share of sums of two values that are not 0 in those parts of the
+  /// elements, wherever these lie: where only one is there, it is what may be
+  /// lost.
+  LostShare inSum(const LostShare &other, double own, double its) const {
+    double alone = own * (1 - its), others = its * (1 - own), both = own * its;
+    double all = alone + others + both;
+    LostShare result;
+    for (size_t i = 0; i < kCount && all > 0; ++i)
+      result.shares[i] = (alone * shares[i] + others * other.shares[i] +
+                          both * shares[i] * other.shares[i]) /
+                         all;
+    return result;
+  }
   /// Of sums of two values: both are lost.
   LostShare both(const LostShare &other) const {
     LostShare result;

@@ -42,6 +42,9 @@ struct Losses {
   mlir::Value limit;
 };
 
+/// Weights of so many elements are not read anew for each question.
+inline constexpr int64_t kLargeWeights = 1 << 18;
+
 class SpreadContext : public TransferContext {
 public:
   /// True if the value depends on the gradient of the loss.
@@ -54,7 +57,8 @@ public:
   /// Samples of a batch.
   virtual double samples() const = 0;
   /// How often each of `count` classes or rows occurs among `indices`; they add
-  /// up to 1.
+  /// up to 1. Only their mean where they are more than the groups that are
+  /// kept.
   virtual std::vector<double> frequencies(mlir::Value indices,
                                           size_t count) = 0;
   /// Steps of training that the weights have seen, 0 if that is not known.
@@ -66,6 +70,11 @@ public:
   /// asked: its estimates are those of the ranges.
   virtual bool computesGradient() const = 0;
 
+  /// True if large weights are read as a whole, and once more where a forward
+  /// value in front of them is known better than by its ranges. Not for
+  /// projections of outputs: each check makes them, and factors are near
+  /// enough.
+  virtual bool refines() const = 0;
   /// True for a forward value that is known better than by its ranges, because
   /// something before it is.
   virtual bool isRefined(mlir::Value value) const = 0;
@@ -88,7 +97,7 @@ public:
   //===--------------------------------------------------------------------===//
 
   Moments moments(mlir::Value value, const Cell &cell) {
-    return Moments::of(cell, spread(value).alike);
+    return Moments::of(cell, spread(value));
   }
   /// The estimate for the whole tensor.
   Moments moments(mlir::Value value) {
@@ -96,6 +105,9 @@ public:
   }
   /// The number of terms of a sum along those axes of `value`.
   TermCount countTerms(mlir::Value value, llvm::ArrayRef<int64_t> axes);
+  /// The same of axes whose roles are given.
+  TermCount countTerms(mlir::Value value, const AxisRoles &roles,
+                       llvm::ArrayRef<int64_t> axes);
   /// A cell of normal numbers, with the extremes that `count` of them have.
   static Cell normalCell(const Moments &moments, double count);
 };

@@ -14,9 +14,9 @@
 
 #include "Families.h"
 
-#include "lib/Gradients/SoftmaxRows.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/Value/GradientSupport.h"
 
@@ -33,14 +33,31 @@ static AbstractValue channelsOf(SpreadContext &ctx, Value value) {
   return ctx.of(value).keeping({1, 3});
 }
 
-/// The length of each row, or nothing for a mask that is not known.
+/// The share of the keys that a mask is expected to keep. One of which nothing
+/// is expected keeps all: lengths matter by their roots.
+static double shareKept(SpreadContext &ctx, Value mask) {
+  const AbstractValue &value = ctx.of(mask);
+  if (!value.hasLikely())
+    return 1;
+  Cell hull = value.hull();
+  if (!isa<FloatType>(getElementType(mask)))
+    return std::clamp(hull.mean, 0.0, 1.0);
+  if (hull.likelyLo > kMasked || !std::isfinite(hull.likelyLo))
+    return 1;
+  if (hull.likelyHi < kMasked)
+    return 0;
+  return std::clamp(
+      (hull.mean - hull.likelyLo) / (hull.likelyHi - hull.likelyLo), 0.0, 1.0);
+}
+
+/// The length of each row, or nothing for a mask whose rows are not known
+/// beside those of a causal one.
 static std::vector<double> rowLengths(mp::AttentionGradOp op,
                                       SpreadContext &ctx, int64_t queries,
                                       int64_t keys) {
-  std::vector<double> lengths;
-  for (int64_t row = 0; row < queries; ++row)
-    lengths.push_back(op.getIsCausal() ? double(std::min(row + 1, keys))
-                                       : double(keys));
+  std::vector<double> lengths{double(keys)};
+  if (op.getIsCausal())
+    lengths = causalLengths(double(queries), double(keys));
   for (Value mask : {op.getMask(), op.getBias()}) {
     if (!mask)
       continue;
@@ -48,8 +65,13 @@ static std::vector<double> rowLengths(mp::AttentionGradOp op,
     std::vector<double> live = countLive(ctx, mask, keys, [&](double held) {
       return added ? held > kMasked : held != 0;
     });
+    if (op.getIsCausal())
+      return {};
+    if (live.empty())
+      live.push_back(std::round(double(keys) * shareKept(ctx, mask)));
+    // Rows without a key have no gradient.
     llvm::erase(live, 0.0);
-    if (live.empty() || op.getIsCausal())
+    if (live.empty())
       return {};
     lengths = std::move(live);
   }
@@ -119,7 +141,7 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
             channels)
           .square;
   double own = std::max(product.square - inRow, 0.0);
-  double dScore = logitSquare(p, double(keys), own);
+  double dScore = logitSquare(lengths, double(keys), score) * own;
 
   for (auto [index, number] : llvm::enumerate(op.getWanted())) {
     switch (gradients::slotOf(op, number)) {

@@ -7,6 +7,7 @@
 
 #include "Families.h"
 
+#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -33,10 +34,25 @@ static AxisRoles imageRoles(const AxisRoles &input, size_t rank) {
 /// overlap make neighbours more so, which is not followed.
 static void spreadConvolution(Operation *op, SpreadContext &ctx) {
   Spread spread = ctx.spread(op->getOperand(0));
+  spread.unitSum = -1;
   spread.axes =
       imageRoles(spread.axes, TransferContext::rankOf(op->getResult(0)));
   spread.zero = 0;
   spread.factors = 1;
+  // A gradient comes out of a transposed convolution: several positions of it
+  // answer to one of what was before.
+  MaybeShape from = getShape(op->getOperand(0)),
+             to = getShape(op->getResult(0));
+  double ratio = 1;
+  for (size_t axis = 2; from && to && axis < to->size(); ++axis)
+    if ((*from)[axis] > 0 && (*to)[axis] > 0)
+      ratio *= double((*from)[axis]) / double((*to)[axis]);
+  spread.reach = std::max(1.0, spread.reach / ratio);
+  if (auto conv = dyn_cast<mp::ConvOp>(op); conv && !ctx.computesGradient())
+    if (auto made = convolveToBorder(ctx, conv, spread.alike)) {
+      spread.alike = made->second;
+      return ctx.give(0, std::move(made->first), spread);
+    }
   ctx.giveSpread(0, spread);
 }
 
@@ -76,7 +92,7 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
       llvm::is_contained(*filter, kDynamic) ||
       ctx.of(op.getGrad()).rank() != output->size())
     return;
-  uint64_t groups = uint64_t(op.getGroup());
+  uint64_t groups = op.getGroup();
   uint64_t outputs = uint64_t((*filter)[0]), perGroup = uint64_t((*filter)[1]);
   uint64_t taps = 1;
   for (int64_t dim : ArrayRef(*filter).drop_front(2))
@@ -87,7 +103,8 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
     all *= double(std::max<int64_t>((*input)[axis], 1));
   }
   // Each output position sends `taps` terms to positions of the input.
-  double met = std::min(1.0, places / all);
+  // Taps that lie in the padding do not.
+  double met = std::min(1.0, places / all * shareInside(op));
   if (groups == 0 || outputs % groups != 0)
     return;
   // [outputs, inputs taps] is a matrix of which columns are summed over
@@ -142,6 +159,10 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   Spread spread;
   spread.axes = imageRoles(before.axes, input->size());
   spread.alike = before.alike;
+  spread.steady = before.steady;
+  // Windows that overlap: extents add up as those of distributions do.
+  spread.answerAs(before);
+  spread.reach += double(taps) - 1;
   double terms = double(outputsPerGroup * taps) * met;
   spread.zero = std::pow(before.zero, terms);
   spread.factors = terms < 4 ? before.factors : 1;
@@ -183,7 +204,10 @@ static void spreadConvGrad(mp::ConvGradOp op, SpreadContext &ctx) {
     SmallVector<int64_t> axes{0};
     for (size_t axis = 2; axis < output->size(); ++axis)
       axes.push_back(int64_t(axis));
-    giveSum(ctx, 2, op.getGrad(), axes, /*keepDims=*/false);
+    Spread spread = ctx.spread(op.getGrad());
+    spread.axes = imageRoles(spread.axes, output->size());
+    giveSum(ctx, 2, op.getGrad(), ctx.of(op.getGrad()), spread, axes,
+            /*keepDims=*/false);
   }
 }
 

@@ -7,11 +7,11 @@
 
 #include "Families.h"
 
-#include "lib/Gradients/Expression.h"
 #include "lib/Gradients/Slope.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Value/Expression.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -39,7 +39,8 @@ static double alikeIn(SpreadContext &ctx, Value operand, Value result) {
 }
 
 static Moments momentsIn(SpreadContext &ctx, Value operand, Value result) {
-  return Moments::of(ctx.of(operand).hull(), alikeIn(ctx, operand, result));
+  return Moments::of(ctx.of(operand).hull(), alikeIn(ctx, operand, result),
+                     ctx.spread(operand).steady);
 }
 
 static bool isRandom(SpreadContext &ctx, Value value) {
@@ -102,6 +103,7 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
   OpResult result = op->getResult(0);
   Spread spread = ctx.combineOperands(result);
   double weight = 0, alike = 0, factors = 0, zero = 1, zeroRows = 1;
+  double response = 0;
   for (Value operand : op->getOperands()) {
     double part = ctx.of(operand).hull().variance;
     const Spread &its = ctx.spread(operand);
@@ -116,9 +118,11 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
     if (isRandom(ctx, operand))
       alike += part * alikeIn(ctx, operand, result);
     factors += part * ctx.spread(operand).factors;
+    response += part * ctx.spread(operand).response;
   }
   spread.alike = weight > 0 ? std::min(alike / weight, 1.0) : 0;
   spread.factors = weight > 0 ? factors / weight : 1;
+  spread.response = weight > 0 ? response / weight : 0;
   spread.zero = zero;
   spread.zeroRows = zeroRows;
   giveSummedHits(op, ctx);
@@ -148,7 +152,18 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
   else if (!isRandom(ctx, rhs))
     spread.alike = alikeIn(ctx, lhs, result);
   else {
-    spread.alike = (a * b).alike();
+    Moments product = a * b;
+    // A factor that the gradient depends on.
+    for (auto [grad, its, other] :
+         {std::tuple{lhs, a, b}, std::tuple{rhs, b, a}}) {
+      if (!ctx.isGradient(grad) || other.square <= 0)
+        continue;
+      product.steady +=
+          responseToItself(ctx, grad) * its.variance() * other.variance();
+      spread.response *= other.mean * other.mean / other.square;
+    }
+    spread.alike = product.alike();
+    spread.steady = product.steadyPart();
     spread.zeroSum = -1;
   }
   spread.factors = countFactors(ctx, lhs) + countFactors(ctx, rhs);

@@ -14,6 +14,8 @@
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -30,6 +32,8 @@ static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
   const Spread &own = ctx.spread(input);
   Spread spread;
   spread.alike = own.alike;
+  spread.steady = own.steady;
+  spread.answerAs(own);
   spread.factors = terms < 4 ? own.factors : 1;
   spread.zeroRows = own.zeroRows;
   spread.zero = std::max(own.zeroRows, std::pow(own.zero, terms));
@@ -58,6 +62,26 @@ static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
   }
   ctx.giveLosses(0, losses);
   return spread;
+}
+
+/// Gives the result, a gradient, by channels along its last axis.
+static void giveChannels(SpreadContext &ctx, ArrayRef<double> mean,
+                         ArrayRef<double> variance, ArrayRef<double> tail,
+                         double alpha, const Spread &spread) {
+  Value result = ctx.op()->getResult(0);
+  double extreme = expectedExtreme(ctx.elementsPerGroup(result, mean.size()));
+  std::vector<Cell> cells;
+  for (auto [its, squares, most] : llvm::zip_equal(mean, variance, tail)) {
+    Likely likely =
+        likely::affine(likely::sum(its, squares, most, extreme), alpha, 0);
+    cells.push_back({likely.lo, likely.hi, likely.mean, likely.variance,
+                     likely.lo, likely.hi});
+  }
+  AbstractValue::Dims dims(TransferContext::rankOf(result), 1);
+  dims.back() = int64_t(cells.size());
+  AbstractValue value(dims, cells);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
 }
 
 /// Products of a gradient whose elements add up to 0 along the sum: what all
@@ -103,23 +127,103 @@ static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
   request.inputs.variance = variance;
   request.inputs.halfRange = reach;
   LinearSums sums = linearSums(request, ctx.jobs(), ctx.sharedSums());
-  Value result = ctx.op()->getResult(0);
-  double extreme =
-      expectedExtreme(ctx.elementsPerGroup(result, size_t(request.n)));
-  std::vector<Cell> cells(request.n);
-  for (uint64_t channel = 0; channel < request.n; ++channel) {
-    Likely likely =
-        likely::affine(likely::sum(sums.mean[channel], sums.variance[channel],
-                                   sums.tail[channel], extreme),
-                       alpha, 0);
-    cells[channel] = Cell{likely.lo,       likely.hi, likely.mean,
-                          likely.variance, likely.lo, likely.hi};
+  giveChannels(ctx, sums.mean, sums.variance, sums.tail, alpha, spread);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// A sample of large weights
+//===----------------------------------------------------------------------===//
+
+/// Terms of each sum that are read of large weights.
+static constexpr int64_t kSampled = 256;
+
+namespace {
+/// What is known of the terms of a sum, one entry for all or one each.
+struct TermMoments {
+  std::vector<double> variance, reach;
+
+  double varianceOf(int64_t term) const {
+    return variance.size() == 1 ? variance.front() : variance[term];
   }
-  AbstractValue::Dims dims(TransferContext::rankOf(result), 1);
-  dims.back() = int64_t(request.n);
-  AbstractValue value(dims, cells);
-  value.source = LikelySource::Propagated;
-  ctx.give(0, std::move(value), spread);
+  double reachOf(int64_t term) const {
+    return reach.size() == 1 ? reach.front() : reach[term];
+  }
+};
+} // namespace
+
+/// The terms' moments if a few of them stand for all: none is far larger than
+/// the others, and means do not count, which add up by their signs.
+static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms) {
+  TermMoments found;
+  double most = 0, sum = 0;
+  for (const Cell &cell : terms.cells()) {
+    constexpr double kSmall = 0.01;
+    if (!(cell.mean * cell.mean <= kSmall * cell.variance))
+      return std::nullopt;
+    found.variance.push_back(cell.variance);
+    found.reach.push_back((cell.likelyHi - cell.likelyLo) / 2);
+    most = std::max(most, cell.variance);
+    sum += cell.variance;
+  }
+  constexpr double kEven = 8;
+  if (!(most > 0) || !(most * double(terms.groups()) <= kEven * sum))
+    return std::nullopt;
+  return found;
+}
+
+/// Products with weights so large that some terms of each sum stand for the
+/// others: 256 give the sum of squares within 9 %. Pieces of rows or whole rows
+/// are read, as they lie in memory.
+static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
+                        bool transposed, double alpha, const Spread &spread) {
+  std::optional<WeightView> view = ctx.weights(weight);
+  if (ctx.refines() || !ctx.isGradient(input) || !view || view->splat ||
+      view->shape.size() != 2 || view->size() < kLargeWeights)
+    return false;
+  int64_t rows = view->shape[0], columns = view->shape[1];
+  int64_t terms = transposed ? columns : rows;
+  int64_t outputs = transposed ? rows : columns;
+  const AbstractValue &dy = ctx.of(input);
+  if (terms < 2 * kSampled || !dy.hasLikely() || dy.rank() < 1)
+    return false;
+  std::optional<TermMoments> moments =
+      findEvenTerms(dy.keeping({int64_t(dy.rank()) - 1}));
+  if (!moments || (moments->variance.size() != 1 &&
+                   moments->variance.size() != size_t(terms)))
+    return false;
+  std::vector<double> mean(outputs), variance(outputs), tail(outputs);
+  auto add = [&](int64_t output, int64_t term, double w) {
+    double square = w * w,
+           far = square * moments->reachOf(term) * moments->reachOf(term);
+    variance[output] += square * moments->varianceOf(term);
+    tail[output] += far * far * far;
+  };
+  // Multiples of the golden ratio are even whatever the count.
+  auto spreadOut = [](int64_t index, int64_t count) {
+    constexpr double kGolden = 0.6180339887498949;
+    double part = double(index) * kGolden;
+    return std::min(count - 1,
+                    int64_t((part - std::floor(part)) * double(count)));
+  };
+  std::vector<double> buffer(transposed ? kSampled : columns);
+  for (int64_t i = 0; i < (transposed ? rows : kSampled); ++i) {
+    int64_t first = transposed ? spreadOut(i, columns - kSampled + 1) : 0;
+    int64_t row = transposed ? i : i * rows / kSampled;
+    view->read(row * columns + first, buffer);
+    for (auto [offset, w] : llvm::enumerate(buffer)) {
+      int64_t column = first + int64_t(offset);
+      add(transposed ? row : column, transposed ? column : row, w);
+    }
+  }
+  double scale = double(terms) / double(kSampled);
+  for (int64_t output = 0; output < outputs; ++output) {
+    variance[output] *= scale;
+    tail[output] = std::pow(tail[output] * scale, 1.0 / 6);
+    if (!std::isfinite(variance[output]) || !std::isfinite(tail[output]))
+      return false;
+  }
+  giveChannels(ctx, mean, variance, tail, alpha, spread);
   return true;
 }
 
@@ -142,11 +246,15 @@ static void giveProduct(SpreadContext &ctx, Value a, Value b, bool transA,
   left.append({transA ? kInner : kRow, transA ? kRow : kInner});
   right.append({transB ? kColumn : kInner, transB ? kInner : kColumn});
   result.append({kRow, kColumn});
-  double terms =
-      double(std::max<int64_t>((*shapeA)[transA ? rankA - 2 : rankA - 1], 1));
+  int64_t inner = (*shapeA)[transA ? rankA - 2 : rankA - 1];
+  double terms = double(std::max<int64_t>(inner, 1));
+  // Weights have known dims: what lost its samples on the way is none.
+  if (inner < 0)
+    return giveContraction(ctx, 0, makeFactor(ctx, a, left),
+                           makeFactor(ctx, b, right), result, alpha);
   if (isFixed(ctx, b)) {
     Spread spread = giveWeighted(ctx, a, b, left, result, terms);
-    if (!transA)
+    if (!transA && !giveSampled(ctx, a, b, transB, alpha, spread))
       giveCentred(ctx, a, b, transB, alpha, spread);
     return;
   }
@@ -176,9 +284,13 @@ static void spreadLinear(mp::LinearOp op, SpreadContext &ctx) {
     labels.push_back(int(axis));
   result = labels;
   result.back() = -3;
-  if (isFixed(ctx, op.getWeight()))
-    giveWeighted(ctx, op.getInput(), op.getWeight(), labels, result,
-                 double(std::max<int64_t>((*weight)[1], 1)));
+  if (!isFixed(ctx, op.getWeight()))
+    return;
+  Spread spread =
+      giveWeighted(ctx, op.getInput(), op.getWeight(), labels, result,
+                   double(std::max<int64_t>((*weight)[1], 1)));
+  giveSampled(ctx, op.getInput(), op.getWeight(), /*transposed=*/true,
+              /*alpha=*/1, spread);
 }
 
 /// Of two operands; the gradient of one of more is one of two where the others
@@ -198,8 +310,8 @@ static void spreadEinsum(mp::EinsumOp op, SpreadContext &ctx) {
                    right = labelsOf(equation->operands[1]),
                    result = labelsOf(equation->result);
   Value a = op.getInputs()[0], b = op.getInputs()[1];
-  if (size_t(TransferContext::rankOf(a)) != left.size() ||
-      size_t(TransferContext::rankOf(b)) != right.size() || isFixed(ctx, a) ||
+  if (TransferContext::rankOf(a) != left.size() ||
+      TransferContext::rankOf(b) != right.size() || isFixed(ctx, a) ||
       isFixed(ctx, b))
     return;
   giveContraction(ctx, 0, makeFactor(ctx, a, left), makeFactor(ctx, b, right),

@@ -15,13 +15,18 @@
 #include "Families.h"
 
 #include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/Ops/LossOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 #include "mpopt/Ranges/Value/SoftmaxRows.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 #include <numbers>
@@ -38,22 +43,74 @@ static constexpr double kLearnt = 0.9;
 namespace {
 /// How a loss's reduction scales the gradient of one element.
 struct Reduction {
-  /// The factor of an element's gradient.
+  /// The factor of an element's gradient: what arrives, as a root mean square.
   double factor = 1;
+  /// The mean of what arrives and its largest magnitude, as parts of that. An
+  /// advantage has either sign.
+  double mean = 1, most = 1;
   /// The loss of one element; nothing if the loss is not known.
   std::optional<double> element;
+  /// The loss has other terms, too: `element` is at most that.
+  bool among = false;
+
+  /// Learnt is what is below the loss that independent targets would have, and
+  /// below that of the best constant, which a bad start is not.
+  bool isLearnt(double independent, double constant) const {
+    return element && *element < kLearnt * independent && *element < constant;
+  }
 };
 } // namespace
+
+/// Terms of the loss that are never negative, so that each is at most their
+/// sum; 0 if one may be: an output that is taken as it is.
+static size_t countTerms(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  auto terms =
+      function ? function->getAttrOfType<ArrayAttr>(kLossAttr) : ArrayAttr();
+  if (!terms)
+    return 1;
+  if (terms.size() > 1)
+    for (Attribute term : terms) {
+      StringRef kind = cast<StringAttr>(term).getValue().split(':').first;
+      if (kind == "sum" || kind == "mean")
+        return 0;
+    }
+  return terms.size();
+}
 
 /// `terms` elements are added up, `counted` of them are not ignored.
 static Reduction reductionOf(SpreadContext &ctx, Value grad, StringRef kind,
                              double terms, double counted) {
   Reduction result;
-  double arrives = ctx.of(grad).hull().mean;
+  Cell arrives = ctx.of(grad).hull();
   double weight = kind == "mean" ? 1 / std::max(terms * counted, 1.0) : 1;
-  result.factor = arrives * weight;
-  if (auto value = ctx.lossValue(); value && result.factor != 0)
+  double size = std::sqrt(arrives.mean * arrives.mean + arrives.variance);
+  result.factor = std::copysign(size, arrives.mean) * weight;
+  if (arrives.variance > 0 && size > 0 && std::isfinite(size)) {
+    result.mean = std::fabs(arrives.mean) / size;
+    result.most =
+        std::max(std::fabs(arrives.likelyLo), std::fabs(arrives.likelyHi)) /
+        size;
+  }
+  size_t parts = countTerms(ctx.op());
+  result.among = parts > 1;
+  if (auto value = ctx.lossValue();
+      value && result.factor != 0 && result.mean == 1 && parts > 0)
     result.element = *value / (result.factor * terms * counted);
+  return result;
+}
+
+/// An element's slope times what arrives.
+static Likely scaleSlope(const Likely &slope, const Reduction &reduction) {
+  Likely result = likely::affine(slope, reduction.factor, 0);
+  if (reduction.mean == 1)
+    return result;
+  double square = result.mean * result.mean + result.variance;
+  result.mean *= reduction.mean;
+  result.variance = square - result.mean * result.mean;
+  result.hi =
+      reduction.most * std::max(std::fabs(result.lo), std::fabs(result.hi));
+  result.lo = -result.hi;
   return result;
 }
 
@@ -85,11 +142,44 @@ static double shareCounted(Value target) {
   return 1;
 }
 
-static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
-  Value input = op.getInput();
+/// The loss of targets that do not depend on the logits.
+static double independentLoss(const AbstractValue &logits, double classes,
+                              ArrayRef<double> frequencies) {
+  double loss = estimateSoftmaxRows(logits, logits.merged(), classes)[0].logSum;
+  double perGroup = classes / double(frequencies.size());
+  for (auto [group, frequency] : llvm::enumerate(frequencies))
+    loss -= frequency * perGroup *
+            logits.cell(logits.groups() == 1 ? 0 : group).mean;
+  return loss;
+}
+
+static AbstractValue scaled(const AbstractValue &value, double factor) {
+  AbstractValue result(AbstractValue::Dims(value.dims()), value.cells());
+  for (CellRef cell : result.mutableCells())
+    cells::setLikely(cell, likely::affine(cells::getLikely(cell), factor, 0));
+  result.source = value.source;
+  return result;
+}
+
+/// Logits as far apart as a loss tells, which grows with their size; those that
+/// have that loss already, or less, stay as they are.
+static AbstractValue shrunk(const AbstractValue &logits, double classes,
+                            ArrayRef<double> frequencies, double loss) {
+  double lo = 0, hi = 1;
+  for (int step = 0; step < 12; ++step) {
+    double mid = (lo + hi) / 2;
+    (independentLoss(scaled(logits, mid), classes, frequencies) < loss ? lo
+                                                                       : hi) =
+        mid;
+  }
+  return scaled(logits, hi);
+}
+
+/// The gradient of -log softmax(input) of the targets.
+static void spreadClasses(Value input, Value target, Value grad, StringRef kind,
+                          SpreadContext &ctx) {
   MaybeShape shape = getShape(input);
-  if (!shape || shape->empty() || op.getWanted().size() != 1 ||
-      op.getWanted().front() != 1)
+  if (!shape || shape->empty())
     return;
   int64_t axis = shape->size() > 1 ? 1 : 0;
   auto all = getNumElements(shape);
@@ -97,21 +187,32 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   if (!all || classes <= 0)
     return;
   double rows = double(*all) / double(classes);
-  double counted = shareCounted(op.getTarget());
-  Reduction reduction =
-      reductionOf(ctx, op.getGrad(), op.getReduction(), rows, counted);
+  double counted = shareCounted(target);
+  Reduction reduction = reductionOf(ctx, grad, kind, rows, counted);
 
   // Probabilities of the classes, as far as logits tell them apart.
   AbstractValue logits = ctx.of(input).keeping({axis});
+  std::vector<double> frequencies = ctx.frequencies(target, size_t(classes));
+  bool even = llvm::all_equal(frequencies);
+  size_t told = !even && size_t(classes) <= ctx.groupLimit().most
+                    ? size_t(classes)
+                    : logits.groups();
+  if (frequencies.size() != told)
+    frequencies.assign(told, 1.0 / double(classes));
+  double entropy = 0;
+  for (double frequency : frequencies)
+    if (frequency > 0)
+      entropy -= frequency * std::log(frequency) * double(classes) /
+                 double(frequencies.size());
+  double loss = independentLoss(logits, double(classes), frequencies);
+  bool learnt = reduction.isLearnt(loss, entropy);
+  if (reduction.element && !learnt && *reduction.element < kLearnt * loss)
+    logits = shrunk(logits, double(classes), frequencies,
+                    std::max(*reduction.element, std::log(double(classes))));
   AbstractValue p = cells::softmaxOf(shape, logits, {axis}, /*logarithm=*/false,
                                      /*rowsHaveFinite=*/true,
                                      FloatFormat::f32(), FloatFormat::f32())
                         .keeping({axis});
-  double logSum =
-      estimateSoftmaxRows(logits, logits.merged(), double(classes))[0].logSum;
-  std::vector<double> frequencies =
-      ctx.frequencies(op.getTarget(), size_t(classes));
-  bool even = llvm::all_equal(frequencies);
   size_t groups = !even && size_t(classes) <= ctx.groupLimit().most
                       ? size_t(classes)
                       : p.groups();
@@ -121,7 +222,7 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
     return value.cell(value.groups() == 1 ? 0 : group);
   };
   double perGroup = double(classes) / double(groups);
-  double meanHit = 0, squareHit = 0, squares = 0, loss = logSum, sum = 0;
+  double meanHit = 0, squareHit = 0, squares = 0, sum = 0;
   for (size_t group = 0; group < groups; ++group)
     sum += perGroup * classOf(p, group).mean;
   for (size_t group = 0; group < groups; ++group) {
@@ -132,9 +233,7 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
     meanHit += frequency * mean;
     squareHit += frequency * square;
     squares += perGroup * square;
-    loss -= frequency * classOf(logits, group).mean;
   }
-  bool learnt = reduction.element && *reduction.element < kLearnt * loss;
   double miss = learnt ? learntSquare(std::max(*reduction.element, 0.0))
                        : 1 - 2 * meanHit + squareHit;
   double among = std::clamp(squares, 1.0 / double(classes), 1.0);
@@ -151,7 +250,9 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
         learnt ? miss * among * square / std::max(squares, 1e-300) : square;
     Cell &own = made[group];
     double whole = counted * (frequency * miss + (1 - frequency) * rest);
-    own.mean = learnt ? 0 : counted * (mean - frequency) * reduction.factor;
+    own.mean = learnt ? 0
+                      : counted * (mean - frequency) * reduction.factor *
+                            reduction.mean;
     own.variance = std::max(0.0, whole * size * size - own.mean * own.mean);
     double high =
         std::min(1.0, std::sqrt(rest) * std::max(1.0, expectedExtreme(draws)));
@@ -160,6 +261,10 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
     if (reduction.factor < 0)
       std::tie(own.likelyLo, own.likelyHi) =
           std::pair(-own.likelyHi, -own.likelyLo);
+    if (reduction.mean != 1) {
+      own.likelyHi = reduction.most * std::max(-own.likelyLo, own.likelyHi);
+      own.likelyLo = -own.likelyHi;
+    }
     own.lo = own.likelyLo;
     own.hi = own.likelyHi;
     shares[group].mean = frequency * counted;
@@ -173,8 +278,13 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   AbstractValue value(dims, made);
   value.source = LikelySource::Propagated;
   Spread spread = ctx.spread(input);
+  spread.unitSum = -1;
   spread.alike =
       variation > 0 ? std::min(1.0, spread.alike * shared / variation) : 0;
+  spread.steady = 0;
+  spread.response =
+      variation > 0 && !learnt ? std::min(1.0, shared / variation) : 0;
+  spread.outputs = double(classes);
   spread.bounded = true;
   spread.zero = spread.zeroRows = 1 - counted;
   spread.zeroSum = int(axis);
@@ -182,6 +292,22 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
   spread.factors = std::min(logits.hull().variance, 16.0) / kLogVariance;
   ctx.give(0, std::move(value), spread);
   ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
+}
+
+static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
+  if (op.getWanted().size() == 1 && op.getWanted().front() == 1)
+    spreadClasses(op.getInput(), op.getTarget(), op.getGrad(),
+                  op.getReduction(), ctx);
+}
+
+/// The same of a loss that the model holds itself; the logits are those of its
+/// forward op.
+static void spreadSoftmaxCrossEntropy(mp::SoftmaxCrossEntropyGradOp op,
+                                      SpreadContext &ctx) {
+  auto loss = getMaker<mp::SoftmaxCrossEntropyOp>(op.getLogProb());
+  if (loss && op.getGrad() && !op.getWeight() && !op.getBias())
+    spreadClasses(loss->getOperand(0), op.getTarget(), op.getGrad(),
+                  op.getReduction(), ctx);
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,6 +319,8 @@ namespace {
 struct Error {
   AbstractValue value;
   Spread spread;
+  /// The mean square of the best constant prediction.
+  double constant = 0;
 };
 } // namespace
 
@@ -205,7 +333,17 @@ static std::optional<Error> errorOf(OpTy op, SpreadContext &ctx) {
     return std::nullopt;
   Error error{AbstractValue(ctx.of(op.getInput())), ctx.spread(op.getInput())};
   Cell goal = ctx.of(op.getTarget()).hull();
+  error.constant = goal.variance;
   double own = error.value.hull().variance, all = own + goal.variance;
+  double within = 0;
+  for (const Cell &cell : error.value.cells())
+    within += cell.variance / double(error.value.groups());
+  // Numbers that are predicted at one place.
+  for (size_t axis = 0; axis < input->size(); ++axis)
+    if (int64_t(axis) != error.spread.axes.batch &&
+        !error.spread.axes.isPosition(int64_t(axis)))
+      error.spread.outputs *= double(std::max<int64_t>((*input)[axis], 1));
+  error.spread.response = all > 0 ? within / (within + goal.variance) : 0;
   for (CellRef cell : error.value.mutableCells()) {
     Likely difference =
         likely::sub(cells::getLikely(cell), cells::getLikely(goal));
@@ -221,15 +359,20 @@ static std::optional<Error> errorOf(OpTy op, SpreadContext &ctx) {
 }
 
 /// Makes the mean square of `error` what it is known to be: a model that has
-/// learnt is closer to its targets.
-static void setSquare(Error &error, double square) {
+/// learnt is closer to its targets, and no longer away from them where its
+/// prediction is large.
+static void setSquare(Error &error, const Reduction &reduction, double square) {
   double now = 0;
   for (const Cell &cell : error.value.cells())
     now += cell.mean * cell.mean + cell.variance;
   now /= double(error.value.groups());
   if (!(now > 0) || !std::isfinite(now) || !(square >= 0))
     return;
+  if (reduction.among && square > now)
+    return;
   double factor = std::sqrt(square / now);
+  if (square < kLearnt * now && square < error.constant)
+    error.spread.response = 0;
   for (CellRef cell : error.value.mutableCells())
     cells::setLikely(cell, likely::affine(cells::getLikely(cell), factor, 0));
 }
@@ -241,7 +384,7 @@ static void giveSlope(OpTy op, SpreadContext &ctx, Error error,
                       llvm::function_ref<double(double)> slope) {
   for (CellRef cell : error.value.mutableCells()) {
     Likely own = likely::apply(slope, cells::getLikely(cell));
-    cells::setLikely(cell, likely::affine(own, reduction.factor, 0));
+    cells::setLikely(cell, scaleSlope(own, reduction));
     cell.lo = cell.likelyLo;
     cell.hi = cell.likelyHi;
   }
@@ -264,7 +407,7 @@ static void spreadMse(mp::MseLossGradOp op, SpreadContext &ctx) {
     return;
   Reduction reduction = reductionOf(op, ctx);
   if (reduction.element)
-    setSquare(*error, *reduction.element);
+    setSquare(*error, reduction, *reduction.element);
   giveSlope(op, ctx, std::move(*error), reduction,
             [](double d) { return 2 * d; });
 }
@@ -285,7 +428,7 @@ static void spreadClipped(OpTy op, double edge, double width,
     return;
   Reduction reduction = reductionOf(op, ctx);
   if (reduction.element && *reduction.element < edge * edge / width / 8)
-    setSquare(*error, 2 * width * *reduction.element);
+    setSquare(*error, reduction, 2 * width * *reduction.element);
   giveSlope(op, ctx, std::move(*error), reduction,
             [&](double d) { return std::clamp(d, -edge, edge) / width; });
 }
@@ -331,7 +474,11 @@ static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
   loss /= double(made.size());
   square /= double(made.size());
   double scale = 1;
-  bool learnt = reduction.element && *reduction.element < kLearnt * loss;
+  double share = std::clamp(goal.mean, 1e-12, 1 - 1e-12);
+  double entropy = -share * std::log(share) - (1 - share) * std::log(1 - share);
+  bool learnt = reduction.isLearnt(loss, entropy);
+  if (learnt)
+    error->spread.response = 0;
   if (learnt && square > 0)
     scale =
         std::min(1.0, learntSquare(std::max(*reduction.element, 0.0)) / square);
@@ -340,8 +487,7 @@ static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
     if (learnt)
       own.mean = 0;
     own.variance = (whole * scale - own.mean * own.mean);
-    cells::setLikely(
-        own, likely::affine(cells::getLikely(own), reduction.factor, 0));
+    cells::setLikely(own, scaleSlope(cells::getLikely(own), reduction));
     own.lo = own.likelyLo;
     own.hi = own.likelyHi;
   }
@@ -353,6 +499,8 @@ static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
 
 void mpopt::attachLossSpreads(MLIRContext *context) {
   attachSpread<spreadCrossEntropy, mp::CrossEntropyGradOp>(context);
+  attachSpread<spreadSoftmaxCrossEntropy, mp::SoftmaxCrossEntropyGradOp>(
+      context);
   attachSpread<spreadMse, mp::MseLossGradOp>(context);
   attachSpread<spreadL1, mp::L1LossGradOp>(context);
   attachSpread<spreadSmoothL1, mp::SmoothL1LossGradOp>(context);

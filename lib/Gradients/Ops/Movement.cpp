@@ -76,6 +76,8 @@ static void spreadReshape(Operation *op, SpreadContext &ctx) {
                from->back() == to->back();
   bool last = from && spread.zeroSum + 1 == int(from->size());
   spread.zeroSum = stays && last ? int(to->size()) - 1 : -1;
+  last = from && spread.unitSum + 1 == int(from->size());
+  spread.unitSum = stays && last ? int(to->size()) - 1 : -1;
   if (!stays)
     spread.alikeInRow = -1;
   ctx.giveSpread(0, spread);
@@ -85,6 +87,7 @@ static void spreadTranspose(mp::TransposeOp op, SpreadContext &ctx) {
   Spread spread = ctx.spread(op.getInput());
   AxisRoles from = std::exchange(spread.axes, {});
   int zeroSum = std::exchange(spread.zeroSum, -1);
+  int unitSum = std::exchange(spread.unitSum, -1);
   spread.alikeInRow = -1;
   int64_t rank = TransferContext::rankOf(op.getInput());
   SmallVector<int64_t> perm;
@@ -96,10 +99,21 @@ static void spreadTranspose(mp::TransposeOp op, SpreadContext &ctx) {
       spread.axes.batch = int(axis);
     if (source == zeroSum)
       spread.zeroSum = int(axis);
+    if (source == unitSum)
+      spread.unitSum = int(axis);
     if (from.isPosition(source))
       spread.axes.positions |= 1u << axis;
   }
   ctx.giveSpread(0, spread);
+}
+
+/// Parts vary together as the whole does.
+static void spreadPart(Operation *op, SpreadContext &ctx) {
+  Spread spread = ctx.spread(op->getOperand(0));
+  // Sums of a part are not those of the whole.
+  spread.zeroSum = spread.unitSum = -1;
+  for (unsigned index = 0; index < op->getNumResults(); ++index)
+    ctx.giveSpread(index, spread);
 }
 
 /// Copies of one position are the same number.
@@ -113,6 +127,8 @@ static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
   unsigned shift = to->size() - from->size();
   const AxisRoles &roles = ctx.spread(input).axes;
   spread.zero = ctx.spread(input).zero;
+  spread.response = ctx.spread(input).response;
+  spread.outputs = ctx.spread(input).outputs;
   spread.axes.batch = roles.batch < 0 ? -1 : roles.batch + int(shift);
   spread.axes.positions = roles.positions << shift;
   for (size_t axis = 0; axis < std::min<size_t>(to->size(), 32); ++axis) {
@@ -124,6 +140,7 @@ static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
       own *= double((*to)[axis]);
     }
   }
+  spread.reach = ctx.spread(input).reach * copies;
   if (copies * own > 1)
     spread.alike =
         ((copies - 1) + (own - 1) * copies * spread.alike) / (copies * own - 1);
@@ -297,10 +314,7 @@ static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
   // The frequencies of the rows: uniform, or what is said of the indices.
   std::vector<double> frequencies =
       ctx.frequencies(op.getIndices(), size_t(rows));
-  size_t groups =
-      frequencies.size() <= ctx.groupLimit().most ? frequencies.size() : 1;
-  if (groups == 1)
-    frequencies.assign(1, 1 / rows);
+  size_t groups = frequencies.size();
   AbstractValue dy = ctx.of(grad).merged();
   Cell cell = dy.cell(0);
   Moments term = Moments::of(cell, ctx.spread(grad).alike);
@@ -414,6 +428,7 @@ void mpopt::attachMovementSpreads(MLIRContext *context) {
                mp::UnsqueezeOp>(context);
   attachSpread<spreadTranspose, mp::TransposeOp>(context);
   attachSpread<spreadExpand, mp::ExpandOp>(context);
+  attachSpread<spreadPart, mp::SplitOp, mp::SliceOp>(context);
   attachSpread<spreadSlice, mp::SliceGradOp>(context);
   attachSpread<spreadGather, mp::GatherGradOp>(context);
   attachSpread<spreadPick, mp::GatherOp>(context);

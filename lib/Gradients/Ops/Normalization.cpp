@@ -171,6 +171,11 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   if (!norm.frozen && terms.positions > 1 && terms.samples == 1 &&
       terms.channels == 1)
     spread.alike = 0;
+  // The part that all samples share goes, too.
+  if (!norm.frozen && terms.positions * terms.samples > 1 &&
+      terms.channels == 1)
+    spread.steady = 0;
+  spread.balanced = !norm.frozen && terms.samples > 1;
   ctx.give(index, std::move(h), spread);
 }
 
@@ -213,8 +218,8 @@ static void giveNorm(SpreadContext &ctx, const Norm &norm,
       MutableCells cells = product.mutableCells();
       for (size_t group = 0; group < cells.size(); ++group) {
         CellRef cell = cells[group];
-        Moments m = Moments::of(left.cell(group), g.spread.alike) *
-                    Moments::of(right.cell(group), other.alike);
+        Moments m = Moments::of(left.cell(group), g.spread) *
+                    Moments::of(right.cell(group), other);
         double peak =
             std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
         cell.mean = m.mean;
@@ -225,9 +230,12 @@ static void giveNorm(SpreadContext &ctx, const Norm &norm,
         cell.likelyHi = cell.hi = peak;
       }
       Spread spread = g.spread;
-      spread.alike = (Moments::of(left.hull(), g.spread.alike) *
-                      Moments::of(right.hull(), other.alike))
-                         .alike();
+      Moments one = Moments::of(left.hull(), g.spread),
+              two = Moments::of(right.hull(), other), all = one * two;
+      all.steady +=
+          responseToItself(ctx, norm.grad) * one.variance() * two.variance();
+      spread.alike = all.alike();
+      spread.steady = all.steadyPart();
       giveSum(ctx, unsigned(index), norm.grad, product, spread, summed,
               /*keepDims=*/false);
     } else {
@@ -360,6 +368,7 @@ static void spreadNorm(mp::NormGradOp op, SpreadContext &ctx) {
   }
   value.source = LikelySource::Propagated;
   Spread spread = ctx.spread(input);
+  spread.unitSum = -1;
   spread.factors = ctx.spread(grad).factors + 1;
   spread.zero = ctx.spread(grad).zero;
   ctx.give(0, std::move(value), spread);

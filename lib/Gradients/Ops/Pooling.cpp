@@ -76,6 +76,8 @@ static void giveWindows(SpreadContext &ctx, Value grad, double share,
   value.source = LikelySource::Propagated;
   Spread spread = imageSpread(ctx, grad, shape->size());
   spread.alike = all.alike();
+  spread.steady = all.steadyPart();
+  spread.reach *= std::max(1.0, windows >= 1 ? 1.0 : 1 / windows);
   double live = share * (1 - before.zero);
   spread.zero = windows >= 1 ? std::pow(1 - live, windows) : 1 - live * windows;
   ctx.give(0, std::move(value), spread);

@@ -489,6 +489,9 @@ static bool isZero(SpreadContext &ctx, Value value) {
   return !value || ctx.of(value).hull().absMax() == 0;
 }
 
+/// Steps are followed one by one; longer sequences have no estimate.
+static constexpr int64_t kMostSteps = 1 << 14;
+
 /// `estimate` gives the states, `factorsOf` what gradients are multiplied by.
 template <typename OpTy>
 static void giveSequence(
@@ -505,6 +508,8 @@ static void giveSequence(
   layout.batchAxis = 1 - layout.timeAxis;
   layout.steps = (*shape)[layout.timeAxis];
   layout.batch = (*shape)[layout.batchAxis];
+  if (layout.steps > kMostSteps)
+    return;
   layout.startsAtZero = isZero(ctx, op.getInitialH());
   layout.keptIsHidden = gates == 3;
   int directionAxis = op.getBatchFirst() ? 2 : 1;

@@ -8,8 +8,11 @@
 #include "Families.h"
 
 #include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Gradients/SpreadInterface.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -41,7 +44,29 @@ template <typename OpTy> static void spreadSum(OpTy op, SpreadContext &ctx) {
   giveSum(ctx, 0, input, axes, op.getKeepDims(), factor);
 }
 
+/// dY times the product of the other elements, which are independent.
+static void spreadProd(mp::ReduceProdGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), input = op.getInput();
+  auto all = getNumElements(getShape(input)),
+       rows = getNumElements(getShape(grad));
+  if (!all || !rows || *rows == 0 || !ctx.of(input).hasLikely())
+    return;
+  double others = double(*all) / double(*rows) - 1;
+  Moments dy = ctx.moments(grad), x = ctx.moments(input);
+  Moments slope{dy.mean * std::pow(x.mean, others),
+                dy.common * std::pow(x.common, others),
+                dy.square * std::pow(x.square, others)};
+  AbstractValue value(AbstractValue::Dims(TransferContext::rankOf(input), 1),
+                      SpreadContext::normalCell(slope, double(*all)));
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.spread(input);
+  spread.alike = slope.alike();
+  spread.factors = ctx.spread(grad).factors + others;
+  ctx.give(0, std::move(value), spread);
+}
+
 void mpopt::attachReductionSpreads(MLIRContext *context) {
   attachSpread<spreadSum<mp::ReduceSumOp>, mp::ReduceSumOp>(context);
   attachSpread<spreadSum<mp::ReduceMeanOp>, mp::ReduceMeanOp>(context);
+  attachSpread<spreadProd, mp::ReduceProdGradOp>(context);
 }

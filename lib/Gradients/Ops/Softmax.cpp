@@ -14,13 +14,13 @@
 
 #include "Families.h"
 
-#include "lib/Gradients/SoftmaxRows.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
+#include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 
@@ -44,15 +44,6 @@ struct Rows {
 };
 } // namespace
 
-static Value skipCopies(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<mp::CastOp, mp::IdentityOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 /// The rows of a mask that is computed, of which only the share of elements
 /// that take part is known. A square one that keeps half of them, the diagonal
 /// included, is causal; of another the rows are equally long.
@@ -63,10 +54,7 @@ static std::vector<double> guessRows(double share, const MaybeShape &shape,
                 (*shape)[shape->size() - 2] == shape->back();
   if (!square || std::fabs(share - causal) > 0.02)
     return {std::max(1.0, share * count)};
-  std::vector<double> lengths;
-  for (int64_t length = 1; double(length) <= count; ++length)
-    lengths.push_back(double(length));
-  return lengths;
+  return causalLengths(count, count);
 }
 
 /// The share of the elements of a mask of two numbers, one of them huge and
@@ -122,24 +110,45 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
 // Softmax and its gradient
 //===----------------------------------------------------------------------===//
 
-static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
+/// True if the numbers lie at the ends of their range rather than around their
+/// mean: normal ones have a far smaller variance, even ones a third of it.
+static bool isBimodal(const Cell &cell) {
+  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
+  return !(cell.variance <= 0.3 * above * below);
+}
+
+/// The rows of a softmax and the variance of their logits; nothing if they are
+/// not known.
+static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
+                                                     SpreadContext &ctx) {
   Value input = op.getInput();
   int64_t rank = TransferContext::rankOf(input);
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
   std::optional<int64_t> count =
       axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
   if (!count || *count < 1 || op.getFlatten())
-    return;
-  double n = double(*count);
+    return std::nullopt;
   Rows rows{{}, input};
   if (*axis == rank - 1)
     rows = findRows(ctx, input, *count);
   if (rows.lengths.empty())
-    rows.lengths = {n};
+    rows.lengths = {double(*count)};
   double variance = ctx.of(rows.scores).hull().variance;
-  // Logits so far apart are masked in a way that is not seen here.
-  if (!(variance < -kMasked))
+  // Logits of two modes far apart are masked in a way that is not seen here.
+  if (!(variance < -kMasked) && isBimodal(ctx.of(rows.scores).hull()))
+    return std::nullopt;
+  return std::make_pair(std::move(rows), variance);
+}
+
+static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
+  Value input = op.getInput();
+  auto known = rowsOf(op, ctx);
+  if (!known)
     return;
+  const auto &[rows, variance] = *known;
+  int64_t rank = TransferContext::rankOf(input);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  double n = double(*TransferContext::dimOf(input, *axis));
   double live = 0;
   for (double length : rows.lengths)
     live += length / double(rows.lengths.size());
@@ -149,6 +158,7 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   spread.alike = p.alike();
   spread.zero = 1 - live / n;
   spread.factors = 1;
+  spread.unitSum = int(*axis);
   AbstractValue value(AbstractValue::Dims(rank, 1),
                       SpreadContext::normalCell(p, 1));
   CellRef cell = value.mutableCells().front();
@@ -170,6 +180,12 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
       std::max<int64_t>(TransferContext::dimOf(y, *axis).value_or(1), 1));
   Moments p = ctx.moments(skipCopies(y));
   double collisions = std::clamp(n * p.square, 1 / n, 1.0);
+  double passed;
+  auto softmax = skipCopies(y).getDefiningOp<mp::SoftmaxOp>();
+  if (auto known = softmax ? rowsOf(softmax, ctx) : std::nullopt)
+    passed = logitSquare(known->first.lengths, n, known->second);
+  else
+    passed = logitSquare({n}, n, logitVariance(n, collisions));
   const Spread &before = ctx.spread(grad);
   bool last = *axis + 1 == int64_t(TransferContext::rankOf(y));
   double shared = last && before.alikeInRow >= 0
@@ -179,7 +195,7 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
   for (CellRef cell : value.mutableCells()) {
     double own = cell.variance * (1 - shared);
     cell.mean = 0;
-    cell.variance = logitSquare(p, n, own);
+    cell.variance = passed * own;
     double peak = std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) *
                   std::min(ctx.of(y).hull().likelyHi, 0.5);
     cell.likelyLo = cell.lo = -peak;

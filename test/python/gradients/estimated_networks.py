@@ -5,6 +5,7 @@ inputs are standard normal numbers or indices that are even, as are targets."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Callable
 
@@ -23,6 +24,18 @@ class Case:
     # As --mp-attach-loss takes it, of `output` and `target`.
     term: str
     draw: Callable
+
+
+def export(case, module, folder):
+    """A file that keeps the weights as they are, and a batch: `x` of one, `target` of the other."""
+    x, target = case.draw()
+    model = folder / "model.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, (x,), model, dynamo=False, opset_version=17, input_names=["x"],
+                          output_names=["output"], training=torch.onnx.TrainingMode.TRAINING,
+                          do_constant_folding=False)
+    return model, x, target
 
 
 def normal(*shape):
@@ -122,6 +135,67 @@ class Skipping(nn.Module):
         x = F.silu(self.enter(x))
         y = F.silu(self.inner(F.silu(self.down(x))))
         return self.leave(torch.cat([x, F.silu(self.up(y))], dim=1))
+
+
+@case(F.mse_loss, "mse:output,target", normal(4, 3, 32, 32), normal(4, 2, 32, 32))
+class Dense(nn.Module):
+    """Thousands of errors, each of which depends on the activations at its place."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter, self.inner = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.norm, self.leave = nn.GroupNorm(2, 8), nn.Conv2d(8, 2, 1)
+
+    def forward(self, x):
+        return self.leave(F.silu(self.norm(self.inner(F.relu(self.enter(x))))))
+
+
+@case(F.cross_entropy, CLASSES, normal(8, 3, 8, 8), indices(10, 8))
+class Padded(nn.Module):
+    """A good part of each image is border."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(16 if i else 3, 16, 3, padding=1) for i in range(5))
+        for layer in self.layers:
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = F.relu(layer(x))
+        return self.head(x.mean((2, 3)))
+
+
+@case(F.cross_entropy, CLASSES, normal(16, 3, 8, 8), indices(10, 16))
+class BatchNorms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*(layer for i in range(4) for layer in (
+            nn.Conv2d(12 if i else 3, 12, 3, padding=1, bias=False), nn.BatchNorm2d(12), nn.ReLU())))
+        self.head = nn.Linear(12 * 64, 10)
+
+    def forward(self, x):
+        return self.head(self.layers(x).flatten(1))
+
+
+@case(flat_cross_entropy, CLASSES, normal(8, 12, 32), indices(10, 8, 12))
+class BiasedHeads(nn.Module):
+    """Keys and values are the same everywhere but for a little: heads have nothing to choose from."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(32, 32) for _ in range(4))
+        for layer in (self.k, self.v):
+            nn.init.normal_(layer.weight, std=0.01)
+            nn.init.normal_(layer.bias)
+        self.head = nn.Linear(32, 10)
+        self.register_buffer("mask", torch.triu(torch.full((12, 12), -1e9), 1))
+
+    def forward(self, x):
+        q, k, v = (layer(x).reshape(8, 12, 4, 8).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        p = torch.softmax(q @ k.transpose(-1, -2) / 8**0.5 + self.mask, dim=-1)
+        return self.head(x + self.out((p @ v).transpose(1, 2).reshape(8, 12, 32)))
 
 
 def recurrent(cell, **options):

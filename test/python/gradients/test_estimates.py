@@ -7,11 +7,10 @@ import json
 import math
 import re
 import subprocess
-import warnings
 
 import pytest
 import torch
-from estimated_networks import NETWORKS
+from estimated_networks import NETWORKS, export
 from tool import BIN, run_mpopt
 
 BATCHES = 4
@@ -53,13 +52,7 @@ def assume(module, name, tensor):
 
 
 def estimate(case, module, folder):
-    x, target = case.draw()
-    model = folder / "model.onnx"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(module, (x,), model, dynamo=False, opset_version=17, input_names=["x"],
-                          output_names=["output"], training=torch.onnx.TrainingMode.TRAINING,
-                          do_constant_folding=False)
+    model, x, target = export(case, module, folder)
     done = run_mpopt("--emit-mlir", model)
     assert done.returncode == 0, done.stderr
     text = pipe(done.stdout, "--mp-recognize-idioms", f"--mp-attach-loss=terms={case.term}")

@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Gradients/SoftmaxRows.h"
+#include "mpopt/Gradients/SoftmaxRows.h"
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <vector>
 
 using namespace mpopt;
 
@@ -57,10 +59,44 @@ TEST(RowsTest, CausalRowsMeet) {
 }
 
 TEST(RowsTest, LogitSquareOfEvenRows) {
-  // y = 1/n: v / n^2 (1 - 1/n), to the order of 1/n.
+  // y = 1/n: 1 / n^2 (1 - 1/n).
   double n = 1000;
-  Moments y = Moments::number(1 / n);
-  EXPECT_NEAR(logitSquare(y, n, 3) * n * n / 3, 1, 2 / n);
+  EXPECT_NEAR(logitSquare({n}, n, 0) * n * n, 1 - 1 / n, 1e-12);
   // One element has the row: nothing is left.
-  EXPECT_DOUBLE_EQ(logitSquare({1 / n, 0, 1 / n}, n, 3), 0);
+  EXPECT_DOUBLE_EQ(logitSquare({1}, n, 0), 0);
+}
+
+TEST(RowsTest, LogitSquareAgreesWithSimulations) {
+  std::mt19937 random(7);
+  for (int count : {8, 64, 512})
+    for (double deviation : {0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0}) {
+      std::normal_distribution<double> normal(0, deviation);
+      double sum = 0;
+      int rows = 40000 / count;
+      std::vector<double> y(count);
+      for (int row = 0; row < rows; ++row) {
+        double most = -1e300, all = 0, squares = 0, cubes = 0;
+        for (double &p : y)
+          most = std::max(most, p = normal(random));
+        for (double &p : y)
+          all += p = std::exp(p - most);
+        for (double p : y) {
+          double share = p / all;
+          squares += share * share;
+          cubes += share * share * share;
+        }
+        sum += (squares + squares * squares - 2 * cubes) / rows;
+      }
+      double ratio =
+          logitSquare({double(count)}, count, deviation * deviation) * count /
+          sum;
+      EXPECT_GT(ratio, 0.6) << count << ' ' << deviation;
+      EXPECT_LT(ratio, 1.6) << count << ' ' << deviation;
+    }
+}
+
+TEST(RowsTest, VarianceOfCollisions) {
+  for (double variance : {0.5, 4.0, 100.0})
+    EXPECT_NEAR(logitVariance(64, collisionsOf(64, variance)), variance,
+                variance * 1e-3);
 }

@@ -98,6 +98,12 @@ TEST(LostShareTest, Combinations) {
   EXPECT_DOUBLE_EQ(some.ofSums(3).at(0), 0.125);
   EXPECT_DOUBLE_EQ(some.both(more).at(0), 0.1);
   EXPECT_DOUBLE_EQ(some.mixedWith(more, 0.25).at(0), 0.275);
+  // Terms everywhere; one of them in a half of the elements; hardly any meet.
+  EXPECT_DOUBLE_EQ(some.inSum(more, 1, 1).at(0), some.both(more).at(0));
+  EXPECT_DOUBLE_EQ(some.inSum(more, 0.5, 1).at(0),
+                   (some.both(more).at(0) + more.at(0)) / 2);
+  EXPECT_NEAR(some.inSum(more, 1e-6, 1e-6).at(0), (some.at(0) + more.at(0)) / 2,
+              1e-5);
   EXPECT_EQ(some.at(1), 0);
   // Beyond the range: its ends.
   some[0] = 0.7;

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Gradients/Sums.h"
+#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Recurrence.h"
 
 #include "mpopt/Gradients/Spread.h"
@@ -122,4 +124,126 @@ TEST(RecurrenceTest, PassesBackThroughTwoUnits) {
   EXPECT_DOUBLE_EQ(passed.byStep[1].own[0], 9 * 4 + 4 * 4);
   // The state before the first step: R^T of what the first step got.
   EXPECT_DOUBLE_EQ(passed.hidden.mean[0], 3);
+}
+
+TEST(SumsTest, WhatAllSamplesShareAddsUp) {
+  // m_c + s + o: the first is one number a channel.
+  constexpr int kChannels = 2, kSamples = 3, kPositions = 4, kRounds = 40000;
+  Moments term = Moments::of(Cell{0, 0, 0.5, 2}, 0.6, 0.25);
+  Moments sum =
+      sumOf(term, {double(kChannels), double(kSamples), double(kPositions)});
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  double mean = 0, square = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    double all = 0;
+    for (int channel = 0; channel < kChannels; ++channel) {
+      double steady = 0.5 + std::sqrt(0.25 * 2) * normal(random);
+      for (int sample = 0; sample < kSamples; ++sample) {
+        double shared = steady + std::sqrt((0.6 - 0.25) * 2) * normal(random);
+        for (int position = 0; position < kPositions; ++position)
+          all += shared + std::sqrt(0.4 * 2) * normal(random);
+      }
+    }
+    mean += all / kRounds;
+    square += all * all / kRounds;
+  }
+  EXPECT_NEAR(sum.mean, mean, 0.02 * std::sqrt(sum.square));
+  EXPECT_NEAR(sum.square, square, 0.03 * sum.square);
+}
+
+TEST(SumsTest, AveragesKeepWhatIsShared) {
+  // Rows of probabilities of 8 numbers whose own variance is 1 of 5.
+  constexpr int kCount = 8, kRounds = 40000;
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  std::exponential_distribution<double> part;
+  double square = 0, common = 0, weightSquare = 0, weightCommon = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    double shared = 2 * normal(random), rows[2][kCount], made[2] = {0, 0};
+    for (auto &row : rows) {
+      double all = 0;
+      for (double &weight : row)
+        all += weight = part(random);
+      for (double &weight : row)
+        weight /= all;
+    }
+    for (int i = 0; i < kCount; ++i) {
+      double value = shared + normal(random);
+      for (int row : {0, 1})
+        made[row] += rows[row][i] * value;
+      weightSquare += rows[0][i] * rows[0][i] / kCount / kRounds;
+      weightCommon += rows[0][i] * rows[1][i] / kCount / kRounds;
+    }
+    square += made[0] * made[0] / kRounds;
+    common += made[0] * made[1] / kRounds;
+  }
+  Moments average =
+      averageOf({1.0 / kCount, weightCommon, weightSquare}, {0, 4, 5}, kCount);
+  EXPECT_NEAR(average.square, square, 0.03 * square);
+  EXPECT_NEAR(average.common, common, 0.03 * square);
+}
+
+TEST(SumsTest, GradientsAnswerToWhatDecidesThePrediction) {
+  // y = V x of 3 numbers, g = V^T (y - t): squared correlations with the 12
+  // channels of x, as the mean over random V.
+  constexpr int kOutputs = 3, kChannels = 12, kDraws = 300, kPlaces = 400;
+  std::mt19937 random(9);
+  std::normal_distribution<double> normal;
+  double other = 0, itself = 0, response = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    double v[kOutputs][kChannels], products[kChannels] = {}, size = 0,
+                                   predicted = 0, errors = 0;
+    for (auto &row : v)
+      for (double &weight : row)
+        weight = normal(random) / std::sqrt(kChannels);
+    for (int place = 0; place < kPlaces; ++place) {
+      double x[kChannels], g = 0;
+      for (double &value : x)
+        value = normal(random);
+      for (auto &row : v) {
+        double y = 0;
+        for (int i = 0; i < kChannels; ++i)
+          y += row[i] * x[i];
+        double error = y - normal(random);
+        predicted += y * y;
+        errors += error * error;
+        g += row[0] * error;
+      }
+      for (int i = 0; i < kChannels; ++i)
+        products[i] += g * x[i];
+      size += g * g;
+    }
+    // Less what chance correlates.
+    auto squared = [&](int i) {
+      return products[i] * products[i] / size / kPlaces - 1.0 / kPlaces;
+    };
+    itself += squared(0) / kDraws;
+    other += squared(1) / kDraws;
+    response += predicted / errors / kDraws;
+  }
+  Spread grad;
+  grad.response = response;
+  grad.outputs = kOutputs;
+  double one = responseTo(grad, kChannels, 1);
+  EXPECT_NEAR(one, other, 0.3 * one);
+  EXPECT_NEAR(one * kOutputs, itself, 0.3 * one * kOutputs);
+}
+
+TEST(BorderTest, SharesOfTapsInsideAnImage) {
+  // Three taps on four places, of which the outer ones miss one each.
+  TapShares shares(3, 1, 1, 1, 4, 4);
+  EXPECT_DOUBLE_EQ(shares.both(1, 1), 1);
+  EXPECT_DOUBLE_EQ(shares.both(0, 0), 0.75);
+  EXPECT_DOUBLE_EQ(shares.both(0, 2), 0.5);
+  // Strides of 2 miss it at one end only.
+  EXPECT_DOUBLE_EQ(TapShares(3, 2, 1, 1, 4, 2).both(2, 2), 1);
+}
+
+TEST(BorderTest, KeepsTheLargestEigenvalue) {
+  constexpr double kPi = 3.14159265358979;
+  for (int places : {3, 4, 8})
+    EXPECT_NEAR(shareKept(3, 1, 1, places),
+                (1 + 2 * std::cos(kPi / (places + 1))) / 3, 1e-3);
+  EXPECT_DOUBLE_EQ(shareKept(1, 1, 0, 5), 1);
 }

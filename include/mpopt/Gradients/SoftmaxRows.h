@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_LIB_GRADIENTS_SOFTMAXROWS_H
-#define MPOPT_LIB_GRADIENTS_SOFTMAXROWS_H
+#ifndef MPOPT_GRADIENTS_SOFTMAXROWS_H
+#define MPOPT_GRADIENTS_SOFTMAXROWS_H
 
 #include "mpopt/Gradients/SpreadContext.h"
 
@@ -26,9 +26,20 @@ double collisionsOf(double count, double variance);
 Moments probabilitiesOf(llvm::ArrayRef<double> lengths, double count,
                         double variance);
 
-/// The second moment of y (g - sum y g), where y has those moments, in rows of
-/// `count`, and g varies by `own` within a row.
-double logitSquare(const Moments &y, double count, double own);
+/// The second moment of y (g - sum y g), where y is an element of a row of
+/// `count` whose logits have that variance, of which rows have the first
+/// `lengths`, and g varies by 1 within a row.
+double logitSquare(llvm::ArrayRef<double> lengths, double count,
+                   double variance);
+/// The variance of logits that makes that expected sum of squares.
+double logitVariance(double count, double collisions);
+
+/// The value in front of casts and identities.
+mlir::Value skipCopies(mlir::Value value);
+
+/// The lengths of `rows` causal rows of at most `count` elements: of row i the
+/// first i + 1. Of many rows some in even distances stand for all.
+std::vector<double> causalLengths(double rows, double count);
 
 /// Elements of each row of a constant mask for which `isLive`; nothing for
 /// another value.
@@ -38,4 +49,4 @@ std::vector<double> countLive(SpreadContext &ctx, mlir::Value mask,
 
 } // namespace mpopt
 
-#endif // MPOPT_LIB_GRADIENTS_SOFTMAXROWS_H
+#endif // MPOPT_GRADIENTS_SOFTMAXROWS_H
