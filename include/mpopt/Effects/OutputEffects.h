@@ -1,0 +1,87 @@
+//===- OutputEffects.h - What roundings do to a model's outputs -*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The expected error of each float output in the precision that a module has,
+// against the same model in FP32, and the tensors that it comes from.
+// docs/effect.md derives it. Estimates, no bounds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_EFFECTS_OUTPUTEFFECTS_H
+#define MPOPT_EFFECTS_OUTPUTEFFECTS_H
+
+#include "mpopt/Hazards/FindingList.h"
+#include "mpopt/Numerics/Infinity.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Value.h"
+#include "mlir/Pass/AnalysisManager.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <optional>
+#include <vector>
+
+namespace mpopt {
+
+class RangeAnalysis;
+
+/// One output.
+struct OutputEffect {
+  /// The value that the main function returns, and its name.
+  mlir::Value value;
+  std::string name;
+  /// The largest error of an element, of the largest magnitude; the root mean
+  /// square of the errors, of the elements'. Nothing where they are not known.
+  std::optional<double> error, rms;
+  /// The most that `error`, or the error by some tensors, can be.
+  double limit = kInfinity;
+  /// It is expected to become Inf or NaN.
+  bool nonFinite = false;
+  /// The square of the part of `error` that each tensor's own storage causes;
+  /// they add up to at least its square, but where few rows of a softmax move.
+  llvm::MapVector<mlir::Value, double> squares;
+
+  /// A sum over some of `squares`, none named: over all. The square of `error`
+  /// is at most the largest of these sums, each times its factor.
+  struct Sum {
+    llvm::SmallVector<mlir::Value> values;
+    double factor = 1;
+  };
+  std::vector<Sum> sums;
+};
+
+class OutputEffects {
+public:
+  /// `findings` say where ops make Inf and NaN of finite numbers.
+  OutputEffects(mlir::ModuleOp module, mlir::AnalysisManager analyses,
+                llvm::ArrayRef<FindingList::Entry> findings);
+
+  /// The float outputs, in the model's order. Empty if nothing is stored in
+  /// narrow formats.
+  std::vector<OutputEffect> outputs;
+
+  /// The values whose storage errors `value` holds: itself, or those of which
+  /// it has copies.
+  llvm::SmallVector<mlir::Value, 2> sourcesOf(mlir::Value value) const;
+  /// The expected error of an output by the storage errors of `values` alone.
+  /// Nothing where it is not known.
+  std::optional<double> errorBy(llvm::ArrayRef<mlir::Value> values,
+                                const OutputEffect &output) const;
+  /// True if Inf or NaN that begins at `value` is expected in the output.
+  bool reaches(mlir::Value value, size_t output) const;
+  /// The values at which Inf or NaN begins that is expected in the output.
+  llvm::SmallVector<mlir::Value> originsOf(size_t output) const;
+
+private:
+  /// For each tensor at which Inf or NaN is expected to begin the outputs that
+  /// it reaches, a bit each.
+  llvm::MapVector<mlir::Value, llvm::SmallVector<bool, 4>> reached;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_EFFECTS_OUTPUTEFFECTS_H

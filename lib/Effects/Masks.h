@@ -1,0 +1,41 @@
+//===- Masks.h - Scores that softmax drops ----------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Huge negative numbers are added to scores, or put in their place, that
+// softmax is to drop. Those are rounded by far more than the others, and no
+// output depends on them, unless a whole row is masked: then they are all there
+// is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_MASKS_H
+#define MPOPT_LIB_EFFECTS_MASKS_H
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include <optional>
+
+namespace mpopt {
+
+struct MaskedScores {
+  /// The elements that are not masked: their estimate.
+  Cell live;
+  /// The others are near this number.
+  double masked = 0;
+  /// The expected share of rows all of whose elements are masked, and their
+  /// number in a batch.
+  double fullRows = 0, expectedRows = 0;
+};
+
+/// Nothing if no element is masked, if no softmax reads the value, or if the
+/// two kinds of elements are not told apart.
+std::optional<MaskedScores> findMaskedScores(mlir::Value value,
+                                             const RangeAnalysis &ranges);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_MASKS_H

@@ -1,0 +1,491 @@
+//===- OutputEffects.cpp - What roundings do to a model's outputs
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// First order: an error d of a tensor x changes an output by g d, g its
+// gradient. Roundings of different elements are independent, and so are those
+// of different tensors: squares add up. Numbers that are lost have a sign, and
+// add up as the gradient's elements do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Effects/OutputEffects.h"
+
+#include "Branches.h"
+#include "InfinityWalk.h"
+#include "OutputGradients.h"
+#include "Parts.h"
+#include "Storage.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Backward graphs have so many ops for each op of the model, or for those of a
+/// small model. Outputs past that are not looked at.
+static constexpr size_t kMostPasses = 8, kMostOps = 1 << 11;
+/// Groups of a tensor that are told apart.
+static constexpr size_t kMostGroups = 1 << 14;
+
+//===----------------------------------------------------------------------===//
+// One tensor
+//===----------------------------------------------------------------------===//
+
+/// The expected square of the sum of gradient times error over all elements.
+static double squareOf(Value value, AbstractValue gradient,
+                       const Spread &spread, double samples,
+                       AbstractValue error) {
+  MaybeShape shape = getShape(value);
+  Shape known = shape.value_or(Shape());
+  if (gradient.rank() != known.size())
+    gradient =
+        AbstractValue(AbstractValue::Dims(known.size(), 1), gradient.hull());
+  if (error.rank() != known.size())
+    error = AbstractValue(AbstractValue::Dims(known.size(), 1), error.hull());
+  SmallVector<AbstractValue, 2> values = {std::move(gradient),
+                                          std::move(error)};
+  AbstractValue::Dims dims =
+      broadcastGroups(values, GroupLimit(kMostGroups, kMostGroups));
+  SmallVector<int64_t> merged;
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] == 1)
+      merged.push_back(int64_t(axis));
+  TermCount count = countTerms(known, merged, spread.axes, samples);
+  Moments sum;
+  forEachGroup(dims, values, [&](size_t, ArrayRef<size_t> at) {
+    // Roundings of different positions have nothing in common.
+    Moments product = Moments::of(values[0].cell(at[0]), spread.alike) *
+                      Moments::of(values[1].cell(at[1]), 0);
+    sum = sum + sumOf(product, count);
+  });
+  return sum.square;
+}
+
+/// The expected largest error of so many elements, in units of their root mean
+/// square. An element's error is a sum of roundings, which is normal, but of a
+/// size that is the element's own, as gradients vary like values do: a product
+/// of two normal numbers, whose tail is sqrt(2 / (pi t)) e^-t. Normal errors of
+/// one size are half as far out.
+static double expectedLargest(double count) {
+  constexpr double kEuler = 0.5772156649015329;
+  constexpr int kSteps = 8;
+  double t = 1;
+  for (int step = 0; step < kSteps; ++step)
+    t = std::max(0.1,
+                 std::log(std::max(count, 1.0) * std::sqrt(2 / (M_PI * t))));
+  return t + kEuler; // the tail falls by e in each unit
+}
+
+//===----------------------------------------------------------------------===//
+// Attention that picks one key
+//===----------------------------------------------------------------------===//
+
+/// The tensors by whose storage an error comes by the scores of a softmax:
+/// theirs, and that of what they are computed from alone.
+static SmallVector<Value>
+findScoreParts(Value scores, const llvm::MapVector<Value, double> &squares) {
+  constexpr unsigned kMost = 32;
+  SmallVector<Value> work = {scores}, parts;
+  llvm::DenseSet<Value> seen;
+  while (!work.empty() && seen.size() < kMost) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !value.hasOneUse() || !seen.insert(value).second ||
+        isa<mp::ConstantOp>(op))
+      continue;
+    if (squares.contains(value))
+      parts.push_back(value);
+    if (isa<mp::CastOp>(op) || passesScores(op) ||
+        hasRole(op, Role::Contraction))
+      llvm::append_range(work, op->getOperands());
+  }
+  return parts;
+}
+
+namespace {
+/// The part of an output's error that comes by the scores of one softmax.
+struct Contended {
+  /// The tensors that it comes from, and its square, over all rows.
+  SmallVector<Value> values;
+  double square = 0;
+  /// The share of the rows that move, and their expected number.
+  double share = 1, rows = 0;
+};
+} // namespace
+
+/// Most rows of a softmax with scores far apart do not move at all, and few
+/// move far. Nothing if it is no such softmax.
+static std::optional<Contended>
+findContended(Operation *softmax, const llvm::MapVector<Value, double> &squares,
+              const OutputGradients &gradients) {
+  Value result = softmax->getResult(0);
+  MaybeShape shape = getShape(result);
+  const AbstractValue &p = gradients.estimate(result);
+  if (!shape || !p.hasLikely() || !isa<FloatType>(getElementType(result)))
+    return std::nullopt;
+  double square = 0, mean = 0, count = 1;
+  for (const Cell &cell : p.cells()) {
+    square += cell.mean * cell.mean + cell.variance;
+    mean += cell.mean;
+  }
+  for (int64_t dim : *shape)
+    count *= double(std::max<int64_t>(dim, 1));
+  Contended found;
+  found.share = mean > 0 ? std::clamp(1 - square / mean, 1e-12, 1.0) : 1;
+  // Rows add up to 1, so that an element's mean is 1 over their length.
+  found.rows = found.share * count * mean / double(p.groups());
+  found.values = findScoreParts(softmax->getOperand(0), squares);
+  for (Value value : found.values)
+    found.square += squares.lookup(value);
+  constexpr double kFew = 0.1;
+  if (found.share >= kFew || found.square == 0)
+    return std::nullopt;
+  return found;
+}
+
+/// The expected largest error of an element, in units of the output's root mean
+/// square: of many, and of the few rows that move, if any.
+/// Adds to `sums` those that it is the largest of, as OutputEffect has them.
+/// `most` is the largest of many.
+static double largestError(const llvm::MapVector<Value, double> &squares,
+                           double sum, double most, Block &body,
+                           const RangeAnalysis &ranges,
+                           const OutputGradients &gradients,
+                           std::vector<OutputEffect::Sum> &sums) {
+  double largest = 0;
+  forEachLiveOp(body, ranges, [&](Operation *op) {
+    if (!hasRole(op, Role::Softmax) || op->getNumOperands() == 0)
+      return;
+    std::optional<Contended> few = findContended(op, squares, gradients);
+    if (!few)
+      return;
+    sum = std::max(0.0, sum - few->square);
+    double chance = -std::expm1(-few->rows);
+    largest = std::max(largest, std::sqrt(few->square / few->share) * chance);
+    sums.push_back(
+        {std::move(few->values), chance * chance / (few->share * most * most)});
+  });
+  return std::max(largest, std::sqrt(sum) * most);
+}
+
+//===----------------------------------------------------------------------===//
+// All outputs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The size of an output: root mean square, largest magnitude and elements, and
+/// how many of these hold nearly all of the error.
+struct Size {
+  double rms = 0, most = 0, count = 1, moving = 1;
+
+  /// The expected largest error, in units of its root mean square.
+  double peak() const {
+    return expectedLargest(moving) * std::sqrt(count / moving);
+  }
+};
+} // namespace
+
+/// The share of the elements that hold nearly all of the error. Probabilities p
+/// move by p (1 - p): of a row those that are not next to 0, as many as 1 over
+/// the sum of p^2, and of logistic functions those between their ends.
+static double shareMoving(Value output, double mean, double square) {
+  Operation *op = output.getDefiningOp();
+  while (op &&
+         (isa<mp::CastOp, mp::IdentityOp>(op) || hasRole(op, Role::Rearranges)))
+    op = op->getOperand(0).getDefiningOp();
+  if (!op || !(square > 0) || !(mean > 0))
+    return 1;
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  const OpMeaning *meaning = getMeaning(op);
+  if (idiom && idiom.getResult())
+    meaning = getMeaning(idiom.getKind().getValue(), op->getContext());
+  if (meaning && hasRole(meaning, Role::Softmax))
+    return std::min(1.0, mean * mean / square);
+  if (isa<mp::SigmoidOp>(op))
+    return std::clamp(4 * (mean - square), 0.0, 1.0);
+  return 1;
+}
+
+static std::optional<Size> sizeOf(Value output, const RangeAnalysis &ranges) {
+  const AbstractValue &value = ranges.preRounding(output);
+  if (!value.hasLikely())
+    return std::nullopt;
+  Size size;
+  double mean = 0;
+  for (const Cell &cell : value.cells()) {
+    mean += cell.mean;
+    size.rms += cell.mean * cell.mean + cell.variance;
+    size.most = std::max(
+        {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  }
+  mean /= double(value.groups());
+  size.rms = std::sqrt(size.rms / double(value.groups()));
+  if (MaybeShape shape = getShape(output))
+    for (int64_t dim : *shape)
+      size.count *= double(std::max<int64_t>(dim, 1));
+  if (!(size.rms > 0) || !std::isfinite(size.rms))
+    return std::nullopt;
+  size.most = std::max(size.most, size.rms);
+  size.moving = std::max(
+      1.0, size.count * shareMoving(output, mean, size.rms * size.rms));
+  return size;
+}
+
+static bool storesNarrowly(ModuleOp module) {
+  auto isNarrow = [](Value value) {
+    return isLowPrecision(getElementType(value));
+  };
+  return module
+      .walk([&](Operation *op) {
+        if (auto function = dyn_cast<FunctionOpInterface>(op))
+          return llvm::any_of(function.getArguments(), isNarrow)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        return llvm::any_of(op->getResults(), isNarrow)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static std::vector<OutputEffect> findOutputs(ModuleOp module) {
+  std::vector<OutputEffect> outputs;
+  Operation *terminator = findReturn(module);
+  if (!terminator)
+    return outputs;
+  auto function = cast<FunctionOpInterface>(terminator->getParentOp());
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    if (!isa<FloatType>(getElementType(value)))
+      continue;
+    OutputEffect &output = outputs.emplace_back();
+    output.value = value;
+    auto name = function.getResultAttrOfType<StringAttr>(index, "mp.name");
+    output.name = name ? name.str() : getTensorName(value);
+  }
+  return outputs;
+}
+
+namespace {
+/// What is judged of an output: all of it, or one of the parts that it is
+/// joined of.
+struct Part {
+  size_t output;
+  Value value;
+  std::optional<Size> size;
+  bool known = true;
+  /// The squared error that each tensor's storage causes, and their sum, in
+  /// units of the part's root mean square.
+  llvm::MapVector<Value, double> squares;
+  double sum = 0;
+};
+} // namespace
+
+/// The outputs whose gradients are computed, in parts: the first, as far as
+/// their graphs are small enough in sum.
+static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
+  std::vector<Part> chosen;
+  Value first = outputs.front().value;
+  Block *body = first.getParentBlock();
+  size_t left = std::max(kMostPasses * body->getOperations().size(), kMostOps);
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    SmallVector<Value> parts = findParts(output.value);
+    auto count = [&] {
+      size_t ops = 0;
+      for (Value part : parts)
+        ops += countOpsBehind(part);
+      return ops;
+    };
+    // As many outputs as possible, before there are parts of one.
+    if (parts.size() > 1 && count() > left / 2)
+      parts = {output.value};
+    size_t ops = count();
+    if (ops > left)
+      break;
+    left -= ops;
+    for (Value part : parts)
+      chosen.push_back({index, part, std::nullopt, true, {}, 0});
+  }
+  return chosen;
+}
+
+/// Sums up the parts of an output.
+static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
+                  Block &body, const RangeAnalysis &ranges,
+                  const OutputGradients &gradients) {
+  if (parts.empty() ||
+      !llvm::all_of(parts, [](const Part *part) { return part->known; }))
+    return;
+  double most = 0, errors = 0, squares = 0;
+  for (const Part *part : parts) {
+    const Size &size = *part->size;
+    double all = size.count * size.rms * size.rms;
+    most = std::max(most, size.most);
+    errors += all * part->sum;
+    squares += all;
+  }
+  output.rms = std::sqrt(errors / squares);
+  output.error = 0;
+  // The stored output is within its bound, and the exact one as far as nothing
+  // flushes; where all is lost, the error is the largest value.
+  Cell bound = ranges.preRounding(output.value).hull();
+  output.limit = std::max(1.0, (bound.hi - bound.lo) / most);
+  output.sums.push_back({});
+  for (const Part *part : parts) {
+    const Size &size = *part->size;
+    double largest = largestError(part->squares, part->sum, size.peak(), body,
+                                  ranges, gradients, output.sums);
+    output.error = std::max(*output.error, largest * size.rms / most);
+    double peak = size.peak() * size.rms / most;
+    for (auto [value, square] : part->squares) {
+      double &known = output.squares[value];
+      known = std::max(known, square * peak * peak);
+    }
+  }
+  output.error = std::min(*output.error, output.limit);
+}
+
+OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
+                             ArrayRef<FindingList::Entry> findings) {
+  if (!storesNarrowly(module))
+    return;
+  outputs = findOutputs(module);
+  if (outputs.empty())
+    return;
+  const auto &ranges = analyses.getAnalysis<RangeAnalysis>();
+
+  InfinityWalk walk(module, analyses.getAnalysis<OverflowSites>(), findings);
+  for (auto [index, output] : llvm::enumerate(outputs))
+    for (unsigned origin : walk.originsOf(output.value)) {
+      SmallVector<bool, 4> &reach = reached[walk.origins()[origin]];
+      reach.resize(outputs.size());
+      reach[index] = true;
+      output.nonFinite = true;
+    }
+
+  std::vector<Part> parts = chooseParts(outputs);
+  SmallVector<Value> looked;
+  for (const Part &part : parts)
+    looked.push_back(part.value);
+  OutputGradients gradients(module, ranges, looked);
+  Storage storage(ranges);
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    part.size = sizeOf(part.value, ranges);
+    part.known = part.size && !gradients.lacks(index);
+  }
+  auto add = [&](Value value) {
+    double lost = walk.lostShare(value);
+    if (!isa<FloatType>(getElementType(value)) ||
+        (!storage.rounds(value) && lost == 0))
+      return;
+    // The steps of a function round as its result does.
+    Value place = value;
+    if (Value result = gradients.composite(value.getDefiningOp()))
+      place = result;
+    std::optional<std::optional<AbstractValue>> error;
+    for (auto [index, part] : llvm::enumerate(parts)) {
+      Value gradient = gradients.gradient(index, place);
+      if (!gradient || !part.known)
+        continue;
+      if (!error)
+        error = storage.errorOf(place, lost,
+                                gradients.analysis().of(gradient).dims());
+      if (!*error)
+        return;
+      const AbstractValue &slope = gradients.analysis().of(gradient);
+      if (!(*error)->hasLikely() || !slope.hasLikely()) {
+        part.known = false;
+        continue;
+      }
+      double square =
+          squareOf(place, slope, gradients.analysis().spread(gradient),
+                   gradients.analysis().samples(), **error);
+      if (!std::isfinite(square)) {
+        part.known = false;
+        continue;
+      }
+      const Size &size = *part.size;
+      square /= size.count * size.rms * size.rms;
+      part.sum += square;
+      if (square > 0)
+        part.squares[value] = square;
+    }
+  };
+  Block &body = *findReturn(module)->getBlock();
+  llvm::for_each(body.getArguments(), add);
+  forEachLiveOp(body, ranges, [&](Operation *op) {
+    llvm::for_each(op->getResults(), add);
+    ranges.limitRounded();
+  });
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    SmallVector<const Part *> own;
+    for (const Part &part : parts)
+      if (part.output == index)
+        own.push_back(&part);
+    judge(output, own, body, ranges, gradients);
+  }
+}
+
+SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
+  constexpr size_t kMost = 64;
+  SmallVector<Value, 2> sources, work = {value};
+  llvm::DenseSet<Value> visited;
+  while (!work.empty() && visited.size() < kMost) {
+    Value next = work.pop_back_val();
+    if (!visited.insert(next).second)
+      continue;
+    bool rounded = llvm::any_of(outputs, [&](const OutputEffect &output) {
+      return output.squares.contains(next);
+    });
+    if (rounded || reached.contains(next))
+      sources.push_back(next);
+    Operation *op = next.getDefiningOp();
+    if (!rounded && op &&
+        (isa<mp::CastOp, mp::IdentityOp>(op) ||
+         hasRole(op, Role::CopiesElements | Role::Concatenation)))
+      llvm::append_range(work, op->getOperands());
+  }
+  // A constant is rounded by the casts that store it.
+  if (isa_and_nonnull<mp::ConstantOp>(value.getDefiningOp()))
+    for (Operation *user : value.getUsers())
+      if (isa<mp::CastOp>(user))
+        sources.push_back(user->getResult(0));
+  return sources;
+}
+
+std::optional<double> OutputEffects::errorBy(ArrayRef<Value> values,
+                                             const OutputEffect &output) const {
+  if (!output.error)
+    return std::nullopt;
+  double sum = 0;
+  for (Value value : values)
+    sum += output.squares.lookup(value);
+  return std::min(std::sqrt(sum), output.limit);
+}
+
+bool OutputEffects::reaches(Value value, size_t output) const {
+  auto found = reached.find(value);
+  return found != reached.end() && found->second[output];
+}
+
+SmallVector<Value> OutputEffects::originsOf(size_t output) const {
+  SmallVector<Value> origins;
+  for (const auto &[value, outputs] : reached)
+    if (outputs[output])
+      origins.push_back(value);
+  return origins;
+}

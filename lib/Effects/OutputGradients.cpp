@@ -1,0 +1,158 @@
+//===- OutputGradients.cpp - How outputs follow every tensor
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The backward graphs are appended to a copy of the module, all outputs' to one
+// copy, so that its forward part is walked once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OutputGradients.h"
+
+#include "Branches.h"
+#include "WrittenOut.h"
+
+#include "mpopt/Adjoint/DifferentiableInterface.h"
+#include "mpopt/Adjoint/Differentiate.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+Operation *mpopt::findReturn(ModuleOp module) {
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (!function.isExternal())
+      return function.getFunctionBody().front().getTerminator();
+  return nullptr;
+}
+
+/// Values that depend on no others which have a gradient: where gradients are
+/// asked for.
+static SmallVector<Value> findOrigins(Block &block) {
+  SmallVector<Value> origins;
+  auto consider = [&](Value value) {
+    if (isDifferentiable(value.getType()))
+      origins.push_back(value);
+  };
+  llvm::for_each(block.getArguments(), consider);
+  for (Operation &op : block) {
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    bool passes = llvm::any_of(op.getOperands(), [](Value operand) {
+      return isDifferentiable(operand.getType());
+    });
+    if (op.getNumRegions() == 0 &&
+        (!passes || (differentiable && differentiable.endsGradient())))
+      llvm::for_each(op.getResults(), consider);
+  }
+  return origins;
+}
+
+OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
+                                 ArrayRef<Value> outputs)
+    : copy(cast<ModuleOp>(module->clone(mapping))) {
+  for (auto [from, to] : mapping.getValueMap())
+    change.originals[to] = from;
+  inlineBranches(ranges);
+  fuseComposites();
+  Operation *terminator = findReturn(*copy);
+  SmallVector<Value> wanted = findOrigins(*terminator->getBlock());
+  Operation *last = terminator->getPrevNode();
+  // An op without a gradient is counted; nobody needs to be told.
+  ScopedDiagnosticHandler quiet(module.getContext(),
+                                [](Diagnostic &) { return success(); });
+  for (Value output : outputs) {
+    Value fusedOutput = fused.lookup(output);
+    append(fusedOutput ? fusedOutput : mapping.lookup(output), wanted);
+  }
+  findChanges(last);
+  manager = std::make_unique<ModuleAnalysisManager>(
+      *copy, /*passInstrumentor=*/nullptr);
+  AnalysisManager analyses = *manager;
+  reuseRanges(analyses, ranges, change, Recompute::Changed);
+  gradients = &analyses.getAnalysis<GradientAnalysis>();
+}
+
+/// Outputs and what is read outside stand for what a branch yields.
+void OutputGradients::inlineBranches(const RangeAnalysis &ranges) {
+  mpopt::inlineBranches(*findReturn(*copy)->getBlock(), change, ranges,
+                        [&](Value result, Value stands) {
+                          mapping.map(change.originals.lookup(result), stands);
+                        });
+}
+
+void OutputGradients::fuseComposites() {
+  llvm::DenseMap<Operation *, Operation *> originals;
+  for (auto [from, to] : mapping.getOperationMap())
+    originals[to] = from;
+  for (const WrittenOut &composite : findWrittenOut(*copy)) {
+    Operation *made = fuse(composite);
+    if (!made)
+      continue;
+    Value original = change.originals[composite.result->getResult(0)];
+    change.originals[made->getResult(0)] = original;
+    fused[original] = made->getResult(0);
+    for (Operation *member : composite.members)
+      parts[originals.lookup(member)] = original;
+  }
+}
+
+void OutputGradients::append(Value output, ArrayRef<Value> wanted) {
+  Projection &projection = projections.emplace_back();
+  Operation *terminator = findReturn(*copy);
+  OpBuilder builder(terminator);
+  Operation *before = terminator->getPrevNode();
+  // Any op that is not looked through: a projection is not the output.
+  auto seed = mp::NegOp::create(builder, withValues(output.getLoc(), {}),
+                                output.getType(), output);
+  seed->setAttr(kSeedAttr, builder.getStringAttr(kProjection));
+  FailureOr<Gradients> made =
+      differentiate(builder, output, seed.getResult(), wanted);
+  Operation *op =
+      before ? before->getNextNode() : &terminator->getBlock()->front();
+  for (; op != terminator; op = op->getNextNode())
+    op->walk([&](Operation *inner) {
+      inner->setAttr(kBackwardAttr, builder.getUnitAttr());
+    });
+  if (failed(made)) {
+    projection.lacks = true;
+    return;
+  }
+  projection.lacks = !made->lacking.empty();
+  projection.gradients.insert(made->all.begin(), made->all.end());
+}
+
+/// The ops of the backward graphs that compute with forward values alone have
+/// ranges; what gradients are, the estimates say.
+void OutputGradients::findChanges(Operation *last) {
+  llvm::DenseSet<Value> depends;
+  Operation *terminator = findReturn(*copy);
+  Operation *op = last ? last->getNextNode() : &terminator->getBlock()->front();
+  for (; op != terminator; op = op->getNextNode()) {
+    bool follows = op->hasAttr(kSeedAttr);
+    SetVector<Value> read(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), read);
+    for (Value value : read)
+      follows |= depends.contains(value);
+    if (follows)
+      depends.insert(op->result_begin(), op->result_end());
+    else
+      change.changed.insert(op);
+  }
+}
+
+Value OutputGradients::gradient(size_t output, Value value) const {
+  Value here = fused.lookup(value);
+  return projections[output].gradients.lookup(
+      here ? here : mapping.lookupOrNull(value));
+}

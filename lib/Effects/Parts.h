@@ -1,0 +1,31 @@
+//===- Parts.h - Parts that an output is joined of --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Detectors return boxes in pixels and scores in one tensor. A root mean square
+// over both says little of either: the largest error is that of the part where
+// it is largest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_PARTS_H
+#define MPOPT_LIB_EFFECTS_PARTS_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mpopt {
+
+/// The values that are joined into the output, behind which elements are only
+/// moved; the output itself if it is not joined, or of too many.
+llvm::SmallVector<mlir::Value> findParts(mlir::Value output);
+
+/// The number of ops that the value depends on.
+size_t countOpsBehind(mlir::Value value);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_PARTS_H

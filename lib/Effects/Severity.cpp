@@ -1,0 +1,203 @@
+//===- Severity.cpp - How bad findings are, by their effect
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Effects/Severity.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/ConstantText.h"
+#include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Report/RuleTable.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Causes that a report names.
+static constexpr size_t kMostCauses = 5;
+
+static double getErrorFrom(ModuleOp module) {
+  return getThreshold(module, kEffectError);
+}
+static double getWarningFrom(ModuleOp module) {
+  return getThreshold(module, kEffectWarning);
+}
+
+static Severity severityOf(double error, ModuleOp module) {
+  return error >= getErrorFrom(module)     ? Severity::Error
+         : error >= getWarningFrom(module) ? Severity::Warning
+                                           : Severity::Note;
+}
+
+/// Infinite if Inf or NaN is expected, NaN if the error is not known.
+static double errorOf(const OutputEffect &output) {
+  return output.nonFinite ? kInfinity : output.error.value_or(NAN);
+}
+
+/// The values whose storage the finding is about.
+static SmallVector<Value, 2> subjectsOf(const FindingList::Entry &entry,
+                                        const OutputEffects &effects) {
+  SmallVector<Value, 2> subjects = effects.sourcesOf(entry.value);
+  const RuleInfo *rule = findRule(entry.finding.rule);
+  if (rule && rule->about == Subject::Arguments)
+    for (Value operand : entry.op->getOperands())
+      llvm::append_range(subjects, effects.sourcesOf(operand));
+  // A rule's claim about an op is true of its results.
+  for (Value result : entry.op->getResults())
+    if (result != entry.value && entry.value.getDefiningOp() != entry.op)
+      llvm::append_range(subjects, effects.sourcesOf(result));
+  llvm::DenseSet<Value> seen;
+  llvm::erase_if(subjects,
+                 [&](Value value) { return !seen.insert(value).second; });
+  return subjects;
+}
+
+/// The error of one output by the finding; NaN if it is not known.
+static double errorBy(ArrayRef<Value> subjects, const OutputEffects &effects,
+                      size_t index) {
+  const OutputEffect &output = effects.outputs[index];
+  for (Value value : subjects)
+    if (effects.reaches(value, index))
+      return kInfinity;
+  return effects.errorBy(subjects, output).value_or(NAN);
+}
+
+static bool isJudgedByEffect(const FindingList::Entry &entry) {
+  const RuleInfo *rule = findRule(entry.finding.rule);
+  return rule && !rule->ownSeverity && !entry.unexpected && !rule->byEffect &&
+         rule->family != "training" && rule->isPass &&
+         entry.finding.certainty >= Certainty::Likely;
+}
+
+void mpopt::judgeByEffect(ModuleOp module, const OutputEffects &effects,
+                          std::vector<FindingList::Entry> &entries) {
+  if (effects.outputs.empty())
+    return;
+  for (FindingList::Entry &entry : entries) {
+    if (!isJudgedByEffect(entry))
+      continue;
+    SmallVector<Value, 2> subjects = subjectsOf(entry, effects);
+    double most = -1;
+    size_t where = 0;
+    bool known = true;
+    for (size_t index = 0; index < effects.outputs.size(); ++index) {
+      double error = errorBy(subjects, effects, index);
+      known &= !std::isnan(error);
+      if (error > most) {
+        most = error;
+        where = index;
+      }
+    }
+    if (most >= 0)
+      entry.finding.effect = {effects.outputs[where].name, most};
+    // An output of which nothing is known may be worse. What a list says of an
+    // op is worth knowing, and no more where nothing is seen to come of it.
+    Severity severity = severityOf(std::max(most, 0.0), module);
+    Severity own =
+        isByList(entry.finding.rule) ? Severity::Note : entry.finding.severity;
+    entry.judged = known ? severity : std::max(severity, own);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+/// The tensors that cause most of an output's error, with their shares.
+static std::vector<std::pair<Value, double>>
+findCauses(const OutputEffect &output) {
+  std::vector<std::pair<Value, double>> causes(output.squares.begin(),
+                                               output.squares.end());
+  double sum = 0;
+  for (auto [value, square] : causes)
+    sum += square;
+  llvm::stable_sort(causes, [](const auto &lhs, const auto &rhs) {
+    return lhs.second > rhs.second;
+  });
+  causes.resize(std::min(causes.size(), kMostCauses));
+  for (auto &[value, square] : causes)
+    square /= sum;
+  return causes;
+}
+
+void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
+                               const RangeAnalysis &ranges,
+                               const RuleInfo &rule,
+                               std::vector<FindingList::Entry> &entries) {
+  FindingList list(module);
+  for (const OutputEffect &output : effects.outputs) {
+    double error = errorOf(output);
+    if (std::isnan(error) || severityOf(error, module) == Severity::Note)
+      continue;
+    bool said = llvm::any_of(entries, [&](const FindingList::Entry &entry) {
+      return entry.finding.certainty >= Certainty::Likely &&
+             entry.finding.effect &&
+             entry.judged.value_or(entry.finding.severity) >=
+                 severityOf(error, module);
+    });
+    if (said)
+      continue;
+    Value value = output.value;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      op = value.getParentBlock()->getTerminator();
+    FindingBuilder finding(list, rule, op, value, Certainty::Likely);
+    finding.severity(severityOf(error, module));
+    list.entries.back().finding.effect = {output.name, error};
+    if (std::isinf(error)) {
+      finding.message("is expected to become Inf or NaN");
+    } else {
+      finding.message("is expected to be off by " + formatNumber(error * 100) +
+                      " % of its largest value, by all roundings together");
+      for (auto [value, share] : findCauses(output))
+        finding.cause(value, "rounding it causes " +
+                                 formatNumber(std::round(share * 100)) +
+                                 " % of the squared error");
+    }
+    addRange(finding, output.value, ranges);
+  }
+  if (!list.entries.empty())
+    llvm::append_range(entries, takeFindings(module, list));
+}
+
+std::vector<EffectReport>
+mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
+                       ArrayRef<FindingList::Entry> entries) {
+  std::vector<EffectReport> reports;
+  for (auto [index, output] : llvm::enumerate(effects.outputs)) {
+    EffectReport &report = reports.emplace_back();
+    report.output = output.name;
+    report.error = errorOf(output);
+    report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
+    if (!std::isnan(report.error))
+      report.level = int(severityOf(report.error, module));
+    if (!output.nonFinite)
+      for (auto [value, share] : findCauses(output))
+        report.tensors.push_back({getTensorName(value), share});
+    for (const FindingList::Entry &entry : entries) {
+      if (!isJudgedByEffect(entry))
+        continue;
+      double error = errorBy(subjectsOf(entry, effects), effects, index);
+      double share = std::isinf(error) ? 1
+                     : output.nonFinite || !(report.error > 0)
+                         ? 0
+                         : std::pow(error / report.error, 2);
+      constexpr double kLeast = 0.01;
+      if (share >= kLeast)
+        report.causes.push_back({entry.finding.fingerprint, share});
+    }
+    llvm::sort(report.causes, [](const auto &lhs, const auto &rhs) {
+      return std::tie(rhs.share, lhs.fingerprint) <
+             std::tie(lhs.share, rhs.fingerprint);
+    });
+    report.causes.resize(std::min(report.causes.size(), kMostCauses));
+  }
+  return reports;
+}

@@ -1,0 +1,296 @@
+//===- Storage.cpp - The error of storing a tensor
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Storage.h"
+
+#include "Branches.h"
+#include "Masks.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// Which values are rounded
+//===----------------------------------------------------------------------===//
+
+static bool isNarrow(const FloatFormat &format) {
+  return format.digits < FloatFormat::f32().digits;
+}
+
+/// True if every number of `inner` is one of `outer`.
+static bool holds(const FloatFormat &outer, const FloatFormat &inner) {
+  return outer.digits >= inner.digits && outer.maxFinite >= inner.maxFinite &&
+         outer.minSubnormal <= inner.minSubnormal;
+}
+
+static bool isPowerOfTwo(double number) {
+  int exponent;
+  return std::fabs(std::frexp(number, &exponent)) == 0.5;
+}
+
+/// True if results are numbers that `format` holds because the operands are:
+/// copies, and multiples by a power of two, but for their edges.
+bool Storage::isExact(Operation *op, const FloatFormat &format) {
+  bool copies = isa<mp::CastOp, mp::IdentityOp>(op) ||
+                hasRole(op, Role::CopiesElements | Role::Concatenation |
+                                Role::Select | Role::Negation);
+  auto fit = [&](Value operand) {
+    return !isa<FloatType>(getElementType(operand)) || fits(operand, format);
+  };
+  if (auto branch = dyn_cast<mp::IfOp>(op))
+    return llvm::all_of(findLiveBodies(branch, ranges), [&](Region *body) {
+      return llvm::all_of(body->front().getTerminator()->getOperands(), fit);
+    });
+  if (copies)
+    return !isa<mp::CastOp>(op) ||
+                   isa<FloatType>(getElementType(op->getOperand(0)))
+               ? llvm::all_of(op->getOperands(), fit)
+               : false;
+  if (hasRole(op, Role::Multiplication | Role::Division))
+    if (auto split = splitNumber(op); split && isPowerOfTwo(split->second))
+      return (hasRole(op, Role::Multiplication) ||
+              split->first == op->getOperand(0)) &&
+             fits(split->first, format);
+  return false;
+}
+
+bool Storage::fits(Value value, const FloatFormat &format) {
+  const FloatFormat *own = getFloatFormat(getElementType(value));
+  if (own && holds(format, *own))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<mp::ConstantOp>(op) || op->getNumOperands() == 0)
+    return false;
+  auto [entry, isNew] = known.try_emplace({value, &format}, false);
+  if (!isNew)
+    return entry->second;
+  bool result = isExact(op, format);
+  known[{value, &format}] = result;
+  return result;
+}
+
+bool Storage::rounds(Value value) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  if (!format || !isNarrow(*format))
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<mp::ConstantOp>(op))
+    return false; // the file has it so
+  if (op)
+    return !isExact(op, *format);
+  // An input of the file's own dtype is given in it.
+  Operation *parent = value.getParentBlock()->getParentOp();
+  auto module = parent->getParentOfType<ModuleOp>();
+  return module && module->hasAttr(kLowTypeAttr);
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+/// Elements of a constant that are read; of larger ones pieces of that size.
+static constexpr int64_t kMostRead = 1 << 13, kPiece = 16;
+
+namespace {
+/// Sums of errors by group.
+struct Sums {
+  std::vector<StorageError> errors;
+  std::vector<double> counts;
+};
+} // namespace
+
+/// The errors of a constant as it is stored, from the elements in the file, by
+/// the groups of `dims`; of large constants evenly spaced pieces are read.
+static Sums readErrors(const WeightView &stored, const FloatFormat &format,
+                       ArrayRef<int64_t> dims) {
+  WeightView exact = stored;
+  exact.roundings.clear();
+  Sums sums;
+  sums.errors.resize(countGroups(dims));
+  sums.counts.resize(sums.errors.size());
+  SmallVector<int64_t> strides(dims.size());
+  int64_t stride = 1;
+  for (size_t axis = dims.size(); axis-- > 0; stride *= dims[axis])
+    strides[axis] = dims[axis] == 1 ? 0 : stride;
+  auto groupOf = [&](int64_t index) {
+    int64_t group = 0;
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      group += index % exact.shape[axis] * strides[axis];
+      index /= exact.shape[axis];
+    }
+    return size_t(group);
+  };
+  int64_t size = exact.size();
+  if (exact.splat && size > 0) {
+    double value;
+    exact.read(0, value);
+    for (size_t group = 0; group < sums.errors.size(); ++group) {
+      sums.errors[group] = storageErrorOf(value, format);
+      sums.counts[group] = 1;
+    }
+    return sums;
+  }
+  bool whole = size <= kMostRead;
+  int64_t pieces = whole ? (size + kPiece - 1) / kPiece : kMostRead / kPiece;
+  double buffer[kPiece];
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    int64_t first =
+        whole ? piece * kPiece
+              : int64_t(double(piece) / double(pieces) * double(size - kPiece));
+    MutableArrayRef<double> read(buffer, std::min(kPiece, size - first));
+    exact.read(first, read);
+    for (auto [offset, value] : llvm::enumerate(read)) {
+      size_t group = groupOf(first + int64_t(offset));
+      sums.errors[group].add(storageErrorOf(value, format));
+      ++sums.counts[group];
+    }
+  }
+  return sums;
+}
+
+static Cell toCell(const StorageError &error) {
+  double variance = std::max(0.0, error.square - error.mean * error.mean);
+  return {0, 0, error.mean, variance, 0, 0};
+}
+
+/// The errors of a constant, in the groups of `dims`; nothing if there are
+/// none.
+static std::optional<AbstractValue> errorOfConstant(const WeightView &stored,
+                                                    const FloatFormat &format,
+                                                    ArrayRef<int64_t> dims) {
+  AbstractValue::Dims groups(stored.shape.size(), 1);
+  if (dims.size() == groups.size())
+    for (size_t axis = 0; axis < groups.size(); ++axis)
+      if (dims[axis] == stored.shape[axis])
+        groups[axis] = dims[axis];
+  Sums sums = readErrors(stored, format, groups);
+  StorageError all;
+  double count = 0;
+  for (auto [error, number] : llvm::zip(sums.errors, sums.counts)) {
+    all.add(error);
+    count += number;
+  }
+  if (all.square == 0)
+    return std::nullopt;
+  std::vector<Cell> cells;
+  for (auto [error, number] : llvm::zip(sums.errors, sums.counts)) {
+    StorageError mean;
+    // A group of which nothing was read is like the others.
+    mean.add(number > 0 ? error : all, 1 / (number > 0 ? number : count));
+    cells.push_back(toCell(mean));
+  }
+  AbstractValue result(groups, cells);
+  result.source = LikelySource::Weight;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The error of a tensor
+//===----------------------------------------------------------------------===//
+
+/// The magnitude above which elements do not matter, as all that reads the
+/// value is flat there; infinite if there is none.
+static double cutFrom(Value value) {
+  double most = 0;
+  for (Operation *op : value.getUsers()) {
+    if (hasRole(op, Role::Saturating) && op->getNumOperands() == 1) {
+      constexpr double kFlat = 20; // the logistic function is 1 in FP16
+      most = std::max(most, kFlat);
+      continue;
+    }
+    if (!hasRole(op, Role::LimitsBelow) || !hasRole(op, Role::LimitsAbove) ||
+        op->getNumOperands() != 3 || op->getOperand(0) != value)
+      return kInfinity;
+    for (Value limit : op->getOperands().drop_front()) {
+      std::optional<double> number = getSplatConstant(limit);
+      if (!number)
+        return kInfinity;
+      most = std::max(most, std::fabs(*number));
+    }
+  }
+  return value.use_empty() ? kInfinity : most;
+}
+
+std::optional<AbstractValue> Storage::errorOf(Value value, double lost,
+                                              ArrayRef<int64_t> dims) {
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  const AbstractValue &exact = ranges.preRounding(value);
+  TransferContext &context = ranges.context();
+  if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges)) {
+    const Cell &live = scores->live;
+    StorageError error =
+        storageErrorOf(live.mean, live.variance, format, exact.integral);
+    error.square -= error.overflowed;
+    // Where a whole row is masked its scores still differ. No more is lost than
+    // that: what rounds all of them alike a softmax does not see.
+    StorageError masked = storageErrorOf(scores->masked, live.variance, format);
+    masked.mean = 0;
+    masked.square = std::min(masked.square, live.variance);
+    error.add(masked, scores->fullRows);
+    if (error.square == 0)
+      return std::nullopt;
+    AbstractValue result(AbstractValue::Dims(exact.rank(), 1), toCell(error));
+    result.source = LikelySource::Propagated;
+    return result;
+  }
+  if (std::optional<WeightView> weights = context.weights(value);
+      weights && !weights->roundings.empty() &&
+      weights->shape.size() == exact.rank())
+    return errorOfConstant(*weights, format, dims);
+  if (!exact.hasLikely()) {
+    double most = std::ldexp(1.0, int(format.digits));
+    if (exact.integral && ranges.magnitudes(value).bound <= most)
+      return std::nullopt;
+    return AbstractValue::top(exact.rank());
+  }
+  AbstractValue result = AbstractValue::like(exact);
+  double cut = cutFrom(value);
+  double square = 0;
+  MutableCells cells = result.mutableCells();
+  for (size_t group = 0; group < cells.size(); ++group) {
+    Cell x = exact.cell(group);
+    if (x.mean * x.mean + x.variance > cut * cut) {
+      // Elements that are cut off have no part in the error.
+      x.mean = 0;
+      x.variance = cut * cut;
+    }
+    StorageError error =
+        storageErrorOf(x.mean, x.variance, format, exact.integral);
+    // The moments say little of few elements that are far larger.
+    double most = std::max(std::fabs(x.likelyLo), std::fabs(x.likelyHi));
+    if (std::min(most, cut) < format.overflowFrom) {
+      error.square -= error.overflowed;
+    } else {
+      double count =
+          std::max(context.elementsPerGroup(value, exact.groups()), 1.0);
+      error.square = std::max(error.square, most * most / count);
+    }
+    if (lost > 0) {
+      StorageError gone;
+      gone.mean = -x.mean;
+      gone.square = x.mean * x.mean + x.variance;
+      error.add(gone, lost);
+    }
+    square += error.square;
+    cells[group] = toCell(error);
+  }
+  result.source = LikelySource::Propagated;
+  if (square == 0)
+    return std::nullopt;
+  return result;
+}

@@ -1,0 +1,40 @@
+//===- WrittenOut.h - Functions that a model writes out ---------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The factors of e^x / sum e^x, or of x and 1 + erf(x), depend on each other:
+// where one is large the other is small. Moments of a product of gradients know
+// nothing of that, so a function that is written out has its gradient as one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_WRITTENOUT_H
+#define MPOPT_LIB_EFFECTS_WRITTENOUT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <vector>
+
+namespace mpopt {
+
+/// The ops of a module that compute one function of one tensor.
+struct WrittenOut {
+  llvm::SmallVector<mlir::Operation *, 8> members;
+  mlir::Operation *result = nullptr;
+  /// The tensor that the function is of.
+  mlir::Value input;
+};
+
+std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);
+
+/// Has the users of the composite's result read one op in its place, which it
+/// returns; null, without a change, if there is no such op.
+mlir::Operation *fuse(const WrittenOut &composite);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_WRITTENOUT_H

@@ -1,0 +1,69 @@
+// Inf and NaN follow the path until something absorbs them: what reaches an output
+// is an error, what does not is judged by what it does to values.
+// RUN: split-file %s %t
+// RUN: not mpopt --check %t/reaches.mlir | FileCheck %s --check-prefix REACHES
+// RUN: mpopt --check %t/softmax.mlir | FileCheck %s --check-prefix SOFTMAX
+// RUN: mpopt --check %t/clip.mlir | FileCheck %s --check-prefix CLIP
+// RUN: not mpopt --check %t/quotient.mlir --format json | FileCheck %s --check-prefix QUOTIENT
+// RUN: mpopt --check %t/compared.mlir | FileCheck %s --check-prefix COMPARED
+
+// REACHES: storage in its own dtypes is expected to make Inf or NaN of `result
+// REACHES: error[MP201]
+// SOFTMAX: is expected to move `result
+// SOFTMAX: fine
+// SOFTMAX-NOT: error
+// CLIP: is expected to move `result
+// CLIP-NOT: error
+// What FP32 has there is lost.
+// QUOTIENT: "expected_error": {{[0-9.]+}}
+// QUOTIENT: "severity": "error"
+// COMPARED-NOT: error
+
+//--- reaches.mlir
+func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<50000.0> : tensor<f16>
+  %0 = mp.mul %x, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %1 = mp.neg %0 : (tensor<64xf16>) -> tensor<64xf16>
+  return %1 : tensor<64xf16>
+}
+
+//--- softmax.mlir
+// A mask of -Inf among other scores takes no part.
+func.func @main(%x: tensor<4x4xf16>) -> (tensor<4x4xf16> {mp.name = "result"}) {
+  %mask = mp.constant dense<[[0.0, -1.0e9, -1.0e9, -1.0e9], [0.0, 0.0, -1.0e9, -1.0e9],
+                             [0.0, 0.0, 0.0, -1.0e9], [0.0, 0.0, 0.0, 0.0]]> : tensor<4x4xf32>
+  %m = mp.cast %mask : (tensor<4x4xf32>) -> tensor<4x4xf16>
+  %0 = mp.add %x, %m : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
+  %1 = mp.softmax %0 {axis = -1 : i64} : (tensor<4x4xf16>) -> tensor<4x4xf16>
+  return %1 : tensor<4x4xf16>
+}
+
+//--- clip.mlir
+func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<50000.0> : tensor<f16>
+  %one = mp.constant dense<1.0> : tensor<f16>
+  %low = mp.constant dense<-1.0> : tensor<f16>
+  %0 = mp.mul %x, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %2 = mp.clip %0 min %low max %one : (tensor<64xf16>, tensor<f16>, tensor<f16>) -> tensor<64xf16>
+  return %2 : tensor<64xf16>
+}
+
+//--- quotient.mlir
+func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<50000.0> : tensor<f16>
+  %one = mp.constant dense<10.0> : tensor<f16>
+  %0 = mp.abs %x : (tensor<64xf16>) -> tensor<64xf16>
+  %1 = mp.add %0, %one : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %2 = mp.mul %1, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %3 = mp.div %c, %2 : (tensor<f16>, tensor<64xf16>) -> tensor<64xf16>
+  return %3 : tensor<64xf16>
+}
+
+//--- compared.mlir
+func.func @main(%x: tensor<64xf16>, %y: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<50000.0> : tensor<f16>
+  %0 = mp.mul %x, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xf16>
+  %1 = mp.greater %0, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xi1>
+  %2 = mp.where %1, %x, %y : (tensor<64xi1>, tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
+  return %2 : tensor<64xf16>
+}

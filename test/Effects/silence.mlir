@@ -1,0 +1,33 @@
+// A logarithm of energies plus an epsilon that FP16 has as 0: silence is a sample that
+// an estimate of typical ones does not expect. With a bias in front nothing is 0.
+// RUN: split-file %s %t
+// RUN: not mpopt --check %t/silence.mlir --precision fp16 | FileCheck %s --check-prefix SILENCE
+// RUN: mpopt --check %t/bias.mlir --precision fp16 | FileCheck %s --check-prefix BIAS
+
+// SILENCE: error[MP203]
+// SILENCE: guards nothing: log of 0 is -Inf
+// BIAS-NOT: error
+
+//--- silence.mlir
+func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<0.5> : tensor<64x16xf32>
+  %eps = mp.constant dense<1.0e-9> : tensor<f32>
+  %0 = mp.abs %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  %1 = mp.matmul %0, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
+  %2 = mp.add %1, %eps : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  %3 = mp.log %2 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %3 : tensor<4x16xf32>
+}
+
+//--- bias.mlir
+func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<0.5> : tensor<64x16xf32>
+  %b = mp.constant dense<0.25> : tensor<16xf32>
+  %eps = mp.constant dense<1.0e-9> : tensor<f32>
+  %0 = mp.abs %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  %1 = mp.matmul %0, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
+  %2 = mp.add %1, %b : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
+  %3 = mp.add %2, %eps : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  %4 = mp.log %3 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %4 : tensor<4x16xf32>
+}

@@ -1,0 +1,244 @@
+"""The expected error of an output against runs of ONNX Runtime with every rounding put in:
+weights, inputs and the result of each node are rounded to FP16, ops compute in FP32."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tool import run_mpopt
+
+BATCH = 8
+NETWORKS = {}
+
+
+def network(build):
+    NETWORKS[build.__name__] = build
+    return build
+
+
+class Graph:
+    """Nodes one after another; `add` returns the name of the first result."""
+
+    def __init__(self, seed: int = 0):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.weights = [], []
+
+    def weight(self, *shape, std=None, values=None):
+        if values is None:
+            std = std if std is not None else (shape[0] if len(shape) == 2 else np.prod(shape[1:])) ** -0.5
+            values = self.random.normal(0, std, shape)
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        return name
+
+    def number(self, value):
+        return self.weight(values=value)
+
+    def integers(self, *values):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
+        return name
+
+    def add(self, kind, *inputs, **attributes):
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def linear(self, x, into, out, **how):
+        return self.add("Add", self.add("MatMul", x, self.weight(into, out, **how)), self.weight(out, std=0.1))
+
+    def norm(self, x, width):
+        return self.add("LayerNormalization", x, self.weight(values=np.ones(width)), self.weight(width, std=0.1))
+
+    def model(self, shape, result):
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+        y = helper.make_tensor_value_info(result, TensorProto.FLOAT, None)
+        return helper.make_model(helper.make_graph(self.nodes, "g", [x], [y], self.weights),
+                                 opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@network
+def mlp(g):
+    x = g.add("Relu", g.linear("x", 32, 64))
+    x = g.add("Relu", g.linear(x, 64, 64))
+    return [BATCH, 32], g.linear(x, 64, 10)
+
+
+@network
+def residual(g):
+    x = g.linear("x", 32, 48)
+    for _ in range(4):
+        x = g.add("Add", x, g.linear(g.add("Relu", g.linear(g.norm(x, 48), 48, 96)), 96, 48))
+    return [BATCH, 32], g.norm(x, 48)
+
+
+@network
+def convolutions(g):
+    x = "x"
+    for into, out in ((3, 16), (16, 16), (16, 24)):
+        x = g.add("Conv", x, g.weight(out, into, 3, 3), g.weight(out, std=0.1), pads=[1, 1, 1, 1])
+        x = g.add("Relu", x)
+    return [BATCH, 3, 16, 16], g.add("GlobalAveragePool", x)
+
+
+@network
+def attention(g):
+    q, k, v = (g.linear("x", 32, 32) for _ in range(3))
+    scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 2, 1]))
+    scores = g.add("Mul", scores, g.number(32 ** -0.5))
+    return [BATCH, 12, 32], g.add("Add", "x", g.add("MatMul", g.add("Softmax", scores, axis=-1), v))
+
+
+@network
+def gelu_written_out(g):
+    x = g.linear("x", 32, 64, std=3.0)
+    erf = g.add("Erf", g.add("Div", x, g.number(2 ** 0.5)))
+    x = g.add("Mul", g.add("Mul", x, g.add("Add", erf, g.number(1.0))), g.number(0.5))
+    return [BATCH, 32], g.linear(x, 64, 10)
+
+
+@network
+def cancellation(g):
+    large = g.number(512.0)
+    x = g.add("Sub", g.add("Add", g.linear("x", 32, 32), large), large)
+    return [BATCH, 32], g.linear(x, 32, 10)
+
+
+@network
+def tiny_weights(g):
+    x = g.add("MatMul", "x", g.weight(32, 32, std=2e-7))
+    return [BATCH, 32], g.add("Mul", x, g.number(1024.0))
+
+
+@network
+def shared_scale(g):
+    x = g.add("Mul", g.linear("x", 32, 32), g.number(0.1))
+    return [BATCH, 32], g.add("Exp", g.add("Mul", x, g.number(3.3)))
+
+
+@network
+def resized(g):
+    x = g.add("Relu", g.add("Conv", "x", g.weight(8, 3, 3, 3), pads=[1, 1, 1, 1]))
+    x = g.add("Resize", x, "", g.number([1, 1, 2, 2]), mode="nearest", nearest_mode="floor",
+              coordinate_transformation_mode="asymmetric")
+    x = g.add("Relu", g.add("Conv", x, g.weight(8, 8, 3, 3), pads=[1, 1, 1, 1]))
+    x = g.add("Resize", x, "", g.number([1, 1, 2, 2]), mode="linear")
+    return [BATCH, 3, 8, 8], g.add("Conv", x, g.weight(4, 8, 3, 3), pads=[1, 1, 1, 1])
+
+
+@network
+def shrunk(g):
+    x = g.add("Relu", g.add("Conv", "x", g.weight(8, 3, 3, 3), pads=[1, 1, 1, 1]))
+    x = g.add("Resize", x, "", g.number([1, 1, 0.25, 0.5]), mode="linear")
+    return [BATCH, 3, 16, 16], g.add("GlobalAveragePool", x)
+
+
+@network
+def reflected(g):
+    x = g.linear("x", 16, 16)
+    x = g.add("Pad", x, g.integers(0, 0, 5, 0, 0, 5), mode="reflect")
+    return [BATCH, 4, 16], g.add("Tanh", g.linear(x, 26, 10))
+
+
+@network
+def detector(g):
+    """Boxes in pixels beside scores: errors of few columns decide."""
+    x = g.add("Relu", g.linear("x", 32, 64))
+    boxes = g.add("Mul", g.add("Sigmoid", g.linear(x, 64, 4)), g.number(320.0))
+    scores = g.add("Sigmoid", g.linear(x, 64, 60))
+    return [BATCH, 32], g.add("Concat", boxes, scores, axis=-1)
+
+
+def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with a Cast to FP16 and back behind everything."""
+    stored = onnx.ModelProto()
+    stored.CopyFrom(model)
+    graph = stored.graph
+    for weight in graph.initializer:
+        if weight.data_type != TensorProto.FLOAT:
+            continue
+        values = numpy_helper.to_array(weight).astype(np.float16).astype(np.float32)
+        weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    outputs, names, nodes = {o.name for o in graph.output}, {}, []
+
+    def cast(name):
+        final = name if name in outputs else name + "/stored"
+        nodes.append(helper.make_node("Cast", [name if final != name else name + "/exact"], [name + "/half"],
+                                      to=TensorProto.FLOAT16))
+        nodes.append(helper.make_node("Cast", [name + "/half"], [final], to=TensorProto.FLOAT))
+        names[name] = final
+
+    cast("x")
+    for node in graph.node:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        copy.input[:] = [names.get(name, name) for name in node.input]
+        copy.output[:] = [name + "/exact" if name in outputs else name for name in node.output]
+        nodes.append(copy)
+        cast(node.output[0])
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return stored
+
+
+def run(model: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
+
+
+def measure(model: onnx.ModelProto, shape: list[int]) -> tuple[float, float]:
+    """Largest error of the largest magnitude, and root mean square of root mean square, over draws."""
+    random = np.random.default_rng(7)
+    stored, largest, squares = rounded(model), [], []
+    for _ in range(6):
+        x = np.clip(random.normal(0, 1, shape), -4, 4).astype(np.float32)
+        exact, seen = run(model, x), run(stored, x)
+        assert np.isfinite(seen).all()
+        difference = (seen - exact).astype(np.float64)
+        largest.append(np.abs(difference).max() / np.abs(exact).max())
+        squares.append((difference ** 2).mean() / (exact.astype(np.float64) ** 2).mean())
+    return float(np.median(largest)), float(np.mean(squares)) ** 0.5
+
+
+def check(file: Path, *more: str) -> dict:
+    result = run_mpopt("--check", file, "--precision", "fp16", "--input", "x=-4:4", "--input", "x~0,1",
+                       "--format", "json", *more)
+    assert result.returncode in (0, 1), result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_expected_error_is_what_runs_show(name: str, tmp_path: Path):
+    graph = Graph()
+    shape, result = NETWORKS[name](graph)
+    model = graph.model(shape, result)
+    file = tmp_path / "model.onnx"
+    onnx.save(model, file)
+    [effect] = check(file)["effects"]
+    error, rms = measure(model, shape)
+    assert effect["output"] == result
+    assert error / 4 <= effect["expected_error"] <= error * 4, (effect, error)
+    assert rms / 4 <= effect["expected_rms"] <= rms * 4, (effect, rms)
+
+
+def test_findings_and_exit_status_agree_with_the_sum(tmp_path: Path):
+    """Every rounding is small, and together they pass a threshold: one finding says so."""
+    graph = Graph()
+    shape, result = NETWORKS["cancellation"](graph)
+    file = tmp_path / "model.onnx"
+    onnx.save(graph.model(shape, result), file)
+    report = check(file, "--set", "effect-warning=1e-5")
+    loud = [f for f in report["findings"] if f["severity"] != "note"]
+    assert loud and report["summary"]["warning"] + report["summary"]["error"] == len(loud)
+    arguments = ["--check", file, "--precision", "fp16", "--input", "x=-4:4", "--input", "x~0,1"]
+    assert run_mpopt(*arguments, "--set", "effect-warning=1e-5").returncode == 1
+    assert run_mpopt(*arguments, "--set", "effect-warning=0.9", "--set", "effect-error=0.95").returncode == 0
