@@ -90,9 +90,10 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
   std::optional<TrainType> type;
   const ConfigNode *said = top.take("mixed_precision");
   if (said) {
+    // The launcher does not mind the case.
     std::string name = said->kind == ConfigNode::Kind::Bool && !said->truth
                            ? "no"
-                           : said->text;
+                           : StringRef(said->text).lower();
     if (name == "fp16")
       type = TrainType::F16;
     else if (name == "bf16")
@@ -131,7 +132,12 @@ void mpopt::readAccelerate(ConfigReader &reader, const Section &top) {
   fillIn(config.batch.accumulate,
          top.integer("gradient_accumulation_steps", 1));
   config.batch.world = top.integer("num_processes", 1);
-  if (std::optional<bool> old = top.truth("downcast_bf16"); old == true)
+  // It is read on TPUs only.
+  bool isTpu = mode == "TPU" || mode == "XLA";
+  if (std::optional<bool> old = top.truth("downcast_bf16");
+      old == true && isTpu)
     top.warn("downcast_bf16", "is not understood and is ignored");
+  // With `fp8`, of which there is a warning.
+  top.ignore({"fp8_config"});
   top.warnOfNumericalOthers();
 }

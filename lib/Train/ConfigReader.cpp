@@ -238,12 +238,19 @@ static bool isNumerical(StringRef key) {
       parts, [](StringRef part) { return llvm::is_contained(kWords, part); });
 }
 
+/// True of null, "", [] and {}, as dumps of all arguments have them.
+static bool saysNothing(const ConfigNode &node) {
+  return node.kind == ConfigNode::Kind::Null ||
+         (node.isString() && node.text.empty()) ||
+         (node.kind == ConfigNode::Kind::List && node.items.empty()) ||
+         (node.isMap() && node.entries.empty());
+}
+
 void Section::warnOfNumericalOthers() const {
   if (!map)
     return;
   for (const auto &[key, value] : map->entries)
-    if (!known->contains(key) && isNumerical(key) &&
-        value.kind != ConfigNode::Kind::Null)
+    if (!known->contains(key) && isNumerical(key) && !saysNothing(value))
       warn(key, "is not understood and is ignored");
 }
 

@@ -83,10 +83,18 @@ static void readOptimizer(ConfigReader &reader, const Section &optimizer) {
   optimizer.warnOfNumericalOthers();
 }
 
-static void readZero(ConfigReader &reader, const Section &zero) {
+static void readZero(ConfigReader &reader, const Section &top) {
+  TrainSharding &sharding = reader.config.sharding;
+  // The first releases had one stage.
+  const ConfigNode *node = top.take("zero_optimization");
+  if (node && node->kind == ConfigNode::Kind::Bool) {
+    sharding.stage = node->truth ? 1 : 0;
+    sharding.kind = node->truth ? ShardingKind::Zero : ShardingKind::None;
+    return;
+  }
+  Section zero = top.section("zero_optimization");
   if (!zero)
     return;
-  TrainSharding &sharding = reader.config.sharding;
   std::optional<int64_t> stage = zero.integer("stage", 0);
   if (stage && *stage > 3)
     zero.fail("stage", "must be 0, 1, 2 or 3");
@@ -102,7 +110,8 @@ static void readZero(ConfigReader &reader, const Section &zero) {
                "cpu_offload_use_pin_memory",
                "gather_16bit_weights_on_model_save",
                "model_persistence_threshold",
-               "stage3_gather_fp16_weights_on_model_save"});
+               "stage3_gather_fp16_weights_on_model_save",
+               "load_from_fp32_weights", "mics_shard_size"});
   zero.warnOfNumericalOthers();
 }
 
@@ -169,8 +178,10 @@ void mpopt::readDeepSpeed(ConfigReader &reader, const Section &top,
   bf16.warnOfOthers();
 
   readOptimizer(reader, top.section("optimizer"));
-  readZero(reader, top.section("zero_optimization"));
+  readZero(reader, top);
   config.reduce.type = top.type("communication_data_type");
+  if (top.truth("fp32_allreduce") == true)
+    fillIn(config.reduce.type, TrainType::F32);
   config.reduce.division = top.truth("prescale_gradients").value_or(false)
                                ? ReduceDivision::Before
                                : ReduceDivision::After;

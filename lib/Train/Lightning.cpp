@@ -243,9 +243,14 @@ void mpopt::readLightning(ConfigReader &reader, const Section &top) {
   constexpr int64_t kMost = int64_t(1) << 31;
   if (devices && nodes.value_or(1) <= kMost)
     config.batch.world = *devices * nodes.value_or(1);
-  for (StringRef key : {"plugins", "amp_backend", "amp_level"})
-    if (trainer.take(key))
+  if (std::optional<std::string> backend = trainer.word("amp_backend");
+      backend && *backend != "native")
+    trainer.warn("amp_backend", "'" + shown(*backend) + "' is not understood");
+  for (StringRef key : {"plugins", "amp_level"})
+    if (const ConfigNode *node = trainer.take(key);
+        node && !(node->kind == ConfigNode::Kind::List && node->items.empty()))
       trainer.warn(key, "is not understood and is ignored");
+  trainer.ignore({"auto_scale_batch_size"});
   trainer.warnOfNumericalOthers();
   readOptimizer(reader, top.section("optimizer"));
 }

@@ -93,6 +93,15 @@ static std::optional<int64_t> readWorld(const Section &flags) {
       nodes.value_or(1) > kMost)
     return std::nullopt;
   int64_t all = *local * nodes.value_or(1);
+  // Examples leave the number of nodes to be filled in.
+  if (all < perModel) {
+    flags.warn("nproc-per-node", "of the " + Twine(perModel) +
+                                     " ranks that share a model the file "
+                                     "starts " +
+                                     Twine(all) +
+                                     ": the number of workers is left open");
+    return std::nullopt;
+  }
   if (all % perModel) {
     flags.fail("nproc-per-node", Twine(all) +
                                      " ranks are not a multiple of "
@@ -114,10 +123,14 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
   if (bf16)
     type = TrainType::BF16;
   config.precision = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
-  if (fp16)
-    readScaler(reader, flags);
-  else
+  // Megatron-DeepSpeed leaves the scale to DeepSpeed's configuration.
+  bool isDeepSpeed = flags.has("deepspeed");
+  if (!fp16)
     config.scaler.kind = ScalerKind::None;
+  else if (isDeepSpeed)
+    fillScaler(config.scaler, kDeepSpeedScaler);
+  else
+    readScaler(reader, flags);
   flags.ignore({"loss-scale", "initial-loss-scale", "min-loss-scale",
                 "loss-scale-window", "hysteresis"});
   readOptimizer(reader, flags);
@@ -140,6 +153,13 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
     config.sharding.kind = ShardingKind::Zero;
     config.sharding.stage = 1;
   }
+  if (std::optional<int64_t> stage = flags.integer("zero-stage", 0);
+      stage && isDeepSpeed) {
+    if (*stage > 3)
+      flags.fail("zero-stage", "must be 0, 1, 2 or 3");
+    config.sharding.kind = *stage ? ShardingKind::Zero : ShardingKind::None;
+    config.sharding.stage = stage;
+  }
   if (flags.has("use-torch-fsdp2")) {
     config.sharding.kind = ShardingKind::Fsdp;
     config.sharding.stage = 3;
@@ -149,7 +169,9 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
   }
   config.sharding.checkpointing = flags.has("recompute-activations") ||
                                   flags.has("recompute-granularity") ||
-                                  flags.has("checkpoint-activations");
+                                  flags.has("checkpoint-activations") ||
+                                  flags.has("deepspeed-activation-"
+                                            "checkpointing");
 
   config.batch.micro = flags.integer("micro-batch-size", 1);
   config.batch.total = flags.integer("global-batch-size", 1);
@@ -157,7 +179,8 @@ void mpopt::readMegatron(ConfigReader &reader, const Section &flags) {
   completeBatch(reader, "global-batch-size");
   if (flags.has("deepspeed-config"))
     flags.warn("deepspeed-config", "is not read: give it instead");
-  flags.ignore({"overlap-grad-reduce",
+  flags.ignore({"overlap-grad-reduce", "no-load-optim", "no-save-optim",
+                "cpu-optimizer", "optimizer-cpu-offload",
                 "no-async-tensor-model-parallel-allreduce", "adam-beta1",
                 "adam-beta2", "lr-warmup-fraction"});
   flags.warnOfNumericalOthers();

@@ -83,6 +83,10 @@ static void readTerm(ConfigReader &reader, const Section &term) {
   into.labelSmoothing = term.number("label_smoothing", Numbers::NotNegative);
   if (into.labelSmoothing && *into.labelSmoothing > 1)
     term.fail("label_smoothing", "must be a number from 0 to 1");
+  into.beta = term.number("beta", Numbers::NotNegative);
+  into.delta = term.number("delta", Numbers::Positive);
+  into.gamma = term.number("gamma", Numbers::NotNegative);
+  into.alpha = term.number("alpha");
   into.text = term.word("text");
   term.warnOfOthers();
   reader.config.lossTerms.push_back(std::move(into));

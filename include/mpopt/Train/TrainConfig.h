@@ -71,6 +71,8 @@ struct TrainLossTerm {
   std::optional<bool> diagonal;
   /// Only some kinds have one.
   std::optional<double> margin, labelSmoothing;
+  /// Numbers of smooth-l1 (`delta` is Huber's) and of focal.
+  std::optional<double> beta, delta, gamma, alpha;
   /// A description in words, of a `custom` term.
   std::optional<std::string> text;
 };
