@@ -1,0 +1,102 @@
+//===- Nodes.cpp - The nodes of a model, as a keep list names them
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Nodes.h"
+
+#include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Origin.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Fix/Places.h"
+#include "mpopt/Hazards/FindingList.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// As keepInFp32 treats them: the others stay as they are.
+static bool canBeKept(Operation *op) {
+  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+         isa<mp::CastOp, PrecisionOpInterface>(op);
+}
+
+Nodes::Nodes(ModuleOp module) {
+  std::map<std::pair<std::string, std::string>, Node> byName;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isInserted(op) || isa<mp::ConstantOp>(op) || !canBeKept(op))
+      return;
+    Node node = Node(members.size());
+    if (!getNodeName(op).empty()) {
+      OpRef name = getOpRef(op);
+      node = byName.try_emplace({name.scope, name.name}, node).first->second;
+    }
+    if (node == members.size())
+      members.emplace_back();
+    members[node].push_back(op);
+    nodeOf[op] = node;
+  });
+}
+
+bool Nodes::add(Operation *op, NodeSet &nodes) const {
+  auto found = nodeOf.find(op);
+  if (found == nodeOf.end())
+    return false;
+  nodes.insert(found->second);
+  return true;
+}
+
+SmallVector<Node, 4> Nodes::holding(Value value) const {
+  NodeSet nodes;
+  Value source = peel(value, Peel::InsertedCasts);
+  auto argument = dyn_cast<BlockArgument>(source);
+  bool isInput =
+      argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (!isInput && !isConstant(source)) {
+    llvm::SetVector<Operation *> makers;
+    addProducers(source, makers);
+    if (makers.empty())
+      return {};
+    for (Operation *op : makers)
+      if (!add(op, nodes))
+        return {};
+  }
+  llvm::SetVector<Operation *> readers;
+  addReaders(value, readers);
+  for (Operation *op : readers) {
+    // Indices, shapes and comparisons pass no rounding on.
+    bool passesOn = llvm::any_of(op->getResults(), [](Value result) {
+      return isa<FloatType>(getElementType(result));
+    });
+    if (passesOn && !add(op, nodes))
+      return {};
+  }
+  return SmallVector<Node, 4>(nodes.begin(), nodes.end());
+}
+
+std::string Nodes::kindOf(Node node) const {
+  std::string kind;
+  for (Operation *op : members[node]) {
+    llvm::SetVector<Operation *> readers;
+    for (Value result : op->getResults())
+      addReaders(result, readers, 1);
+    kind += op->getName().getStringRef();
+    for (Value operand : op->getOperands()) {
+      Operation *maker = getMaker(operand, Peel::InsertedCasts);
+      kind += '<';
+      kind += maker ? maker->getName().getStringRef() : "";
+    }
+    for (Operation *reader : readers) {
+      kind += '>';
+      kind += reader->getName().getStringRef();
+    }
+  }
+  return kind;
+}
