@@ -16,7 +16,7 @@ WORDS = {"hazard": ("own", "overflow", "underflow"),
          "mildHazard": ("own", "overflow", "underflow"),
          "about": ("results", "arguments"),
          "fix": ("safe", "sometimes", "none")}
-FLAGS = ("byList", "byRange")
+FLAGS = ("byList", "byRange", "nonFinite", "byEffect", "ownSeverity")
 DTYPES = ("f16", "bf16", "f32")
 DECISIONS_FILE = Path(__file__).resolve().parent.parent / "include/mpopt/Report/Decision.def"
 
@@ -47,7 +47,9 @@ def load(path):
         for key in (*WORDS, *FLAGS, "dtypes"):
             rule[key] = record[key]
         rule["mildHazard"] = rule["mildHazard"] or rule["hazard"]
+        rule["byMonitor"] = record["byMonitor"]
         rule["isPass"] = "Rule" in record["!superclasses"]
+        rule["group"] = record.get("group", "")
         rule["thresholds"] = [
             {key: records[item["def"]][key] for key in ("key", "value", "meaning")}
             for item in record["thresholds"]]

@@ -120,7 +120,7 @@ static MaybeCount countAttended(mp::AttentionOp op) {
   return std::max(*width, *length);
 }
 
-static MaybeCount countProducts(Operation *op) {
+std::optional<int64_t> mpopt::countProducts(Operation *op) {
   return llvm::TypeSwitch<Operation *, MaybeCount>(op)
       .Case([](mp::MatMulOp op) {
         MaybeShape shape = getShape(op.getLhs());

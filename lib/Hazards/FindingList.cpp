@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/TrainingFacts.h"
 #include "mpopt/Report/Keys.h"
 #include "mpopt/Report/RuleTable.h"
 
@@ -105,6 +106,16 @@ FindingBuilder &FindingBuilder::fix(StringRef kind, const Twine &text,
   entry().finding.fixes.push_back({kind.str(), text.str()});
   entry().actions.push_back(std::move(action));
   return *this;
+}
+
+FindingBuilder &FindingBuilder::fixByStep(StringRef kind, const Twine &text,
+                                          const TrainingFacts &facts) {
+  MLIRContext *context = entry().op->getContext();
+  auto module = entry().op->getParentOfType<ModuleOp>();
+  DictionaryAttr step = facts.toAttribute(context);
+  if (step == TrainingFacts::of(module).toAttribute(context))
+    return *this;
+  return fix(kind, text, FixAction::declare(step));
 }
 
 FindingBuilder &FindingBuilder::tensor(Value value) {
@@ -220,6 +231,17 @@ FindingBuilder &FindingBuilder::watchGradientRatio(Value value, Value against,
   Watch &watch = entry().finding.watches.back();
   watch.lo = lo;
   watch.hi = hi;
+  return *this;
+}
+
+FindingBuilder &FindingBuilder::watchUnits(Value value, int64_t axis,
+                                           double share) {
+  if (!isDescribed())
+    return *this;
+  watchGradient(Decision::GradientZero, value, getElementType(value));
+  Watch &watch = entry().finding.watches.back();
+  watch.axis = axis;
+  watch.threshold = share;
   return *this;
 }
 

@@ -198,6 +198,24 @@ static AbstractValue ofRectifier(const AbstractValue &argument) {
   });
 }
 
+/// The logits that no mask is added to. A variance close to the largest one
+/// that the mean and the span allow, (hi - mean)(mean - lo) by Bhatia and
+/// Davis, is that of two points; where the lower one is so far below that its
+/// share of any row is lost, it is lost on purpose.
+static Cell withoutMasked(const Cell &cell) {
+  constexpr double kPurpose = 40, kTwoPoints = 0.75, kReach = 3;
+  double below = cell.mean - cell.likelyLo, above = cell.likelyHi - cell.mean;
+  if (!(below > 0) || cell.variance < kTwoPoints * above * below)
+    return cell;
+  Cell kept = cell;
+  kept.mean = std::min(cell.mean + cell.variance / below, cell.likelyHi);
+  if (kept.mean - cell.likelyLo < kPurpose)
+    return cell;
+  double deviation = (cell.likelyHi - kept.mean) / kReach;
+  kept.variance = deviation * deviation;
+  return kept;
+}
+
 static AbstractValue ofSoftmax(mp::SoftmaxOp op, const AbstractValue &logits) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
@@ -211,7 +229,8 @@ static AbstractValue ofSoftmax(mp::SoftmaxOp op, const AbstractValue &logits) {
       count *= double(std::max<int64_t>(
           1, TransferContext::dimOf(op.getInput(), other).value_or(1)));
   }
-  AbstractValue x = logits.limited(kMostGroups), rows = x.keeping(others);
+  AbstractValue x = mapCells(logits.limited(kMostGroups), withoutMasked);
+  AbstractValue rows = x.keeping(others);
   std::vector<SoftmaxRow> sums = estimateSoftmaxRows(x, rows, count);
   AbstractValue result = x;
   auto cells = result.mutableCells();

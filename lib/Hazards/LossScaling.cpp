@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
 #include <map>
@@ -49,16 +50,29 @@ static bool reachesResult(Value value, const RangeAnalysis &ranges) {
   return false;
 }
 
+/// BF16 and TF32 have the exponents of FP32.
+static bool needsScale(Type type) {
+  const FloatFormat *format = getFloatFormat(type);
+  return format && format->minNormal > FloatFormat::f32().minNormal;
+}
+
 LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
     : step(&manager.getAnalysis<TrainingEstimate>()),
       declared(TrainingFacts::of(module)) {
+  bool inF16 = false;
   module->walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool backward = op->hasAttr(kBackwardAttr);
     if (op->hasAttr(kSeedAttr) && op->getNumResults() > 0)
       seed = op->getResult(0);
     for (Value result : op->getResults()) {
-      narrow |= backward && getElementType(result).isF16() &&
-                step->gradients().isGradient(result);
+      if (Type type = getElementType(result);
+          backward && needsScale(type) &&
+          step->gradients().isGradient(result)) {
+        inF16 |= type.isF16();
+        if (!narrow ||
+            type.getIntOrFloatBitWidth() < narrow.getIntOrFloatBitWidth())
+          narrow = type;
+      }
       if (StringRef name = getValueName(result); !backward && !name.empty())
         named.try_emplace(name, result);
     }
@@ -71,7 +85,7 @@ LossScaling::LossScaling(Operation *module, AnalysisManager &manager)
   for (const ParameterGradient &parameter : step->parameters())
     if (const GradientEstimate &estimate = parameter.estimate; estimate.known)
       plausible &= estimate.rms <= FloatFormat::f32().maxFinite;
-  inForce = declared.getScaler(narrow);
+  inForce = declared.getScaler(inF16);
   used = inForce.initial > 0 ? std::ilogb(inForce.initial) : 0;
   if (inForce.mode == ScalerMode::Dynamic)
     used = std::min(used, std::max(top(), LostShare::kFirst));
@@ -105,6 +119,31 @@ std::optional<int> LossScaling::bottom(double share) const {
   return std::nullopt;
 }
 
+Value LossScaling::findLost(Value gradient, int exponent, double share) const {
+  const GradientAnalysis &gradients = step->gradients();
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (Operation *op = gradient.getDefiningOp()) {
+    if (!seen.insert(op).second)
+      break;
+    Value next;
+    double most = share;
+    for (Value operand : op->getOperands()) {
+      if (!gradients.isGradient(operand))
+        continue;
+      const LostShare &shares = gradients.estimate(operand).lost;
+      double lost = shares.at(exponent) - shares.at(LostShare::kLast);
+      if (lost >= most) {
+        most = lost;
+        next = operand;
+      }
+    }
+    if (!next)
+      break;
+    gradient = next;
+  }
+  return gradient;
+}
+
 Value LossScaling::place() const {
   return seed ? seed : step->parameters().back().computed;
 }
@@ -114,6 +153,33 @@ Value LossScaling::findForward(Value gradient) const {
   if (!name.consume_front("grad(") || !name.consume_back(")"))
     return {};
   return find(name);
+}
+
+//===----------------------------------------------------------------------===//
+// Fixes
+//===----------------------------------------------------------------------===//
+
+void mpopt::fixByScale(FindingBuilder &finding, const LossScaling &scaling) {
+  std::optional<double> start = scaling.estimate().window().recommended;
+  if (!start)
+    return;
+  TrainingFacts facts = scaling.facts();
+  std::string scale = describeScale(std::ilogb(*start)), text;
+  switch (scaling.scaler().mode) {
+  case ScalerMode::None:
+    text = "use a loss scaler that starts at " + scale;
+    break;
+  case ScalerMode::Dynamic:
+    text = "start the loss scaler at " + scale;
+    break;
+  case ScalerMode::Fixed:
+    text = "set the loss scale to " + scale;
+    break;
+  }
+  if (scaling.scaler().mode != ScalerMode::Fixed)
+    facts.scaler.mode = ScalerMode::Dynamic;
+  facts.scaler.initial = start;
+  finding.fixByStep("loss-scale", text, facts);
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,6 +18,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -237,12 +238,12 @@ std::string mpopt::describeOverflow(const OverflowSite &site,
   double likely = ranges.magnitudes(site.value).likely.value_or(0);
   switch (site.certainty) {
   case Certainty::Certain: {
-    double least = 0;
+    double least = kInfinity;
     size_t groups = 0;
     for (const Cell &cell : computed.cells())
       if (!cell.empty() &&
           (cell.lo >= format.overflowFrom || cell.hi <= -format.overflowFrom)) {
-        least = std::max(least, cell.lo > 0 ? cell.lo : -cell.hi);
+        least = std::min(least, cell.lo > 0 ? cell.lo : -cell.hi);
         ++groups;
       }
     std::string who = groups == computed.groups()

@@ -44,6 +44,22 @@ llvm::StringMap<Value> mpopt::findParameters(Operation *module) {
   return result;
 }
 
+ParameterWeights::ParameterWeights(Operation *, AnalysisManager &manager)
+    : context(manager.getAnalysis<RangeAnalysis>().context()) {}
+
+const WeightSizes *ParameterWeights::of(Value value) {
+  auto [entry, isNew] = known.try_emplace(value);
+  if (isNew)
+    if (std::optional<WeightView> view = context.weights(value))
+      entry->second = std::make_unique<WeightSizes>(WeightSizes::of(*view));
+  return entry->second.get();
+}
+
+bool ParameterWeights::isInvalidated(
+    const AnalysisManager::PreservedAnalyses &preserved) {
+  return !preserved.isPreserved<ParameterWeights>();
+}
+
 /// The factor by which clipping the norm of all gradients scales them.
 static double findClip(std::optional<double> most,
                        ArrayRef<ParameterGradient> parameters) {
@@ -61,7 +77,7 @@ ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
   if (!known || !(known->learningRate > 0))
     return;
   auto &training = manager.getAnalysis<TrainingEstimate>();
-  TransferContext &weights = manager.getAnalysis<RangeAnalysis>().context();
+  auto &weights = manager.getAnalysis<ParameterWeights>();
   const GradientAnalysis &gradients = training.gradients();
   llvm::StringMap<Value> values = findParameters(module);
   double clip = findClip(declared.clip, training.parameters());
@@ -69,9 +85,8 @@ ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
   for (const ParameterGradient &parameter : training.parameters()) {
     const GradientEstimate &its = parameter.estimate;
     Value value = values.lookup(parameter.name);
-    std::optional<WeightView> view =
-        value ? weights.weights(value) : std::nullopt;
-    if (!view || !its.known || !(its.rms > 0) || !std::isfinite(its.rms))
+    const WeightSizes *magnitudes = value ? weights.of(value) : nullptr;
+    if (!magnitudes || !its.known || !(its.rms > 0) || !std::isfinite(its.rms))
       continue;
     Type type = getElementType(value);
     if (declared.optimizer.master == true && is16Bit(type))
@@ -91,7 +106,25 @@ ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
     double live = std::max(1 - its.zero, 1e-9);
     list.push_back({&parameter, value, type, state ? state : type,
                     sizes.rms / std::sqrt(live),
-                    UpdateEstimate(*known, WeightSizes::of(*view), sizes)});
+                    UpdateEstimate(*known, *magnitudes, sizes)});
+  }
+}
+
+void mpopt::fixByWideState(FindingBuilder &finding,
+                           const ParameterUpdates &updates,
+                           const ParameterUpdate &update) {
+  Type wide = Float32Type::get(update.stored.getContext());
+  TrainingFacts facts = updates.facts();
+  if (update.state != wide) {
+    facts.optimizer.state = wide;
+    finding.fixByStep("optimizer", "keep the optimizer's state in f32", facts);
+  }
+  if (update.stored != wide) {
+    facts.optimizer.master = true;
+    finding.fixByStep(
+        "optimizer",
+        "keep f32 copies of the weights, with the optimizer's state in f32",
+        facts);
   }
 }
 

@@ -22,6 +22,14 @@
 using namespace mlir;
 using namespace mpopt;
 
+/// True if the values are not those of the model, but zeros: all of them, by
+/// their bound, or all that is expected, where something else was meant.
+static bool isLost(Value value, const FloatFormat &format,
+                   const RangeAnalysis &ranges) {
+  const auto &[bound, likely] = ranges.magnitudes(value);
+  return likely.value_or(0) > 0 && (bound == 0 || *likely <= format.flushAt);
+}
+
 Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
                           const FindingList &findings) {
   llvm::DenseSet<Value> accused;
@@ -44,6 +52,7 @@ Proved mpopt::countProved(ModuleOp module, const RangeAnalysis &ranges,
       ++result.tensors;
       // An infinity that a mask holds stays what it is; NaN is no range.
       result.proved += !accused.contains(value) &&
+                       !isLost(value, *format, ranges) &&
                        !ranges.preRounding(value).nan &&
                        ranges.magnitudes(value).bound < format->overflowFrom;
     }

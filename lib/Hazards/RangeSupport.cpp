@@ -40,8 +40,11 @@ void mpopt::addRange(FindingBuilder &finding, Value value,
   if (hull.empty())
     return;
   finding.bound(hull.lo, hull.hi);
+  // The estimate of what a constant that is stored as 0 makes is that of the
+  // model as it was meant; what is reported is what happens.
   if (computed.hasLikely())
-    finding.likely(hull.likelyLo, hull.likelyHi);
+    finding.likely(std::clamp(hull.likelyLo, hull.lo, hull.hi),
+                   std::clamp(hull.likelyHi, hull.lo, hull.hi));
 }
 
 //===----------------------------------------------------------------------===//

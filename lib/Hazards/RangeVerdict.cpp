@@ -21,6 +21,7 @@
 
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -175,10 +176,20 @@ static bool isSafe(ArrayRef<Operation *> members, const RangeAnalysis &ranges) {
   return true;
 }
 
+/// True if each element of the result is one of the operand's.
+static bool copiesElements(Operation *op) {
+  if (auto resize = dyn_cast<mp::ResizeOp>(op))
+    return resize.getMode() == "nearest";
+  return hasRole(op, Role::MovesElements);
+}
+
 RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
                                   Operation *result, double tolerance,
                                   const OverflowSites &sites) {
   const RangeAnalysis &ranges = sites.ranges();
+  if (llvm::all_of(members, copiesElements))
+    return {RangeVerdict::Harmless,
+            "harmless: it copies elements and rounds none of them"};
   RangeVerdict danger = findDanger(members, sites);
   if (danger.kind == RangeVerdict::Confirmed)
     return danger;
@@ -199,9 +210,9 @@ RangeVerdict mpopt::judgeByRanges(StringRef kind, ArrayRef<Operation *> members,
     return {};
   Value input = members.front()->getOperand(0);
   std::string text =
-      "harmless here: of values in " + describeRange(ranges.of(input).hull()) +
-      " it makes values in " + describeRange(ranges.of(value).hull()) +
-      ", which rounding moves by " +
+      "a small error by itself: of values in " +
+      describeRange(ranges.of(input).hull()) + " it makes values in " +
+      describeRange(ranges.of(value).hull()) + ", which rounding moves by " +
       formatNumber(std::ceil(error * 1000) / 10) + " % at most";
   return {RangeVerdict::Harmless, text};
 }

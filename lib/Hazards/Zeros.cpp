@@ -8,8 +8,14 @@
 #include "mpopt/Hazards/Zeros.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <functional>
 
 using namespace mlir;
 using namespace mpopt;
@@ -27,6 +33,56 @@ bool mpopt::isZeroByRounding(Value value, const RangeAnalysis &ranges) {
   return llvm::all_of(computed.cells(), [](const Cell &cell) {
     return cell.empty() || cell.lo > 0 || cell.hi < 0;
   });
+}
+
+/// True if the op gives zeros where all its float operands are, by `isZero`.
+static bool givesZeros(Operation *op, llvm::function_ref<bool(Value)> isZero) {
+  auto all = [&](ValueRange values) {
+    return llvm::all_of(values, [&](Value value) {
+      return !isa<FloatType>(getElementType(value)) || isZero(value);
+    });
+  };
+  if (op->getNumOperands() == 0 || op->getNumRegions() != 0)
+    return false;
+  if (hasRole(op, Role::Multiplication))
+    return llvm::any_of(op->getOperands(), isZero);
+  if (hasRole(op, Role::Contraction) && !hasRole(op, Role::Quantization) &&
+      op->getNumOperands() >= 2)
+    return (isZero(op->getOperand(0)) || isZero(op->getOperand(1))) &&
+           all(op->getOperands().drop_front(2));
+  if (hasRole(op, Role::KeepsZeros | Role::Rectifier | Role::Square))
+    return isZero(op->getOperand(0));
+  bool sums = hasRole(op, Role::Sum | Role::SumOfSquares) &&
+              !hasRole(op, Role::Logarithm | Role::ExponentialSum |
+                               Role::InnerExponential);
+  return (sums || isa<mp::CastOp>(op) || isViewLike(op) ||
+          hasRole(op, Role::Addition | Role::Subtraction | Role::Negation |
+                          Role::CopiesElements | Role::Concatenation)) &&
+         all(op->getOperands());
+}
+
+bool mpopt::isZeroForZeros(Value value) {
+  constexpr unsigned kMost = 256;
+  llvm::DenseMap<Value, bool> known;
+  std::function<bool(Value)> isZero = [&](Value value) {
+    if (known.size() >= kMost)
+      return false;
+    auto [entry, isNew] = known.try_emplace(value, false);
+    if (!isNew)
+      return entry->second;
+    bool result = false;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      result = isa<FloatType>(getElementType(value)) &&
+               isa<FunctionOpInterface>(value.getParentBlock()->getParentOp());
+    else if (isConstant(value))
+      result = getSplatConstant(value) == 0.0;
+    else
+      result = givesZeros(op, isZero);
+    known[value] = result;
+    return result;
+  };
+  return isZero(value);
 }
 
 /// The largest constant that `op` adds or keeps its other operand above, and

@@ -24,7 +24,7 @@ class Threshold<string thresholdKey, string defaultValue, string text> {
 class RuleRecord<string ruleId, string ruleName> {
   string id = ruleId;
   string name = ruleName;
-  // Folder below passes/rules; `run` for those that have no pass. A family has
+  // Folder below passes/rules; `run` and `source` have no passes. A family has
   // a class below, with what its rules have in common.
   string family = ?;
   // The worst it reports: error (NaN, Inf, zeros), warning (lost accuracy, a
@@ -39,6 +39,11 @@ class RuleRecord<string ruleId, string ruleName> {
   string about = "results";      // results or arguments
   bit byList = 0;
   bit byRange = 0;
+  bit nonFinite = 0;
+  bit byEffect = 0;
+  bit ownSeverity = 0;
+  // Nothing but a training that mpopt.monitor watches tells of it.
+  bit byMonitor = 0;
   // The dtypes among f16, bf16 and f32 in which it can fire.
   list<string> dtypes = ["f16", "bf16"];
   // How often findings come with a safe fix: safe (always), sometimes or none.
@@ -93,6 +98,14 @@ class TrainingRule<string ruleId, string ruleName> : Rule<ruleId, ruleName> {
   let family = "training";
 }
 
+// A rule about what comes of everything in the outputs: lib/Effects reports it.
+class EffectRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {
+  string summary = ?;
+  let family = "range";
+  let byEffect = 1;
+  let fix = "none";
+}
+
 // A rule whose findings come from the record of a run alone
 // (lib/Instrument/Confirm/RunRules.cpp).
 class RunRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {
@@ -100,6 +113,40 @@ class RunRule<string ruleId, string ruleName> : RuleRecord<ruleId, ruleName> {
   let family = "run";
   let fix = "none";
   let dtypes = ["f16", "bf16", "f32"];
+}
+
+// A rule about the source code of a training script: no pass, but a function of its
+// name in python/mpopt/lint/rules, which reads the record from a JSON file that
+// scripts/generate-docs writes.
+class SourceRule<string ruleId, string ruleName, string ruleGroup>
+    : RuleRecord<ruleId, ruleName> {
+  string summary = ?;
+  let family = "source";
+  // What the rule is about: casts, regions, scaler, step, numbers or settings.
+  string group = ruleGroup;
+  let since = "0.2";
+  let fix = "none"; // of the changes that `mpopt lint --fix` makes
+}
+
+// About the scaler and the order of a training step. Scales are for FP16.
+class StepRule<string ruleId, string ruleName, string ruleGroup>
+    : SourceRule<ruleId, ruleName, ruleGroup> {
+  let dtypes = ["f16"];
+}
+
+// About numbers that FP16 does not hold.
+class NumberRule<string ruleId, string ruleName>
+    : SourceRule<ruleId, ruleName, "numbers"> {
+  let dtypes = ["f16"];
+}
+
+// About flags and frameworks' arguments.
+class SettingRule<string ruleId, string ruleName>
+    : SourceRule<ruleId, ruleName, "settings">;
+
+// A rule about a training while it runs (python/mpopt/monitor).
+class MonitorRule<string ruleId, string ruleName> : RunRule<ruleId, ruleName> {
+  let byMonitor = 1;
 }
 
 #endif // MPOPT_PASSES_RULES_RULEBASE_TD

@@ -21,9 +21,15 @@ def EmitFindings : Pass<"mp-emit-findings", "::mlir::ModuleOp"> {
 
 include "passes/rules/Rules/Dtype.td"
 include "passes/rules/Rules/Range.td"
+include "passes/rules/Rules/Effect.td"
 include "passes/rules/Rules/Precision.td"
 include "passes/rules/Rules/Training.td"
 include "passes/rules/Rules/Optimizer.td"
 include "passes/rules/Rules/Run.td"
+include "passes/rules/Rules/Monitor.td"
+include "passes/rules/Rules/Source.td"
+include "passes/rules/Rules/SourceStep.td"
+include "passes/rules/Rules/SourceNumbers.td"
+include "passes/rules/Rules/SourceSettings.td"
 
 #endif // MPOPT_PASSES_RULES_RULES_TD

@@ -19,8 +19,8 @@
 namespace mpopt {
 
 /// Everything that all rules find, without fingerprints: in a changed copy of
-/// the module, or (null) in the module as it is. The caller provides it, since
-/// the search does not run rules itself.
+/// the module, or (null) in the module as it is and is declared to be trained.
+/// The caller provides it, since the search does not run rules itself.
 using FindAll = llvm::function_ref<std::vector<FindingList::Entry>(
     mlir::ModuleOp, const ChangedModule *)>;
 
@@ -60,6 +60,11 @@ struct Outcome {
 /// The place of an entry's finding.
 Place getPlaceOf(const FindingList::Entry &entry);
 
+/// How a changed copy of a module differs from it. `mapping` is that of the
+/// clone.
+ChangedModule compareWithCopy(mlir::ModuleOp copy,
+                              const mlir::IRMapping &mapping);
+
 class Trial {
 public:
   /// The unchanged module, and its findings.
@@ -81,11 +86,15 @@ public:
   /// Applies the change to a copy and analyses it; nothing if it cannot be
   /// made.
   std::optional<Outcome> run(Change change);
+  /// Analyses the module as it is under another declaration of its training
+  /// step (kTrainingStepAttr), which is taken back. Nothing if the module has
+  /// no function.
+  std::optional<Outcome> runDeclared(mlir::DictionaryAttr step);
 
 private:
   void learn(const FindingList::Entry &entry);
-  ChangedModule compare(mlir::ModuleOp copy,
-                        const mlir::IRMapping &mapping) const;
+  void add(const FindingList::Entry &entry, mlir::Value value,
+           Outcome &outcome) const;
 
   mlir::ModuleOp module;
   size_t moduleSize = 0;

@@ -29,6 +29,10 @@ struct AddedTerms {
   bool nonNegative = false;
 };
 
+/// The products that one element of the result of a matrix product, convolution
+/// or attention adds up. Nothing for other ops, and where a length is unknown.
+std::optional<int64_t> countProducts(mlir::Operation *op);
+
 /// The terms of a matrix product, of a convolution, or of the row sums inside a
 /// softmax or normalisation. Nothing for other ops, and where a length is
 /// unknown.

@@ -23,6 +23,7 @@ namespace mpopt {
 
 struct FloatFormat;
 struct RuleInfo;
+struct TrainingFacts;
 
 /// The findings so far: an analysis of the module, to which rules append. No
 /// rule changes the IR, so it never becomes invalid.
@@ -45,6 +46,11 @@ public:
     /// The value whose MP2 finding this one follows from; null for a root. Its
     /// fingerprint is looked up when all findings are there.
     mlir::Value root = {};
+    /// The severity by the finding's effect, where that was found out.
+    std::optional<Severity> judged = {};
+    /// It is about a case that estimates do not expect: its severity is not
+    /// that of its effect.
+    bool unexpected = false;
   };
   std::vector<Entry> entries;
 
@@ -88,6 +94,10 @@ public:
   /// place in the rule's `instead`.
   FindingBuilder &fix(llvm::StringRef kind, const llvm::Twine &text,
                       FixAction action = {});
+  /// Adds a fix by which the training step is as `facts` say; none if it is so
+  /// already.
+  FindingBuilder &fixByStep(llvm::StringRef kind, const llvm::Twine &text,
+                            const TrainingFacts &facts);
 
   /// The tensor that the finding names, where it is neither operand nor result
   /// of the op (a constant behind views of it). Default: the value.
@@ -122,14 +132,23 @@ public:
                                 mlir::Type elementType, double scale = 0,
                                 mlir::Value against = {},
                                 mlir::Value factor = {});
-  /// Adds Decision::GradientRatio; inside are ratios of `lo` to `hi`.
+  /// Adds Decision::GradientRatio; inside are ratios of `lo` to `hi`. Without
+  /// `against` it is the norm of all parameters' gradients that is compared.
   FindingBuilder &watchGradientRatio(mlir::Value value, mlir::Value against,
                                      double lo, double hi);
+  /// Adds Decision::GradientZero for units, the indices of an axis: `share` of
+  /// them are never positive.
+  FindingBuilder &watchUnits(mlir::Value value, int64_t axis, double share);
   /// Adds Decision::SumError: `terms` values like those of `summed` are added
   /// in `format`.
   FindingBuilder &watchSum(mlir::Value summed, const FloatFormat &format,
                            int64_t terms, bool pairwise, bool oneSign);
 
+  /// Says that the finding is about a case that estimates do not expect.
+  FindingBuilder &unexpected() {
+    entry().unexpected = true;
+    return *this;
+  }
   /// Makes the finding a consequence of that on `root`. Default: a root, which
   /// it stays where no MP2 rule reports on `root`.
   FindingBuilder &follows(mlir::Value root);

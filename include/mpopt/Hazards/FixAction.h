@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rule names the change, and mpopt/Fix makes it on a copy of the module to
-// see whether it helps. This file has the data only.
+// A rule names the change, and mpopt/Fix makes it on a copy of the module, or
+// in what is declared of its training, to see whether it helps. This file has
+// the data only.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_HAZARDS_FIXACTION_H
 #define MPOPT_HAZARDS_FIXACTION_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -82,13 +84,19 @@ struct FixAction {
     RemoveCast,
     /// `ops[0]` computes in the type of the cast `ops.back()` behind it; the
     /// ops between only move elements.
-    CastFirst
+    CastFirst,
+
+    // A change of the declared step, of no op (Trial::runDeclared).
+
+    /// The training step is the one that `step` declares (kTrainingStepAttr).
+    DeclareStep
   };
 
   Kind kind = Kind::None;
   llvm::SmallVector<mlir::Operation *, 2> ops;
   llvm::SmallVector<unsigned, 1> operands;
   double number = 0, upper = 0;
+  mlir::DictionaryAttr step;
 
   FixAction() = default;
   FixAction(Kind kind, llvm::ArrayRef<mlir::Operation *> ops,
@@ -105,6 +113,11 @@ struct FixAction {
                                double number) {
     FixAction action(kind, constants);
     action.number = number;
+    return action;
+  }
+  static FixAction declare(mlir::DictionaryAttr step) {
+    FixAction action(Kind::DeclareStep, {});
+    action.step = step;
     return action;
   }
   static FixAction clamp(mlir::Operation *op, unsigned operand, double lo,

@@ -15,6 +15,7 @@
 #define MPOPT_HAZARDS_LOSSSCALING_H
 
 #include "mpopt/Gradients/LossScale.h"
+#include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Hazards/OverflowSites.h"
 #include "mpopt/Hazards/TrainingFacts.h"
 
@@ -33,8 +34,9 @@ public:
   const TrainingEstimate &estimate() const { return *step; }
   const TrainingFacts &facts() const { return declared; }
   const LossScaler &scaler() const { return inForce; }
-  /// True if some gradient is computed in FP16.
-  bool inF16() const { return narrow; }
+  /// The narrowest type of a gradient, if it has fewer exponents than FP32:
+  /// FP16 or an FP8. Null if there is none, as in BF16.
+  mlir::Type narrowest() const { return narrow; }
   /// True if there are gradients to judge.
   bool hasGradients() const { return !step->parameters().empty(); }
 
@@ -59,6 +61,10 @@ public:
   static double lost(const ParameterGradient &parameter, int exponent);
   double lost(int exponent) const;
 
+  /// The first tensor on a gradient's way, from the loss on, of which a share
+  /// is lost at that scale; the gradient itself if nothing is on the way.
+  mlir::Value findLost(mlir::Value gradient, int exponent, double share) const;
+
   /// The first overflow of the forward pass that is expected; null if it stays
   /// finite as far as one can tell.
   const OverflowSite *forwardOverflow() const { return overflow; }
@@ -75,12 +81,17 @@ private:
   const TrainingEstimate *step;
   TrainingFacts declared;
   LossScaler inForce;
-  bool narrow = false, plausible = true;
+  mlir::Type narrow;
+  bool plausible = true;
   int used = 0;
   const OverflowSite *overflow = nullptr;
   mlir::Value seed;
   llvm::StringMap<mlir::Value> named;
 };
+
+/// Adds a fix that has the scaler, or a new one, start from the recommended
+/// scale; none if there is no such scale.
+void fixByScale(FindingBuilder &finding, const LossScaling &scaling);
 
 /// "2^10 (1024)"; "1" for 2^0.
 std::string describeScale(int exponent);

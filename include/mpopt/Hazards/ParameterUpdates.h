@@ -16,11 +16,17 @@
 
 #include "mpopt/Gradients/LossScale.h"
 #include "mpopt/Gradients/Updates.h"
+#include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Hazards/TrainingFacts.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <memory>
+
 namespace mpopt {
+
+class TransferContext;
 
 struct ParameterUpdate {
   const ParameterGradient *gradient = nullptr;
@@ -38,9 +44,10 @@ struct ParameterUpdate {
   mlir::Value computed() const { return gradient->computed; }
 };
 
-/// The parameters of which a step loses a share that counts.
+/// The parameters of which a step loses a share that counts, or that lose by
+/// another measure.
 struct ParameterLosses {
-  /// The one that loses most, and its share in [0, 1]; null if none loses.
+  /// The one that loses most, and its share; null if none loses.
   const ParameterUpdate *worst = nullptr;
   double most = 0;
   llvm::SmallVector<const ParameterGradient *> parameters;
@@ -49,6 +56,23 @@ struct ParameterLosses {
 
   /// The end of a message that names all of them; empty if there is only one.
   std::string listOthers() const;
+};
+
+/// The magnitudes of weights, each read when somebody asks first. An analysis
+/// of the module that does not depend on how it is trained.
+class ParameterWeights {
+public:
+  ParameterWeights(mlir::Operation *module, mlir::AnalysisManager &manager);
+
+  /// Those of a constant, or of what a precision stores of it; null if they are
+  /// not known.
+  const WeightSizes *of(mlir::Value value);
+
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved);
+
+private:
+  TransferContext &context;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<WeightSizes>> known;
 };
 
 class ParameterUpdates {
@@ -62,8 +86,8 @@ public:
   /// out. Without an optimizer and its learning rate: none.
   llvm::ArrayRef<ParameterUpdate> updates() const { return list; }
 
-  /// The parameters whose `share`, in [0, 1], is `least` or more. Those without
-  /// one are left out.
+  /// The parameters whose `share` is `least` or more. Those without one are
+  /// left out.
   ParameterLosses
   findLosses(double least,
              llvm::function_ref<std::optional<double>(const ParameterUpdate &)>
@@ -76,6 +100,11 @@ private:
   std::optional<Optimizer> known;
   std::vector<ParameterUpdate> list;
 };
+
+/// Adds fixes by which the optimizer keeps an FP32 copy of 16-bit weights, or
+/// its state in FP32.
+void fixByWideState(FindingBuilder &finding, const ParameterUpdates &updates,
+                    const ParameterUpdate &update);
 
 /// The optimizer that is declared, with its defaults; nothing if there is none,
 /// or one that is not known.

@@ -15,8 +15,9 @@
 namespace mpopt {
 
 /// Float tensors that the model's ops compute, and how many of them are proved:
-/// their bound, before it is rounded, stays in their dtype, and no rule of the
-/// range family reported them at any certainty.
+/// their bound, before it is rounded, stays in their dtype, no rule of the
+/// range family reported them at any certainty, and they are not all flushed to
+/// 0.
 struct Proved {
   unsigned tensors = 0, proved = 0;
 };

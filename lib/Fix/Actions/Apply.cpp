@@ -190,6 +190,7 @@ bool mpopt::applyFix(const FixAction &action,
   switch (action.kind) {
   case Kind::None:
   case Kind::Keep:
+  case Kind::DeclareStep:
     return false;
   case Kind::LimitConstant:
     return limit(ops, action.number);

@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Casts.h"
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
+#include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -35,6 +36,7 @@ private:
   LogicalResult keep(Operation *op);
   void keepCast(CastOp cast);
   Value widen(Value value);
+  bool isStoredNarrowly(Value value) const;
   void narrow(Value result, Type before);
 
   ModuleOp module;
@@ -46,6 +48,9 @@ private:
   /// True if kept results are returned in f32: the file does not fix the types
   /// that it returns.
   bool returnsWide;
+  /// The format in which inputs of the file's float32 are stored; null if they
+  /// are as the file has them.
+  Type storedInputs;
   ShapeFacts facts;
 };
 } // namespace
@@ -58,6 +63,9 @@ Islands::Islands(ModuleOp module, ArrayRef<KeptOp> ops) : module(module) {
   }
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   returnsWide = precision && precision.getValue() != "as-is";
+  if (auto low = module->getAttrOfType<TypeAttr>(kLowTypeAttr);
+      low && precision && !precision.getValue().starts_with("autocast"))
+    storedInputs = low.getValue();
 }
 
 /// A cast of a wider float to a narrower one that the precision brought.
@@ -70,9 +78,24 @@ static CastOp getNarrowing(Value value) {
   return from && to && from.getWidth() > to.getWidth() ? cast : CastOp();
 }
 
+/// True for an input of the model that only the precision narrows.
+bool Islands::isStoredNarrowly(Value value) const {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && storedInputs && getElementType(value) == storedInputs &&
+         isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+}
+
 Value Islands::widen(Value value) {
   if (Value known = wide.lookup(value))
     return known;
+  if (isStoredNarrowly(value)) {
+    // The interface is the converter's own: as a result that is kept.
+    Type before = getElementType(value);
+    value.setType(
+        withElementType(value.getType(), Float32Type::get(value.getContext())));
+    narrow(value, before);
+    return value;
+  }
   if (!isLowPrecision(getElementType(value))) {
     // Widened by the precision already: perhaps after it had been narrowed.
     auto cast = value.getDefiningOp<CastOp>();
@@ -88,8 +111,16 @@ Value Islands::widen(Value value) {
                    CastOrigin::Policy);
 }
 
-/// Gives the readers of `result` that are not kept what they had.
+/// Gives the readers of `result` that are not kept what they had; but casts of
+/// the backward graph that widen it take it as it is, since the gradient of
+/// what was not narrowed is not narrowed either.
 void Islands::narrow(Value result, Type before) {
+  for (OpOperand &use : llvm::make_early_inc_range(result.getUses()))
+    if (auto cast = dyn_cast<CastOp>(use.getOwner());
+        cast && cast->hasAttr(kBackwardAttr) &&
+        cast.getOrigin() != CastOrigin::Model &&
+        cast.getType() == result.getType())
+      kept.insert(cast);
   auto isKept = [&](OpOperand &use) { return kept.contains(use.getOwner()); };
   auto isReturn = [&](OpOperand &use) {
     Operation *owner = use.getOwner();

@@ -39,7 +39,8 @@ Changes::Changes(Judgement &judgement, Certainty least) : judgement(judgement) {
     if (entry.finding.certainty < least)
       continue;
     for (auto [number, action] : llvm::enumerate(entry.actions))
-      if (action && action.kind != FixAction::Kind::Keep)
+      if (action && action.kind != FixAction::Kind::Keep &&
+          action.kind != FixAction::Kind::DeclareStep)
         candidates.push_back({index, number, action});
   }
 }

@@ -31,6 +31,7 @@ Expected<KeepPlan> mpopt::tryFixes(ModuleOp module,
     if (llvm::Error error = tryKeeping(judgement, least, /*notes=*/true, notes))
       return error;
     tryChanges(judgement, least);
+    tryDeclarations(judgement, least);
   }
   judgement.sortFixes();
   return plan;

@@ -40,15 +40,18 @@ void Judgement::judge(Candidate &candidate, const Outcome &outcome,
     return;
   const FindingList::Entry &entry = entries[candidate.entry];
   Certainty bar = barOf(entry);
+  Severity severity = entry.finding.severity;
+  // Settings of one step trade one trouble for another.
+  if (candidate.action.kind == FixAction::Kind::DeclareStep)
+    severity = std::min(severity, Severity::Warning);
   candidate.tried = true;
   candidate.gone = isGone(candidate.entry, outcome);
   // A root whose consequences stay is not fixed.
   candidate.safe =
       candidate.gone &&
-      llvm::none_of(fresh,
-                    [&](const Fresh *other) {
-                      return other->counts(entry.finding.severity, bar);
-                    }) &&
+      llvm::none_of(
+          fresh,
+          [&](const Fresh *other) { return other->counts(severity, bar); }) &&
       llvm::none_of(getFollowers(candidate.entry), [&](size_t follower) {
         // Findings by a list of ops do not depend on ranges.
         return !isByList(entries[follower].finding.rule) &&

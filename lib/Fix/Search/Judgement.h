@@ -76,8 +76,12 @@ inline constexpr size_t kMostFresh = 64;
 llvm::Error tryKeeping(Judgement &judgement, Certainty least, bool notes,
                        KeepPlan &plan);
 
-/// Tries all other fixes of findings of `least` certainty or more.
+/// Tries the fixes that change ops or constants of findings of `least`
+/// certainty or more.
 void tryChanges(Judgement &judgement, Certainty least);
+
+/// Tries the fixes that declare another training step.
+void tryDeclarations(Judgement &judgement, Certainty least);
 
 } // namespace mpopt
 

@@ -119,7 +119,8 @@ void Keeping::collect(Certainty least) {
   IdiomMembers members = findMembers(judgement.module);
   for (auto [index, entry] : llvm::enumerate(entries)) {
     if (entry.finding.certainty < least ||
-        (entry.finding.severity == Severity::Note) != notes)
+        (entry.judged.value_or(entry.finding.severity) == Severity::Note) !=
+            notes)
       continue;
     for (auto [number, fix] : llvm::enumerate(entry.finding.fixes)) {
       if (fix.kind != "keep-fp32")

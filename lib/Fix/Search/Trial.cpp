@@ -12,6 +12,8 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Report/RuleTable.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -86,8 +88,7 @@ static bool isCopy(Operation *copy, Operation *op, const IRMapping &mapping) {
                       });
 }
 
-/// Compares the changed copy with the module.
-ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) const {
+ChangedModule mpopt::compareWithCopy(ModuleOp copy, const IRMapping &mapping) {
   ChangedModule change;
   llvm::DenseMap<Operation *, Operation *> originals;
   for (auto [from, to] : mapping.getOperationMap())
@@ -106,6 +107,48 @@ ChangedModule Trial::compare(ModuleOp copy, const IRMapping &mapping) const {
   return change;
 }
 
+/// `value`: the place of the finding in the unchanged module; null if it has
+/// none.
+void Trial::add(const FindingList::Entry &entry, Value value,
+                Outcome &outcome) const {
+  StringRef hazard = getHazard(entry.finding);
+  Certainty certainty = entry.finding.certainty;
+  auto before = known.end();
+  if (value) {
+    auto [present, isNew] =
+        outcome.present.try_emplace(Place(hazard, value), certainty);
+    present->second = std::max(present->second, certainty);
+    before = known.find(Place(hazard, value));
+  }
+  if (value && certainty >= Certainty::Likely &&
+      hazard != StringRef(findRule(entry.finding.rule)->id))
+    outcome.ranges.push_back({value, entry.finding.severity});
+  bool wasThere = before != known.end();
+  if (!wasThere || before->second < certainty)
+    outcome.fresh.push_back({value, entry.finding.severity, certainty,
+                             wasThere ? before->second : certainty, wasThere});
+}
+
+/// A few of them, worst first, decide.
+static void sortFresh(Outcome &outcome) {
+  llvm::stable_sort(outcome.fresh, [](const Fresh &lhs, const Fresh &rhs) {
+    return std::pair(lhs.severity, lhs.certainty) >
+           std::pair(rhs.severity, rhs.certainty);
+  });
+}
+
+/// The function whose declaration TrainingFacts reads, or that would have one.
+static FunctionOpInterface findTrained(ModuleOp module) {
+  FunctionOpInterface first;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (function->hasAttr(kTrainingStepAttr))
+      return function;
+    if (!first && !function.isExternal())
+      first = function;
+  }
+  return first;
+}
+
 std::optional<Outcome> Trial::run(Change change) {
   IRMapping mapping;
   // Destroyed after the copy: the copy may refer to the ops.
@@ -114,7 +157,7 @@ std::optional<Outcome> Trial::run(Change change) {
   (*copy)->setAttr(kTrialAttr, UnitAttr::get(module.getContext()));
   if (!change(*copy, mapping, retired))
     return std::nullopt;
-  ChangedModule changed = compare(*copy, mapping);
+  ChangedModule changed = compareWithCopy(*copy, mapping);
   std::vector<FindingList::Entry> found = findAll(*copy, &changed);
   const llvm::DenseMap<Value, Value> &originals = changed.originals;
   llvm::DenseSet<Operation *> copied;
@@ -128,31 +171,28 @@ std::optional<Outcome> Trial::run(Change change) {
     if (isByList(entry.finding.rule) && isInserted(entry.op) &&
         !copied.contains(entry.op))
       continue;
-    StringRef hazard = getHazard(entry.finding);
     Value place = getPlace(entry.value);
     Value value = originals.lookup(retired.getReplaced(place));
-    value = value ? getPlace(value) : value;
-    Certainty certainty = entry.finding.certainty;
-    auto before = known.end();
-    if (value) {
-      auto [present, isNew] =
-          outcome.present.try_emplace(Place(hazard, value), certainty);
-      present->second = std::max(present->second, certainty);
-      before = known.find(Place(hazard, value));
-    }
-    if (value && certainty >= Certainty::Likely &&
-        hazard != StringRef(findRule(entry.finding.rule)->id))
-      outcome.ranges.push_back({value, entry.finding.severity});
-    bool wasThere = before != known.end();
-    if (!wasThere || before->second < certainty)
-      outcome.fresh.push_back({value, entry.finding.severity, certainty,
-                               wasThere ? before->second : certainty,
-                               wasThere});
+    add(entry, value ? getPlace(value) : value, outcome);
   }
-  // A few of them, worst first, decide.
-  llvm::stable_sort(outcome.fresh, [](const Fresh &lhs, const Fresh &rhs) {
-    return std::pair(lhs.severity, lhs.certainty) >
-           std::pair(rhs.severity, rhs.certainty);
-  });
+  sortFresh(outcome);
+  return outcome;
+}
+
+std::optional<Outcome> Trial::runDeclared(DictionaryAttr step) {
+  FunctionOpInterface trained = findTrained(module);
+  if (!trained)
+    return std::nullopt;
+  Attribute before = trained->getAttr(kTrainingStepAttr);
+  trained->setAttr(kTrainingStepAttr, step);
+  std::vector<FindingList::Entry> found = findAll(module, nullptr);
+  if (before)
+    trained->setAttr(kTrainingStepAttr, before);
+  else
+    trained->removeAttr(kTrainingStepAttr);
+  Outcome outcome;
+  for (const FindingList::Entry &entry : found)
+    add(entry, getPlace(entry.value), outcome);
+  sortFresh(outcome);
   return outcome;
 }

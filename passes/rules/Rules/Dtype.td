@@ -49,6 +49,7 @@ def UnsafeLowPrecisionOp : DtypeRule<"MP101", "unsafe-low-precision-op"> {
 }
 
 def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
+  let ownSeverity = 1;
   let severity = "error";
   let since = "0.1";
   let decision = "zero";
@@ -80,13 +81,21 @@ def BannedUnderAutocast : DtypeRule<"MP102", "banned-under-autocast"> {
 }
 
 def SilentUpcast : DtypeRule<"MP103", "silent-upcast"> {
+  let ownSeverity = 1;
   let severity = "warning";
   let since = "0.1";
+  let thresholds = [
+    Threshold<"speed-share", "0.25",
+      "share of the model's arithmetic from which a finding about speed is a "
+      "warning, not a note">];
   let summary = "a 32-bit operand among 16-bit ones widens all that follows";
   let what = [{
     An op takes 16-bit and 32-bit (or 64-bit) float operands. Frameworks promote
     to the wider type, so the result and what is computed from it leave 16 bits
-    from here on. The finding names the operand that brought the wider type.
+    from here on. The finding names the operand that brought the wider type. It
+    is a warning if what is widened does a quarter of the model's arithmetic
+    (multiplications and additions, a step of elementwise ops counted as one an
+    element), and a note below.
   }];
   let why = [{
     Nothing is lost in accuracy, but the speed and memory that 16 bits were
@@ -230,7 +239,8 @@ def LowPrecisionAccumulation : DtypeRule<"MP107", "low-precision-accumulation"> 
 }
 
 def CastChurn : DtypeRule<"MP108", "cast-churn"> {
-  let severity = "note";
+  let ownSeverity = 1;
+  let severity = "warning";
   let since = "0.1";
   let thresholds = [
     Threshold<"cast-churn-bytes", "65536",
@@ -239,7 +249,8 @@ def CastChurn : DtypeRule<"MP108", "cast-churn"> {
   let what = [{
     A group of 16-bit ops is fenced by casts from and to FP32 whose reads and
     writes amount to more bytes than the ops inside save by working in 16 bits.
-    The finding shows both numbers.
+    The finding shows both numbers. It is a warning if these ops do a quarter of
+    the model's arithmetic (`--set speed-share=0.25`, as for MP103).
   }];
   let why = [{
     Elementwise and normalisation ops are bound by memory traffic. A cast reads

@@ -13,7 +13,6 @@ include "passes/rules/RuleBase.td"
 def OptimizerEpsilon : TrainingRule<"MP407", "optimizer-epsilon"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
   let dtypes = ["f16", "bf16", "f32"];
   let summary = "the optimizer's epsilon is 0 in its state, or larger than the "
     "gradient";
@@ -47,7 +46,6 @@ def OptimizerEpsilon : TrainingRule<"MP407", "optimizer-epsilon"> {
 def SecondMoment : TrainingRule<"MP408", "second-moment"> {
   let severity = "warning";
   let since = "0.2";
-  let fix = "none";
   let thresholds = [
     Threshold<"second-moment-share", "0.1",
       "share of a parameter's second moment that may be 0 in its dtype">];
@@ -80,7 +78,6 @@ def SecondMoment : TrainingRule<"MP408", "second-moment"> {
 def LostUpdate : TrainingRule<"MP409", "lost-update"> {
   let severity = "warning";
   let since = "0.2";
-  let fix = "none";
   let thresholds = [
     Threshold<"lost-update-share", "0.5",
       "share of a parameter's weights that may keep their value when they are "
@@ -114,7 +111,6 @@ def LostUpdate : TrainingRule<"MP409", "lost-update"> {
 def Reduction : TrainingRule<"MP410", "reduction"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
   let thresholds = [
     Threshold<"reduction-underflow", "0.1",
       "share of the gradients' elements that dividing before the sum may make "
@@ -152,7 +148,6 @@ def Reduction : TrainingRule<"MP410", "reduction"> {
 def ParallelPrecision : TrainingRule<"MP413", "parallel-precision"> {
   let severity = "warning";
   let since = "0.2";
-  let fix = "none";
   let summary = "a sharding policy casts what needs more than 16 bits";
   let what = [{
     The declared FSDP or ZeRO policy casts buffers, among them running
@@ -180,7 +175,6 @@ def ParallelPrecision : TrainingRule<"MP413", "parallel-precision"> {
 def LossForm : TrainingRule<"MP414", "loss-form"> {
   let severity = "warning";
   let since = "0.2";
-  let fix = "none";
   let dtypes = ["f16", "bf16", "f32"];
   let summary = "the loss has a stable form and is not in it";
   let what = [{

@@ -151,6 +151,7 @@ def Underflow : RangeRule<"MP204", "underflow"> {
 def InvalidDomain : RangeRule<"MP205", "invalid-domain"> {
   let severity = "error";
   let since = "0.1";
+  let nonFinite = 1;
   let about = "arguments";
   let dtypes = ["f16", "bf16", "f32"];
   let decision = "domain";
@@ -184,6 +185,7 @@ def InvalidDomain : RangeRule<"MP205", "invalid-domain"> {
 def DivisionByZero : RangeRule<"MP206", "division-by-zero"> {
   let severity = "error";
   let since = "0.1";
+  let nonFinite = 1;
   let about = "arguments";
   let dtypes = ["f16", "bf16", "f32"];
   let decision = "zero";
@@ -434,6 +436,7 @@ def NarrowingCast : RangeRule<"MP213", "narrowing-cast"> {
 def InvalidOperation : RangeRule<"MP214", "invalid-operation"> {
   let severity = "error";
   let since = "0.1";
+  let nonFinite = 1;
   let fix = "none";
   let dtypes = ["f16", "bf16", "f32"];
   let decision = "nan";

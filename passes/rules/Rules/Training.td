@@ -13,8 +13,7 @@ include "passes/rules/RuleBase.td"
 def GradientUnderflow : TrainingRule<"MP401", "gradient-underflow"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
-  let dtypes = ["f16"];
+  let dtypes = ["f16", "bf16"];
   let decision = "gradient-flush";
   let decisionThreshold = "gradient-underflow";
   let observable = "histogram of the gradient's magnitudes; seen when the "
@@ -28,9 +27,9 @@ def GradientUnderflow : TrainingRule<"MP401", "gradient-underflow"> {
     "in use";
   let what = [{
     At the loss scale in use, a tenth or more of the elements of some parameters'
-    gradients are expected to be 0 in FP16 although they are not: in the gradient
-    itself, or in one that it is made of. The scale is that of a
-    fixed scaler, the one at which a dynamic one takes its first steps (its
+    gradients are expected to be 0 in FP16 or FP8 (in BF16 below 1e-40) although
+    they are not: in the gradient itself, or in one that it is made of. The
+    scale is that of a fixed scaler, the one at which a dynamic one takes its first steps (its
     start, or the greatest that does not overflow), or 1 without a scaler. What
     is lost at every scale is left out. One finding names the parameter that
     loses most, the others, and the scale to choose. An error if half of all
@@ -59,8 +58,7 @@ def GradientUnderflow : TrainingRule<"MP401", "gradient-underflow"> {
 def GradientOverflow : TrainingRule<"MP402", "gradient-overflow"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
-  let dtypes = ["f16"];
+  let dtypes = ["f16", "bf16"];
   let decision = "gradient-overflow";
   let observable = "absolute maximum of the gradient; seen when it is Inf in "
     "the dtype at the loss scale that was judged";
@@ -69,9 +67,9 @@ def GradientOverflow : TrainingRule<"MP402", "gradient-overflow"> {
       "steps that a scaler may skip at the start before that is a warning">];
   let summary = "gradients overflow at the loss scale in use";
   let what = [{
-    An FP16 gradient is expected to overflow at the scale of a fixed scaler
-    or without one (an error: no step is ever taken), or at that from which a
-    dynamic scaler starts: it then skips steps until its scale has come down,
+    A gradient in 16 bits or FP8 is expected to overflow at the scale of a fixed
+    scaler or without one (an error: no step is ever taken), or at that from
+    which a dynamic scaler starts: it then skips steps until its scale has come down,
     and the finding says how many. That is a note, a warning for more than 20.
     The finding is about the tensor that overflows first. If there is no scale
     of 1 or more that works, MP403 says so.
@@ -96,11 +94,11 @@ def GradientOverflow : TrainingRule<"MP402", "gradient-overflow"> {
 def NoLossScale : TrainingRule<"MP403", "no-loss-scale"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
-  let dtypes = ["f16"];
+  let dtypes = ["f16", "bf16"];
   let summary = "no loss scale keeps both small and large gradients";
   let what = [{
-    The greatest loss scale at which no FP16 gradient overflows is below 1, or
+    The greatest loss scale at which no gradient in 16 bits or FP8 overflows is
+    below 1, or
     below the least one that keeps nine tenths of all elements of the parameters'
     gradients. The finding is about the tensor that overflows first, and names
     the parameter that loses most. An error if the greatest scale is below 1 or
@@ -244,15 +242,14 @@ def DeadParameters : TrainingRule<"MP406", "dead-parameters"> {
 def Scaler : TrainingRule<"MP411", "scaler"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
   let dtypes = ["f16", "bf16", "f32"];
   let summary = "the loss scaler cannot do its work";
   let what = [{
-    FP16 gradients without a scaler, or with a fixed scale that is too small, of
-    which a tenth or more is lost; a dynamic scaler whose least scale overflows,
-    or whose growth, backoff or interval cannot work; a forward pass that
+    FP16 or FP8 gradients without a scaler, or with a fixed scale that is too
+    small, of which a tenth or more is lost; a dynamic scaler whose least scale
+    overflows, or whose growth, backoff or interval cannot work; a forward pass that
     overflows in FP16, so that every gradient is NaN at any scale; and a scaler
-    for gradients that are not FP16 (a note: it does nothing but cost time). A
+    for gradients in BF16 and FP32 (a note: it does nothing but cost time). A
     scale that overflows is MP402's.
   }];
   let why = [{
@@ -275,7 +272,6 @@ def Scaler : TrainingRule<"MP411", "scaler"> {
 def InfiniteDerivative : TrainingRule<"MP412", "infinite-derivative"> {
   let severity = "error";
   let since = "0.2";
-  let fix = "none";
   let dtypes = ["f16", "bf16", "f32"];
   let decision = "gradient-non-finite";
   let observable = "NaN and infinities of the operand's gradient; seen when "

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Hazards/Arithmetic.h"
 #include "mpopt/Hazards/DtypeSupport.h"
 #include "passes/rules/Rules.h"
 
@@ -44,7 +45,8 @@ struct Island {
 
 class CastChurn : public mpopt::impl::CastChurnBase<CastChurn> {
   void check(ModuleOp module) override;
-  void judge(const Island &island);
+  /// `all` is the module's arithmetic.
+  void judge(const Island &island, double all);
 };
 } // namespace
 
@@ -95,7 +97,7 @@ static std::string formatBytes(int64_t bytes) {
   return text;
 }
 
-void CastChurn::judge(const Island &island) {
+void CastChurn::judge(const Island &island, double all) {
   if (island.paysOff || island.entries.empty() || island.exits.empty())
     return;
   int64_t cost = 0, saving = 0;
@@ -109,8 +111,12 @@ void CastChurn::judge(const Island &island) {
     return;
   mp::CastOp first = island.entries.front();
   std::string dtype = getDtypeName(getElementType(first.getResult()));
+  double own = 0;
+  for (Operation *op : island.ops)
+    own += countArithmetic(op);
+  bool counts = own >= threshold("speed-share") * all;
   FindingBuilder finding = report(first, first.getResult());
-  finding
+  finding.severity(counts ? Severity::Warning : Severity::Note)
       .message(Twine(island.entries.size() + island.exits.size()) +
                " casts move " + formatBytes(cost) + " so that " +
                Twine(island.ops.size()) + " op" +
@@ -168,6 +174,7 @@ void CastChurn::check(ModuleOp module) {
           island.paysOff |= is16Bit(getElementType(result));
       }
   }
+  double all = countArithmetic(module);
   for (auto &[leader, island] : islands)
-    judge(island);
+    judge(island, all);
 }

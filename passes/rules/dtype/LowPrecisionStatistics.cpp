@@ -21,6 +21,7 @@
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Hazards/KindHazard.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_LOWPRECISIONSTATISTICS
@@ -40,17 +41,23 @@ struct LowPrecisionStatistics
 private:
   void judge(Operation *op);
   void judgeRunning(Operation *op);
-  void add(Operation *op, Type type, const Twine &what);
+  void add(ArrayRef<Operation *> members, Role roles, Type type,
+           const Twine &what);
 };
 } // namespace
 
-void LowPrecisionStatistics::add(Operation *op, Type type, const Twine &what) {
+/// The last member is what computes the statistic.
+void LowPrecisionStatistics::add(ArrayRef<Operation *> members, Role roles,
+                                 Type type, const Twine &what) {
+  Operation *op = members.back();
   FindingBuilder finding = report(op, op->getResult(0));
   watchOps(finding, {op}, type, Decision::Overflow, Decision::LossOfRange);
   finding.dtype(type)
       .message(what + " in " + getDtypeName(type) + ": " +
-               (type.isBF16() ? "sums of squares keep 2 decimal digits"
-                              : "the square of 256 is already Inf"))
+               (type.isBF16()
+                    ? std::string("sums of squares keep 2 decimal digits")
+                    : describeKindHazard(roles, members, type,
+                                         getAnalysis<RangeAnalysis>())))
       .fix("keep-fp32", "compute it in f32 and cast the result");
 }
 
@@ -66,6 +73,8 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
     return;
   auto training = op->getAttrOfType<BoolAttr>("training");
   bool updates = training && training.getValue();
+  bool past = getAnalysis<RangeAnalysis>().magnitudes(statistic).bound >=
+              getFloatFormat(type)->overflowFrom;
   std::string dtype = getDtypeName(type);
   FixAction statistics = FixAction::keep({op});
   statistics.operands = {op->getNumOperands() - 2, op->getNumOperands() - 1};
@@ -78,11 +87,11 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
       // Rounded once, they do little harm; updated in 16 bits, they freeze.
       .severity(updates ? Severity::Warning : Severity::Note)
       .message("running mean and variance are kept in " + dtype + ": " +
-               (updates ? "small updates no longer change them"
-                : type.isBF16()
-                    ? "they keep 2 decimal digits"
-                    : "they keep 3 decimal digits, and a variance past 65504 "
-                      "is Inf"))
+               (updates         ? "small updates no longer change them"
+                : type.isBF16() ? "they keep 2 decimal digits"
+                : past          ? "they keep 3 decimal digits, and a variance "
+                                  "past 65504 is Inf"
+                                : "they keep 3 decimal digits"))
       .cause(statistic, "is " + getDtypeName(type))
       .fix("keep-fp32",
            "keep the statistics in f32; kernels take them beside a " +
@@ -100,14 +109,16 @@ void LowPrecisionStatistics::judge(Operation *op) {
   if (!type)
     return;
   if (!reduces)
-    return add(op, type, op->getName().stripDialect() + " computed");
-  if (getSquared(getMaker(op->getOperand(0))))
-    return add(op, type, "mean of squares computed");
+    return add(op, Role::InnerSquares, type,
+               op->getName().stripDialect() + " computed");
+  if (Operation *square = getMaker(op->getOperand(0)); getSquared(square))
+    return add({square, op}, Role::SumOfSquares, type,
+               "mean of squares computed");
   auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes");
   MaybeShape shape = getShape(op->getOperand(0));
   if (axes && shape && shape->size() > 1 &&
       size_t(axes.size()) < shape->size() &&
       (llvm::is_contained(axes.asArrayRef(), 0) ||
        llvm::is_contained(axes.asArrayRef(), -int64_t(shape->size()))))
-    add(op, type, "mean over the batch computed");
+    add(op, Role::Sum, type, "mean over the batch computed");
 }

@@ -12,9 +12,14 @@
 // One finding an op where the width starts: an op whose wide operand is itself
 // the result of such a promotion only carries on and is not reported again.
 //
+// Nothing is lost but speed and memory, so that a finding is a note unless the
+// ops that are widened do a good share of the model's arithmetic.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/rules/Rules.h"
+
+#include "mpopt/Hazards/Arithmetic.h"
 
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Match.h"
@@ -91,21 +96,63 @@ static bool endsHere(Operation *op) {
          });
 }
 
+// True if the op's result is wide because an operand is: not a policy's choice.
+static bool carriesOn(Operation *op) {
+  auto category = op->getAttrOfType<StringAttr>("mp.category");
+  return op->getNumResults() != 0 &&
+         (!category || category.getValue() != "fp32") &&
+         isWide(getElementType(op->getResult(0)));
+}
+
+// The arithmetic that each of `starts` widens: its own, and that of the ops
+// after it that compute wide because it does. An op behind several belongs to
+// the first. All that carry on lie behind a start in the order of the module.
+static std::vector<double> countWidened(ModuleOp module,
+                                        ArrayRef<Operation *> starts) {
+  llvm::DenseMap<Operation *, size_t> owners;
+  for (auto [index, start] : llvm::enumerate(starts))
+    owners[start] = index;
+  std::vector<double> counts(starts.size());
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto owner = owners.find(op);
+    if (owner == owners.end() && carriesOn(op))
+      for (Value operand : op->getOperands())
+        if (auto maker = owners.find(operand.getDefiningOp());
+            maker != owners.end()) {
+          size_t index = maker->second;
+          owner = owners.try_emplace(op, index).first;
+          owner->second = std::min(owner->second, index);
+        }
+    if (owner != owners.end())
+      counts[owner->second] += countArithmetic(op);
+  });
+  return counts;
+}
+
 void SilentUpcast::check(ModuleOp module) {
   auto precision = module->getAttrOfType<StringAttr>("mp.precision");
   bool isAutocast = precision && precision.getValue().starts_with("autocast");
+  SmallVector<Operation *> starts;
+  SmallVector<Mix> mixes;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     std::optional<Mix> mix = findMix(op);
-    if (!mix)
-      return;
-    if (!widens(op))
+    if (!mix || !widens(op))
       return;
     Operation *maker = mix->wide.getDefiningOp();
     // Such an op only carries on.
     if ((maker && findMix(maker) && widens(maker)) || endsHere(op))
       return;
-    std::string narrow = getDtypeName(getElementType(mix->narrow));
-    std::string wide = getDtypeName(getElementType(mix->wide));
+    starts.push_back(op);
+    mixes.push_back(*mix);
+  });
+  if (starts.empty())
+    return;
+  double all = countArithmetic(module);
+  for (auto [op, mix, widened] :
+       llvm::zip_equal(starts, mixes, countWidened(module, starts))) {
+    Operation *maker = mix.wide.getDefiningOp();
+    std::string narrow = getDtypeName(getElementType(mix.narrow));
+    std::string wide = getDtypeName(getElementType(mix.wide));
     // The policy put the maker into FP32 on purpose, or autocast let a float
     // stream of activations be (a residual sum, rotary tables): worth knowing,
     // hardly worth a change. A constant or an input is easily made narrow.
@@ -114,14 +161,15 @@ void SilentUpcast::check(ModuleOp module) {
     bool isPolicy = category && category.getValue() == "fp32";
     bool isFromFile = !maker || isa<mp::ConstantOp>(maker);
     bool meant = isPolicy || (isAutocast && !isFromFile);
+    bool counts = !meant && widened >= threshold("speed-share") * all;
     report(op, op->getResult(0))
-        .severity(meant ? Severity::Note : Severity::Warning)
-        .dtype(getElementType(mix->wide))
+        .severity(counts ? Severity::Warning : Severity::Note)
+        .dtype(getElementType(mix.wide))
         .message("mixes " + narrow + " and " + wide + " operands, so " + wide +
                  " spreads from here")
-        .cause(mix->wide, "brings " + wide +
-                              (isPolicy ? " (the policy computes it so)" : ""))
-        .cause(mix->narrow, "is " + narrow)
+        .cause(mix.wide, "brings " + wide +
+                             (isPolicy ? " (the policy computes it so)" : ""))
+        .cause(mix.narrow, "is " + narrow)
         .fix("explicit-cast",
              "if " + wide + " is meant, cast the " + narrow +
                  " operand explicitly in front of the op",
@@ -129,6 +177,6 @@ void SilentUpcast::check(ModuleOp module) {
         .fix("change-dtype",
              "cast the " + wide + " operand to " + narrow +
                  " in front of the op, or where it comes from",
-             {FixAction::Kind::NarrowExplicitly, {op}, {mix->narrowOperand}});
-  });
+             {FixAction::Kind::NarrowExplicitly, {op}, {mix.narrowOperand}});
+  }
 }

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Hazards/DtypeSupport.h"
+#include "mpopt/Hazards/KindHazard.h"
 #include "mpopt/Hazards/RangeVerdict.h"
 #include "passes/rules/Rules.h"
 
@@ -27,35 +28,6 @@ namespace mpopt {
 
 using namespace mlir;
 using namespace mpopt;
-
-/// The hazard of ops of this kind in 16 bits.
-static StringRef getHazard(const OpMeaning *kind, bool bf16) {
-  Role squares =
-      Role::Square | Role::SumOfSquares | Role::InnerSquares | Role::Power;
-  // A mean loses as much, but stays among its elements.
-  bool sums = hasRole(kind, Role::Sum | Role::MagnitudeSum | Role::Addition) &&
-              !hasRole(kind, squares | Role::Mean);
-  bool soft = hasRole(kind, Role::Softmax);
-  if (bf16)
-    return sums   ? "a running sum stops growing at 256 times an addend"
-           : soft ? "probabilities keep 2 decimal digits"
-                  : "8 significant bits are left";
-  if (soft)
-    return "probabilities below 3e-8 are 0, and their logarithm -Inf";
-  if (hasRole(kind, Role::Exponential | Role::InnerExponential))
-    return "an exponential is Inf above 11.09";
-  if (hasRole(kind, Role::Logarithm | Role::Reciprocal))
-    return "arguments below 3e-8 are already 0 there";
-  if (hasRole(kind, squares))
-    return "the square of 256 is already Inf";
-  if (sums)
-    return "a sum past 65504 is Inf, and stops growing at 2048 times an addend";
-  if (hasRole(kind, Role::LongProduct))
-    return "a product leaves the range after a few factors";
-  if (hasRole(kind, Role::Steep))
-    return "11 significant bits are left where the function is steep";
-  return "its results leave the range or lose most of their digits";
-}
 
 /// A normalisation as one op: frameworks sum in FP32 inside, unless the model
 /// says otherwise.
@@ -81,6 +53,7 @@ struct UnsafeLowPrecisionOp
 
 private:
   void collectMembers(ModuleOp module);
+  SmallVector<Operation *> getMembers(Operation *op) const;
   RangeVerdict getVerdict(Operation *op);
   void judge(Operation *op, Type type);
 
@@ -97,13 +70,23 @@ void UnsafeLowPrecisionOp::collectMembers(ModuleOp module) {
   });
 }
 
+/// All ops of the composite that the op belongs to, or the op.
+SmallVector<Operation *> UnsafeLowPrecisionOp::getMembers(Operation *op) const {
+  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
+    return members.lookup(idiom.getId());
+  return {op};
+}
+
 RangeVerdict UnsafeLowPrecisionOp::getVerdict(Operation *op) {
   const auto &sites = getAnalysis<OverflowSites>();
-  double tolerance = threshold("unsafe-op-error");
-  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
-    return judgeByRanges(getKind(op), members[idiom.getId()], op, tolerance,
-                         sites);
-  return judgeByRanges(getKind(op), op, op, tolerance, sites);
+  return judgeByRanges(getKind(op), getMembers(op), op,
+                       threshold("unsafe-op-error"), sites);
+}
+
+/// The member of a composite that is spoken of, if it is not the result.
+static std::string nameMember(Value where, Operation *result) {
+  Operation *op = where.getDefiningOp();
+  return !op || op == result ? "" : "at its " + getKind(op).str() + " ";
 }
 
 void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
@@ -116,17 +99,19 @@ void UnsafeLowPrecisionOp::judge(Operation *op, Type type) {
   RangeVerdict verdict = getVerdict(op);
   bool harmless = verdict.kind == RangeVerdict::Harmless;
   bool confirmed = verdict.kind == RangeVerdict::Confirmed;
+  const OpMeaning *meaning = getMeaning(kind, op->getContext());
   std::string why =
       harmless    ? verdict.why
-      : confirmed ? "and here its ranges confirm the danger: " + verdict.why
+      : confirmed ? "and here its ranges confirm the danger: " +
+                        nameMember(verdict.where, op) + verdict.why
       : widened
           ? "safe only where the kernel keeps its sums in f32"
-          : getHazard(getMeaning(kind, op->getContext()), type.isBF16()).str();
+          : describeKindHazard(meaning ? meaning->roles : static_cast<Role>(0),
+                               getMembers(op), type,
+                               getAnalysis<RangeAnalysis>());
   FindingBuilder finding = report(op, op->getResult(0));
-  watchOps(finding,
-           idiom ? ArrayRef<Operation *>(members[idiom.getId()])
-                 : ArrayRef<Operation *>(op),
-           type, Decision::LossOfRange, Decision::LossOfRange);
+  watchOps(finding, getMembers(op), type, Decision::LossOfRange,
+           Decision::LossOfRange);
   finding
       .severity(harmless || (widened && !confirmed) ? Severity::Note
                                                     : Severity::Warning)

@@ -13,11 +13,15 @@
 #include "mpopt/Fix/Scaling.h"
 #include "mpopt/Hazards/ConstantText.h"
 #include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Hazards/RangeSupport.h"
+#include "mpopt/Hazards/Zeros.h"
 #include "passes/rules/Rules.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
 
 namespace mpopt {
 #define GEN_PASS_DEF_CONSTANTUNDERFLOW
@@ -95,6 +99,29 @@ static std::string describeHazard(Operation *op) {
   return name + " of 0 is Inf";
 }
 
+/// True if the constant guards a case that no estimate expects and that some
+/// samples are: the length of a vector, or a number that is 0 for a sample of
+/// zeros. Rows without a variance do not occur where others do.
+static bool guardsZeroSample(const Guarded &guarded) {
+  auto isNormalization = [](Operation *op) {
+    auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+    return hasRole(op, Role::Normalization) ||
+           (idiom &&
+            hasRole(getMeaning(idiom.getKind().getValue(), op->getContext()),
+                    Role::Normalization));
+  };
+  auto isRoot = [](Operation *op) { return hasRole(op, Role::Root); };
+  if (isNormalization(guarded.guard.op) ||
+      llvm::any_of(guarded.guard.path, isNormalization))
+    return false;
+  if (isRoot(guarded.guard.op) || llvm::any_of(guarded.guard.path, isRoot))
+    return true;
+  OpOperand *use = guarded.use;
+  Operation *op = use->getOwner();
+  return hasRole(op, Role::Addition) && op->getNumOperands() == 2 &&
+         isZeroForZeros(op->getOperand(1 - use->getOperandNumber()));
+}
+
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
   for (Operation *op : guarded.guard.path)
     finding.cause(op, hasRole(op, Role::Root)
@@ -126,6 +153,8 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
              describeLoss(use.stats, use.stats.flushes, use.stats.firstFlush,
                           "at most half the smallest " + dtype + " value, " +
                               formatNumber(format.minSubnormal)));
+  if (guardsZeroSample(guarded))
+    finding.unexpected();
   addPath(finding, guarded);
   SmallVector<Operation *> kept(guarded.guard.path.begin(),
                                 guarded.guard.path.end());
@@ -158,6 +187,25 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
            raise(use, format));
 }
 
+/// The other addend, where being added is all that a weight does: how much its
+/// loss means.
+static std::string describeOther(const ConstantUse &use,
+                                 const RangeAnalysis &ranges) {
+  double least = kInfinity;
+  for (OpOperand *operand : use.uses) {
+    Operation *op = operand->getOwner();
+    if (!hasRole(op, Role::Addition | Role::Subtraction) ||
+        op->getNumOperands() != 2)
+      return "";
+    Value other = op->getOperand(1 - operand->getOperandNumber());
+    least =
+        std::min(least, likelyMagnitude(ranges.preRounding(other)).value_or(0));
+  }
+  return least > 0 && std::isfinite(least)
+             ? ", beside values up to " + formatNumber(least)
+             : "";
+}
+
 void ConstantUnderflow::reportShare(const ConstantUse &use) {
   const WeightStats &stats = use.stats;
   const FloatFormat &format = *getFloatFormat(use.type);
@@ -174,18 +222,21 @@ void ConstantUnderflow::reportShare(const ConstantUse &use) {
     finding.message("constant " + formatNumber(stats.minNonZero) + " is 0 in " +
                     dtype);
   else if (stats.flushes == stats.nonZero())
-    finding.message("every value of the weight is 0 in " + dtype +
-                    ": what it stands for is gone");
+    finding.message("every value of the weight is 0 in " + dtype + ": " +
+                    formatNumber(stats.absMax) + " in magnitude and less" +
+                    describeOther(use, getAnalysis<RangeAnalysis>()));
   else if (large)
     finding.message("a tenth or more of the weight is 0 in " + dtype);
   else if (warns)
     finding.message("whole channels of the weight are 0 in " + dtype);
   else
-    finding.message("few values of the weight are 0 in " + dtype +
-                    ", which trained networks bear");
+    finding.message("few values of the weight are 0 in " + dtype);
   if (stats.lostChannels)
     finding.cause(use.value(), std::to_string(stats.lostChannels) +
-                                   " channels are lost, the first at index " +
+                                   (stats.lostChannels == 1
+                                        ? " channel is lost, at index "
+                                        : " channels are lost, the first at "
+                                          "index ") +
                                    std::to_string(stats.firstLostChannel));
   if (!warns)
     return;

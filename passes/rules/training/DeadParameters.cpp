@@ -27,6 +27,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <cmath>
+
 namespace mpopt {
 #define GEN_PASS_DEF_DEADPARAMETERS
 #include "passes/rules/Rules.h.inc"
@@ -62,6 +64,8 @@ private:
   bool addUpToZero(Value gradient) const;
   bool cancels(const ParameterGradient &parameter) const;
   void reportDead(const Origin &cause, const Parameters &parameters);
+  void watchDead(FindingBuilder &finding, const Origin &cause,
+                 const ParameterGradient &parameter, Value value) const;
   void reportDetached(FunctionOpInterface function);
   void judgeUnits(Operation *op, double least);
 
@@ -281,8 +285,43 @@ void DeadParameters::reportDead(const Origin &cause,
   }
   for (const ParameterGradient *parameter : parameters)
     if (Value value = scaling->find(parameter->name))
-      finding.watchGradient(Decision::GradientZero, value,
-                            getElementType(parameter->computed));
+      watchDead(finding, cause, *parameter, value);
+}
+
+/// The share of what independent terms add up to, below which they cancel:
+/// far above rounding noise (2^-8 of it in BF16), far below what a sum of
+/// several channels comes to by chance.
+static constexpr double kCancelled = 1.0 / 16;
+
+/// Adds the test by which a run decides whether that gradient is 0.
+void DeadParameters::watchDead(FindingBuilder &finding, const Origin &cause,
+                               const ParameterGradient &parameter,
+                               Value value) const {
+  Type type = getElementType(parameter.computed);
+  if (cause.why != Why::Cancels) {
+    // It is 0 until the factor has learnt.
+    Value factor = cause.why == Why::ZeroConstant ? cause.where : Value();
+    finding.watchGradient(Decision::GradientZero, value, type, /*scale=*/0,
+                          /*against=*/{}, factor);
+    return;
+  }
+  // A run shows noise, which is small beside the gradients that are added.
+  Operation *sum = getMaker(parameter.computed, Peel::CastsAndViews);
+  while (hasRole(sum, Role::Reduction) && hasRole(sum, Role::Sum)) {
+    Value terms = sum->getOperand(0);
+    Value added = scaling->findForward(terms);
+    if (!added)
+      added = scaling->findForward(peel(terms, Peel::CastsAndViews));
+    std::optional<int64_t> count = getNumElements(getShape(terms));
+    if (added && count && parameter.count > 0) {
+      double each = double(*count) / double(parameter.count);
+      finding.watchGradientRatio(value, added, kCancelled * std::sqrt(each),
+                                 kInfinity);
+      return;
+    }
+    sum = getMaker(terms, Peel::CastsAndViews);
+  }
+  finding.watch(Decision::None, value);
 }
 
 void DeadParameters::reportDetached(FunctionOpInterface function) {
@@ -318,6 +357,24 @@ void DeadParameters::reportDetached(FunctionOpInterface function) {
   }
 }
 
+/// The axis whose indices are the units; any one if they are not told apart.
+static std::optional<int64_t> findUnitAxis(Value value,
+                                           const RangeAnalysis &ranges) {
+  const AbstractValue &known = ranges.preRounding(value);
+  std::optional<int64_t> kept;
+  for (auto [axis, groups] : llvm::enumerate(known.dims())) {
+    if (groups == 1)
+      continue;
+    if (kept)
+      return std::nullopt;
+    kept = int64_t(axis);
+  }
+  MaybeShape shape = getShape(value);
+  if (!kept && shape && !shape->empty())
+    kept = int64_t(shape->size()) - 1;
+  return kept;
+}
+
 /// Rectifiers of the forward pass with units, the groups of their argument,
 /// that never pass anything on.
 void DeadParameters::judgeUnits(Operation *op, double least) {
@@ -328,7 +385,8 @@ void DeadParameters::judgeUnits(Operation *op, double least) {
   if (share < least)
     return;
   bool all = share == 1;
-  report(op, op->getResult(0), Certainty::Likely)
+  FindingBuilder finding = report(op, op->getResult(0), Certainty::Likely);
+  finding
       // Near half of them the estimate may be wrong about a few.
       .severity(share < kSure ? Severity::Note : Severity::Warning)
       .message((all ? "no unit" : describeShare(share) + " of the units") +
@@ -336,9 +394,12 @@ void DeadParameters::judgeUnits(Operation *op, double least) {
                                  "positive"
                                : " of this rectifier are expected never to be "
                                  "positive") +
-               ": they have no gradient and do not learn")
-      .watchGradient(Decision::GradientZero, op->getOperand(0),
-                     getElementType(op->getOperand(0)));
+               ": they have no gradient and do not learn");
+  Value argument = op->getOperand(0);
+  if (std::optional<int64_t> axis = findUnitAxis(argument, *ranges))
+    finding.watchUnits(argument, *axis, all ? 1 : least);
+  else
+    finding.watch(Decision::None, argument);
 }
 
 void DeadParameters::check(ModuleOp module) {

@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Hazards/GradientSizes.h"
-#include "mpopt/Hazards/LossScaling.h"
+#include "passes/rules/GradientRatioRule.h"
 #include "passes/rules/Rules.h"
 
 namespace mpopt {
@@ -20,61 +18,13 @@ using namespace mpopt;
 
 namespace {
 struct ExplodingGradient
-    : mpopt::impl::ExplodingGradientBase<ExplodingGradient> {
-  void check(ModuleOp module) override;
-
-private:
-  void judgeRatios(const GradientSizes &sizes, const LossScaling &scaling);
+    : GradientRatioRule<ExplodingGradient, mpopt::impl::ExplodingGradientBase> {
+  GradientRatios ratios(const GradientSizes &sizes) {
+    return GradientRatios(sizes, 0, threshold("exploding-gradient"));
+  }
   void judgeNorm(const GradientSizes &sizes, const LossScaling &scaling);
 };
 } // namespace
-
-void ExplodingGradient::check(ModuleOp module) {
-  const auto &scaling = getAnalysis<LossScaling>();
-  if (!scaling.isPlausible())
-    return;
-  GradientSizes sizes(scaling.estimate());
-  if (sizes.last)
-    judgeRatios(sizes, scaling);
-  judgeNorm(sizes, scaling);
-}
-
-void ExplodingGradient::judgeRatios(const GradientSizes &sizes,
-                                    const LossScaling &scaling) {
-  double limit = threshold("exploding-gradient");
-  SmallVector<const ParameterGradient *> found;
-  const GradientSizes::Weight *worst = nullptr;
-  for (const GradientSizes::Weight &weight : sizes.weights) {
-    if (weight.ratio <= limit)
-      continue;
-    found.push_back(weight.parameter);
-    if (!worst || weight.ratio > worst->ratio)
-      worst = &weight;
-  }
-  if (!worst)
-    return;
-  Value computed = worst->parameter->computed;
-  FindingBuilder finding = report(computed.getDefiningOp(), computed);
-  std::string others;
-  if (found.size() > 1)
-    others = "; so it is for " + std::to_string(found.size()) +
-             " weights: " + listParameters(found);
-  finding.likely()
-      .tensor(worst->parameter->gradient)
-      .message("the gradient of " + worst->parameter->name +
-               " has a root mean square of " + formatNumber(worst->size) +
-               ", " + formatNumber(worst->ratio) +
-               " times that of the last weight, " + sizes.last->name + " (" +
-               formatNumber(sizes.lastSize) + "); precision is not the cause" +
-               others);
-  if (sizes.last->computed != computed)
-    finding.cause(sizes.last->computed,
-                  "root mean square " + formatNumber(sizes.lastSize));
-  Value last = scaling.find(sizes.last->name);
-  for (const ParameterGradient *parameter : found)
-    if (Value value = scaling.find(parameter->name); value && last)
-      finding.watchGradientRatio(value, last, 0, limit);
-}
 
 void ExplodingGradient::judgeNorm(const GradientSizes &sizes,
                                   const LossScaling &scaling) {
@@ -86,10 +36,11 @@ void ExplodingGradient::judgeNorm(const GradientSizes &sizes,
     clipped = "; clipping to " + formatNumber(clip) + " divides it by " +
               formatNumber(sizes.norm / clip);
   Value place = scaling.place();
-  report(place.getDefiningOp(), place)
-      .likely()
-      .message("the norm of all gradients is " + formatNumber(sizes.norm) +
-               ", above " + formatNumber(limit) +
-               "; the largest part is that of " + sizes.largest->name +
-               clipped + ". Precision is not the cause");
+  FindingBuilder finding = report(place.getDefiningOp(), place);
+  finding.likely().message(
+      "the norm of all gradients is " + formatNumber(sizes.norm) + ", above " +
+      formatNumber(limit) + "; the largest part is that of " +
+      sizes.largest->name + clipped + ". Precision is not the cause");
+  if (Value value = scaling.find(sizes.largest->name))
+    finding.watchGradientRatio(value, Value(), 0, limit);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Fix/GradientIsland.h"
 #include "mpopt/Hazards/LossScaling.h"
 #include "passes/rules/Rules.h"
 
@@ -73,9 +74,25 @@ void GradientOverflow::check(ModuleOp module) {
                     (skipped == 1 ? " step is" : " steps are") + " skipped" +
                     (start.empty() ? "" : "; " + start + " is a better start"));
   }
-  if (Value value = scaling.findForward(limit))
-    finding.watchGradient(Decision::GradientOverflow, value, type,
-                          scaler.initial);
+  fixByScale(finding, scaling);
+  fixByIsland(finding, limit);
+  // Gradients that it is made of may overflow before it does, which leaves NaN
+  // in it.
+  const GradientAnalysis &gradients = scaling.estimate().gradients();
+  constexpr unsigned kMostWatched = 4;
+  unsigned watched = 0;
+  for (Value gradient = limit; gradient && watched < kMostWatched;) {
+    Value value = scaling.findForward(gradient);
+    if (value && isLowPrecision(getElementType(gradient)) && ++watched)
+      finding.watchGradient(Decision::GradientOverflow, value,
+                            getElementType(gradient), scaler.initial);
+    Operation *op = gradient.getDefiningOp();
+    gradient = {};
+    if (op)
+      for (Value operand : op->getOperands())
+        if (!gradient && gradients.isGradient(operand))
+          gradient = operand;
+  }
   // Every gradient behind it has Inf or NaN.
   for (const ParameterGradient &parameter : scaling.estimate().parameters())
     if (parameter.estimate.known && parameter.estimate.most == top)

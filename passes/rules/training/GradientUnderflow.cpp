@@ -5,7 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/LinearOps.h"
+#include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Fix/GradientIsland.h"
 #include "mpopt/Hazards/LossScaling.h"
 #include "passes/rules/Rules.h"
 
@@ -33,12 +37,15 @@ static std::string percent(double share) {
   return formatNumber(share * 100) + " %";
 }
 
-/// The format in which elements are lost: that of the gradient itself, or FP16
-/// on the way to it.
+/// The format in which elements are lost: that of the gradient itself, or a
+/// narrower one on the way to it.
 static std::string whereLost(const LossScaling &scaling, Value computed) {
   Type type = getElementType(computed);
-  return scaling.inF16() && !isLowPrecision(type) ? "f16 on the way to it"
-                                                  : getDtypeName(type);
+  Type narrow = scaling.narrowest();
+  bool before =
+      narrow && narrow.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth();
+  return before ? getDtypeName(narrow) + " on the way to it"
+                : getDtypeName(type);
 }
 
 /// The scale to choose, with what the worst parameter still loses there.
@@ -63,6 +70,38 @@ static std::string describeRemedy(const LossScaling &scaling,
       return "; from a scale of " + describeScale(exponent) +
              " on it would be less than " + percent(least);
   return "";
+}
+
+/// The gradient of which a parameter's is made, and the values that it is
+/// multiplied by; null if nothing is known of one.
+struct Terms {
+  Value against, factor;
+};
+
+// Only products of matrices and sums have these: the padding of a convolution
+// makes zeros that are in neither factor, and a lookup leaves rows out.
+static Terms findTerms(const LossScaling &scaling, Value computed) {
+  const GradientAnalysis &gradients = scaling.estimate().gradients();
+  Operation *op = getMaker(computed, Peel::CastsAndViews);
+  while (hasRole(op, Role::Reduction) && hasRole(op, Role::Sum)) {
+    Value summed = peel(op->getOperand(0), Peel::CastsAndViews);
+    if (Value against = scaling.findForward(op->getOperand(0)))
+      return {against, {}};
+    if (Value against = scaling.findForward(summed))
+      return {against, {}};
+    op = summed.getDefiningOp();
+  }
+  if (!isa_and_present<mp::MatMulOp, mp::GemmOp>(op))
+    return {};
+  Terms terms;
+  for (Value operand : op->getOperands()) {
+    Value known = peel(operand, Peel::CastsAndViews);
+    if (gradients.isGradient(operand))
+      terms.against = scaling.findForward(known);
+    else
+      terms.factor = known;
+  }
+  return terms.against && terms.factor ? terms : Terms();
 }
 
 void GradientUnderflow::check(ModuleOp module) {
@@ -104,9 +143,15 @@ void GradientUnderflow::check(ModuleOp module) {
                   whereLost(scaling, computed) + " (root mean square " +
                   formatNumber(worst->estimate.rms) + ", unscaled)" +
                   describeRemedy(scaling, *worst, least) + others);
+  fixByScale(finding, scaling);
+  if (finding.isDescribed())
+    fixByIsland(finding, scaling.findLost(computed, scaling.inUse(), least));
   double scale = std::ldexp(1.0, scaling.inUse());
   for (const ParameterGradient *parameter : found)
-    if (Value value = scaling.find(parameter->name))
+    if (Value value = scaling.find(parameter->name)) {
+      Terms terms = findTerms(scaling, parameter->computed);
       finding.watchGradient(Decision::GradientFlush, value,
-                            getElementType(parameter->computed), scale);
+                            getElementType(parameter->computed), scale,
+                            terms.against, terms.factor);
+    }
 }

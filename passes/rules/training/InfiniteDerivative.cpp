@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/LossScaling.h"
 #include "mpopt/Hazards/Zeros.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Unary.h"
 #include "passes/rules/Rules.h"
 
@@ -123,6 +124,42 @@ static std::optional<Certainty> mayBe(Value argument, double at,
   return sure;
 }
 
+/// Adds a fix that clips the argument beside the edge, where it reaches it from
+/// one side only.
+static void fixByClip(FindingBuilder &finding, Operation *op, const Edge &edge,
+                      const Cell &hull) {
+  const FloatFormat *format =
+      getFloatFormat(getElementType(op->getOperand(edge.operand)));
+  if (!format)
+    return;
+  // At 0 a power of ten that vanishes beside numbers near 1; else two steps of
+  // the format, one of which a rounding may take back.
+  double square = format->unitRoundoff() * format->unitRoundoff();
+  double step =
+      edge.at == 0
+          ? std::pow(10,
+                     std::ceil(std::log10(std::max(format->minNormal, square))))
+          : 2 * format->epsilon();
+  double lo = -kInfinity, hi = kInfinity;
+  if (hull.lo >= edge.at)
+    lo = edge.at + step;
+  else if (hull.hi <= edge.at)
+    hi = edge.at - step;
+  else
+    return;
+  // Functions with an edge on either side.
+  if (edge.at == -1 && hull.hi <= 1)
+    hi = 1 - step;
+  std::string text = "clip the argument to ";
+  if (std::isinf(hi))
+    text += "at least " + formatNumber(lo);
+  else if (std::isinf(lo))
+    text += "at most " + formatNumber(hi);
+  else
+    text += "[" + formatNumber(lo) + ", " + formatNumber(hi) + "]";
+  finding.fix("clamp", text, FixAction::clamp(op, edge.operand, lo, hi));
+}
+
 /// Some op of the backward graph reads what the op reads or makes.
 bool InfiniteDerivative::hasGradient(Operation *op) const {
   auto isRead = [&](Value value) {
@@ -171,6 +208,7 @@ void InfiniteDerivative::judge(Operation *op) {
                        getElementType(argument), /*scale=*/0, op->getResult(0));
     if (select)
       finding.cause(select, "selects beside it");
+    fixByClip(finding, op, edge, hull);
     return;
   }
 }

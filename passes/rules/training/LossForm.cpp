@@ -97,24 +97,29 @@ void LossForm::judgeLog(Operation *log) {
   if (!format)
     return;
   std::string dtype = getDtypeName(getElementType(probability->getResult(0)));
+  FixAction action(FixAction::Kind::LogOfOperand, {probability, log});
+  action.upper = complement;
   if (isa<mp::SigmoidOp>(probability) && complement)
     add(log, probability,
         "the loss is log(1 - sigmoid(x)), which is -Inf in " + dtype +
             " from x = " + formatNumber(saturatesFrom(*format)) +
             " on, and its gradient NaN; -softplus(x) is the same, or "
-            "binary_cross_entropy_with_logits of x");
+            "binary_cross_entropy_with_logits of x")
+        .fix("change-op", "compute -softplus(x)", action);
   else if (isa<mp::SigmoidOp>(probability))
     add(log, probability,
         "the loss is log(sigmoid(x)), which is -Inf in " + dtype +
             " below x = " + formatNumber(vanishesFrom(*format)) +
             ", and its gradient NaN; log_sigmoid(x) is the same, or "
-            "binary_cross_entropy_with_logits of x");
+            "binary_cross_entropy_with_logits of x")
+        .fix("change-op", "compute log_sigmoid(x)", action);
   else if (hasRole(probability, Role::Softmax) && !complement)
     add(log, probability,
         "the loss is log(softmax(x)), which is -Inf in " + dtype +
             " for scores that are " + formatNumber(-vanishesFrom(*format)) +
             " below the largest, and its gradient NaN; log_softmax(x) is the "
-            "same, or cross_entropy of the scores");
+            "same, or cross_entropy of the scores")
+        .fix("change-op", "compute log_softmax(x)", action);
 }
 
 void LossForm::judgeBinary(mp::BinaryCrossEntropyOp loss) {
@@ -130,7 +135,9 @@ void LossForm::judgeBinary(mp::BinaryCrossEntropyOp loss) {
           " on the probability is 1 in " +
           getDtypeName(getElementType(probability->getResult(0))) +
           ", the loss is cut off and no gradient is left; "
-          "binary_cross_entropy_with_logits(x) is the same");
+          "binary_cross_entropy_with_logits(x) is the same")
+      .fix("change-op", "compute binary_cross_entropy_with_logits(x)",
+           {FixAction::Kind::LossOfLogits, {loss, probability}});
 }
 
 void LossForm::check(ModuleOp module) {

@@ -28,6 +28,14 @@ private:
 };
 } // namespace
 
+static void fixByCopies(FindingBuilder &finding,
+                        const ParameterUpdates &updates) {
+  TrainingFacts facts = updates.facts();
+  facts.optimizer.master = true;
+  finding.fixByStep("optimizer", "keep f32 copies of the weights to update",
+                    facts);
+}
+
 void LostUpdate::judgeDecay(const ParameterUpdates &updates, double least) {
   const Optimizer &optimizer = *updates.optimizer();
   SmallVector<const ParameterGradient *> found;
@@ -44,8 +52,9 @@ void LostUpdate::judgeDecay(const ParameterUpdates &updates, double least) {
   if (!first)
     return;
   std::string dtype = getDtypeName(first->stored);
-  report(first->computed().getDefiningOp(), first->computed())
-      .tensor(first->parameter)
+  FindingBuilder finding =
+      report(first->computed().getDefiningOp(), first->computed());
+  finding.tensor(first->parameter)
       .severity(Severity::Note)
       .dtype(first->stored)
       .message("weight decay alone does nothing: it takes " +
@@ -53,6 +62,7 @@ void LostUpdate::judgeDecay(const ParameterUpdates &updates, double least) {
                " of a weight each step, and half an ulp in " + dtype + " is " +
                formatNumber(getFloatFormat(first->stored)->unitRoundoff() / 2) +
                " of it or more; parameters: " + listParameters(found));
+  fixByCopies(finding, updates);
 }
 
 void LostUpdate::check(ModuleOp module) {
@@ -73,8 +83,9 @@ void LostUpdate::check(ModuleOp module) {
     return;
   double weight = worst->step.typicalWeight();
   double gap = weight > 0 ? getFloatFormat(worst->stored)->ulp(weight) / 2 : 0;
-  report(worst->computed().getDefiningOp(), worst->computed())
-      .tensor(worst->parameter)
+  FindingBuilder finding =
+      report(worst->computed().getDefiningOp(), worst->computed());
+  finding.tensor(worst->parameter)
       .likely()
       .dtype(worst->stored)
       .message(
@@ -85,4 +96,5 @@ void LostUpdate::check(ModuleOp module) {
           ", and half an ulp of a weight of " + formatNumber(weight) + " is " +
           formatNumber(gap) + "; there is no FP32 copy that adds the steps up" +
           losses.listOthers());
+  fixByCopies(finding, updates);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Fix/GradientIsland.h"
 #include "mpopt/Hazards/LossScaling.h"
 #include "passes/rules/Rules.h"
 
@@ -50,22 +51,22 @@ void NoLossScale::check(ModuleOp module) {
   if (!scaling.isJudged())
     return;
   Value limit = scaling.estimate().window().top;
-  if (!limit || !limit.getDefiningOp() || !getElementType(limit).isF16())
+  if (!limit || !limit.getDefiningOp())
     return;
   double least = threshold("gradient-underflow");
   int top = scaling.top();
   double lost = scaling.lost(top);
   if (top >= 0 && lost < least)
     return;
-  std::string text;
+  std::string text =
+      "this gradient overflows " + getDtypeName(getElementType(limit)) + " at ";
   if (top < LostShare::kFirst)
-    text = "this gradient overflows f16 at any loss scale";
+    text += "any loss scale";
   else if (top < 0)
-    text = "this gradient overflows f16 at loss scales above " +
-           describeScale(top) + ", so that none of 1 or more works";
+    text += "loss scales above " + describeScale(top) +
+            ", so that none of 1 or more works";
   else
-    text = "this gradient overflows f16 at loss scales above " +
-           describeScale(top);
+    text += "loss scales above " + describeScale(top);
   bool severe = top < 0 || lost >= kMost;
   FindingBuilder finding = report(limit.getDefiningOp(), limit);
   finding.likely().severity(severe ? Severity::Error : Severity::Warning);
@@ -84,6 +85,7 @@ void NoLossScale::check(ModuleOp module) {
   if (top < 0 && !worst)
     text += "; a mean as loss in place of a sum moves that";
   finding.message(text);
+  fixByIsland(finding, limit);
   if (worst)
     finding.cause(worst->computed,
                   "loses " + describeShare(LossScaling::lost(*worst, top)) +

@@ -11,6 +11,8 @@
 #include "mpopt/Hazards/ParameterUpdates.h"
 #include "passes/rules/Rules.h"
 
+#include <cmath>
+
 namespace mpopt {
 #define GEN_PASS_DEF_OPTIMIZEREPSILON
 #include "passes/rules/Rules.h.inc"
@@ -29,27 +31,33 @@ private:
 };
 } // namespace
 
+/// The end of a message about more than one parameter.
+static std::string listOthers(const ParameterLosses &losses) {
+  size_t count = losses.parameters.size();
+  return count > 1 ? "; so it is for " + std::to_string(count) +
+                         " parameters: " + listParameters(losses.parameters)
+                   : "";
+}
+
+/// The least power of ten that is a normal number of the format.
+static double leastEpsilon(const FloatFormat &format) {
+  return std::pow(10, std::ceil(std::log10(format.minNormal)));
+}
+
 void OptimizerEpsilon::judgeZero(const ParameterUpdates &updates) {
   const Optimizer &optimizer = *updates.optimizer();
-  const ParameterUpdate *worst = nullptr;
-  double most = -1;
-  unsigned count = 0;
-  for (const ParameterUpdate &update : updates.updates()) {
-    const FloatFormat *format = getFloatFormat(update.state);
-    if (!format || format->round(optimizer.epsilon) != 0)
-      continue;
-    double zero = update.gradient->estimate.zero;
-    double flushed = update.step.flushedSecond(*format).value_or(0);
-    double share = zero + (1 - zero) * flushed;
-    // A moment that is never 0 needs no guard.
-    if (share == 0)
-      continue;
-    ++count;
-    if (share > most) {
-      most = share;
-      worst = &update;
-    }
-  }
+  ParameterLosses losses = updates.findLosses(
+      0, [&](const ParameterUpdate &update) -> std::optional<double> {
+        const FloatFormat *format = getFloatFormat(update.state);
+        if (!format || format->round(optimizer.epsilon) != 0)
+          return std::nullopt;
+        double zero = update.gradient->estimate.zero;
+        double flushed = update.step.flushedSecond(*format).value_or(0);
+        double share = zero + (1 - zero) * flushed;
+        // A moment that is never 0 needs no guard.
+        return share == 0 ? std::nullopt : std::optional<double>(share);
+      });
+  const ParameterUpdate *worst = losses.worst;
   if (!worst)
     return;
   const FloatFormat &format = *getFloatFormat(worst->state);
@@ -59,52 +67,66 @@ void OptimizerEpsilon::judgeZero(const ParameterUpdates &updates) {
           ? " (gradients up to " +
                 formatNumber(optimizer.largestFlushed(format)) + ")"
           : "";
-  std::string others =
-      count > 1 ? "; so it is for " + std::to_string(count) + " parameters"
-                : "";
-  report(worst->computed().getDefiningOp(), worst->computed())
-      .tensor(worst->parameter)
+  FindingBuilder finding =
+      report(worst->computed().getDefiningOp(), worst->computed());
+  finding.tensor(worst->parameter)
       .dtype(worst->state)
       .message("eps " + formatNumber(optimizer.epsilon) +
                (optimizer.epsilon == 0 ? std::string(" guards nothing")
                                        : " is 0 in " + dtype +
                                              ", the dtype of the optimizer's "
                                              "state") +
-               ": where the second moment is 0, of " + describeShare(most) +
-               " of the weights" + flushes +
+               ": where the second moment is 0, of " +
+               describeShare(losses.most) + " of the weights" + flushes +
                ", the first update is Inf, or NaN where the gradient is 0" +
-               others);
+               listOthers(losses));
+  fixByWideState(finding, updates, *worst);
+  TrainingFacts facts = updates.facts();
+  facts.optimizer.epsilon =
+      isWide(worst->state) ? Optimizer::byName(facts.optimizer.name)->epsilon
+                           : leastEpsilon(format);
+  if (*facts.optimizer.epsilon > 0)
+    finding.fixByStep("optimizer",
+                      "set eps to " + formatNumber(*facts.optimizer.epsilon),
+                      facts);
 }
 
 void OptimizerEpsilon::judgeFrozen(const ParameterUpdates &updates) {
   const Optimizer &optimizer = *updates.optimizer();
-  const ParameterUpdate *worst = nullptr;
-  SmallVector<const ParameterGradient *> found;
-  for (const ParameterUpdate &update : updates.updates()) {
-    if (update.typicalGradient >= optimizer.epsilon)
-      continue;
-    found.push_back(update.gradient);
-    if (!worst || update.typicalGradient < worst->typicalGradient)
-      worst = &update;
-  }
+  // Updates are this many times smaller than the rate.
+  auto slower = [&](const ParameterUpdate &update) {
+    return 1 + optimizer.epsilon / update.typicalGradient;
+  };
+  ParameterLosses losses = updates.findLosses(
+      0, [&](const ParameterUpdate &update) -> std::optional<double> {
+        if (update.typicalGradient >= optimizer.epsilon)
+          return std::nullopt;
+        return slower(update);
+      });
+  const ParameterUpdate *worst = losses.worst;
   if (!worst)
     return;
-  double factor = 1 + optimizer.epsilon / worst->typicalGradient;
-  std::string others;
-  if (found.size() > 1)
-    others = "; so it is for " + std::to_string(found.size()) +
-             " parameters: " + listParameters(found);
-  report(worst->computed().getDefiningOp(), worst->computed())
+  FindingBuilder finding =
+      report(worst->computed().getDefiningOp(), worst->computed());
+  finding.likely()
       .tensor(worst->parameter)
-      .likely()
       .severity(Severity::Warning)
       .dtype(worst->state)
       .message("eps " + formatNumber(optimizer.epsilon) +
                " is above the gradient, whose root mean square is " +
                formatNumber(worst->typicalGradient) +
                ": updates are that much smaller than the learning rate (" +
-               formatNumber(factor) + " times), and the weight hardly moves" +
-               others);
+               formatNumber(slower(*worst)) +
+               " times), and the weight hardly moves" + listOthers(losses));
+  // A tenth of the gradient, where the state holds it.
+  double epsilon =
+      std::pow(10, std::floor(std::log10(worst->typicalGradient)) - 1);
+  const FloatFormat *format = getFloatFormat(worst->state);
+  if (!format || epsilon < format->minNormal)
+    return;
+  TrainingFacts facts = updates.facts();
+  facts.optimizer.epsilon = epsilon;
+  finding.fixByStep("optimizer", "set eps to " + formatNumber(epsilon), facts);
 }
 
 void OptimizerEpsilon::check(ModuleOp module) {

@@ -29,7 +29,7 @@ struct ParallelPrecision
   void check(ModuleOp module) override;
 
 private:
-  void judgeBuffers(ModuleOp module, Type type);
+  void judgeBuffers(ModuleOp module, const TrainingFacts &facts);
   void judgeNorms(ModuleOp module, Type type);
   void judgeRouters(ModuleOp module, Type type);
   void judgeReduction(const LossScaling &scaling);
@@ -45,7 +45,9 @@ static std::string countMore(size_t count, const Twine &what) {
 static bool isForward(Operation *op) { return !op->hasAttr(kBackwardAttr); }
 
 /// Running mean and variance, which a batch changes by a tenth of what is new.
-void ParallelPrecision::judgeBuffers(ModuleOp module, Type type) {
+void ParallelPrecision::judgeBuffers(ModuleOp module,
+                                     const TrainingFacts &facts) {
+  Type type = facts.sharding.buffers;
   SmallVector<Operation *> found;
   module.walk([&](Operation *op) {
     if (isForward(op) && hasRole(op, Role::BatchNorm) &&
@@ -57,8 +59,8 @@ void ParallelPrecision::judgeBuffers(ModuleOp module, Type type) {
     return;
   Operation *first = found.front();
   double unit = getFloatFormat(type)->unitRoundoff();
-  report(first, first->getResult(0))
-      .dtype(type)
+  FindingBuilder finding = report(first, first->getResult(0));
+  finding.dtype(type)
       .tensor(first->getOperand(first->getNumOperands() - 1))
       .message("the sharding policy casts buffers to " + getDtypeName(type) +
                ", running mean and variance among them: with the usual "
@@ -66,6 +68,9 @@ void ParallelPrecision::judgeBuffers(ModuleOp module, Type type) {
                formatNumber(10 * unit) +
                " of their value does nothing; buffers in FP32 cost nothing" +
                countMore(found.size(), "norms"));
+  TrainingFacts better = facts;
+  better.sharding.buffers = Float32Type::get(type.getContext());
+  finding.fixByStep("sharding", "keep buffers in f32", better);
 }
 
 /// Gains and biases of norms, which frameworks keep in FP32 beside 16-bit
@@ -134,8 +139,8 @@ void ParallelPrecision::judgeReduction(const LossScaling &scaling) {
   std::string dtype = getDtypeName(type);
   bool half = type.isF16();
   Value place = scaling.place();
-  report(place.getDefiningOp(), place)
-      .severity(half ? Severity::Warning : Severity::Note)
+  FindingBuilder finding = report(place.getDefiningOp(), place);
+  finding.severity(half ? Severity::Warning : Severity::Note)
       .dtype(type)
       .message((inherits ? "no reduce dtype is set, so that gradients are "
                            "reduced in the parameters' " +
@@ -145,6 +150,9 @@ void ParallelPrecision::judgeReduction(const LossScaling &scaling) {
                        "sum past 65504 is Inf; reduce in FP32, or in BF16"
                      : ": each addition keeps 8 bits; reduce in FP32 where "
                        "bandwidth allows it"));
+  TrainingFacts better = facts;
+  better.reduce.type = Float32Type::get(type.getContext());
+  finding.fixByStep("reduction", "add the gradients in f32", better);
 }
 
 void ParallelPrecision::check(ModuleOp module) {
@@ -153,7 +161,7 @@ void ParallelPrecision::check(ModuleOp module) {
   if (!sharding.mode || sharding.mode == ShardingMode::None)
     return;
   if (sharding.buffers && is16Bit(sharding.buffers))
-    judgeBuffers(module, sharding.buffers);
+    judgeBuffers(module, scaling.facts());
   if (sharding.parameters && is16Bit(sharding.parameters)) {
     judgeNorms(module, sharding.parameters);
     judgeRouters(module, sharding.parameters);

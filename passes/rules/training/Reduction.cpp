@@ -26,8 +26,11 @@ struct Reduction : mpopt::impl::ReductionBase<Reduction> {
 private:
   void judgeOverflow(const LossScaling &scaling);
   void judgeDivided(const LossScaling &scaling);
-  void judgeAbsorbed(const LossScaling &scaling, Type type, int64_t terms,
-                     const Twine &which);
+  void fixByWideSum(FindingBuilder &finding, TrainingFacts facts) const;
+  void addFixes(FindingBuilder &finding, const LossScaling &scaling) const;
+  std::optional<FindingBuilder> judgeAbsorbed(const LossScaling &scaling,
+                                              Type type, int64_t terms,
+                                              const Twine &which);
 
   /// Workers, passes that are accumulated, and the factor by which workers
   /// divide before they add.
@@ -57,6 +60,29 @@ static double findFactor(const TrainingFacts &facts, int64_t world) {
   if (facts.sharding.mode == ShardingMode::Fsdp && !reduce.dividesAfter)
     return chooseFactor(world);
   return reduce.dividesAfter.value_or(zero) ? 1 : double(world);
+}
+
+void Reduction::fixByWideSum(FindingBuilder &finding,
+                             TrainingFacts facts) const {
+  facts.reduce.type = Float32Type::get(type.getContext());
+  finding.fixByStep("reduction", "add the gradients in f32", facts);
+}
+
+/// Another dtype of the sum over workers, or another factor.
+void Reduction::addFixes(FindingBuilder &finding,
+                         const LossScaling &scaling) const {
+  fixByWideSum(finding, scaling.facts());
+  double best = chooseFactor(int64_t(world));
+  if (!(best > 1) || best == factor)
+    return;
+  TrainingFacts facts = scaling.facts();
+  facts.reduce.predivide = best;
+  facts.reduce.predivideAuto = false;
+  finding.fixByStep("reduction",
+                    "divide by " + formatNumber(best) +
+                        " before the sum over " + formatNumber(world) +
+                        " workers, and by the rest after it",
+                    facts);
 }
 
 void Reduction::judgeOverflow(const LossScaling &scaling) {
@@ -91,6 +117,7 @@ void Reduction::judgeOverflow(const LossScaling &scaling) {
                (dynamic ? "; steps are skipped until the scale is " +
                               describeScale(scaling.inUse() - int(bits))
                         : std::string("; every step is Inf")));
+  addFixes(finding, scaling);
 }
 
 void Reduction::judgeDivided(const LossScaling &scaling) {
@@ -118,8 +145,9 @@ void Reduction::judgeDivided(const LossScaling &scaling) {
   }
   if (!worst || lost < threshold("reduction-underflow") * all)
     return;
-  report(worst->computed.getDefiningOp(), worst->computed)
-      .likely()
+  FindingBuilder finding =
+      report(worst->computed.getDefiningOp(), worst->computed);
+  finding.likely()
       .severity(Severity::Warning)
       .tensor(worst->gradient)
       .dtype(type)
@@ -131,20 +159,22 @@ void Reduction::judgeDivided(const LossScaling &scaling) {
                " of all elements become 0; a factor of about " +
                formatNumber(chooseFactor(int64_t(world))) +
                " leaves room at both ends");
+  addFixes(finding, scaling);
 }
 
 /// Terms that are alike: the running sum has as many times their size as were
 /// added.
-void Reduction::judgeAbsorbed(const LossScaling &scaling, Type type,
-                              int64_t terms, const Twine &which) {
+std::optional<FindingBuilder>
+Reduction::judgeAbsorbed(const LossScaling &scaling, Type type, int64_t terms,
+                         const Twine &which) {
   const FloatFormat &format = *getFloatFormat(type);
   double unit = format.unitRoundoff();
   bool lost = double(terms) * unit >= 1;
   if (!lost && double(terms - 1) * unit < threshold("reduction-error"))
-    return;
+    return std::nullopt;
   Value place = scaling.place();
-  report(place.getDefiningOp(), place)
-      .dtype(type)
+  FindingBuilder finding = report(place.getDefiningOp(), place);
+  finding.dtype(type)
       .severity(lost ? Severity::Warning : Severity::Note)
       .message(which + " are added in " + getDtypeName(type) + ": " +
                (lost ? "from the " + formatNumber(1 / unit) +
@@ -153,6 +183,7 @@ void Reduction::judgeAbsorbed(const LossScaling &scaling, Type type,
                      : "roundings add up to " +
                            describeShare(double(terms - 1) * unit) +
                            " of the sum at most"));
+  return finding;
 }
 
 void Reduction::check(ModuleOp module) {
@@ -181,8 +212,10 @@ void Reduction::check(ModuleOp module) {
       judgeDivided(scaling);
   }
   if (type && is16Bit(type) && workers > 1)
-    judgeAbsorbed(scaling, type, workers,
-                  "gradients of " + Twine(workers) + " workers");
+    if (std::optional<FindingBuilder> finding =
+            judgeAbsorbed(scaling, type, workers,
+                          "gradients of " + Twine(workers) + " workers"))
+      fixByWideSum(*finding, facts);
   if (own && micro > 1)
     judgeAbsorbed(scaling, own, micro,
                   "gradients of " + Twine(micro) + " passes");

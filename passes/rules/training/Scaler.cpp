@@ -56,7 +56,24 @@ void Scaler::judgeSettings(const LossScaling &scaling) {
   const LossScaler &scaler = scaling.scaler();
   if (scaler.mode != ScalerMode::Dynamic)
     return;
-  auto wrong = [&](const Twine &text) { reportStep(scaling).message(text); };
+  TrainingFacts facts = scaling.facts();
+  LossScaler usual = TrainingFacts().getScaler(/*inF16=*/true);
+  if (!(scaler.growth > 1))
+    facts.scaler.growth = usual.growth;
+  if (!(scaler.backoff < 1) || !(scaler.backoff > 0))
+    facts.scaler.backoff = usual.backoff;
+  if (scaler.interval < 1)
+    facts.scaler.interval = usual.interval;
+  auto wrong = [&](const Twine &text) {
+    FindingBuilder finding = reportStep(scaling);
+    finding.message(text);
+    finding.fixByStep("loss-scale",
+                      "use GradScaler's growth of " +
+                          formatNumber(usual.growth) + ", backoff of " +
+                          formatNumber(usual.backoff) + " and interval of " +
+                          Twine(usual.interval) + " steps",
+                      facts);
+  };
   if (!(scaler.growth > 1))
     wrong("the scaler's growth is " + formatNumber(scaler.growth) +
           ": it must be above 1, or the scale never rises again");
@@ -82,6 +99,11 @@ void Scaler::judgeLeast(const LossScaling &scaling) {
       ": it stays there, and every step is skipped or the run ends with an "
       "error");
   finding.cause(limit, "overflows first");
+  TrainingFacts facts = scaling.facts();
+  int room = std::min(0, scaling.top());
+  facts.scaler.minimum = std::ldexp(1.0, room);
+  finding.fixByStep("loss-scale",
+                    "let the scale come down to " + describeScale(room), facts);
 }
 
 void Scaler::judgeLost(const LossScaling &scaling) {
@@ -101,14 +123,17 @@ void Scaler::judgeLost(const LossScaling &scaling) {
   if (bottom && *bottom > scaling.top())
     needs = "; no scale keeps them";
   std::string which = scaler.mode == ScalerMode::None
-                          ? "gradients are f16 and there is no loss scaler"
+                          ? "gradients are " +
+                                getDtypeName(scaling.narrowest()) +
+                                " and there is no loss scaler"
                           : "the fixed loss scale " +
                                 formatNumber(scaler.initial) + " is too small";
-  reportStep(scaling)
-      .likely()
+  FindingBuilder finding = reportStep(scaling);
+  finding.likely()
       .severity(lost >= kMost ? Severity::Error : Severity::Warning)
       .message(which + ": " + describeShare(lost) +
                " of all parameters' gradients that are not 0 are lost" + needs);
+  fixByScale(finding, scaling);
 }
 
 void Scaler::check(ModuleOp module) {
@@ -116,14 +141,20 @@ void Scaler::check(ModuleOp module) {
   if (!scaling.hasGradients())
     return;
   const LossScaler &scaler = scaling.scaler();
-  if (!scaling.inF16()) {
-    if (scaler.mode == ScalerMode::None)
+  if (!scaling.narrowest()) {
+    // Gradients that FP32 itself hardly holds gain by a scale.
+    if (scaler.mode == ScalerMode::None || scaling.top() < 0 ||
+        scaling.lost(0) >= threshold("gradient-underflow"))
       return;
     Value gradient = scaling.estimate().parameters().back().computed;
-    report(gradient.getDefiningOp(), gradient)
-        .severity(Severity::Note)
-        .message("no gradient is f16, and a loss scaler does nothing for "
-                 "others but cost time");
+    TrainingFacts facts = scaling.facts();
+    facts.scaler = ScalerFacts();
+    facts.scaler.mode = ScalerMode::None;
+    FindingBuilder finding = report(gradient.getDefiningOp(), gradient);
+    finding.severity(Severity::Note)
+        .message("no gradient is f16 or narrower, and a loss scaler does "
+                 "nothing for others but cost time");
+    finding.fixByStep("loss-scale", "train without a loss scaler", facts);
     return;
   }
   judgeSettings(scaling);

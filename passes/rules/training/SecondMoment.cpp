@@ -28,6 +28,9 @@ private:
 };
 } // namespace
 
+/// Values of beta2 in use, from the longest memory on.
+static constexpr double kUsualBetas[] = {0.999, 0.995, 0.99, 0.98, 0.95, 0.9};
+
 void SecondMoment::judgeDecay(const ParameterUpdates &updates) {
   const Optimizer &optimizer = *updates.optimizer();
   // Adagrad's sum is not meant to.
@@ -40,8 +43,9 @@ void SecondMoment::judgeDecay(const ParameterUpdates &updates) {
       continue;
     std::string dtype = getDtypeName(update.state);
     std::string beta = formatNumber(optimizer.beta2);
-    report(update.computed().getDefiningOp(), update.computed())
-        .tensor(update.parameter)
+    FindingBuilder finding =
+        report(update.computed().getDefiningOp(), update.computed());
+    finding.tensor(update.parameter)
         .dtype(update.state)
         .message("the second moment does not decay in " + dtype + ": " + beta +
                  " v is " +
@@ -52,6 +56,15 @@ void SecondMoment::judgeDecay(const ParameterUpdates &updates) {
                  " is below half an ulp, so that one large gradient makes the "
                  "updates of a weight small for good; beta2 below " +
                  formatNumber(1 - format->unitRoundoff()) + " decays");
+    fixByWideState(finding, updates, update);
+    for (double beta2 : kUsualBetas)
+      if (stopOfDecay(beta2, *format) == 0) {
+        TrainingFacts facts = updates.facts();
+        facts.optimizer.beta2 = beta2;
+        finding.fixByStep("optimizer", "set beta2 to " + formatNumber(beta2),
+                          facts);
+        break;
+      }
     return;
   }
 }
@@ -75,8 +88,9 @@ void SecondMoment::judgeFlush(const ParameterUpdates &updates) {
   double edge = optimizer.largestFlushed(format);
   double epsilon = format.round(optimizer.epsilon);
   double typical = std::min(worst->typicalGradient, edge);
-  report(worst->computed().getDefiningOp(), worst->computed())
-      .tensor(worst->parameter)
+  FindingBuilder finding =
+      report(worst->computed().getDefiningOp(), worst->computed());
+  finding.tensor(worst->parameter)
       .likely()
       .dtype(worst->state)
       .message(describeShare(losses.most) + " of the second moment is 0 in " +
@@ -85,6 +99,7 @@ void SecondMoment::judgeFlush(const ParameterUpdates &updates) {
                " alone divides; a gradient of " + formatNumber(typical) +
                " makes an update of " + formatNumber(typical / epsilon) +
                " learning rates instead of one" + losses.listOthers());
+  fixByWideState(finding, updates, *worst);
 }
 
 void SecondMoment::check(ModuleOp module) {

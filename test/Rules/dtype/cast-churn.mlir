@@ -2,7 +2,7 @@
 
 // One op between two casts.
 func.func @f16(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
-  // expected-remark @below {{2 casts move 768 KiB so that 1 op in f16 save 256 KiB: slower than f32, and less accurate [MP108 certain]}}
+  // expected-warning @below {{2 casts move 768 KiB so that 1 op in f16 save 256 KiB: slower than f32, and less accurate [MP108 certain]}}
   %a = mp.cast %x : (tensor<256x256xf32>) -> tensor<256x256xf16>
   // expected-note @below {{computes in f16}}
   %b = mp.relu %a : (tensor<256x256xf16>) -> tensor<256x256xf16>
@@ -14,7 +14,7 @@ func.func @f16(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
 
 // A dynamic dim scales both sides.
 func.func @bf16(%x: tensor<?x65536xf32>) -> tensor<?x65536xf32> {
-  // expected-remark @below {{2 casts move 768 KiB so that 2 ops in bf16 save 512 KiB}}
+  // expected-warning @below {{2 casts move 768 KiB so that 2 ops in bf16 save 512 KiB}}
   %a = mp.cast %x : (tensor<?x65536xf32>) -> tensor<?x65536xbf16>
   // expected-note @below {{computes in bf16}}
   %b = mp.relu %a : (tensor<?x65536xbf16>) -> tensor<?x65536xbf16>
@@ -57,4 +57,17 @@ func.func @clean(%x: tensor<256x256xf32>, %s: tensor<4xf32>, %h: tensor<256x256x
   %n = mp.exp %m : (tensor<256x256xf32>) -> tensor<256x256xf32>
   %o = mp.cast %n : (tensor<256x256xf32>) -> tensor<256x256xf16>
   return %i : tensor<256x256xf16>
+}
+
+// -----
+
+// Beside a matrix product the casts are worth a remark.
+func.func @small_share(%x: tensor<256x256xf32>, %w: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  // expected-remark @below {{2 casts move 768 KiB}}
+  %a = mp.cast %x : (tensor<256x256xf32>) -> tensor<256x256xf16>
+  // expected-note @below {{computes in f16}}
+  %b = mp.relu %a : (tensor<256x256xf16>) -> tensor<256x256xf16>
+  %c = mp.cast %b : (tensor<256x256xf16>) -> tensor<256x256xf32>
+  %d = mp.matmul %c, %w : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  return %d : tensor<256x256xf32>
 }

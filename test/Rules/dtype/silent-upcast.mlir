@@ -106,3 +106,32 @@ func.func @mask(%scores: tensor<4xf16>, %mask: tensor<4xf32>) {
   %2 = mp.cast %0 : (tensor<4xf32>) -> tensor<4xf16>
   return
 }
+
+// -----
+
+// Beside a matrix product a widened sum costs next to nothing.
+func.func @small_share(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>) -> tensor<64x64xf32> {
+  // expected-note @below {{brings f32}}
+  %shift = mp.constant dense<1.0> : tensor<64xf32>
+  // expected-note @below {{is f16}}
+  %y = mp.matmul %x, %w : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  // expected-remark @below {{mixes f16 and f32 operands}}
+  %z = mp.add %y, %shift : (tensor<64x64xf16>, tensor<64xf32>) -> tensor<64x64xf32>
+  return %z : tensor<64x64xf32>
+}
+
+// -----
+
+// The product that a widened scale widens is what 16 bits were chosen for; that
+// it is another op that carries on does not matter.
+func.func @product_behind(%x: tensor<64x64xbf16>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-note @below {{brings f32}}
+  %scale = mp.constant dense<2.0> : tensor<64xf32>
+  // expected-note @below {{is bf16}}
+  %y = mp.neg %x : (tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  // expected-warning @below {{mixes bf16 and f32 operands}}
+  %s = mp.mul %y, %scale : (tensor<64x64xbf16>, tensor<64xf32>) -> tensor<64x64xf32>
+  %t = mp.neg %s : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %z = mp.matmul %t, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %z : tensor<64x64xf32>
+}

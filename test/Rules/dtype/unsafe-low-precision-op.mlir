@@ -62,18 +62,18 @@ func.func @clean(%x: tensor<4xf16>, %w: tensor<4xf32>, %d: tensor<4xf64>) {
 // Ranges prove it harmless: a note with the numbers.
 module attributes {mp.policy = "pytorch-cuda"} {
   func.func @harmless_f16(%x: tensor<4xf16>, %p: tensor<4xf16> {mp.assume = {lo = 0.01 : f64, hi = 1.0 : f64, mean = 0.5 : f64, std = 0.1 : f64, source = "option"}}) {
-    // expected-remark @below {{exp computes in f16, which pytorch-cuda keeps in f32: harmless here: of values in [-10, 10] it makes values in [4.54187e-05, 22032], which rounding moves by 0.6 % at most [MP101 certain]}}
+    // expected-remark @below {{exp computes in f16, which pytorch-cuda keeps in f32: a small error by itself: of values in [-10, 10] it makes values in [4.54187e-05, 22032], which rounding moves by 0.6 % at most [MP101 certain]}}
     %0 = mp.exp %x {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
-    // expected-remark @below {{log computes in f16, which pytorch-cuda keeps in f32: harmless here}}
+    // expected-remark @below {{log computes in f16, which pytorch-cuda keeps in f32: a small error by itself}}
     %1 = mp.log %p {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
     // A sum that fits, added up in FP32.
-    // expected-remark @below {{reduce_sum computes in f16, which pytorch-cuda keeps in f32: harmless here}}
+    // expected-remark @below {{reduce_sum computes in f16, which pytorch-cuda keeps in f32: a small error by itself}}
     %2 = mp.reduce_sum %x {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<f16>
     return
   }
   // In BF16 the argument's own rounding counts.
   func.func @harmless_bf16(%x: tensor<4xbf16> {mp.assume = {lo = -1.0 : f64, hi = 1.0 : f64, mean = 0.0 : f64, std = 0.3 : f64, source = "option"}}, %y: tensor<4xbf16>) {
-    // expected-remark @below {{exp computes in bf16, which pytorch-cuda keeps in f32: harmless here: of values in [-1, 1] it makes values in [0.367188, 2.71875], which rounding moves by 0.8 % at most}}
+    // expected-remark @below {{exp computes in bf16, which pytorch-cuda keeps in f32: a small error by itself: of values in [-1, 1] it makes values in [0.367188, 2.71875], which rounding moves by 0.8 % at most}}
     %0 = mp.exp %x {mp.category = "fp32"} : (tensor<4xbf16>) -> tensor<4xbf16>
     // expected-warning @below {{exp computes in bf16, which pytorch-cuda keeps in f32: 8 significant bits are left}}
     %1 = mp.exp %y {mp.category = "fp32"} : (tensor<4xbf16>) -> tensor<4xbf16>
@@ -108,7 +108,7 @@ func.func @softmax(%x: tensor<2x64xf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 
   %z = mp.sub %x, %max {mp.category = "fp32", mp.idiom = #mp.idiom<"softmax", 0, false>} : (tensor<2x64xf16>, tensor<2x1xf16>) -> tensor<2x64xf16>
   %e = mp.exp %z {mp.category = "fp32", mp.idiom = #mp.idiom<"softmax", 0, false>} : (tensor<2x64xf16>) -> tensor<2x64xf16>
   %s = mp.reduce_sum %e {axes = array<i64: -1>, keep_dims = true, mp.category = "fp32", mp.idiom = #mp.idiom<"softmax", 0, false>} : (tensor<2x64xf16>) -> tensor<2x1xf16>
-  // expected-remark @below {{decomposed softmax computes in f16, which the policy keeps in f32: harmless here}}
+  // expected-remark @below {{decomposed softmax computes in f16, which the policy keeps in f32: a small error by itself}}
   %p = mp.div %e, %s {mp.category = "fp32", mp.idiom = #mp.idiom<"softmax", 0, true>} : (tensor<2x64xf16>, tensor<2x1xf16>) -> tensor<2x64xf16>
   return %p : tensor<2x64xf16>
 }
@@ -117,7 +117,7 @@ func.func @softmax(%x: tensor<2x64xf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 
 
 module attributes {mp.policy = "pytorch-cuda", mp.thresholds = {"unsafe-op-error" = 1.0e-4 : f64}} {
   func.func @set(%x: tensor<4xf16>) {
-    // expected-warning @below {{exp computes in f16, which pytorch-cuda keeps in f32: an exponential is Inf above 11.09}}
+    // expected-warning @below {{exp computes in f16, which pytorch-cuda keeps in f32: 11 significant bits are left of results in [4.54187e-05, 22032] [MP101 certain]}}
     %0 = mp.exp %x {mp.category = "fp32"} : (tensor<4xf16>) -> tensor<4xf16>
     return
   }
@@ -134,4 +134,35 @@ module attributes {mp.precision = "as-is", mp.policy = "pytorch-cuda-2.14"} {
     %1 = mp.layer_norm %0 scale %s {mp.category = "fp32"} : (tensor<*x!mp.unknown>, tensor<8xf16>) -> tensor<*x!mp.unknown>
     return
   }
+}
+
+// -----
+
+// What the bounds exclude is no reason: powers below 65504, squares of at most
+// 100, sums of 8 of them, logarithms of 1 and more.
+module attributes {mp.thresholds = {"unsafe-op-error" = 1.0e-9 : f64}} {
+  func.func @excluded(%x: tensor<64x8xf16> {mp.assume = {lo = 1.0 : f64, hi = 100.0 : f64, mean = 50.0 : f64, std = 10.0 : f64, source = "option"}}, %e: tensor<64x8xf16> {mp.assume = {lo = 0.5 : f64, hi = 2.4 : f64, mean = 2.0 : f64, std = 0.1 : f64, source = "option"}}) {
+    // expected-warning @below {{pow computes in f16, which the policy keeps in f32: 11 significant bits are left of results in [1, 63200] [MP101 certain]}}
+    %p = mp.pow %x, %e {mp.category = "fp32"} : (tensor<64x8xf16>, tensor<64x8xf16>) -> tensor<64x8xf16>
+    // expected-warning @below {{square computes in f16, which the policy keeps in f32: 11 significant bits are left of results in [1, 10000] [MP101 certain]}}
+    %0 = mp.square %x {mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64x8xf16>
+    // expected-warning @below {{reduce_sum computes in f16, which the policy keeps in f32: 11 significant bits are left of results in [8, 800] [MP101 certain]}}
+    %1 = mp.reduce_sum %x {axes = array<i64: 1>, mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64xf16>
+    // expected-warning @below {{log computes in f16, which the policy keeps in f32: 11 significant bits are left of results in [0, }}
+    %2 = mp.log %x {mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64x8xf16>
+    // expected-warning @below {{reduce_sum computes in f16, which the policy keeps in f32: a sum past 65504 is Inf [MP101 certain]}}
+    %3 = mp.reduce_sum %0 {axes = array<i64: 1>, mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64xf16>
+    return
+  }
+}
+
+// -----
+
+// Elements that are copied lose nothing, whatever the list of a converter says.
+func.func @copied(%x: tensor<1x3x8x8xf16> {mp.assume = {lo = -100.0 : f64, hi = 100.0 : f64, mean = 0.0 : f64, std = 10.0 : f64, source = "option"}}, %s: tensor<4xf32>) {
+  // expected-remark @below {{resize computes in f16, which the policy keeps in f32: harmless: it copies elements and rounds none of them [MP101 certain]}}
+  %0 = mp.resize %x scales %s {mode = "nearest", mp.category = "block"} : (tensor<1x3x8x8xf16>, tensor<4xf32>) -> tensor<1x3x?x?xf16>
+  // expected-warning @below {{resize computes in f16, which the policy keeps in f32: 11 significant bits are left of results in [-}}
+  %1 = mp.resize %x scales %s {mode = "linear", mp.category = "block"} : (tensor<1x3x8x8xf16>, tensor<4xf32>) -> tensor<1x3x?x?xf16>
+  return
 }

@@ -42,6 +42,19 @@ func.func @factor(%x: tensor<8xf16>, %y: tensor<8xbf16>) -> (tensor<8xf16>, tens
 
 // -----
 
+// A mask of 0 and -100 drops elements on purpose. Scores that are that far apart
+// are lost.
+func.func @masked(%mask: tensor<64x16xf16> {mp.assume = {lo = -100.0 : f64, hi = 0.0 : f64, mean = -23.5 : f64, std = 42.0 : f64, source = "option"}}, %x: tensor<64x16xf16> {mp.assume = {lo = -4.0 : f64, hi = 4.0 : f64, mean = 0.0 : f64, std = 0.3 : f64, source = "option"}}, %y: tensor<64x16xf16> {mp.assume = {lo = -200.0 : f64, hi = 200.0 : f64, mean = 0.0 : f64, std = 40.0 : f64, source = "option"}}) -> (tensor<64x16xf16>, tensor<64x16xf16>) {
+  %0 = mp.add %x, %mask : (tensor<64x16xf16>, tensor<64x16xf16>) -> tensor<64x16xf16>
+  %1 = mp.softmax %0 : (tensor<64x16xf16>) -> tensor<64x16xf16>
+  %2 = mp.add %y, %mask : (tensor<64x16xf16>, tensor<64x16xf16>) -> tensor<64x16xf16>
+  // expected-remark @below {{MP204 likely}}
+  %3 = mp.softmax %2 : (tensor<64x16xf16>) -> tensor<64x16xf16>
+  return %1, %3 : tensor<64x16xf16>, tensor<64x16xf16>
+}
+
+// -----
+
 // Confident logits: most of a softmax is far below what its mean suggests. What
 // is moved is still that, and what is added to it is lost, too.
 func.func @softmax(%x: tensor<64x16xf16> {mp.assume = {lo = -200.0 : f64, hi = 200.0 : f64, mean = 0.0 : f64, std = 40.0 : f64, source = "option"}}, %y: tensor<64x16xf16> {mp.assume = {lo = -20.0 : f64, hi = 20.0 : f64, mean = 0.0 : f64, std = 4.0 : f64, source = "option"}}) -> tensor<16x64xf16> {

@@ -72,3 +72,64 @@ func.func @clean_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.na
   return %loss : tensor<f32>
 }
 #w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @below_one_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  // expected-error @+1 {{this gradient overflows bf16 at loss scales above 2^-1 (0.5), so that none of 1 or more works; a mean as loss in place of a sum moves that [MP403 likely]}}
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0e+38> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @below_one_f8E5M2(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  // expected-error @+2 {{this gradient overflows f8E5M2 at loss scales above 2^-6 (0.015625), so that none of 1 or more works; a mean as loss in place of a sum moves that [MP403 likely]}}
+  %q = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf8E5M2>
+  %b = mp.cast %q : (tensor<8x4xf8E5M2>) -> tensor<8x4xbf16>
+  %f = mp.cast %b : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0e+6> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @below_one_f8E4M3FN(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  // expected-error @+2 {{this gradient overflows f8E4M3FN at loss scales above 2^-3 (0.125), so that none of 1 or more works; a mean as loss in place of a sum moves that [MP403 likely]}}
+  %q = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf8E4M3FN>
+  %b = mp.cast %q : (tensor<8x4xf8E4M3FN>) -> tensor<8x4xbf16>
+  %f = mp.cast %b : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0e+3> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @fits_f8E4M3FN(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %q = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf8E4M3FN>
+  %b = mp.cast %q : (tensor<8x4xf8E4M3FN>) -> tensor<8x4xbf16>
+  %f = mp.cast %b : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])

@@ -30,7 +30,7 @@ func.func @fixed(%x: tensor<8x4xf16> {mp.name = "x"}) -> (tensor<f32> {mp.name =
 
 func.func @useless_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "dynamic"}} {
   %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
-  // expected-remark @+1 {{no gradient is f16, and a loss scaler does nothing for others but cost time [MP411 certain]}}
+  // expected-remark @+1 {{no gradient is f16 or narrower, and a loss scaler does nothing for others but cost time [MP411 certain]}}
   %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
   %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
   %c0 = mp.constant dense<1.0> : tensor<f32>
@@ -44,7 +44,7 @@ func.func @useless_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {m
 
 func.func @useless_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "fixed", scale = 16.0}} {
   %w = mp.constant dense<0.5> : tensor<4x4xf32> loc(#w)
-  // expected-remark @+1 {{no gradient is f16, and a loss scaler does nothing for others but cost time [MP411 certain]}}
+  // expected-remark @+1 {{no gradient is f16 or narrower, and a loss scaler does nothing for others but cost time [MP411 certain]}}
   %y = mp.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %c0 = mp.constant dense<1.0> : tensor<f32>
   %z0 = mp.mul %y, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
@@ -145,6 +145,48 @@ func.func @clean_f32(%x: tensor<8x4xf32> {mp.name = "x"}) -> (tensor<f32> {mp.na
   %c0 = mp.constant dense<1.0> : tensor<f32>
   %z0 = mp.mul %y, %c0 : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
   %loss = mp.reduce_sum %z0 : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @none_f8E5M2(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "none"}} {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %q = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf8E5M2>
+  %f = mp.cast %q : (tensor<8x4xf8E5M2>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0e-7> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  // expected-error @+1 {{gradients are f8E5M2 and there is no loss scaler: nearly all of all parameters' gradients that are not 0 are lost; they need a scale of 2^7 (128) or more, and nothing overflows up to 2^38 [MP411 likely]}}
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @dynamic_f8E5M2(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "dynamic"}} {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %q = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf8E5M2>
+  %f = mp.cast %q : (tensor<8x4xf8E5M2>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0e-7> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+#w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])
+
+// -----
+
+func.func @too_small_bf16(%x: tensor<8x4xbf16> {mp.name = "x"}) -> (tensor<f32> {mp.name = "loss"}) attributes {mp.training_step = {scaler = "fixed", scale = 2.0}} {
+  %w = mp.constant dense<0.5> : tensor<4x4xbf16> loc(#w)
+  %y = mp.matmul %x, %w : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %f = mp.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+  %c = mp.constant dense<1.0e-42> : tensor<f32>
+  %z = mp.mul %f, %c : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %loss = mp.reduce_sum %z : (tensor<8x4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 #w = loc(fused<#mp.origin<"w", "Initializer", "", ["w"]>>[unknown])

@@ -19,7 +19,9 @@ FLOAT = re.compile(r"tensor<(?:[\d?]+x)*(f16|bf16|f32|f64)[,>]")
 
 def list_rules():
     listing = run_mpopt("--list-rules", "--format", "json", check=True).stdout
-    return [rule for rule in json.loads(listing)["rules"] if rule["id"][:3] in ("MP2", "MP3", "MP4")]
+    # MP215 is no pass: what it reports is in test/python/effects.
+    return [rule for rule in json.loads(listing)["rules"]
+            if rule["id"][:3] in ("MP2", "MP3", "MP4") and rule["id"] != "MP215"]
 
 
 def functions(lines):

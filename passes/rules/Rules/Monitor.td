@@ -1,0 +1,244 @@
+//===- Monitor.td - MP5xx: seen while a model trains ------------*- tablegen -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_RULES_MONITOR_TD
+#define MPOPT_PASSES_RULES_RULES_MONITOR_TD
+
+include "passes/rules/RuleBase.td"
+
+def GradientNorm : MonitorRule<"MP505", "gradient-norm"> {
+  let severity = "error";
+  let since = "0.2";
+  let summary = "the norm of all gradients explodes, vanishes or jumps";
+  let what = [{
+    The norm of all unscaled gradients together is over 1000 (error) or over 100
+    (warning) for three steps in a row; under 1e-6 (warning) for ten; under 0.01
+    (note) for ten while the loss has not fallen to half of its first value; or
+    over 1 and ten times the median of the last fifty steps (warning). Norms are
+    taken when gradients have been accumulated, before they are clipped, and are
+    divided by the loss scale.
+  }];
+  let why = [{
+    A healthy norm lies between 0.1 and 10. Over 1000 the next update is about
+    to break the weights; under 1e-6 nothing is learned, in any dtype.
+  }];
+  let example = [{
+    ```python
+    optimizer = torch.optim.SGD(model.parameters(), lr=30.0)
+    ```
+  }];
+  let instead = [{
+    A smaller learning rate or a warm-up, `clip_grad_norm_` after
+    `scaler.unscale_`; for norms that vanish initialisation, normalisation and
+    what the loss is divided by.
+  }];
+}
+
+def LossScale : MonitorRule<"MP506", "loss-scale"> {
+  let severity = "error";
+  let since = "0.2";
+  let dtypes = ["f16"];
+  let summary = "the loss scale falls, and gradients do not fit at any";
+  let what = [{
+    The loss scale is 0, or 1 and does not rise (error); below 128 and falling,
+    below a hundredth of its first value, below 1024, or has fallen five times
+    without growing (warning). A scale that begins above 65536 counts from there;
+    one that begins below a level is not reported for it. The message says when
+    the scale will be 1 if it goes on.
+  }];
+  let why = [{
+    A dynamic scale halves whenever a gradient overflows. One that settles has
+    found its window. One that goes on falling tells that the forward pass or
+    the loss itself is not finite: no scale helps, and no step is taken.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", torch.float16):
+        loss = (model(x) - y).square().sum()      # thousands of terms
+    ```
+  }];
+  let instead = [{
+    Find what overflows (`monitor.find_first_bad`), keep it in FP32, take the
+    mean of the loss, or train in BF16, which needs no scale.
+  }];
+}
+
+def SkippedSteps : MonitorRule<"MP507", "skipped-steps"> {
+  let severity = "error";
+  let since = "0.2";
+  let dtypes = ["f16"];
+  let summary = "the scaler leaves out more steps than it has to";
+  let what = [{
+    More than 1 % of the steps in a window of 100 were skipped, or skipped steps
+    become more frequent (a test of trend, at an error rate of 0.001 a look,
+    every ten steps). The first descent of the scale, before a step was taken, does
+    not count unless it goes below 1 or lasts over 20 steps; nor does one skipped
+    step after each time that the scale grew.
+  }];
+  let why = [{
+    A skipped step costs a batch. Overflows that become more frequent in the
+    first hundred steps say that the run will not be stable later.
+  }];
+  let example = [{
+    ```python
+    scaler = torch.amp.GradScaler(growth_interval=10)   # tries too large a scale every 10 steps
+    ```
+  }];
+  let instead = [{
+    Look for the layer whose activations or gradients grow (MP502, MP505); the
+    default growth interval of 2000; warm-up; the op that overflows in FP32.
+  }];
+}
+
+def NoGradient : MonitorRule<"MP508", "no-gradient"> {
+  let severity = "warning";
+  let since = "0.2";
+  let summary = "a layer gets no gradient";
+  let what = [{
+    The largest gradient of a layer, its weights and biases together, stays under
+    1e-10 for twenty steps, or none comes although its parameters ask for one.
+  }];
+  let why = [{
+    The layer stands still while the rest learns around it, and the loss looks
+    healthy.
+  }];
+  let example = [{
+    ```python
+    features = self.backbone(x).detach()      # left from an experiment
+    ```
+  }];
+  let instead = [{
+    Look for `detach`, `no_grad`, units that are always 0, a factor of 0; freeze
+    with `requires_grad_(False)` what is to stand still. Gradients that FP16
+    flushed want a larger loss scale (MP503).
+  }];
+}
+
+def WideRange : MonitorRule<"MP509", "wide-range"> {
+  let severity = "warning";
+  let since = "0.2";
+  let summary = "a tensor's magnitudes lie so far apart that the small ones are lost";
+  let what = [{
+    In three samples in a row the 99.9th percentile of the non-zero magnitudes of
+    an output or a gradient is over 10,000 times their median, and the 0.1th is
+    subnormal in its dtype. A note; a warning when the ratio becomes ten times
+    larger.
+  }];
+  let why = [{
+    The few large values decide sums, norms and scales, and the many small ones
+    lose their digits.
+  }];
+  let example = [{
+    ```python
+    features = torch.cat([raw_price, one_hot], dim=-1)      # 1e5 beside 1
+    ```
+  }];
+  let instead = [{
+    Normalise, take logarithms of what spans decades, or keep the module in FP32.
+  }];
+}
+
+def ChannelImbalance : MonitorRule<"MP510", "channel-imbalance"> {
+  let severity = "warning";
+  let since = "0.2";
+  let summary = "one channel of an output is far larger than the others";
+  let what = [{
+    In three samples in a row the root mean square of the largest channel of a
+    layer's output is over 10,000 times that of the median channel that is not
+    0. A note; a warning when the ratio becomes ten times larger. MP305 finds the
+    like before the model runs.
+  }];
+  let why = [{
+    A sum over channels holds the largest alone: in FP16 everything that is 2048
+    times smaller is lost beside it.
+  }];
+  let example = [{
+    ```python
+    x = torch.stack([timestamp, speed], dim=-1)      # 1.7e9 beside 20
+    ```
+  }];
+  let instead = [{
+    Scale the inputs by channel, normalise over features, or keep in FP32 what
+    sums over the channels.
+  }];
+}
+
+def RanksDisagree : MonitorRule<"MP511", "ranks-disagree"> {
+  let severity = "error";
+  let since = "0.2";
+  let summary = "replicas on different ranks hold different parameters";
+  let what = [{
+    The norm of a parameter that is replicated (DDP, or a group that the monitor
+    is given) differs between ranks by more than 1e-5 of it.
+  }];
+  let why = [{
+    Gradients are averaged over replicas that are no longer one model. Nothing
+    fails; the result is that of none of them.
+  }];
+  let example = [{
+    ```python
+    if rank == 0:
+        model.load_state_dict(torch.load("last.pt"))      # after DDP was made
+    ```
+  }];
+  let instead = [{
+    Load on every rank, or before DDP broadcasts; step every optimizer on every
+    rank; no update of parameters outside of it.
+  }];
+}
+
+def RunDiverges : MonitorRule<"MP512", "run-diverges"> {
+  let severity = "warning";
+  let since = "0.2";
+  let summary = "two runs differ by more than their formats explain";
+  let what = [{
+    The first module (or gradient) in which two runs over the same batches with
+    the same weights differ, in root mean square or mean, by more than four unit
+    roundoffs of the narrower format times the square root of the number of
+    modules before; or in which one holds NaN or Inf and the other does not.
+    `mpopt.monitor.compare` tells.
+  }];
+  let why = [{
+    Rounding moves elements at random and averages out. What moves a whole tensor
+    is another epsilon, another kernel, another weight: a training engine and an
+    inference engine that do not compute the same model.
+  }];
+  let example = [{
+    ```python
+    compare("train.mprec", "serve.mprec").alert      # rms_norm with eps=1e-5 there, 1e-6 here
+    ```
+  }];
+  let instead = [{
+    Compare weights, epsilons and fused kernels of the module that is named, and
+    what it is given; keep it in FP32 in both where the format is why.
+  }];
+}
+
+def InputRange : MonitorRule<"MP513", "input-range"> {
+  let severity = "warning";
+  let since = "0.2";
+  let summary = "batches lie outside of what was assumed of the inputs";
+  let what = [{
+    A batch's least or greatest value is outside of the bounds that the monitor
+    was given (`inputs=`), or of those under which a report was made
+    (`report=`).
+  }];
+  let why = [{
+    What the analysis proved, it proved under these bounds.
+  }];
+  let example = [{
+    ```python
+    Monitor(model, inputs={"image": "0:1"})      # and the loader gives 0 to 255
+    ```
+  }];
+  let instead = [{
+    Mend the preprocessing, or judge the model again with the bounds that the
+    message names.
+  }];
+}
+
+#endif // MPOPT_PASSES_RULES_RULES_MONITOR_TD

@@ -1,0 +1,226 @@
+//===- Source.td - MP7xx: casts and regions in scripts ------------*- tablegen -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_RULES_SOURCE_TD
+#define MPOPT_PASSES_RULES_RULES_SOURCE_TD
+
+include "passes/rules/RuleBase.td"
+
+def TrainedInHalf : SourceRule<"MP701", "trained-in-half", "casts"> {
+  let severity = "error";
+  let summary = "weights are cast to 16 bits and trained";
+  let what = [{
+    A model is cast with `.half()`, `.bfloat16()` or `.to(dtype)`, or loaded in 16
+    bits, and an optimizer of the file gets its parameters. An error for FP16, a
+    warning for BF16. Scripts that keep FP32 copies of the weights are left out.
+  }];
+  let why = [{
+    An update below half a digit of its weight is lost: 2^-12 of it in FP16, 2^-9
+    in BF16. With a learning rate of 1e-4 that is most of them. In FP16 the
+    optimizer's second moments flush to 0, too, and GradScaler refuses to unscale
+    FP16 gradients.
+  }];
+  let example = [{
+    ```python
+    model = Net().half().cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    ```
+  }];
+  let instead = [{
+    Leave the weights in FP32 and run the forward pass in `torch.autocast`. Where
+    memory does not suffice for that: an optimizer that keeps FP32 copies.
+  }];
+}
+
+def CastInAutocast : SourceRule<"MP702", "cast-in-autocast", "casts"> {
+  let severity = "warning";
+  let summary = "a tensor is cast to 16 bits by hand inside an autocast region";
+  let what = [{
+    `.half()`, `.bfloat16()`, `.type(dtype)` or `.to(dtype)` of a tensor inside a
+    region that autocasts to 16 bits, or to another type than the cast names.
+  }];
+  let why = [{
+    Autocast casts what enters matrix products, and keeps softmax, norms and losses
+    in FP32. A cast by hand comes before its decision: FP32 ops then start from
+    rounded values, and 65520 and more is Inf.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", torch.float16):
+        logits = model(x.half())
+    ```
+  }];
+  let instead = [{
+    Hand over the tensor as it is. Where another module needs 16 bits, cast outside
+    the region, or in one with `enabled=False`.
+  }];
+}
+
+def LossInHalf : SourceRule<"MP703", "loss-in-half", "casts"> {
+  let severity = "error";
+  let fix = "sometimes";
+  let summary = "the loss is cast to 16 bits, or computed of values that were";
+  let what = [{
+    A loss is cast to FP16 or BF16, or one of PyTorch's losses gets values that the
+    script cast to 16 bits, outside of autocast.
+  }];
+  let why = [{
+    A loss in BF16 has three digits, and its mean over many samples does not see a
+    single one. In FP16 a sum over 65520 is Inf, and scaled by 2^16 any loss from 1
+    on is.
+  }];
+  let example = [{
+    ```python
+    loss = F.cross_entropy(logits.half(), target)
+    ```
+  }];
+  let instead = [{
+    `F.cross_entropy(logits.float(), target)`. `--fix` makes `loss.half()` a
+    `loss.float()`.
+  }];
+}
+
+def HalfDefaultDtype : SourceRule<"MP704", "half-default-dtype", "casts"> {
+  let severity = "error";
+  let summary = "16 bits are the default type of a script that trains";
+  let what = [{
+    `torch.set_default_dtype` or `torch.set_default_tensor_type` with FP16 or BF16
+    in a file that has a backward pass.
+  }];
+  let why = [{
+    Every tensor that is made without a type is then in 16 bits: weights, running
+    statistics, the optimizer's moments, sums of metrics. None of them is what
+    autocast would have put there.
+  }];
+  let example = [{
+    ```python
+    torch.set_default_dtype(torch.bfloat16)
+    ```
+  }];
+  let instead = [{
+    Leave the default, and autocast the forward pass.
+  }];
+}
+
+def LossOutsideAutocast : SourceRule<"MP711", "loss-outside-autocast", "regions"> {
+  let severity = "warning";
+  let summary = "the forward pass is autocast, and the loss is computed outside";
+  let what = [{
+    One of PyTorch's losses is called behind the `with` block in which the model ran,
+    with the model's result as it is.
+  }];
+  let why = [{
+    Inside, autocast computes losses in FP32. Outside, they compute in the type of
+    what they get, which is 16 bits: a log-softmax over classes, squares and the
+    mean over the batch with it. MP106 says how much that costs a model.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda"):
+        out = model(x)
+    loss = F.mse_loss(out, y)
+    ```
+  }];
+  let instead = [{
+    Compute the loss inside the block, or of `out.float()`.
+  }];
+}
+
+def ForwardOutsideAutocast : SourceRule<"MP712", "forward-outside-autocast", "regions"> {
+  let severity = "warning";
+  let summary = "the loss is autocast, and the forward pass runs outside";
+  let what = [{
+    A model runs outside of any autocast region, and its result is what a loss inside
+    of one gets.
+  }];
+  let why = [{
+    Losses are what autocast keeps in FP32: the region has no effect, and the model
+    computes in FP32 at twice the memory and a part of the speed.
+  }];
+  let example = [{
+    ```python
+    out = model(x)
+    with torch.autocast("cuda"):
+        loss = F.cross_entropy(out, y)
+    ```
+  }];
+  let instead = [{
+    Call the model inside the block.
+  }];
+}
+
+def BackwardInAutocast : SourceRule<"MP713", "backward-in-autocast", "regions"> {
+  let severity = "warning";
+  let fix = "sometimes";
+  let summary = "backward() is called inside the autocast region";
+  let what = [{
+    `backward()` of a loss, a scaled loss or a framework is called inside a region of
+    autocast.
+  }];
+  let why = [{
+    Backward ops run in the types of their forward ops, whatever the region says.
+    What hooks, checkpoints and custom functions compute on the way is cast once
+    more, which PyTorch's documentation advises against.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda"):
+        loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+    ```
+  }];
+  let instead = [{
+    End the block before `backward()`. `--fix` does where only gradients and the
+    optimizer are dealt with in what follows.
+  }];
+}
+
+def BceInAutocast : SourceRule<"MP714", "bce-in-autocast", "regions"> {
+  let severity = "error";
+  let summary = "binary cross-entropy of probabilities inside an autocast region";
+  let what = [{
+    `nn.BCELoss` or `F.binary_cross_entropy` is called inside a region of autocast
+    that is not for the CPU.
+  }];
+  let why = [{
+    PyTorch raises a RuntimeError: in FP16 a probability is 0 or 1 at a logit of 17,
+    and its log is clamped. MP102 finds the same in a model.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda"):
+        loss = F.binary_cross_entropy(torch.sigmoid(model(x)), y)
+    ```
+  }];
+  let instead = [{
+    `F.binary_cross_entropy_with_logits(model(x), y)` and no sigmoid.
+  }];
+}
+
+def AutocastNeverEntered : SourceRule<"MP715", "autocast-never-entered", "regions"> {
+  let severity = "error";
+  let summary = "an autocast region is made and never entered";
+  let what = [{
+    A `with` statement joins two contexts by `and`, the first of which is autocast, or
+    a statement makes an autocast context and nothing else.
+  }];
+  let why = [{
+    `a and b` is `b`: the block runs without autocast, in the types of its inputs,
+    and takes the memory and time of FP32.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda") and torch.no_grad():
+        latents = encoder(x)
+    ```
+  }];
+  let instead = [{
+    `with torch.autocast("cuda"), torch.no_grad():`
+  }];
+}
+
+#endif // MPOPT_PASSES_RULES_RULES_SOURCE_TD

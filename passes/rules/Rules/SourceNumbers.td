@@ -1,0 +1,238 @@
+//===- SourceNumbers.td - MP7xx: numbers in scripts ---------------*- tablegen -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_RULES_SOURCENUMBERS_TD
+#define MPOPT_PASSES_RULES_RULES_SOURCENUMBERS_TD
+
+include "passes/rules/RuleBase.td"
+
+def OptimizerEpsilonInHalf : NumberRule<"MP741", "optimizer-epsilon-in-half"> {
+  let severity = "error";
+  let summary = "an optimizer's eps is 0 in the FP16 of its parameters";
+  let what = [{
+    An optimizer of the Adam family gets the parameters of a model that the file casts
+    to FP16, and its `eps` is below 1e-7: that of the call, or the default of 1e-8.
+  }];
+  let why = [{
+    The moments have the type of the parameters. FP16 stores 1e-8 as 0, and a second
+    moment below 6e-8 too: the step divides by 0.
+  }];
+  let example = [{
+    ```python
+    optimizer = torch.optim.Adam(model.half().parameters())
+    ```
+  }];
+  let instead = [{
+    Weights in FP32 (MP701). If they have to be in FP16, `eps=1e-4`.
+  }];
+}
+
+def EpsilonLostInHalf : NumberRule<"MP742", "epsilon-lost-in-half"> {
+  let severity = "error";
+  let summary = "a small constant that guards a tensor in FP16 is 0 there";
+  let what = [{
+    A number of at most 2^-25 (3e-8) is added to a tensor that is in FP16, or is the
+    limit of its `clamp`, or the `eps` of `normalize` or `cosine_similarity`, also by
+    default.
+  }];
+  let why = [{
+    FP16 rounds it to 0: the division, root or logarithm behind it meets the 0 that
+    it was to avoid. MP203 finds the same in a model.
+  }];
+  let example = [{
+    ```python
+    weights = scores.half()
+    weights = weights / (weights.sum(-1, keepdim=True) + 1e-8)
+    ```
+  }];
+  let instead = [{
+    Compute it in FP32 (`.float()`), or take `torch.finfo(x.dtype).tiny`.
+  }];
+}
+
+def SoftmaxInHalf : NumberRule<"MP743", "softmax-in-half"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16"];
+  let summary = "softmax of a tensor that the script cast to 16 bits";
+  let what = [{
+    `softmax`, `log_softmax` or `logsumexp` of a tensor that is known to be in 16
+    bits, outside of autocast and without `dtype=torch.float32`.
+  }];
+  let why = [{
+    Autocast would compute it in FP32. In 16 bits probabilities below 6e-8 (FP16) are
+    0, and those near 1 have three digits.
+  }];
+  let example = [{
+    ```python
+    attention = scores.half().softmax(-1)
+    ```
+  }];
+  let instead = [{
+    `scores.softmax(-1, dtype=torch.float32)`, then cast.
+  }];
+}
+
+def ExpInHalf : NumberRule<"MP744", "exp-in-half"> {
+  let severity = "warning";
+  let summary = "exp, pow or log of a tensor that the script cast to FP16";
+  let what = [{
+    `exp`, `expm1`, `cosh`, `sinh`, `pow`, `log`, or a power above 2, of a tensor that
+    is known to be in FP16, outside of autocast.
+  }];
+  let why = [{
+    exp(11.1) is past FP16's largest number, 41 cubed is, too; the logarithm meets
+    the zeros that FP16 made of small numbers.
+  }];
+  let example = [{
+    ```python
+    scale = log_scale.half().exp()
+    ```
+  }];
+  let instead = [{
+    `log_scale.float().exp()`.
+  }];
+}
+
+def SquareSumInHalf : NumberRule<"MP745", "square-sum-in-half"> {
+  let severity = "warning";
+  let summary = "a norm or variance by hand, of squares that are in FP16";
+  let what = [{
+    `sum` or `mean` of squares (`x ** 2`, `x * x`, `x.pow(2)`) that are known to be in
+    FP16.
+  }];
+  let why = [{
+    A square is Inf from 256 on and 0 below 1.7e-4, although the norm is in range.
+    MP209 finds the same in a model.
+  }];
+  let example = [{
+    ```python
+    h = x.half()
+    rms = h.pow(2).mean(-1, keepdim=True).sqrt()
+    ```
+  }];
+  let instead = [{
+    `x.float()` before squaring, or PyTorch's own norm.
+  }];
+}
+
+def DivisionInHalf : NumberRule<"MP746", "division-in-half"> {
+  let severity = "warning";
+  let summary = "a division by a sum that is kept in FP16";
+  let what = [{
+    A tensor is divided by the `sum` or `norm` of one that is known to be in FP16, and
+    nothing is added to the divisor or bounds it.
+  }];
+  let why = [{
+    The sum is Inf past 65504, and what it divides is 0 then; it is 0 where all terms
+    are flushed, and the result NaN.
+  }];
+  let example = [{
+    ```python
+    p = weights.half()
+    p = p / p.sum(-1, keepdim=True)
+    ```
+  }];
+  let instead = [{
+    Normalise in FP32, with an epsilon, and cast the result.
+  }];
+}
+
+def MaskOutOfRange : NumberRule<"MP747", "mask-out-of-range"> {
+  let severity = "warning";
+  let fix = "sometimes";
+  let summary = "a mask of -1e9 in a script that computes in FP16";
+  let what = [{
+    `masked_fill` or `where` puts a number below -65504 into a tensor that may be in
+    FP16, or a mask is multiplied with one, in a file that mentions FP16 or autocast.
+  }];
+  let why = [{
+    `masked_fill` raises an error if the tensor is in FP16; elsewhere the number
+    becomes -Inf, and a row that is masked in full becomes NaN. MP208 finds the same
+    in a model.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda", torch.float16):
+        scores = (q @ k.transpose(-1, -2)).masked_fill(mask, -1e9)
+    ```
+  }];
+  let instead = [{
+    `torch.finfo(scores.dtype).min`, which `--fix` writes.
+  }];
+}
+
+def InfiniteMaskProduct : NumberRule<"MP748", "infinite-mask-product"> {
+  let severity = "error";
+  let dtypes = ["f16", "bf16", "f32"];
+  let summary = "an infinity is multiplied with a mask";
+  let what = [{
+    `float("-inf")`, `torch.inf` or `math.inf` is a factor of a mask or a tensor.
+  }];
+  let why = [{
+    0 times Inf is NaN: every place that the mask leaves alone is lost.
+  }];
+  let example = [{
+    ```python
+    bias = (1 - mask) * float("-inf")
+    ```
+  }];
+  let instead = [{
+    `torch.zeros_like(mask).masked_fill(mask == 0, float("-inf"))`.
+  }];
+}
+
+def NanReplaced : NumberRule<"MP749", "nan-replaced"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16", "f32"];
+  let summary = "NaN in a loss, gradient or result is replaced by a number";
+  let what = [{
+    `nan_to_num` of a loss, of a gradient or of what a model gave, in a file that
+    trains.
+  }];
+  let why = [{
+    The fault stays and is seen no more: a scaler that finds no Inf takes the step
+    and raises the scale.
+  }];
+  let example = [{
+    ```python
+    loss = torch.nan_to_num(criterion(model(x), y))
+    ```
+  }];
+  let instead = [{
+    Find where it begins (`mpopt --instrument`), and let the scaler skip the step.
+  }];
+}
+
+def SwallowedStepError : NumberRule<"MP750", "swallowed-step-error"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16", "f32"];
+  let summary = "any error in a training step is caught, and the loop goes on";
+  let what = [{
+    Inside a loop, a `try` around a backward pass or a step has a bare `except` or
+    `except Exception` that neither raises nor leaves the loop.
+  }];
+  let why = [{
+    Checks for NaN, failed asserts of the scaler and errors of shapes all end there.
+    Gradients of the failed pass stay, and are added to the next ones.
+  }];
+  let example = [{
+    ```python
+    for x, y in loader:
+        try:
+            criterion(model(x), y).backward()
+            optimizer.step()
+        except Exception:
+            continue
+    ```
+  }];
+  let instead = [{
+    Catch the one error that is meant (`torch.cuda.OutOfMemoryError`), clear the
+    gradients, and count how often it happens.
+  }];
+}
+
+#endif // MPOPT_PASSES_RULES_RULES_SOURCENUMBERS_TD

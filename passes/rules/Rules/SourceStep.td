@@ -1,0 +1,323 @@
+//===- SourceStep.td - MP7xx: the training step in scripts --------*- tablegen -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD
+#define MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD
+
+include "passes/rules/RuleBase.td"
+
+def ClipWithoutUnscale : StepRule<"MP721", "clip-without-unscale", "scaler"> {
+  let severity = "error";
+  let fix = "sometimes";
+  let summary = "gradients are clipped while they carry the loss scale";
+  let what = [{
+    On every path through the step that has both, `clip_grad_norm_` or
+    `clip_grad_value_` follows the backward pass of a scaled loss without
+    `scaler.unscale_(optimizer)` in between.
+  }];
+  let why = [{
+    The gradients are 65536 times what they are at the start, so any norm is over the
+    limit: each step is as long as the limit over the scale, and training all but
+    stops.
+  }];
+  let example = [{
+    ```python
+    scaler.scale(loss).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    ```
+  }];
+  let instead = [{
+    `scaler.unscale_(optimizer)` before. `--fix` writes it where the file shows the
+    optimizer.
+  }];
+}
+
+def GradientReadWithoutUnscale : StepRule<"MP722", "gradient-read-without-unscale", "scaler"> {
+  let severity = "warning";
+  let summary = "the size of a gradient is read while it carries the loss scale";
+  let what = [{
+    The norm, mean or extreme of a `.grad` is taken, or something is added to it,
+    behind the backward pass of a scaled loss and before `unscale_` and `step`.
+  }];
+  let why = [{
+    What is logged or compared with a limit is off by the scale, which moves by
+    factors of 2 all the time.
+  }];
+  let example = [{
+    ```python
+    scaler.scale(loss).backward()
+    norm = sum(p.grad.norm() ** 2 for p in model.parameters()) ** 0.5
+    ```
+  }];
+  let instead = [{
+    `scaler.unscale_(optimizer)` before, or divide by `scaler.get_scale()`.
+  }];
+}
+
+def UnscaleTwice : StepRule<"MP723", "unscale-twice", "scaler"> {
+  let severity = "error";
+  let summary = "gradients of one optimizer are unscaled twice in a step";
+  let what = [{
+    On a path through the step `scaler.unscale_` is called twice with the same
+    optimizer, and `scaler.update()` does not come in between.
+  }];
+  let why = [{
+    The second call raises a RuntimeError.
+  }];
+  let example = [{
+    ```python
+    scaler.unscale_(optimizer)
+    log(norm_of(model))
+    if clip:
+        scaler.unscale_(optimizer)
+    ```
+  }];
+  let instead = [{
+    One `unscale_`, behind the last backward pass of the step.
+  }];
+}
+
+def StepBesideScaler : StepRule<"MP724", "step-beside-scaler", "scaler"> {
+  let severity = "error";
+  let fix = "sometimes";
+  let summary = "optimizer.step() is called although the loss was scaled";
+  let what = [{
+    Behind the backward pass of a scaled loss an optimizer steps itself, on every path
+    that has both, and the scaler never steps it.
+  }];
+  let why = [{
+    The gradients are too large by the scale, and a step with Inf or NaN in them is
+    taken: the weights are lost with it.
+  }];
+  let example = [{
+    ```python
+    scaler.scale(loss).backward()
+    optimizer.step()
+    scaler.update()
+    ```
+  }];
+  let instead = [{
+    `scaler.step(optimizer)`.
+  }];
+}
+
+def ScalerNeverUpdated : StepRule<"MP725", "scaler-never-updated", "scaler"> {
+  let severity = "error";
+  let fix = "safe";
+  let summary = "the scaler steps, and update() is never called";
+  let what = [{
+    A file calls `scaler.step(optimizer)` and nowhere `scaler.update()`, and hands the
+    scaler to nobody.
+  }];
+  let why = [{
+    The next `step` raises a RuntimeError. The scale does not fall after an overflow,
+    either.
+  }];
+  let example = [{
+    ```python
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    ```
+  }];
+  let instead = [{
+    `scaler.update()` behind it, once a step for all optimizers.
+  }];
+}
+
+def UpdateWithoutStep : StepRule<"MP726", "update-without-step", "scaler"> {
+  let severity = "error";
+  let summary = "scaler.update() runs in passes that do not step";
+  let what = [{
+    The scaler steps in some passes of the loop only, as for accumulated gradients,
+    and there is a path on which `update()` follows a scaled backward pass without
+    step or `unscale_`.
+  }];
+  let why = [{
+    `update()` asks for what `step` or `unscale_` found in the gradients, and raises
+    an AssertionError where neither ran. Were it to pass, the gradients of one step
+    would be added at two scales.
+  }];
+  let example = [{
+    ```python
+    scaler.scale(loss / passes).backward()
+    if (i + 1) % passes == 0:
+        scaler.step(optimizer)
+    scaler.update()
+    ```
+  }];
+  let instead = [{
+    `scaler.update()` behind `scaler.step(optimizer)`, under the same condition.
+  }];
+}
+
+def UndividedAccumulation : StepRule<"MP727", "undivided-accumulation", "scaler"> {
+  let severity = "warning";
+  let dtypes = ["f16", "bf16"];
+  let summary = "gradients of several passes are added, and the loss is not divided";
+  let what = [{
+    A loop steps in every nth pass, and calls `backward()` in all of them on a mean
+    that the file shows from where it is computed and that nothing divides or
+    weighs.
+  }];
+  let why = [{
+    The gradient is n times that of the whole batch: so is the step of SGD, a norm to
+    be clipped is over its limit, and FP16 has less room below Inf.
+  }];
+  let example = [{
+    ```python
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    if (i + 1) % passes == 0:
+        optimizer.step()
+    ```
+  }];
+  let instead = [{
+    `(loss / passes).backward()`.
+  }];
+}
+
+def ScalerWithBf16 : StepRule<"MP728", "scaler-with-bf16", "scaler"> {
+  let severity = "note";
+  let dtypes = ["bf16"];
+  let summary = "a loss scaler beside autocast to BF16";
+  let what = [{
+    All autocast regions of a file are in BF16, and a GradScaler that is enabled in
+    any case steps the optimizer.
+  }];
+  let why = [{
+    BF16 has FP32's exponents: nothing underflows that a scale would save. The scaler
+    costs a pass over all gradients and a synchronisation a step, and grows until it
+    overflows, which skips steps.
+  }];
+  let example = [{
+    ```python
+    scaler = torch.amp.GradScaler("cuda")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = criterion(model(x), y)
+    ```
+  }];
+  let instead = [{
+    `torch.amp.GradScaler("cuda", enabled=dtype == torch.float16)`.
+  }];
+}
+
+def Fp16WithoutScaler : StepRule<"MP729", "fp16-without-scaler", "scaler"> {
+  let severity = "warning";
+  let summary = "autocast to FP16, and no loss scaler in the file";
+  let what = [{
+    The forward pass or the loss of a backward pass is autocast to FP16, the default
+    of CUDA, and the file neither has a scaler nor uses a framework that brings one.
+  }];
+  let why = [{
+    Gradients of activations are in FP16: below 6e-8 they are 0, and a mean over a
+    batch divides all of them by its size. MP401 says of a model how many.
+  }];
+  let example = [{
+    ```python
+    with torch.autocast("cuda"):
+        loss = criterion(model(x), y)
+    loss.backward()
+    ```
+  }];
+  let instead = [{
+    `torch.amp.GradScaler("cuda")`, or `dtype=torch.bfloat16`.
+  }];
+}
+
+def ScalerStateNotSaved : StepRule<"MP730", "scaler-state-not-saved", "scaler"> {
+  let severity = "note";
+  let summary = "a checkpoint has the optimizer's state and not the scaler's";
+  let what = [{
+    `torch.save` gets a dict with an optimizer's `state_dict()`, a scaler steps in the
+    same file, and its `state_dict()` is nowhere in it.
+  }];
+  let why = [{
+    After a restart the scale begins at 65536 again: some steps are skipped until it
+    has come down, and growth starts anew. A run that resumes is another run.
+  }];
+  let example = [{
+    ```python
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+    ```
+  }];
+  let instead = [{
+    `"scaler": scaler.state_dict()`, and `load_state_dict` on resuming.
+  }];
+}
+
+def GradientsClearedBeforeStep : StepRule<"MP731", "gradients-cleared-before-step", "step"> {
+  let severity = "error";
+  let summary = "zero_grad() between backward() and step()";
+  let what = [{
+    On every path that has them, `zero_grad()` of an optimizer follows a backward pass,
+    and its step follows without another one.
+  }];
+  let why = [{
+    The step sees no gradient at all: weights do not move, or only by momentum and
+    weight decay.
+  }];
+  let example = [{
+    ```python
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    ```
+  }];
+  let instead = [{
+    `zero_grad()` behind the step, or before the backward pass.
+  }];
+}
+
+def GradientsNeverCleared : StepRule<"MP732", "gradients-never-cleared", "step"> {
+  let severity = "error";
+  let summary = "a training loop that never clears gradients";
+  let what = [{
+    A loop of the file has both a backward pass and the step of an optimizer that the
+    file makes, and nothing in the file clears gradients.
+  }];
+  let why = [{
+    Each step uses the sum of all gradients since the start; in FP16 the sum reaches
+    Inf sooner or later.
+  }];
+  let example = [{
+    ```python
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+    ```
+  }];
+  let instead = [{
+    `optimizer.zero_grad()` at the start of each pass.
+  }];
+}
+
+def ScaledStepWithoutScale : StepRule<"MP733", "scaled-step-without-scale", "scaler"> {
+  let severity = "error";
+  let fix = "sometimes";
+  let summary = "the scaler steps, and the loss was never scaled";
+  let what = [{
+    `scaler.step(optimizer)` follows the backward pass of a loss that is not scaled,
+    in a file that calls `scale` nowhere.
+  }];
+  let why = [{
+    The scaler divides the gradients by a scale that nobody multiplied with: steps are
+    65536 times too small, and gradients underflow as without a scaler.
+  }];
+  let example = [{
+    ```python
+    loss.backward()
+    scaler.step(optimizer)
+    scaler.update()
+    ```
+  }];
+  let instead = [{
+    `scaler.scale(loss).backward()`.
+  }];
+}
+
+#endif // MPOPT_PASSES_RULES_RULES_SOURCESTEP_TD
