@@ -33,6 +33,18 @@ std::string_view mpopt::toString(Certainty certainty) {
   return {};
 }
 
+std::string_view mpopt::toString(Standing standing) {
+  switch (standing) {
+  case Standing::Counts:
+    return "counts";
+  case Standing::Known:
+    return "known";
+  case Standing::Suppressed:
+    return "suppressed";
+  }
+  return {};
+}
+
 std::optional<Severity> mpopt::parseSeverity(std::string_view text) {
   for (Severity severity : {Severity::Note, Severity::Warning, Severity::Error})
     if (toString(severity) == text)
@@ -45,5 +57,13 @@ std::optional<Certainty> mpopt::parseCertainty(std::string_view text) {
        {Certainty::Possible, Certainty::Likely, Certainty::Certain})
     if (toString(certainty) == text)
       return certainty;
+  return std::nullopt;
+}
+
+std::optional<Standing> mpopt::parseStanding(std::string_view text) {
+  for (Standing standing :
+       {Standing::Counts, Standing::Known, Standing::Suppressed})
+    if (toString(standing) == text)
+      return standing;
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 
 #include "mpopt/Report/Fold.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -71,26 +72,46 @@ unsigned FindingGroup::size() const {
   return total;
 }
 
+std::vector<ShownFinding> mpopt::listShown(llvm::ArrayRef<Finding> findings) {
+  llvm::StringMap<const Finding *> present;
+  for (const Finding &finding : findings)
+    present[finding.fingerprint] = &finding;
+  // A consequence is hidden only if its root is there to speak for it, and as
+  // loudly.
+  auto findSpeaker = [&](const Finding &finding) -> const Finding * {
+    const Finding *root =
+        finding.root.empty() ? nullptr : present.lookup(finding.root);
+    return root && root != &finding && root->root.empty() &&
+                   root->standing == finding.standing &&
+                   root->severity >= finding.severity
+               ? root
+               : nullptr;
+  };
+  std::vector<ShownFinding> shown;
+  llvm::DenseMap<const Finding *, size_t> places;
+  for (const Finding &finding : findings)
+    if (!findSpeaker(finding)) {
+      places[&finding] = shown.size();
+      shown.push_back({&finding, {}, finding.severity});
+    }
+  for (const Finding &finding : findings)
+    if (const Finding *root = findSpeaker(finding)) {
+      ShownFinding &speaker = shown[places.lookup(root)];
+      ++speaker.followers[finding.rule];
+      speaker.worst = std::max(speaker.worst, finding.severity);
+    }
+  return shown;
+}
+
 std::vector<FindingGroup>
 mpopt::groupFindings(llvm::ArrayRef<Finding> findings) {
-  llvm::StringMap<unsigned> followers;
-  llvm::StringMap<bool> present;
-  for (const Finding &finding : findings)
-    present[finding.fingerprint] = true;
-  // A consequence is hidden only if its root is there to speak for it.
-  auto isConsequence = [&](const Finding &finding) {
-    return !finding.root.empty() && present.contains(finding.root);
-  };
-  for (const Finding &finding : findings)
-    if (isConsequence(finding))
-      ++followers[finding.root];
-
   // Worst and surest first: negated, since the keys sort upwards.
   using GroupKey = std::tuple<int, int, std::string>;
   std::map<GroupKey, FindingGroup> groups;
   std::map<GroupKey, llvm::StringMap<size_t>> indices;
-  for (const Finding &finding : findings) {
-    if (isConsequence(finding))
+  for (const ShownFinding &shown : listShown(findings)) {
+    const Finding &finding = *shown.finding;
+    if (!finding.counts())
       continue;
     GroupKey key{-int(finding.severity), -int(finding.certainty), finding.rule};
     FindingGroup &group = groups[key];
@@ -106,7 +127,10 @@ mpopt::groupFindings(llvm::ArrayRef<Finding> findings) {
       group.folded.emplace_back();
     FoldedFinding &fold = group.folded[place->second];
     fold.members.push_back(&finding);
-    fold.consequences += followers.lookup(finding.fingerprint);
+    for (const auto &[rule, count] : shown.followers) {
+      fold.consequences += count;
+      fold.followers[rule] += count;
+    }
   }
 
   std::vector<FindingGroup> sorted;

@@ -106,6 +106,10 @@ static void writeGradient(OStream &json, const GradientReport &gradient) {
       json.attribute("1", gradient.lostUnscaled);
       json.attribute("65536", gradient.lostUsual);
     });
+    if (gradient.error)
+      json.attribute("expected_error", jsonNumber(*gradient.error));
+    else
+      json.attribute("expected_error", nullptr);
   } else {
     json.attribute("likely", nullptr);
   }
@@ -126,7 +130,12 @@ static void writeTraining(OStream &json, const TrainingReport &training) {
       auto exponent = [](std::optional<int> value) {
         return value ? llvm::json::Value(*value) : nullptr;
       };
-      json.attribute("needed", scale.needed);
+      bool isKnown =
+          llvm::any_of(training.parameters, [](const GradientReport &gradient) {
+            return gradient.known;
+          });
+      json.attribute("needed",
+                     isKnown ? llvm::json::Value(scale.needed) : nullptr);
       json.attribute("lo", exponent(scale.lo));
       json.attribute("hi", exponent(scale.hi));
       json.attribute("recommended", scale.recommended
@@ -153,6 +162,8 @@ static void writeTraining(OStream &json, const TrainingReport &training) {
           });
         });
     });
+    if (training.memory)
+      writeMemory(json, *training.memory);
   });
 }
 
@@ -195,10 +206,54 @@ static void writeFinding(OStream &json, const Finding &finding) {
       for (const Watch &watch : finding.watches)
         json.object([&] { writeWatch(json, watch); });
     });
+  if (finding.effect)
+    json.attributeObject("effect", [&] {
+      attribute(json, "output", finding.effect->output);
+      json.attribute("expected_error", jsonNumber(finding.effect->error));
+    });
   writeLocation(json, finding.location);
   if (!finding.root.empty())
     json.attribute("root", finding.root);
   json.attribute("fingerprint", finding.fingerprint);
+  if (!finding.counts())
+    json.attribute("standing", StringRef(toString(finding.standing)));
+  if (!finding.reason.empty())
+    attribute(json, "reason", finding.reason);
+}
+
+void mpopt::writeBaselineEntry(OStream &json, const BaselineEntry &entry) {
+  json.attribute("fingerprint", jsonText(entry.fingerprint));
+  attribute(json, "rule", entry.rule);
+  json.attribute("severity", StringRef(toString(entry.severity)));
+  json.attribute("certainty", StringRef(toString(entry.certainty)));
+  attribute(json, "op", entry.op);
+  attribute(json, "message", entry.message);
+}
+
+static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
+  json.attributeArray("effects", [&] {
+    for (const EffectReport &effect : effects)
+      json.object([&] {
+        attribute(json, "output", effect.output);
+        json.attribute("expected_error", jsonNumber(effect.error));
+        json.attribute("expected_rms", jsonNumber(effect.rms));
+        json.attribute("bound", nullptr);
+        json.attributeArray("causes", [&] {
+          for (const EffectReport::Cause &cause : effect.causes)
+            json.object([&] {
+              attribute(json, "fingerprint", cause.fingerprint);
+              json.attribute("share", cause.share);
+            });
+        });
+        json.attributeArray("tensors", [&] {
+          for (const EffectReport::Tensor &tensor : effect.tensors)
+            json.object([&] {
+              attribute(json, "tensor", tensor.tensor);
+              json.attribute("share", tensor.share);
+            });
+        });
+      });
+  });
 }
 
 void mpopt::writeAssumptions(OStream &json,
@@ -267,6 +322,17 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
     json.attribute("proved", report.proved);
     json.attribute("tensors", report.tensors);
   });
+  if (!report.settings.empty())
+    attribute(json, "settings", report.settings);
+  if (report.baseline)
+    json.attributeObject("baseline", [&] {
+      attribute(json, "file", report.baseline->file);
+      json.attribute("known", report.baseline->known);
+      json.attributeArray("fixed", [&] {
+        for (const BaselineEntry &entry : report.baseline->fixed)
+          json.object([&] { writeBaselineEntry(json, entry); });
+      });
+    });
   if (report.safeInputs)
     json.attributeArray("safe_input", [&] {
       for (const SafeScale &scale : *report.safeInputs)
@@ -276,6 +342,8 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
           json.attribute("likely", scale.likely);
         });
     });
+  if (!report.effects.empty())
+    writeEffects(json, report.effects);
   if (report.training)
     writeTraining(json, *report.training);
   if (!report.warnings.empty())
@@ -293,9 +361,15 @@ void mpopt::writeReportFields(OStream &json, const ModelReport &report,
   });
 }
 
+bool mpopt::isFailing(const Finding &finding, std::optional<Severity> failOn) {
+  return finding.counts() && failOn && finding.severity >= *failOn;
+}
+
 SeverityCounts mpopt::countSeverities(llvm::ArrayRef<Finding> findings) {
   SeverityCounts counts;
   for (const Finding &finding : findings) {
+    if (!finding.counts())
+      continue;
     counts.error += finding.severity == Severity::Error;
     counts.warning += finding.severity == Severity::Warning;
     counts.note += finding.severity == Severity::Note;

@@ -7,21 +7,23 @@
 
 #include "mpopt/Report/OutputFormat.h"
 
+#include "ReportWriters.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mpopt;
 
-// A new format is a row here, with writers that are declared above the table if
+// A new format is a row here, with writers that ReportWriters.h declares if
 // nobody else calls them, and a case in lib/Instrument/Confirm/Formats.cpp if
 // confirmations are written in it.
 static constexpr OutputFormat kFormats[] = {
     {"text", writeText, writeRuleList, writeRulePage},
     {"json", writeJson, writeRuleListJson, writeRulePageJson},
-    {"sarif"},
-    {"github"},
-    {"junit"},
-    {"markdown"},
-    {"html"}};
+    {"sarif", writeSarif},
+    {"github", writeGitHub},
+    {"junit", writeJUnit},
+    {"markdown", writeMarkdown},
+    {"html", writeHtml, nullptr, nullptr, /*wantsMap=*/true}};
 
 llvm::ArrayRef<OutputFormat> mpopt::getOutputFormats() { return kFormats; }
 

@@ -113,6 +113,13 @@ static void readFinding(JsonReader json, Finding &finding) {
   readLocation(json, finding.location);
   json.text("root", finding.root);
   json.text("fingerprint", finding.fingerprint, /*need=*/true);
+  std::string standing = "counts";
+  json.text("standing", standing);
+  if (std::optional<Standing> known = parseStanding(standing))
+    finding.standing = *known;
+  else
+    json.fail("standing", "is not counts, known or suppressed");
+  json.text("reason", finding.reason);
 }
 
 void mpopt::readAssumption(JsonReader json, Assumption &assumption) {

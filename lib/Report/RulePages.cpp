@@ -102,6 +102,20 @@ static void writeBlock(llvm::raw_ostream &os, StringRef text) {
   }
 }
 
+/// How the severity of a finding comes about (docs/effect.md).
+static StringRef describeSeverity(const RuleInfo &rule) {
+  if (rule.family == "training" || !(rule.isPass || rule.byEffect) ||
+      rule.ownSeverity)
+    return "The rule says; what comes of it in the outputs does not matter.";
+  return "An error if it is expected to make an output Inf or NaN or to move "
+         "it\n"
+         "by more than effect-error of its largest value, a warning if by "
+         "more\n"
+         "than effect-warning, else a note. Where that is not known, and for "
+         "what\n"
+         "is only possible, the rule says.";
+}
+
 void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
                           const WriteOptions &options) {
   TextStyle style(os, options);
@@ -121,6 +135,7 @@ void mpopt::writeRulePage(llvm::raw_ostream &os, const RuleInfo &rule,
   section("Why it matters", rule.why);
   section("Example", rule.example);
   section("Do instead", rule.instead);
+  section("How bad it is", describeSeverity(rule));
   os << '\n';
   style.bold("Seen at run time");
   os << '\n';

@@ -38,6 +38,7 @@ static std::string withCommas(uint64_t number) {
 
 void TextReport::write(const ModelReport &report) {
   writeHead(report);
+  writeEffects(report);
   std::vector<FindingGroup> groups = groupFindings(report.findings);
   for (const FindingGroup &group : groups) {
     os << '\n';

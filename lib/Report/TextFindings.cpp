@@ -10,6 +10,7 @@
 
 #include "mpopt/Report/RuleTable.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
@@ -25,6 +26,29 @@ static bool haveSameFixes(const Finding &lhs, const Finding &rhs) {
   });
 }
 
+/// Notes that a list of ops is behind: a line for each kind of op.
+void TextReport::writeKinds(const FindingGroup &group) {
+  llvm::MapVector<StringRef, std::vector<const Finding *>> kinds;
+  for (const FoldedFinding &fold : group.folded)
+    for (const Finding *finding : fold.members)
+      kinds[finding->op.kind].push_back(finding);
+  for (const auto &[kind, findings] : kinds) {
+    style.dim("  --> ");
+    std::string text = kind.str();
+    if (findings.size() > 1)
+      text += " x " + std::to_string(findings.size());
+    StringRef separator = ": ";
+    llvm::ArrayRef<const Finding *> named(findings);
+    for (const Finding *finding : named.take_front(kMaxNames)) {
+      text += separator.str() + finding->op.name;
+      separator = ", ";
+    }
+    if (findings.size() > kMaxNames)
+      text += " and " + std::to_string(findings.size() - kMaxNames) + " more";
+    style.wrap(text, 6);
+  }
+}
+
 void TextReport::writeGroup(const FindingGroup &group) {
   const RuleInfo *rule = findRule(group.rule);
   std::string head =
@@ -38,6 +62,14 @@ void TextReport::writeGroup(const FindingGroup &group) {
   os << title.front();
   os << ' ';
   style.wrap(StringRef(title).drop_front(), 4, head.size() + 2);
+
+  if (group.severity == Severity::Note && isByList(group.rule)) {
+    writeKinds(group);
+    style.dim("  = ");
+    os << "more: mpopt --explain " << group.rule << ", "
+       << getPagePath(group.rule) << '\n';
+    return;
+  }
 
   const Finding &first = group.folded.front().first();
   bool sameFixes = llvm::all_of(group.folded, [&](const FoldedFinding &fold) {

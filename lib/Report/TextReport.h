@@ -34,8 +34,12 @@ public:
 private:
   void writeHead(const ModelReport &report);
 
+  // TextEffects.cpp
+  void writeEffects(const ModelReport &report);
+
   // TextFindings.cpp
   void writeGroup(const FindingGroup &group);
+  void writeKinds(const FindingGroup &group);
   void writePlace(const FoldedFinding &fold, bool withMessage, bool withFixes);
   void writeFixes(const Finding &finding, unsigned indent);
 
@@ -44,10 +48,14 @@ private:
   void writeScale(const ScaleReport &scale);
   void writeGradients(const TrainingReport &training);
 
+  // TextMemory.cpp
+  void writeMemory(const MemoryReport &memory);
+
   // TextSummary.cpp
   void writeSafeInputs(const ModelReport &report);
   void writeSummary(const ModelReport &report);
   void writeCoverage(const ModelReport &report);
+  void writeBaseline(const ModelReport &report);
   void writeAssumptions(const ModelReport &report);
   void writeCounts(SeverityCounts counts);
 

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FindingText.h"
 #include "TextReport.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -115,24 +116,15 @@ void TextReport::writeCounts(SeverityCounts counts) {
   part(counts.note, Severity::Note, "note");
 }
 
-/// Counts of listed findings: consequences are folded.
-static SeverityCounts countShown(llvm::ArrayRef<Finding> findings) {
-  SeverityCounts counts;
-  for (const FindingGroup &group : groupFindings(findings)) {
-    unsigned &count = group.severity == Severity::Error     ? counts.error
-                      : group.severity == Severity::Warning ? counts.warning
-                                                            : counts.note;
-    count += group.size();
-  }
-  return counts;
-}
-
 void TextReport::writeSummary(const ModelReport &report) {
   SeverityCounts shown = countShown(report.findings);
   writeCounts(shown);
   unsigned all = report.certain + report.likely + report.possible;
+  unsigned borne[3] = {};
+  for (const Finding &finding : report.findings)
+    ++borne[int(finding.standing)];
   unsigned hidden =
-      report.findings.size() - shown.error - shown.warning - shown.note;
+      borne[int(Standing::Counts)] - shown.error - shown.warning - shown.note;
   if (hidden)
     os << " and " << hidden << (hidden == 1 ? " that follows" : " that follow");
   if (all)
@@ -145,6 +137,10 @@ void TextReport::writeSummary(const ModelReport &report) {
     os << "; " << all - report.findings.size() << " not listed";
   if (all)
     os << ')';
+  if (unsigned known = borne[int(Standing::Known)])
+    os << "; " << known << " known";
+  if (unsigned suppressed = borne[int(Standing::Suppressed)])
+    os << "; " << suppressed << " suppressed";
   os << "; ";
   writeCoverage(report);
   os << llvm::format("; %.2f s\n", report.seconds);
@@ -156,6 +152,29 @@ void TextReport::writeSummary(const ModelReport &report) {
     style.wrap(listTypes(report.unknownRanges), 21);
   }
   writeAssumptions(report);
+  writeBaseline(report);
+}
+
+void TextReport::writeBaseline(const ModelReport &report) {
+  if (report.baseline) {
+    llvm::ArrayRef<BaselineEntry> fixed = report.baseline->fixed;
+    std::string text = report.baseline->file + ": " +
+                       std::to_string(report.baseline->known) + " known, " +
+                       std::to_string(fixed.size()) + " fixed";
+    StringRef separator = ": ";
+    for (const BaselineEntry &entry : fixed.take_front(kMaxPlaces)) {
+      text += separator.str() + entry.rule + " at " + entry.op;
+      separator = ", ";
+    }
+    if (fixed.size() > kMaxPlaces)
+      text += " and " + std::to_string(fixed.size() - kMaxPlaces) + " more";
+    os << "baseline: ";
+    style.wrap(text, 10);
+  }
+  if (!report.settings.empty()) {
+    os << "settings: ";
+    style.wrap(report.settings, 10);
+  }
 }
 
 void TextReport::writeCoverage(const ModelReport &report) {

@@ -13,6 +13,8 @@
 #include "TextReport.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
 
 #include <algorithm>
@@ -109,6 +111,8 @@ struct Row {
   /// One number, or the smallest and the largest.
   std::string sizes(double GradientReport::*field) const;
   double worst(double GradientReport::*field) const;
+  /// The largest expected error, "?" if one is not known.
+  std::string error() const;
 };
 } // namespace
 
@@ -158,6 +162,16 @@ double Row::worst(double GradientReport::*field) const {
   return most;
 }
 
+std::string Row::error() const {
+  double most = 0;
+  for (const GradientReport *member : members) {
+    if (!member->error)
+      return "?";
+    most = std::max(most, *member->error);
+  }
+  return percent(most);
+}
+
 void TextReport::writeGradients(const TrainingReport &training) {
   llvm::MapVector<std::string, Row, std::map<std::string, unsigned>> rows;
   size_t unknown = 0;
@@ -187,7 +201,8 @@ void TextReport::writeGradients(const TrainingReport &training) {
                              {"rms", 18u},
                              {"largest", 8u},
                              {"zero", 6u},
-                             {"lost", 6u}})
+                             {"lost", 6u},
+                             {"off by", 7u}})
     cell(title, size);
   os << '\n';
   size_t shown = 0;
@@ -208,6 +223,7 @@ void TextReport::writeGradients(const TrainingReport &training) {
     cell(largest, 8);
     cell(percent(row.worst(&GradientReport::zero)), 6);
     cell(percent(row.worst(&GradientReport::lostUnscaled)), 6);
+    cell(row.error(), 7);
     os << '\n';
   }
   if (rows.size() > kMaxRows)
@@ -216,7 +232,9 @@ void TextReport::writeGradients(const TrainingReport &training) {
   if (unknown)
     os << "  nothing is known of " << plural(unknown, "other gradient") << '\n';
   style.dim("  lost: the share of elements that are not 0 and are stored as 0 "
-            "without a loss scale");
+            "without a loss scale\n"
+            "  off by: the expected error by all roundings of the step, of the "
+            "gradient's rms");
   os << '\n';
 }
 
@@ -228,7 +246,19 @@ void TextReport::writeTraining(const TrainingReport &training) {
     loss += (loss.empty() ? "" : " + ") + term;
   style.wrap("loss " + (loss.empty() ? std::string("of the model") : loss), 4,
              15);
-  writeScale(training.scale);
+  bool isKnown =
+      llvm::any_of(training.parameters, [](const GradientReport &gradient) {
+        return gradient.known;
+      });
+  if (isKnown) {
+    writeScale(training.scale);
+  } else {
+    style.bold("loss scale");
+    os << ": ";
+    style.wrap("not judged: nothing is known of the size of gradients", 4, 12);
+  }
   writeGradients(training);
+  if (training.memory)
+    writeMemory(*training.memory);
   os << '\n';
 }

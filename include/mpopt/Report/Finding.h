@@ -16,6 +16,7 @@
 
 #include "mpopt/Numerics/Interval.h"
 #include "mpopt/Report/Decision.h"
+#include "mpopt/Report/Effect.h"
 
 #include <optional>
 #include <string>
@@ -32,10 +33,16 @@ enum class Severity { Note, Warning, Error };
 /// only the sound bounds reach it.
 enum class Certainty { Possible, Likely, Certain };
 
+/// What a finding is to a project. `Counts`: part of the verdict. `Known`: a
+/// baseline has it. `Suppressed`: the project's settings say why it is borne.
+enum class Standing { Counts, Known, Suppressed };
+
+std::string_view toString(Standing standing);
 std::string_view toString(Severity severity);
 std::string_view toString(Certainty certainty);
 std::optional<Severity> parseSeverity(std::string_view text);
 std::optional<Certainty> parseCertainty(std::string_view text);
+std::optional<Standing> parseStanding(std::string_view text);
 
 /// The op a finding is about, in the model's words.
 struct OpRef {
@@ -65,7 +72,8 @@ struct Cause {
 
 /// A change that was tried: the analysis was run again with it. `kind` is a
 /// word for tools (`keep-fp32`, `change-constant`, `scale`, `clamp`, `reorder`,
-/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`).
+/// `remove-cast`, `explicit-cast`, `change-op`, `change-dtype`; of how a model
+/// is trained: `loss-scale`, `optimizer`, `reduction`, `sharding`).
 struct Fix {
   std::string kind;
   std::string text;
@@ -92,6 +100,13 @@ struct Finding {
   std::string fingerprint;
   /// The tests by which a run decides it; empty if none does.
   std::vector<Watch> watches = {};
+  /// The expected effect on the output that it moves most, where it is known.
+  std::optional<FindingEffect> effect = {};
+  Standing standing = Standing::Counts;
+  /// The reason of a suppression; empty otherwise.
+  std::string reason = {};
+
+  bool counts() const { return standing == Standing::Counts; }
 };
 
 } // namespace mpopt

@@ -18,6 +18,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct FoldedFinding {
   std::vector<const Finding *> members;
   /// The names differ in one number only, as those of repeated layers do.
   bool layers = false;
-  /// Findings that follow from the members.
+  /// Findings that follow from the members, and how many of each rule.
   unsigned consequences = 0;
+  std::map<std::string, unsigned> followers;
 
   const Finding &first() const { return *members.front(); }
 };
@@ -48,8 +50,22 @@ struct FindingGroup {
 /// Replaces numbers by `#`: `/layers.12/Add_3` becomes `/layers.#/Add_#`.
 std::string foldDigits(llvm::StringRef text);
 
-/// Groups of equal rule, severity and certainty, sorted by severity and
-/// certainty (the highest first), then by rule.
+/// A finding that is shown by itself: none that is shown speaks for it.
+struct ShownFinding {
+  const Finding *finding;
+  /// The findings that follow from it: rule and number.
+  std::map<std::string, unsigned> followers;
+  /// The greatest severity, its own or that of one that follows.
+  Severity worst;
+};
+
+/// The findings that are no consequence of a listed one of equal standing, in
+/// their order. A consequence that counts is shown by itself where its root
+/// does not count.
+std::vector<ShownFinding> listShown(llvm::ArrayRef<Finding> findings);
+
+/// Groups of equal rule, severity and certainty of the findings that count,
+/// sorted by severity and certainty (the highest first), then by rule.
 std::vector<FindingGroup> groupFindings(llvm::ArrayRef<Finding> findings);
 
 } // namespace mpopt

@@ -15,6 +15,8 @@
 namespace mpopt {
 
 struct Assumption;
+struct BaselineEntry;
+struct MemoryReport;
 struct ModelReport;
 
 /// A number; infinities as the strings `inf` and `-inf`, NaN as null.
@@ -26,6 +28,12 @@ std::string jsonText(llvm::StringRef text);
 /// The attribute `assumptions` of a report or ledger.
 void writeAssumptions(llvm::json::OStream &json,
                       llvm::ArrayRef<Assumption> assumptions);
+
+/// The attributes of a finding as a baseline keeps it.
+void writeBaselineEntry(llvm::json::OStream &json, const BaselineEntry &entry);
+
+/// The attribute `memory` of a training step.
+void writeMemory(llvm::json::OStream &json, const MemoryReport &memory);
 
 /// The attributes of an `mpopt-report/1` object. `more`, unless it is null,
 /// writes further ones into the finding of that index.

@@ -22,6 +22,8 @@ struct OutputFormat {
   void (*writeRules)(llvm::raw_ostream &, const WriteOptions &) = nullptr;
   void (*writeRule)(llvm::raw_ostream &, const RuleInfo &,
                     const WriteOptions &) = nullptr;
+  /// Reports are to hold a ModelMap.
+  bool wantsMap = false;
 
   /// False for a format that comes in a later release.
   bool isWritten() const { return writeReports; }

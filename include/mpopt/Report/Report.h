@@ -9,6 +9,7 @@
 #define MPOPT_REPORT_REPORT_H
 
 #include "mpopt/Report/Finding.h"
+#include "mpopt/Report/ModelMap.h"
 #include "mpopt/Report/TrainingReport.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -47,6 +48,24 @@ struct SafeScale {
   static constexpr double kMost = 1 << 20;
 };
 
+/// A finding as a baseline keeps it.
+struct BaselineEntry {
+  std::string fingerprint;
+  std::string rule;
+  Severity severity = Severity::Warning;
+  Certainty certainty = Certainty::Certain;
+  std::string op; ///< The op's name.
+  std::string message;
+};
+
+/// The outcome of a comparison with a baseline.
+struct BaselineReport {
+  std::string file;
+  unsigned known = 0; ///< Listed findings that the baseline has.
+  /// Findings of the baseline that the model no longer has, at any certainty.
+  std::vector<BaselineEntry> fixed;
+};
+
 struct ModelReport {
   std::string path;
   std::string format; ///< `onnx`, `torchscript` or `mlir`.
@@ -66,8 +85,19 @@ struct ModelReport {
   /// unknown.
   std::map<std::string, unsigned> unknownRanges;
 
+  /// The float outputs; empty if nothing is stored in narrow formats.
+  std::vector<EffectReport> effects;
+  /// The expected error from which an output is worth a warning.
+  double effectWarning = 0;
+
   /// Findings of the selected rules that are listed.
   std::vector<Finding> findings;
+  /// The findings of the selected rules that are not listed.
+  std::vector<BaselineEntry> unlisted;
+  /// Only with `--baseline`.
+  std::optional<BaselineReport> baseline;
+  /// The project's settings that were followed; empty if there are none.
+  std::string settings;
   /// Number of findings by certainty, unlisted ones included.
   unsigned certain = 0, likely = 0, possible = 0;
   /// Number of findings that follow from another one.
@@ -78,6 +108,9 @@ struct ModelReport {
 
   /// Only with `--train`.
   std::optional<TrainingReport> training;
+
+  /// Only for formats that show it (OutputFormat::wantsMap).
+  std::optional<ModelMap> map;
 
   /// Warnings about the check (missing weights), not about the model.
   std::vector<std::string> warnings;
@@ -96,7 +129,12 @@ struct WriteOptions {
   llvm::StringRef version; ///< Version of mpopt.
   /// Several models were given, even if only one could be read.
   bool several = false;
+  /// The severity from which findings fail a check; nothing: none does.
+  std::optional<Severity> failOn = Severity::Warning;
 };
+
+/// True if the finding counts and is as severe as `failOn` asks for.
+bool isFailing(const Finding &finding, std::optional<Severity> failOn);
 
 /// Writes `mpopt-report/1`, or `mpopt-reports/1` for several models.
 void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<ModelReport> reports,

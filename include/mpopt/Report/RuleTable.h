@@ -65,6 +65,12 @@ struct RuleInfo {
   /// Values leave the range of the dtype, or come close. Other findings can
   /// follow from these, and keeping the op in FP32 helps.
   bool byRange;
+  /// Findings say that the op makes NaN or Inf of finite numbers.
+  bool nonFinite;
+  /// Findings are about the errors of outputs, which Effects finds.
+  bool byEffect;
+  /// The severity is that of the record, whatever comes of it in the outputs.
+  bool ownSeverity;
   /// The dtypes among f16, bf16 and f32 in which the rule can fire.
   std::span<const std::string_view> dtypes;
   /// A safe fix comes with every finding (`safe`), with those where a trial

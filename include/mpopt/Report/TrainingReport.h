@@ -14,6 +14,7 @@
 #define MPOPT_REPORT_TRAININGREPORT_H
 
 #include "mpopt/Numerics/Interval.h"
+#include "mpopt/Report/MemoryReport.h"
 
 #include <cstdint>
 #include <map>
@@ -37,6 +38,9 @@ struct GradientReport {
   /// Of the others: the shares that are 0 as stored at the loss scales 1 and
   /// 2^16.
   double lostUnscaled = 0, lostUsual = 0;
+  /// The root mean square error by all roundings of the step, of the gradient's
+  /// root mean square, at the loss scale in use. Nothing: not known.
+  std::optional<double> error;
   /// Shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e.
   std::map<int, double> sizes;
   /// What holds for every batch as assumed; infinite where nothing is known.
@@ -83,6 +87,8 @@ struct TrainingReport {
   std::vector<std::string> deadUnits;
   /// The loss itself overflows.
   bool forwardOverflows = false;
+  /// Only with `--memory`.
+  std::optional<MemoryReport> memory;
 };
 
 } // namespace mpopt

@@ -1,0 +1,53 @@
+//===- Effect.h - What a precision does to an output
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain data: the `effects` of the JSON report and the `effect` of a finding
+// (docs/json.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_REPORT_EFFECT_H
+#define MPOPT_REPORT_EFFECT_H
+
+#include <string>
+#include <vector>
+
+namespace mpopt {
+
+/// The part of one finding in an output's error.
+struct FindingEffect {
+  std::string output;
+  /// A part of the output's largest magnitude; infinite if it makes the output
+  /// Inf or NaN.
+  double error = 0;
+};
+
+/// One float output.
+struct EffectReport {
+  std::string output;
+  /// Largest error of the largest magnitude, and root mean square of root mean
+  /// square; infinite if Inf or NaN is expected, NaN if it is not known.
+  double error = 0, rms = 0;
+  /// The tensors that cause most, each with its share of the squared error.
+  struct Tensor {
+    std::string tensor;
+    double share = 0;
+  };
+  std::vector<Tensor> tensors;
+  /// The findings that cause most, by fingerprint.
+  struct Cause {
+    std::string fingerprint;
+    double share = 0;
+  };
+  std::vector<Cause> causes;
+  /// How bad that is: 0 fine, 1 past the threshold of warnings, 2 of errors.
+  int level = 0;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_REPORT_EFFECT_H

@@ -1,0 +1,133 @@
+//===- FindingText.cpp - A finding in words -------------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FindingText.h"
+
+#include "TextReport.h"
+#include "mpopt/Report/RuleTable.h"
+#include "mpopt/Support/Printable.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mpopt;
+using llvm::StringRef;
+
+static constexpr size_t kMostMessage = 1000;
+
+/// True for a byte that continues a character of UTF-8.
+static bool continues(char c) { return (c & 0xc0) == 0x80; }
+
+std::string mpopt::clip(StringRef text, size_t most) {
+  constexpr StringRef kGap = "...";
+  // Only the ends of a text of megabytes are looked at: an escape is at most
+  // six times as long as its character.
+  std::string line =
+      text.size() > 2 * most
+          ? printable((text.take_front(most) + text.take_back(most)).str())
+          : printable(text);
+  if (line.size() <= most && text.size() <= 2 * most)
+    return line;
+  size_t head = (most - kGap.size()) * 2 / 3;
+  size_t tail = line.size() - (most - kGap.size() - head);
+  while (head && continues(line[head]))
+    --head;
+  while (tail < line.size() && continues(line[tail]))
+    ++tail;
+  return line.substr(0, head) + kGap.str() + line.substr(tail);
+}
+
+std::string mpopt::describeRule(const Finding &finding) {
+  std::string text = finding.rule;
+  if (const RuleInfo *rule = findRule(finding.rule))
+    text += " " + std::string(rule->name);
+  if (finding.certainty != Certainty::Certain)
+    text += " (" + std::string(toString(finding.certainty)) + ")";
+  return text;
+}
+
+std::string mpopt::describePlace(const Finding &finding) {
+  std::string text = clip(finding.op.name) + " (" + clip(finding.op.type);
+  if (!finding.dtype.empty())
+    text += ", " + clip(finding.dtype);
+  text += ")";
+  if (!finding.op.scope.empty())
+    text += " in " + clip(finding.op.scope);
+  return text;
+}
+
+std::string mpopt::describeRanges(const Finding &finding) {
+  if (finding.tensor.empty() || (!finding.bound && !finding.likely))
+    return {};
+  std::string text = clip(finding.tensor) + ":";
+  if (finding.likely)
+    text += " likely " + getInterval(*finding.likely);
+  if (finding.bound)
+    text += (finding.likely ? ", at most " : " at most ") +
+            getInterval(*finding.bound);
+  return text;
+}
+
+std::string
+mpopt::describeFollowers(const std::map<std::string, unsigned> &followers) {
+  unsigned total = 0;
+  std::string list;
+  for (const auto &[rule, count] : followers) {
+    total += count;
+    list += (list.empty() ? "" : ", ") + rule;
+    if (count > 1)
+      list += " x " + std::to_string(count);
+  }
+  if (total == 0)
+    return {};
+  return plural(total, "other finding") +
+         (total == 1 ? " follows" : " follow") + " from it: " + list;
+}
+
+std::vector<std::string> mpopt::listSafeFixes(const Finding &finding) {
+  std::vector<std::string> texts;
+  for (const Fix &fix : finding.fixes)
+    if (fix.safe)
+      texts.push_back(clip(fix.text, kMostMessage));
+  return texts;
+}
+
+std::string mpopt::describeStanding(const Finding &finding) {
+  switch (finding.standing) {
+  case Standing::Counts:
+    return {};
+  case Standing::Known:
+    return "known: the baseline has it";
+  case Standing::Suppressed:
+    return "suppressed: " + clip(finding.reason, kMostMessage);
+  }
+  return {};
+}
+
+std::string mpopt::describeCounts(SeverityCounts counts) {
+  std::vector<std::string> parts;
+  auto part = [&](unsigned count, StringRef noun) {
+    if (count)
+      parts.push_back(plural(count, noun));
+  };
+  part(counts.error, "error");
+  part(counts.warning, "warning");
+  part(counts.note, "note");
+  return parts.empty() ? "no findings" : llvm::join(parts, ", ");
+}
+
+SeverityCounts mpopt::countShown(llvm::ArrayRef<Finding> findings) {
+  SeverityCounts counts;
+  for (const ShownFinding &shown : listShown(findings)) {
+    const Finding &finding = *shown.finding;
+    if (!finding.counts())
+      continue;
+    counts.error += finding.severity == Severity::Error;
+    counts.warning += finding.severity == Severity::Warning;
+    counts.note += finding.severity == Severity::Note;
+  }
+  return counts;
+}

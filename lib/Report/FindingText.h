@@ -1,0 +1,52 @@
+//===- FindingText.h - A finding in words -----------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of which the forms for machines of a team (SARIF, annotations,
+// JUnit, Markdown) make their texts. Each is one line without control
+// characters, and not overlong: a model may call a node anything.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_REPORT_FINDINGTEXT_H
+#define MPOPT_LIB_REPORT_FINDINGTEXT_H
+
+#include "mpopt/Report/Fold.h"
+#include "mpopt/Report/Report.h"
+
+namespace mpopt {
+
+/// `text` as printable characters; of a longer one the beginning and the end,
+/// with `...` between, `most` bytes at most.
+std::string clip(llvm::StringRef text, size_t most = 200);
+
+/// `MP201 overflow (likely)`; of what is certain without the certainty.
+std::string describeRule(const Finding &finding);
+
+/// `/layers.0/Add (Add, f16) in body`.
+std::string describePlace(const Finding &finding);
+
+/// `x: likely [-1, 1], at most [-2, 2]`; empty if no range is known.
+std::string describeRanges(const Finding &finding);
+
+/// `3 other findings follow from it: MP201 x 2, MP206`; empty without any.
+std::string describeFollowers(const std::map<std::string, unsigned> &followers);
+
+/// The safe fixes, each a sentence without its full stop.
+std::vector<std::string> listSafeFixes(const Finding &finding);
+
+/// The reason for which the finding does not count; empty if it does.
+std::string describeStanding(const Finding &finding);
+
+/// `2 errors, 1 note`, or `no findings`.
+std::string describeCounts(SeverityCounts counts);
+
+/// The number of findings that are shown by themselves and count.
+SeverityCounts countShown(llvm::ArrayRef<Finding> findings);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_REPORT_FINDINGTEXT_H

@@ -1,0 +1,160 @@
+// The first page: the verdict, and what it stands on.
+
+const isListed = (finding, severity) => finding.severity === severity && !finding.root;
+
+function worstEffect(report) {
+  const known = (report.effects || []).map((effect) => ({ ...effect, error: number(effect.expected_error) }));
+  return known.filter((effect) => !Number.isNaN(effect.error)).sort((a, b) => b.error - a.error)[0] || null;
+}
+
+/** The three lines: [level, what happens, what to do, what is open]. */
+function judge(report, kind) {
+  const findings = report.findings, precision = report.precision;
+  const errors = findings.filter((finding) => isListed(finding, "error"));
+  const warnings = findings.filter((finding) => isListed(finding, "warning"));
+  const worst = worstEffect(report);
+  if (kind === "confirm") return judgeRun(report, errors, warnings);
+  const happens = [];
+  let level = "good";
+  if (worst && !Number.isFinite(worst.error)) {
+    level = "bad";
+    happens.push(`${precision} is expected to make Inf or NaN of `, name(worst.output), ".");
+  } else if (errors.length) {
+    level = "bad";
+    happens.push(`${precision} breaks this model: ${plural(errors.length, "error")}.`);
+  } else if (warnings.length) {
+    level = "unsure";
+    happens.push(`${precision} costs this model accuracy: ${plural(warnings.length, "warning")}.`);
+  } else {
+    happens.push(`${precision} is fine for this model as far as it is known.`);
+  }
+  if (worst && Number.isFinite(worst.error)) {
+    happens.push(" It is expected to move ", name(worst.output), ` by ${percent(worst.error)} of its largest value.`);
+  }
+  if (level === "good" && report.summary.possible) level = "unsure";
+  return { level, happens, todo: whatToDo(report, [...errors, ...warnings]), open: whatIsOpen(report) };
+}
+
+function judgeRun(report, errors, warnings) {
+  const confirmed = report.findings.filter((finding) => finding.status === "confirmed" && !finding.root);
+  const bad = confirmed.filter((finding) => finding.severity !== "note");
+  const first = report.first_bad;
+  const happens = [];
+  if (first) {
+    happens.push(first.input ? "NaN or Inf came in by the input " : "NaN or Inf began at ", name(first.tensor),
+      first.op ? [" (", name(first.op.name), ")"] : "", `, step ${first.step}.`);
+  } else if (bad.length) {
+    happens.push(`The run confirmed ${plural(bad.length, "finding")} above a note.`);
+  } else {
+    happens.push("The run confirmed nothing above a note.");
+  }
+  const counts = report.confirmation;
+  const open = [`${counts["not-exercised"]} not exercised, ${counts["not-observable"]} not observable; ${counts.ran} of ${counts.probes} probes ran.`];
+  if (report.exceeded.length) open.push(` ${plural(report.exceeded.length, "bound")} broken although all assumptions held: a fault of mpopt.`);
+  if (report.outside_assumptions.length) open.push(` ${plural(report.outside_assumptions.length, "input was", "inputs were")} not as assumed.`);
+  return { level: first || bad.some((finding) => finding.severity === "error") ? "bad" : bad.length ? "unsure" : "good",
+    happens, todo: bad.length ? whatToDo(report, bad) : [errors.length + warnings.length ?
+      `What was predicted did not come about: ${counts.refuted} refuted.` : "Nothing."], open };
+}
+
+function whatToDo(report, list) {
+  if (!list.length) return ["Nothing. Notes are worth a look when accuracy is missed."];
+  const safe = list.filter((finding) => finding.fixes.some((fix) => fix.safe));
+  const kept = safe.filter((finding) => finding.fixes.find((fix) => fix.safe).kind === "keep-fp32");
+  const others = safe.filter((finding) => finding.fixes.find((fix) => fix.safe).kind !== "keep-fp32");
+  const lines = [];
+  if (kept.length) lines.push(`Keep in FP32 what ${plural(kept.length, "finding")} ${kept.length === 1 ? "asks" : "ask"} for (`,
+    h("code", null, "--keep-fp32 keep.json"), " writes the list). ");
+  if (others.length) {
+    // The fix that helps most findings, of those that were tried.
+    const texts = others.map((finding) => finding.fixes.find((each) => each.safe).text);
+    const most = d3.nest().key(foldDigits).entries(texts).sort((a, b) => b.values.length - a.values.length)[0];
+    lines.push(kept.length ? "Or help otherwise" : "Help", ` ${plural(others.length, "finding")}${most.values.length < others.length ? `, most of all (${most.values.length}) by this` : ""}: `, said(most.values[0], 240), ". ");
+  }
+  const rest = list.length - safe.length;
+  if (rest) lines.push(`${plural(rest, "finding")} ${rest === 1 ? "has" : "have"} no fix that was tried and helps: see the rule's page below each.`);
+  return lines;
+}
+
+function whatIsOpen(report) {
+  const summary = report.summary, open = [];
+  if (summary.possible) open.push(`${plural(summary.possible, "finding")} only possible: estimates do not reach ${summary.possible === 1 ? "it" : "them"}, bounds do. A run decides: `,
+    h("code", null, "mpopt --instrument"), ".");
+  const opaque = report.coverage.ops - report.coverage.modelled;
+  if (opaque) open.push(` ${plural(opaque, "op is", "ops are")} not modelled.`);
+  if (!open.length) open.push("Nothing, under the assumptions below.");
+  return open;
+}
+
+function outputsCard(report) {
+  const effects = report.effects || [];
+  if (!effects.length) return null;
+  const row = (effect) => {
+    const error = number(effect.expected_error);
+    const level = Number.isNaN(error) ? ["plain", "not known"] : !Number.isFinite(error) ? ["error", "Inf or NaN"] :
+      error > .25 ? ["error", "far off"] : error > (report.effect_warning || .02) ? ["warning", "too much"] : ["good", "fine"];
+    return [name(effect.output, 60), numeric(percent(error)), numeric(percent(number(effect.expected_rms))), badge(...level),
+      h("span", { class: "small" }, effect.tensors.filter((tensor) => tensor.tensor && tensor.share >= .1).slice(0, 3).map((tensor, index) =>
+        [index ? ", " : "", name(tensor.tensor, 48), ` ${percent(tensor.share)}`]))];
+  };
+  return card("Expected error of the outputs", table(["output", "largest error", "root mean square", "", "most of it from"],
+    effects.slice(0, 40).map(row)), h("p", { class: "small soft" },
+    "Errors are of the largest magnitude of an output, and an estimate: off by up to a factor of 4."));
+}
+
+const SOURCES = { default: "assumed, since nobody said", option: "said by an option", config: "said by the training configuration",
+  model: "found in the model", data: "taken from data" };
+
+function assumptionChips(report) {
+  const list = (report.assumptions || []).map((each) => {
+    const mean = number(each.mean), deviation = number(each.std);
+    return h("li", { class: `chip ${each.source}`, title: SOURCES[each.source] || each.source }, name(each.input, 40), ` in ${interval(each.lo, each.hi)}`,
+      Number.isNaN(mean) ? "" : `, mean ${digits(mean)}, std ${digits(deviation)}`, each.by_element ? " (by element)" : "",
+      h("span", { class: "from" }, each.why ? said(each.why, 120) : SOURCES[each.source] || each.source));
+  });
+  return list.length ? h("ul", { class: "chips" }, list) : h("p", { class: "soft" }, "None.");
+}
+
+function coverageCard(report) {
+  const { ops, modelled, unmodelled, unknown_ranges: unknown } = report.coverage;
+  const summary = report.summary;
+  const meter = (text, part, all) => h("div", null, text, h("div", { class: "meter" },
+    h("i", { style: { width: `${all ? Math.min(100, 100 * part / all) : 0}%` } })));
+  const types = (title, counts) => Object.keys(counts || {}).length ? h("p", { class: "small" }, `${title}: `,
+    Object.entries(counts).sort((a, b) => b[1] - a[1]).slice(0, 12).map(([type, count], index) =>
+      [index ? ", " : "", name(type, 60), count > 1 ? ` × ${count}` : ""])) : null;
+  return card("Coverage", meter(`${modelled.toLocaleString("en")} of ${ops.toLocaleString("en")} ops modelled`, modelled, ops),
+    summary.tensors ? meter(`${summary.proved.toLocaleString("en")} of ${summary.tensors.toLocaleString("en")} float tensors proved to stay in range`, summary.proved, summary.tensors) : null,
+    types("Not modelled", unmodelled), types("Bounds lost at", unknown),
+    report.target ? h("p", { class: "small soft" }, "Target ", name(report.target.name), ": ", said(report.target.summary, 400)) : null,
+    report.policy ? h("p", { class: "small soft" }, "Policy ", name(report.policy)) : null);
+}
+
+function countsCard(report, go) {
+  const summary = report.summary;
+  const tile = (kind, count, noun) => h("div", { class: `tile ${count ? kind : ""}` }, h("b", null, count.toLocaleString("en")), h("span", null, noun));
+  const counts = report.confirmation;
+  return card("Findings", h("div", { class: "tiles" }, tile("error", summary.error, "errors"), tile("warning", summary.warning, "warnings"),
+    tile("", summary.note, "notes")), h("p", { class: "small soft" },
+    `${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible; ${summary.consequences} follow from another one.`),
+    counts ? h("p", null, ["confirmed", "refuted", "not-exercised", "not-observable"].map((status) =>
+      [badge(status, `${counts[status]} ${status.replace("-", " ")}`), " "])) : null,
+    h("button", { class: "link", type: "button", onclick: () => go("findings") }, "Look at them"));
+}
+
+function drawVerdict(report, page, go) {
+  const { level, happens, todo, open } = judge(report, page.kind);
+  const line = (ask, say) => h("li", null, h("span", { class: "ask" }, ask), h("span", { class: "say" }, say));
+  return [h("section", { class: `card verdict ${level}`, "aria-label": "In three lines" },
+    h("ol", null, line("Verdict", happens), line("To do", todo), line("Open", open))),
+  h("div", { class: "grid" }, countsCard(report, go), coverageCard(report)), outputsCard(report),
+  card("Assumed of the inputs", assumptionChips(report)), safeCard(report),
+  (report.warnings || []).length ? card("Warnings about the check", h("ul", null, report.warnings.map((warning) => h("li", null, said(warning, 600))))) : null];
+}
+
+function safeCard(report) {
+  if (!report.safe_input) return null;
+  const most = 1048576, text = (scale) => scale === 0 ? "none" : scale >= most ? "any" : digits(scale);
+  return card("Safe scales of inputs", table(["input", "no overflow is possible up to", "none is likely up to"],
+    report.safe_input.map((each) => [name(each.input), numeric(text(each.proved)), numeric(text(each.likely))])));
+}

@@ -1,0 +1,155 @@
+//===- TextEffects.cpp - What comes of a precision, for people
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   fp16 is expected to move `logits` by 0.1 %: fine
+//
+// Estimates are off by up to a factor 4, so what is near the threshold is said
+// to be so.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TextReport.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using llvm::StringRef;
+
+/// Outputs that are named, the worst first, and tensors of each.
+static constexpr size_t kMostOutputs = 3, kMostTensors = 3;
+/// So far from the threshold of warnings an estimate is believed.
+static constexpr double kSure = 2.5;
+
+static std::string getPercent(double error) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.2g %%", error * 100);
+  return text;
+}
+
+/// `: fine`, or how sure that is; `least` is the threshold of warnings.
+static StringRef getVerdict(const EffectReport &effect, double least) {
+  if (effect.level == 0)
+    return effect.error * kSure <= least ? "fine" : "probably fine";
+  return effect.error <= least * kSure ? "probably too much" : "too much";
+}
+
+static std::string describeEffect(const EffectReport &effect,
+                                  StringRef precision, double least) {
+  std::string who = ("`" + effect.output + "`");
+  if (std::isinf(effect.error))
+    return (precision + " is expected to make Inf or NaN of ").str() + who;
+  std::string text = (precision + " is expected to move ").str() + who;
+  text += effect.error >= 1 ? std::string(" by more than its largest value")
+                            : " by " + getPercent(effect.error);
+  text += (": " + getVerdict(effect, least)).str();
+  if (effect.level == 0)
+    return text;
+  std::vector<std::string> most;
+  for (const EffectReport::Tensor &tensor : effect.tensors)
+    if (most.size() < kMostTensors && tensor.share >= 0.1 &&
+        !tensor.tensor.empty() && !llvm::is_contained(most, tensor.tensor))
+      most.push_back(tensor.tensor);
+  if (!most.empty())
+    text += "; most of it from " + llvm::join(most, ", ");
+  return text;
+}
+
+/// What to do about the outputs and findings, for who reads no further.
+static std::string describeNextStep(const ModelReport &report) {
+  unsigned loud = 0;
+  for (const FindingGroup &group : groupFindings(report.findings))
+    if (group.severity != Severity::Note)
+      loud += group.size();
+  bool harms = llvm::any_of(report.effects, [](const EffectReport &effect) {
+    return effect.level != 0;
+  });
+  bool isUnknown = llvm::any_of(report.effects, [](const EffectReport &effect) {
+    return std::isnan(effect.error);
+  });
+  std::string assumed;
+  for (const Assumption &assumption : report.assumptions)
+    if (assumption.source == "default")
+      assumed += (assumed.empty() ? "" : ", ") + assumption.input;
+  // What is not known may be known of other inputs than the assumed ones.
+  std::string text;
+  if (isUnknown && !harms && !assumed.empty())
+    text = "declare what the inputs hold (--input NAME=LO:HI): " + assumed +
+           " assumed by default";
+  if (loud != 0 || harms) {
+    text += text.empty() ? "" : "; then ";
+    if (loud == 0)
+      text += "look at the notes below";
+    else
+      text += "mend the " +
+              (loud == 1 ? "finding" : std::to_string(loud) + " findings") +
+              " above a note";
+    // A file that is FP16 already has no FP32 to go back to.
+    if (report.precision == "fp16" || report.precision == "bf16")
+      text += ", or keep in FP32 the ops that --keep-fp32 FILE lists";
+    return text;
+  }
+  if (!text.empty())
+    return text;
+  return isUnknown ? "run it with probes to know (--instrument)"
+                   : "nothing has to be done; below are notes, if any";
+}
+
+/// `a`, `b` and 3 more outputs.
+static std::string nameOutputs(llvm::ArrayRef<const EffectReport *> effects) {
+  std::vector<std::string> names;
+  for (const EffectReport *effect : effects.take_front(kMostOutputs))
+    names.push_back("`" + effect->output + "`");
+  std::string text = llvm::join(names, ", ");
+  if (size_t more = effects.size() - names.size())
+    text += " and " + std::to_string(more) +
+            (more == 1 ? " more output" : " more outputs");
+  return text;
+}
+
+void TextReport::writeEffects(const ModelReport &report) {
+  if (report.effects.empty())
+    return;
+  std::vector<const EffectReport *> known, unknown;
+  for (const EffectReport &effect : report.effects)
+    (std::isnan(effect.error) ? unknown : known).push_back(&effect);
+  llvm::stable_sort(known, [](const auto *lhs, const auto *rhs) {
+    return lhs->error > rhs->error;
+  });
+  std::string precision = report.precision == "as-is"
+                              ? "storage in its own dtypes"
+                              : report.precision;
+  auto writeKnown = [&] {
+    for (const EffectReport *effect :
+         llvm::ArrayRef(known).take_front(kMostOutputs))
+      style.wrap(describeEffect(*effect, precision, report.effectWarning), 4);
+    if (known.size() > kMostOutputs) {
+      size_t more = known.size() - kMostOutputs;
+      os << "and " << more << (more == 1 ? " other output" : " other outputs")
+         << " by no more\n";
+    }
+  };
+  auto writeUnknown = [&] {
+    if (!unknown.empty())
+      style.wrap("what " + precision + " does to " + nameOutputs(unknown) +
+                     " is not known",
+                 4);
+  };
+  // An unknown effect may be anything, and comes behind one that is known to be
+  // bad.
+  if (!known.empty() && known.front()->level != 0) {
+    writeKnown();
+    writeUnknown();
+  } else {
+    writeUnknown();
+    writeKnown();
+  }
+  style.wrap("next: " + describeNextStep(report), 4);
+}

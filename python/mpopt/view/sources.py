@@ -1,0 +1,201 @@
+"""The files behind the pages: what each is, and what changed."""
+
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+from collections.abc import Sequence
+
+from mpopt import _run_page
+from mpopt._command import Error, PathLike
+from mpopt._version import __version__
+from mpopt.monitor import history
+
+#: A folder's files beyond these are left out: a page is for people.
+MOST_FILES = 200
+_REPORTS = ("mpopt-report/1", "mpopt-reports/1")
+#: Ranges that moved by less are as they were.
+_LEAST_MOVE = 0.25
+
+
+def _run_name(path: pathlib.Path) -> str:
+    """The name that the ranks of a run share: `run` for `run-0.history.jsonl`."""
+    return re.sub(r"[-_.]?\d+$", "", path.name.removesuffix(history.SUFFIX))
+
+
+class Sources:
+    """Reports (`*.json`), records (`*.mprec`) and folders of both.
+
+    Records are shown by their histories (`mpopt.monitor.history`), those of a run's ranks
+    together. Raises `mpopt.Error` for a path that is none of these. Folders are looked through
+    again in each call, for what came since; nothing outside of them is read, whatever a link in
+    them leads to."""
+
+    def __init__(self, paths: Sequence[PathLike]):
+        self.paths = [pathlib.Path(path) for path in paths]
+        if not self.paths:
+            raise Error("nothing to show: name a record, a report or a folder")
+        for path in self.paths:
+            if not path.exists():
+                raise Error(f"{path}: no such file or folder")
+            if path.is_file() and not _is_history(path) and path.suffix != ".json":
+                raise Error(f"{path}: is no record (.mprec), report (.json) or folder")
+        self._followers: dict[pathlib.Path, history.Follower] = {}
+        self._reports: dict[pathlib.Path, tuple[tuple, list[dict]]] = {}
+        self.document()
+
+    def _files(self) -> list[pathlib.Path]:
+        found: dict[pathlib.Path, None] = {}
+        for path in self.paths:
+            if path.is_dir():
+                root = path.resolve()
+                inside = sorted([*path.glob(f"*{history.SUFFIX}"), *path.glob("*.json")])
+                for each in inside[:MOST_FILES]:
+                    if each.resolve().is_relative_to(root) and each.is_file():
+                        found[each] = None
+            else:
+                found[history.path_of(path) if path.suffix == ".mprec" else path] = None
+        return list(found)
+
+    def version(self) -> str:
+        """A word that changes when a file does."""
+        digest = hashlib.sha256()
+        for file in self._files():
+            try:
+                status = file.stat()
+                digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace"))
+            except OSError:
+                continue
+        return digest.hexdigest()[:16]
+
+    def document(self) -> dict:
+        """The pages' document (`mpopt-page/1`). `mpopt.Error` if a file that was named cannot be
+        read; those of folders are passed over."""
+        live = self.version()
+        named = {history.path_of(path) if path.suffix == ".mprec" else path for path in self.paths}
+        runs: dict[tuple[pathlib.Path, str], list[history.Follower]] = {}
+        reports: list[tuple[str, dict]] = []
+        for file in self._files():
+            try:
+                if _is_history(file):
+                    follower = self._followers.setdefault(file, history.Follower(file))
+                    follower.read()
+                    if not follower.header:
+                        continue
+                    runs.setdefault((file.parent, _run_name(file)), []).append(follower)
+                else:
+                    reports += [(file.name, report) for report in self._read_report(file)]
+            except Error:
+                self._followers.pop(file, None)
+                if file in named:
+                    raise
+        described = [_run_page.describe(history.join(followers), name) for (_, name), followers in runs.items()]
+        shown = [*_compared([report for _, report in reports]), *described, *self._compared_runs()]
+        if not shown:
+            raise Error(f"{', '.join(map(str, self.paths))}: neither a report nor a record's history is there yet")
+        return {"schema": "mpopt-page/1", "kind": "view", "version": __version__, "live": live,
+                "reports": shown, "rules": _rules()}
+
+    def _compared_runs(self) -> list[dict]:
+        """What differs between two runs whose records were named, where both saw the same batches."""
+        runs: dict[tuple[pathlib.Path, str], list[pathlib.Path]] = {}
+        for path in self.paths:
+            if path.suffix == ".mprec":
+                runs.setdefault((path.parent, _run_name(history.path_of(path))), []).append(path)
+        if len(runs) != 2:
+            return []
+        from mpopt.monitor import comparing
+
+        compared = comparing.compare(*runs.values())
+        return [_run_page.describe_comparison(compared, tuple(name for _, name in runs))]
+
+    def _read_report(self, file: pathlib.Path) -> list[dict]:
+        try:
+            status = file.stat()
+            key = status.st_size, status.st_mtime_ns
+            known = self._reports.get(file)
+            if known and known[0] == key:
+                return known[1]
+            raw = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            text = error.strerror if isinstance(error, OSError) else "is no JSON"
+            raise Error(f"{file}: {text}") from error
+        if not isinstance(raw, dict) or raw.get("schema") not in _REPORTS:
+            raise Error(f"{file}: is no report of mpopt (--format json)")
+        reports = raw["reports"] if raw["schema"] == _REPORTS[1] else [raw]
+        for report in reports:
+            if not isinstance(report, dict) or not all(isinstance(report.get(key), dict) for key in ("summary", "model", "coverage")) \
+                    or not isinstance(report.get("findings"), list):
+                raise Error(f"{file}: is not a whole report of mpopt")
+        self._reports[file] = key, reports
+        return reports
+
+
+def _is_history(path: pathlib.Path) -> bool:
+    return path.name.endswith((history.SUFFIX, ".mprec"))
+
+
+_known_rules: list[dict] | None = None
+
+
+def _rules() -> list[dict]:
+    """The pages of all rules, from the tool; none where the tool is not there."""
+    global _known_rules
+    if _known_rules is None:
+        from mpopt import _command
+
+        try:
+            listed = json.loads(_command.run(["--list-rules", "--format", "json"]))["rules"]
+            _known_rules = [json.loads(_command.run(["--explain", rule["id"], "--format", "json"])) for rule in listed]
+        except (Error, OSError, ValueError):
+            _known_rules = []
+    return _known_rules
+
+
+# -- Comparisons ------------------------------------------------------------------------------
+
+
+def _compared(reports: list[dict]) -> list[dict]:
+    """The reports, with what changed between them in the second, if they are two."""
+    if len(reports) != 2:
+        return reports
+    one, other = reports
+    return [one, {**other, "compare": compare_reports(one, other)}]
+
+
+def compare_reports(one: dict, other: dict) -> dict:
+    """What came and went from one report to the other: findings by fingerprint, the errors of
+    outputs, and bounds of findings' tensors that moved by a quarter of a bit or more."""
+    fingerprints = [{finding["fingerprint"] for finding in report["findings"]} for report in (one, other)]
+    effects = {effect["output"]: effect["expected_error"] for effect in one.get("effects", ())}
+    bounds = {finding["tensor"]: finding for finding in one["findings"] if finding.get("bound")}
+    moved = {}
+    for finding in other["findings"]:
+        before = bounds.get(finding["tensor"])
+        if before is None or not finding.get("bound") or finding["tensor"] in moved:
+            continue
+        bits = _bits(finding["bound"]) - _bits(before["bound"])
+        if abs(bits) >= _LEAST_MOVE:
+            moved[finding["tensor"]] = {
+                "tensor": finding["tensor"], "dtypes": [before["dtype"], finding["dtype"]], "bits": bits,
+                "before": [before["bound"]["lo"], before["bound"]["hi"]],
+                "after": [finding["bound"]["lo"], finding["bound"]["hi"]]}
+    return {
+        "titles": [_title(one), _title(other)], "summaries": [one["summary"], other["summary"]],
+        "came": [finding for finding in other["findings"] if finding["fingerprint"] not in fingerprints[0]],
+        "went": [finding for finding in one["findings"] if finding["fingerprint"] not in fingerprints[1]],
+        "effects": [{"output": effect["output"], "before": effects.get(effect["output"]), "after": effect["expected_error"]}
+                    for effect in other.get("effects", ())],
+        "moved": sorted(moved.values(), key=lambda each: -abs(each["bits"]))}
+
+
+def _title(report: dict) -> str:
+    return f"{os.path.basename(report['model'].get('path', ''))} ({report.get('precision', '')})"
+
+
+def _bits(bound: dict) -> float:
+    """The exponent of the largest magnitude."""
+    largest = max(abs(float(bound["lo"])), abs(float(bound["hi"])))
+    return math.log2(largest) if 0 < largest < math.inf else math.copysign(1100, largest - 1)
