@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientOps.h"
+#include "MonitorOps.h"
 #include "Observe.h"
 
 #include "mpopt/Kernels/TorchOps.h"
@@ -228,6 +229,7 @@ static bool registerOps() {
   composite->impl("probe_number", probeNumber);
   composite->impl("probe_members", probeMembers);
   implementGradientOps();
+  registerMonitorOps(*ops);
   return true;
 }
 

@@ -77,6 +77,7 @@ def _load() -> ctypes.CDLL:
             ("set_step", None, [recorder, _U64]), ("begin_run", None, [recorder, ctypes.c_int]),
             ("enable", None, [recorder, ctypes.c_int]),
             ("set_period", None, [recorder, _U32]), ("flush", ctypes.c_int, [recorder]),
+            ("flush_if_due", None, [recorder]),
             ("close", ctypes.c_int, [recorder]),
             ("begin", ctypes.c_int, [recorder, _U32, _U32, ctypes.POINTER(_U64)]),
             ("merge", ctypes.c_int, [recorder, record, ctypes.c_void_p]),

@@ -1,0 +1,180 @@
+//===- MonitorOps.cpp - What mpopt.monitor asks of PyTorch
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `observe` records whole lists of tensors, of any kind of record. Its `token`
+// is declared to be written and is not looked at: a compiler that makes graphs
+// functional keeps the op, and its order, for the token's sake.
+//
+// `norms` is what a monitor takes of every gradient in every step. On the
+// processor one pass over small tensors without the dispatcher costs less than
+// the dispatcher's share of an op for each; elsewhere it is PyTorch's own fused
+// kernel, which neither waits nor copies. `channels` is for the processor
+// alone: elsewhere a few of PyTorch's ops do the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MonitorOps.h"
+
+#include "GradientOps.h"
+#include "Observe.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace mpopt::torch_ops;
+
+static void observeAll(at::TensorList xs, const at::Tensor &,
+                       at::IntArrayRef ids, int64_t kind,
+                       std::string_view ledger) {
+  if (kind < 0 || kind >= MPOPT_KINDS)
+    return;
+  mpopt_recorder *recorder = findRecorder(ledger);
+  for (size_t i = 0, end = std::min(xs.size(), ids.size()); i < end; ++i)
+    if (isId(ids[i]))
+      observe({recorder, uint32_t(ids[i]), uint32_t(kind)}, xs[i]);
+}
+
+static void observeNothing(at::TensorList, const at::Tensor &, at::IntArrayRef,
+                           int64_t, std::string_view) {}
+
+/// Tensors from here on are worth PyTorch's threads.
+static constexpr int64_t kManyElements = 1 << 17;
+
+static double sumSquares(const float *x, int64_t count) {
+  constexpr int64_t kLanes = 16, kBlock = 4096;
+  double sum = 0;
+  for (int64_t first = 0; first < count; first += kBlock) {
+    int64_t end = std::min(first + kBlock, count), i = first;
+    float lanes[kLanes] = {};
+    for (; i + kLanes <= end; i += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] += x[i + lane] * x[i + lane];
+    double block = 0;
+    for (float lane : lanes)
+      block += lane;
+    for (; i < end; ++i)
+      block += double(x[i]) * x[i];
+    // Squares of numbers beyond 2^64 or below 2^-63 leave the range of FP32.
+    if (!std::isfinite(block) || block < 1e-30) {
+      block = 0;
+      for (i = first; i < end; ++i)
+        block += double(x[i]) * x[i];
+    }
+    sum += block;
+  }
+  return sum;
+}
+
+static float normOf(const at::Tensor &x) {
+  if (x.scalar_type() == at::kFloat && x.numel() < kManyElements &&
+      x.is_non_overlapping_and_dense())
+    return float(std::sqrt(sumSquares(x.const_data_ptr<float>(), x.numel())));
+  // A sum of squares has no room in 16 bits.
+  at::ScalarType wide = x.element_size() < 4 ? at::kFloat : x.scalar_type();
+  return at::linalg_vector_norm(x, 2, std::nullopt, false, wide).item<float>();
+}
+
+static void norms(at::TensorList xs, const at::Tensor &out) {
+  TORCH_CHECK(out.dim() == 1 && out.size(0) == int64_t(xs.size()) &&
+                  out.scalar_type() == at::kFloat && out.is_contiguous(),
+              "mpopt::norms takes a contiguous FP32 vector with an element for "
+              "each tensor");
+  if (xs.empty())
+    return;
+  at::NoGradGuard guard;
+  if (!out.is_cpu()) {
+    std::vector<at::Tensor> each = at::_foreach_norm(xs, 2, at::kFloat);
+    at::Tensor into = out;
+    at::stack_out(into, each);
+    return;
+  }
+  float *result = out.data_ptr<float>();
+  for (const at::Tensor &x : xs)
+    *result++ = normOf(x);
+}
+
+/// Adds the squares of `x`, [rows, channels], to the channels' `sums`: in FP32
+/// over a few rows at a time, which is what vector units do fast.
+static void addRows(const float *x, int64_t rows, int64_t channels,
+                    double *sums) {
+  constexpr int64_t kRows = 64, kChannels = 256;
+  for (int64_t row = 0; row < rows; row += kRows)
+    for (int64_t first = 0; first < channels; first += kChannels) {
+      int64_t count = std::min(kChannels, channels - first);
+      float block[kChannels] = {};
+      for (int64_t i = row, end = std::min(row + kRows, rows); i < end; ++i) {
+        const float *line = x + i * channels + first;
+        for (int64_t c = 0; c < count; ++c)
+          block[c] += line[c] * line[c];
+      }
+      for (int64_t c = 0; c < count; ++c)
+        sums[first + c] += block[c];
+    }
+}
+
+/// The same of `x`, [outer, channels, inner].
+static void addSquares(const float *x, int64_t outer, int64_t channels,
+                       int64_t inner, double *sums) {
+  if (inner == 1)
+    return addRows(x, outer, channels, sums);
+  for (int64_t i = 0; i < outer; ++i)
+    for (int64_t c = 0; c < channels; ++c, x += inner)
+      sums[c] += sumSquares(x, inner);
+}
+
+/// FP32 [2]: root mean square of the largest channel, NaN if one holds NaN, and
+/// of the median one of those that are not 0 throughout; 0 if all are.
+static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
+  TORCH_CHECK(x.is_cpu() && out.is_cpu() && out.numel() == 2 &&
+                  out.scalar_type() == at::kFloat && out.is_contiguous() &&
+                  axis >= 0 && axis < x.dim() && x.numel() > 0,
+              "mpopt::channels takes a tensor with elements, one of its axes "
+              "and two FP32 numbers, in the processor's memory");
+  at::NoGradGuard guard;
+  at::Tensor wide = x.detach().to(at::kFloat).contiguous();
+  int64_t count = wide.size(axis), inner = 1;
+  for (int64_t i = axis + 1; i < wide.dim(); ++i)
+    inner *= wide.size(i);
+  std::vector<double> sums(count, 0.0);
+  addSquares(wide.const_data_ptr<float>(), wide.numel() / (count * inner),
+             count, inner, sums.data());
+  double largest = 0;
+  for (double sum : sums)
+    if (std::isnan(sum) || sum > largest)
+      largest = std::isnan(largest) ? largest : sum;
+  std::erase_if(sums, [](double sum) { return !(sum > 0); });
+  double median = 0;
+  if (!sums.empty()) {
+    auto middle = sums.begin() + (sums.size() - 1) / 2;
+    std::nth_element(sums.begin(), middle, sums.end());
+    median = *middle;
+  }
+  double each = double(wide.numel()) / double(count);
+  float *result = out.data_ptr<float>();
+  result[0] = float(std::sqrt(largest / each));
+  result[1] = float(std::sqrt(median / each));
+}
+
+void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
+  ops.def("observe(Tensor[] xs, Tensor(a!) token, int[] ids, int kind, str "
+          "ledger) -> ()");
+  ops.def("norms(Tensor[] xs, Tensor(a!) out) -> ()");
+  ops.def("channels(Tensor x, int axis, Tensor(a!) out) -> ()");
+  // Never freed: other libraries' clean-up may still call ops.
+  auto implement = [](c10::DispatchKey key) {
+    return new torch::Library(torch::Library::IMPL, "mpopt", key, __FILE__,
+                              __LINE__);
+  };
+  auto *all = implement(c10::DispatchKey::CompositeExplicitAutograd);
+  all->impl("observe", observeAll);
+  all->impl("norms", norms);
+  all->impl("channels", channels);
+  implement(c10::DispatchKey::Meta)->impl("observe", observeNothing);
+}

@@ -1,0 +1,21 @@
+//===- MonitorOps.h - What mpopt.monitor asks of PyTorch -----------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_TORCH_MONITOROPS_H
+#define MPOPT_KERNELS_TORCH_MONITOROPS_H
+
+#include <torch/library.h>
+
+namespace mpopt::torch_ops {
+
+/// Gives `ops` the schemas of `observe`, `norms` and `channels`, and registers
+/// their kernels.
+void registerMonitorOps(torch::Library &ops);
+
+} // namespace mpopt::torch_ops
+
+#endif // MPOPT_KERNELS_TORCH_MONITOROPS_H

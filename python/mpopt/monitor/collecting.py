@@ -1,0 +1,502 @@
+"""What a step leaves behind: numbers in a pack, distributions in the record.
+
+Nothing here reads what a device computed. Hooks queue work on the device's own stream, and
+keep to the periods of each kind."""
+
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from mpopt._command import PathLike
+from mpopt.monitor import assumptions, record
+from mpopt.monitor.channels import channel_axis, channel_sizes
+from mpopt.monitor.hooks import CompiledValueHooks, GradientHooks, ValueHooks, in_backward, plain
+from mpopt.monitor.judging import Sample, Step
+from mpopt.monitor.naming import Names
+from mpopt.monitor.packs import Pack, Pending
+from mpopt.monitor.ranks import Ranks, own_rank
+from mpopt.monitor.scaler_watch import ScalerWatch, UpdateWatch
+from mpopt.monitor.scalers import Scaler
+
+#: Steps between two looks of each kind; 0 is never. `norm`: norms of gradients; `input`:
+#: extremes of inputs; `output_gradient`: gradients of what modules gave; `channel`: sizes of outputs by channel; `update`: which weights in 16 bits
+#: changed; `ranks`: whether ranks agree; the others: distributions, into the record.
+PERIODS = {"norm": 1, "input": 1, "gradient": 100, "value": 100, "parameter": 100,
+           "optimizer": 100, "output_gradient": 100, "channel": 100, "update": 100, "ranks": 100}
+#: Kinds whose distributions are recorded.
+RECORDED = ("gradient", "value", "parameter", "optimizer", "output_gradient")
+#: Kinds that are looked at together.
+SAMPLED = (*RECORDED, "channel", "update", "ranks")
+#: Steps of a window. Alerts are promised within ten, and a sample may have to be taken before.
+WINDOW = 8
+
+#: What optimizers keep of each parameter, by the class's name, before they have it.
+STATE_WORDS = {
+    **dict.fromkeys(("adam", "adamw", "nadam", "radam", "lamb", "fusedadam"),
+                    ("exp_avg", "exp_avg_sq")),
+    "adamax": ("exp_avg", "exp_inf"), "sgd": ("momentum_buffer",), "lion": ("exp_avg",),
+    "rmsprop": ("square_avg", "momentum_buffer", "grad_avg"), "adagrad": ("sum",),
+    "adadelta": ("square_avg", "acc_delta"), "adafactor": ("row_var", "col_var", "variance")}
+
+
+#: By which the monitor counts its own time, in seconds. On a machine that others use,
+#: `time.thread_time` in its place counts what the processor spent.
+clock = time.perf_counter
+
+
+def timed(method):
+    """Counts the time that a method takes as the monitor's own."""
+    @functools.wraps(method)
+    def call(self, *arguments, **named):
+        begin = clock()
+        try:
+            return method(self, *arguments, **named)
+        finally:
+            self.seconds += clock() - begin
+    return call
+
+
+@dataclasses.dataclass
+class Window:
+    """Steps whose numbers are on their way to the host."""
+
+    pending: Pending
+    steps: list[Step]
+    sample: Sample | None
+
+
+class Collector:
+    """The hooks of a run, and the window that is open."""
+
+    def __init__(self, model: torch.nn.Module, inner: torch.nn.Module, names: Names,
+                 optimizers: Sequence, scaler: Scaler | None, ranks: Ranks | None, *,
+                 periods: Mapping[str, int], pattern: PathLike | None, ledger: PathLike | None,
+                 compiled: bool, assumed: set[str]):
+        self._model, self._inner, self._names = model, inner, names
+        self._optimizers, self._scaler, self._ranks = optimizers, scaler, ranks
+        self._periods, self._pattern, self._given = periods, pattern, ledger
+        self._compiled, self._assumed = compiled, assumed
+        self._arguments = assumptions.argument_names(inner)
+        self._ledger = record.Ledger.read(ledger) if ledger is not None else None
+        self.record: record.RunRecord | None = None
+        #: Time in the monitor's own code so far, in seconds.
+        self.seconds = 0.0
+        self.step = self.resumed = 0
+        #: Autocast's dtype in the last forward pass, None where it was off.
+        self.autocast: torch.dtype | None = None
+        #: Asks for the next batch to be kept, and that batch: arguments, keywords, the step, and
+        #: the state of the random generators at its beginning.
+        self.keep_batch = False
+        self.kept: dict | None = None
+        #: Called with that batch, before the forward pass on it.
+        self.use_kept: Callable[[dict], None] | None = None
+        #: An optimizer stepped with scaled gradients.
+        self.stepped_scaled = False
+        self._token = torch.zeros(1)
+        self._on_host = all(parameter.device.type == "cpu" for parameter in names.parameters)
+        self._gradients = GradientHooks(names.parameters, self._see_gradients)
+        self._values = ValueHooks(names.modules, self._see_value)
+        self._compiled_values: CompiledValueHooks | None = None
+        self._updates = UpdateWatch(self._see_update)
+        self._unscaling = ScalerWatch(scaler, names.index, self._see_changed) if scaler else None
+        self._handles: list = []
+        self._due: set[str] = set()
+        self._wanted = self._urgent = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._pack, self._steps = Pack(), []
+        #: The last sample of the window, and that of the step that runs.
+        self._sample: Sample | None = None
+        self._current_sample: Sample | None = None
+        self._current = Step(self.step)
+
+    # -- On and off ----------------------------------------------------------------------
+
+    def enable(self) -> None:
+        handles = [self._model.register_forward_pre_hook(self._see_batch, with_kwargs=True)]
+        for optimizer in self._optimizers:
+            if hasattr(optimizer, "register_step_pre_hook"):
+                handles += [optimizer.register_step_pre_hook(self._before_update),
+                            optimizer.register_step_post_hook(self._after_update)]
+        self._handles = handles
+        if self._unscaling:
+            self._unscaling.attach()
+        if self._compiled and self._pattern is not None and not self._compiled_values:
+            self._open()
+            ids = [self.record.ledger.ids.get(("chosen", name))
+                   for name in self._names.module_names]
+            self._compiled_values = CompiledValueHooks(self._names.modules, ids, self._token,
+                                                       self.record.hex)
+        # What is left of a step in which the watch ended belongs nowhere.
+        self._clear()
+        self.prepare()
+
+    def disable(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._gradients.detach()
+        self._values.detach()
+        if self._unscaling:
+            self._unscaling.detach()
+        if self._compiled_values:
+            # What is in a compiled graph stays there.
+            self.record.enable(False)
+
+    def close(self) -> None:
+        if self._compiled_values:
+            self._compiled_values.detach()
+        if self.record:
+            self.record.close()
+
+    def resume(self, step: int) -> None:
+        """Goes on at a step; the record of the ones before is left alone."""
+        if self.record:
+            self.record.close()
+            self.record = None
+        self.step = self.resumed = step
+        self._clear()
+        if self._handles:
+            self.prepare()
+
+    @staticmethod
+    def now() -> float:
+        return clock()
+
+    def spent(self, begin: float) -> None:
+        """Counts the time since `begin` as the monitor's own."""
+        self.seconds += clock() - begin
+
+    # -- Steps and windows ---------------------------------------------------------------
+
+    def end_step(self, loss) -> Window | None:
+        """Ends a step; gives the window if it is over with it."""
+        step = self._current
+        if isinstance(loss, torch.Tensor):
+            # A captured graph writes its loss to the same place in each step.
+            self._pack.add(("loss", self.step),
+                           plain(loss).reshape(-1)[:1].to(torch.float32, copy=True))
+        elif loss is not None:
+            step.loss = float(loss)
+        if self._scaler:
+            self._add_scale("next_scale")
+        if self._optimizers:
+            rate = self._optimizers[0].param_groups[0].get("lr")
+            if isinstance(rate, torch.Tensor):
+                self._pack.add(("learning_rate", self.step),
+                               rate.detach().reshape(1).float().clone())
+            else:
+                step.learning_rate = rate
+        self._sample_what_lies_still()
+        if self._unscaling:
+            self._unscaling.forget()
+        if sample := self._current_sample:
+            if self._sample and not sample.ran:
+                sample.ran = self._sample.ran
+            self._sample, self._current_sample = sample, None
+        self._steps.append(step)
+        self.step += 1
+        self._current = Step(self.step)
+        return self.close_window() if len(self._steps) >= WINDOW or self._urgent else None
+
+    def close_window(self) -> Window | None:
+        """The steps that ended since the last one; None if there are none."""
+        if not self._steps:
+            return None
+        window = Window(self._pack.close(self.step), self._steps, self._sample)
+        self._steps, self._sample = [], None
+        return window
+
+    def want_sample(self) -> None:
+        """Records all distributions in the next step, and ends the window with it."""
+        self._wanted = True
+
+    def prepare(self) -> None:
+        """Puts on the hooks that the step about to begin needs."""
+        periods, step, wanted = self._periods, self.step, self._wanted
+        # The first sample comes at the end of the first window, when starts are over.
+        due = {kind for kind in SAMPLED if (period := periods[kind]) and
+               (wanted or step % period == min(period, WINDOW) - 1)}
+        if self._pattern is None:
+            due.difference_update(RECORDED)
+        self._due, self._urgent, self._wanted = due, wanted, False
+        if (periods["norm"] and step % periods["norm"] == 0) or "gradient" in due:
+            self._gradients.attach()
+        else:
+            self._gradients.detach()
+        self._current_sample = Sample(step) if due else None
+        if due:
+            if not due.isdisjoint(RECORDED):
+                self._open()
+                self.record.set_step(step)
+        if self._compiled_values:
+            self.record.enable("value" in due)
+        elif not due.isdisjoint(("value", "channel", "output_gradient")):
+            self._values.attach()
+        else:
+            self._values.detach()
+
+    def _open(self) -> None:
+        """Opens the record: late, so that the optimizer has what it keeps."""
+        if self.record:
+            return
+        ledger = self._ledger
+        if ledger is None:
+            ledger, names = record.Ledger(), self._names
+            for name, module in zip(names.module_names, names.modules, strict=True):
+                ledger.add("chosen", name, layer=any(True for _ in module.parameters(recurse=False)))
+            for name, parameter in zip(names.parameter_names, names.parameters, strict=True):
+                ledger.add("parameter", name, record.dtype_name(parameter.dtype))
+            states = {name: value.dtype for name, value in self._optimizer_state()}
+            for name, dtype in (states or dict(self._expected_state())).items():
+                ledger.add("parameter", name, record.dtype_name(dtype))
+            for name in record.SCALARS:
+                ledger.add("scalar", name)
+        self.record = record.RunRecord(self._pattern, own_rank(), ledger, self._given,
+                                       self.resumed)
+
+    # -- What hooks see ------------------------------------------------------------------
+
+    def _add_scale(self, word: str) -> None:
+        scale = self._scaler.read()
+        if isinstance(scale, torch.Tensor):
+            self._pack.add((word, self.step), scale)
+        elif scale is not None:
+            name = "scale" if word == "scale" else "next_scale"
+            setattr(self._current, name, scale)
+
+    def _add_norms(self, word: str, indices: list[int], tensors: list[torch.Tensor]) -> None:
+        devices: dict[torch.device, list[int]] = {}
+        for place, tensor in enumerate(tensors):
+            devices.setdefault(tensor.device, []).append(place)
+        for device, places in devices.items():
+            norms = torch.empty(len(places), dtype=torch.float32, device=device)
+            torch.ops.mpopt.norms([tensors[place] for place in places], norms)
+            self._pack.add((word, self.step, [indices[place] for place in places]), norms)
+
+    @timed
+    def _see_gradients(self, indices: list[int], gradients: list[torch.Tensor]) -> None:
+        if self._periods["norm"]:
+            self._add_norms("norms", indices, gradients)
+        if self._scaler:
+            self._add_scale("scale")
+            self._unscaling.saw(indices, gradients)
+        if "gradient" in self._due:
+            self._current.recorded = True
+            names = self._names.parameter_names
+            self._observe(record.GRADIENT, ((names[index], self._as_computed(names[index], gradient))
+                                            for index, gradient in
+                                            zip(indices, gradients, strict=True)))
+
+    def _as_computed(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
+        """In the dtype of the parameter's cast, where the ledger judges the gradient of that
+        and autocast made it. Widening was exact, and what was lost is a zero of that dtype."""
+        if self._ledger is None or self.autocast is not torch.float16:
+            return gradient
+        probe = self._ledger.probes[self._ledger.ids.get(("parameter", name), 0)]
+        return gradient.half() if probe.get("cast") and probe["dtype"] == "f16" else gradient
+
+    @timed
+    def _see_value(self, index: int, module: torch.nn.Module, output: torch.Tensor) -> None:
+        value, probe = output.detach(), None
+        if self.record and not self._due.isdisjoint(("value", "output_gradient")):
+            probe = self.record.ledger.ids.get(("chosen", self._names.module_names[index]))
+        if probe is not None and "value" in self._due:
+            torch.ops.mpopt.observe([value], self._token, [probe], record.VALUE, self.record.hex)
+            self._current_sample.ran.append(index)
+        if probe is not None and "output_gradient" in self._due and output.requires_grad:
+            self._current.recorded = True
+            output.register_hook(functools.partial(self._see_output_gradient, probe))
+        if "channel" in self._due and (axis := channel_axis(module, value)) is not None:
+            self._pack.add(("channels", self.step, index), channel_sizes(value, axis))
+
+    @timed
+    def _see_output_gradient(self, probe: int, gradient: torch.Tensor) -> None:
+        if self._handles:
+            torch.ops.mpopt.observe([plain(gradient)], self._token, [probe], record.GRADIENT,
+                                    self.record.hex)
+
+    @timed
+    def _see_batch(self, _, arguments, named) -> None:
+        if in_backward():
+            return
+        device = self._names.parameters[0].device.type if self._names.parameters else "cpu"
+        on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+        self.autocast = torch.get_autocast_dtype(device) if on else None
+        if self.keep_batch:
+            self.keep_batch = False
+            self.kept = {"step": self.step, "arguments": arguments, "keywords": named,
+                         "random": random_state()}
+            if self.use_kept and torch.is_grad_enabled():
+                use, self.use_kept = self.use_kept, None
+                use(self.kept)
+        period = self._periods["input"]
+        if not period or self.step % period:
+            return
+        for place, value in enumerate(arguments):
+            name = self._arguments[place] if place < len(self._arguments) else f"input{place}"
+            self._see_input(name, value)
+        for name, value in named.items():
+            self._see_input(name, value)
+
+    def _see_input(self, name: str, value) -> None:
+        if not isinstance(value, torch.Tensor) or not value.numel() or value.is_complex():
+            return
+        # PyTorch does not order numbers of 8 bits.
+        if value.is_floating_point() and value.element_size() < 2:
+            return
+        # Of indices the extremes tell nothing, unless something is assumed of them.
+        if not value.is_floating_point() and (name not in self._assumed or
+                                              value.dtype is torch.bool):
+            return
+        ends = torch.stack(torch.aminmax(plain(value)))
+        self._pack.add(("input", self.step, name), ends.float())
+
+    @timed
+    def _before_update(self, optimizer, *_) -> None:
+        if self._scaler and self._unscaling.has_gradients and \
+                self._scaler.stage(optimizer) == "READY":
+            self.stepped_scaled = True
+        if "update" in self._due:
+            self._updates.before(optimizer)
+
+    @timed
+    def _after_update(self, *_) -> None:
+        self._updates.after()
+
+    def _see_update(self, parameter: torch.Tensor, share: torch.Tensor, rate: float) -> None:
+        index = self._names.index.get(id(parameter))
+        if index is not None:
+            self._pack.add(("kept", self.step, index, rate), share)
+
+    @timed
+    def _see_changed(self, indices: list[int], gradients: list[torch.Tensor]) -> None:
+        self._add_norms("changed", indices, gradients)
+
+    # -- Samples -------------------------------------------------------------------------
+
+    def _sample_what_lies_still(self) -> None:
+        if "parameter" in self._due:
+            self._observe(record.PARAMETER, zip(self._names.parameter_names,
+                                                self._names.parameters, strict=True))
+        if "optimizer" in self._due:
+            self._observe(record.OPTIMIZER, self._optimizer_state())
+        if "ranks" in self._due and self._ranks and (gathered := self._ranks.gather()):
+            self._pack.add(("ranks", self.step), *gathered)
+
+    def _observe(self, kind: int, named) -> None:
+        ids, probes, tensors = self.record.ledger.ids, [], []
+        for name, tensor in named:
+            probe = ids.get(("parameter", name))
+            if probe is not None:
+                probes.append(probe)
+                tensors.append(plain(tensor))
+        if tensors:
+            with self.record.enabled():
+                torch.ops.mpopt.observe(tensors, self._token, probes, kind, self.record.hex)
+
+    def _optimizer_state(self):
+        """What optimizers keep of each parameter, as `NAME:WORD`."""
+        for optimizer in self._optimizers:
+            for parameter, state in optimizer.state.items():
+                index = self._names.index.get(id(parameter))
+                for word, value in state.items() if index is not None else ():
+                    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim():
+                        yield f"{self._names.parameter_names[index]}:{word}", value
+
+    def flush(self) -> None:
+        """Leaves what is known in the file, should the process die."""
+        if self.record:
+            self.record.flush(wait=self._on_host)
+
+    def _expected_state(self):
+        """The same for optimizers that have not stepped yet."""
+        for optimizer in self._optimizers:
+            words = STATE_WORDS.get(type(optimizer).__name__.lower(), ())
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    index = self._names.index.get(id(parameter))
+                    for word in words if index is not None else ():
+                        yield f"{self._names.parameter_names[index]}:{word}", parameter.dtype
+
+    def take(self, sample: Sample) -> None:
+        """What the record got since the last sample."""
+        if not self.record:
+            return
+        ids, names = self.record.ledger.ids, self._names
+        for kind, role, words in ((record.VALUE, "chosen", names.module_names),
+                                  (record.GRADIENT, "parameter", names.parameter_names),
+                                  (record.PARAMETER, "parameter", names.parameter_names)):
+            for index, name in enumerate(words):
+                probe = ids.get((role, name))
+                if probe is not None and (seen := self.record.take(probe, kind)):
+                    sample.seen[kind, index] = seen
+        for index, name in enumerate(names.module_names):
+            probe = ids.get(("chosen", name))
+            if probe is not None and (seen := self.record.take(probe, record.GRADIENT)):
+                sample.flowed[index] = seen
+        self.record.order((ids["chosen", names.module_names[index]] for index in sample.ran),
+                          sample.step)
+        if not sample.ran:
+            # In a compiled graph nobody says who ran; modules come as they were defined.
+            sample.ran = [index for kind, index in sample.seen if kind == record.VALUE]
+
+
+def random_state() -> dict:
+    """The state of PyTorch's random generators."""
+    return {"cpu": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []}
+
+
+def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: float | None,
+         ranks: Ranks | None) -> float | None:
+    """Puts the numbers of a pack where they belong. `last_scale` is the one after the step
+    before; returned is the one after the last of these."""
+    by_step = {step.step: step for step in steps}
+    raw: dict[int, dict[int, float]] = {step.step: {} for step in steps}
+    changed: dict[int, dict[int, float]] = {step.step: {} for step in steps}
+    for (word, at, *rest), values in numbers:
+        step = by_step[at]
+        if word in ("norms", "changed"):
+            into = (raw if word == "norms" else changed)[at]
+            for index, value in zip(rest[0], values, strict=True):
+                # Of several passes that accumulate the last one has the sum.
+                into.pop(index, None)
+                into[index] = value
+        elif word == "input":
+            lo, hi = step.inputs.get(rest[0], (math.inf, -math.inf))
+            step.inputs[rest[0]] = _least(lo, values[0]), -_least(-hi, -values[1])
+        elif word in ("channels", "kept", "ranks"):
+            if sample is None:
+                continue
+            sample.at[word] = at
+            if word == "channels":
+                sample.channels[rest[0]] = values[0], values[1]
+            elif word == "ranks":
+                sample.ranks = ranks.unpack(values)
+            elif math.isfinite(values[0]):
+                sample.kept[rest[0]] = values[0], rest[1]
+        else:
+            setattr(step, word, values[0])
+    for step in steps:
+        if step.scale is None and step.next_scale is not None:
+            # Nobody looked at this step's gradients: their scale is the one before.
+            step.scale = step.next_scale if last_scale is None else last_scale
+        last_scale = step.next_scale if step.next_scale is not None else last_scale
+        scale = step.scale or 1.0
+        step.norms = {index: norm / scale for index, norm in raw[step.step].items()}
+        step.changed = {index: (raw[step.step].get(index, math.nan), norm)
+                        for index, norm in changed[step.step].items()}
+        if sample is not None and sample.step == step.step:
+            sample.scale = scale
+    return last_scale
+
+
+def _least(one: float, other: float) -> float:
+    """The smaller one; NaN if one of the two is."""
+    return math.nan if math.isnan(one) or math.isnan(other) else min(one, other)

@@ -1,0 +1,137 @@
+"""Two runs of one model side by side (MP512): formats, engines, versions. The tool compares
+(Against.h says how); of log-probabilities that two engines gave, this does."""
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Sequence
+
+from mpopt import _command
+from mpopt._command import PathLike
+from mpopt.monitor import reading
+from mpopt.monitor.alerts import Alert
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """What two runs saw of one tensor.
+
+    difference  the larger one of the differences of root mean square and of mean, of the root
+                mean square of `a`; Inf where one run held NaN or Inf and the other did not
+    explained   what the formats explain at most
+    """
+
+    tensor: str
+    kind: str
+    dtypes: tuple[str, str]
+    root_mean_squares: tuple[float, float]
+    difference: float
+    explained: float
+
+    @property
+    def is_explained(self) -> bool:
+        return self.difference <= self.explained
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Tensors that both runs recorded, in the order in which the first run computed them.
+
+    incomparable  those of which the runs saw different numbers of elements, and why
+    alert         MP512 about the first that differs by more than is explained; None if none"""
+
+    differences: tuple[Difference, ...]
+    incomparable: dict[str, str]
+    alert: Alert | None
+
+    @property
+    def first(self) -> Difference | None:
+        return next((entry for entry in self.differences if not entry.is_explained), None)
+
+
+def compare(a: PathLike | Sequence[PathLike], b: PathLike | Sequence[PathLike], *,
+            ledger_a: PathLike | None = None, ledger_b: PathLike | None = None,
+            kind: str = "value") -> Comparison:
+    """Compares the records of two runs, each one path or those of its ranks, over the same
+    batches: `mpopt --confirm A --against B`. Ledgers are found beside records. `kind` is `value`,
+    `gradient`, `parameter` or `optimizer`; all but values come in the order of their definition.
+    Raises `mpopt.Error` if a record cannot be read."""
+    ones, others = _paths("a", a), _paths("b", b)
+    ledgers = [os.fspath(given) if given is not None else
+               str(reading.find_ledger(paths[0], reading.RunFile(paths[0]).ledger))
+               for paths, given in ((ones, ledger_a), (others, ledger_b))]
+    output = _command.run(
+        ["--confirm", *ones, "--ledger", ledgers[0],
+         *(word for path in others for word in ("--against", path)),
+         "--against-ledger", ledgers[1], "--format", "json", "--fail-on", "never"], accepted=(0, 1))
+    raw = json.loads(output)["against"]
+    differences, alert = [], None
+    for entry in raw["differences"]:
+        if entry["kind"] != kind:
+            continue
+        differences.append(Difference(
+            entry["tensor"], kind, tuple(entry["dtypes"]), tuple(map(float, entry["rms"])),
+            float(entry["difference"]), float(entry["explained"])))
+        if "message" in entry:
+            alert = Alert("MP512", "warning", entry["tensor"], entry["step"] or 0, entry["message"])
+    incomparable = {entry["tensor"]: entry["why"] for entry in raw["incomparable"]
+                    if entry["kind"] == kind}
+    return Comparison(tuple(differences), incomparable, alert)
+
+
+def _paths(name: str, given: PathLike | Sequence[PathLike]) -> list[str]:
+    with _command.argument(name):
+        paths = [os.fspath(path) for path in
+                 ([given] if isinstance(given, str | os.PathLike) else given)]
+        if not paths:
+            raise ValueError("there is no record to read")
+    return paths
+
+
+@dataclasses.dataclass(frozen=True)
+class LogProbabilities:
+    """How far two engines are apart on the same tokens.
+
+    per_token    mean of |log p_a - log p_b|
+    largest      the largest one
+    growth       |sum over a sequence| at its end, by its length to the power of this: 0.5 where
+                 differences are independent noise, 1 where they are a bias; NaN with one length
+    ratio_spread standard deviation of exp(sum of log p_a - log p_b) over sequences
+    """
+
+    tokens: int
+    per_token: float
+    largest: float
+    growth: float
+    ratio_spread: float
+
+
+def compare_log_probabilities(a, b, mask=None) -> LogProbabilities:
+    """Compares the log-probabilities that two engines gave to the same tokens.
+
+    a, b   FP tensors [sequences, tokens]
+    mask   bool [sequences, tokens], True for tokens that count; default: all"""
+    import torch
+
+    a, b = torch.as_tensor(a).double(), torch.as_tensor(b).double()
+    if a.shape != b.shape or a.dim() != 2:
+        raise ValueError(f"[sequences, tokens] twice, not {list(a.shape)} and {list(b.shape)}")
+    mask = torch.ones_like(a, dtype=torch.bool) if mask is None else torch.as_tensor(mask)
+    apart = torch.where(mask, a - b, 0.0)
+    tokens = int(mask.sum())
+    sums = apart.cumsum(1)
+    # Root mean square over sequences of the sum of the first n tokens, against n.
+    lengths = torch.arange(1, a.shape[1] + 1, dtype=torch.double)
+    counts = mask.sum(0)
+    grown = torch.where(mask, sums.square(), 0.0).sum(0).div(counts.clamp(min=1)).sqrt()
+    used = (counts > 0) & (grown > 0)
+    growth = math.nan
+    if int(used.sum()) > 1:
+        x, y = lengths[used].log(), grown[used].log()
+        x = x - x.mean()
+        growth = float((x * y).sum() / x.square().sum())
+    ratios = sums[:, -1].exp()
+    return LogProbabilities(tokens, float(apart.abs().sum() / max(tokens, 1)),
+                            float(apart.abs().max()) if tokens else 0.0, growth,
+                            float(ratios.std()) if len(ratios) > 1 else math.nan)

@@ -1,0 +1,308 @@
+"""From the signs of a run to their cause and to a remedy, as a decision tree.
+
+The tree has the kinds of failures of mixed precision: those that break a training (NaN and Inf,
+gradients that explode, a loss scale that runs to 0), those that slow it down or spoil it
+(gradients that vanish or are lost, updates that are lost, small terms beside large ones, uneven
+channels) and those of types and of the program. Each question is answered by what the run
+recorded: yes, no, or not known, with the numbers. A cause of which a sign is missing says so."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterator
+
+from mpopt.monitor.history import History, Sample, Seen
+
+YES, NO, UNKNOWN = "yes", "no", "unknown"
+_FLUSH = {"f16": -25, "bf16": -134, "f8E5M2": -17, "f8E4M3FN": -10}
+_LARGEST = {"f16": 65504.0, "bf16": 3.39e38, "f8E5M2": 57344.0, "f8E4M3FN": 448.0}
+#: Shares of gradients that are stored as 0: worth a word, and most of what there is to learn.
+_LOST = 0.05
+#: A loss that ends within this part of where it was does not fall.
+_FLAT = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """A question of the tree, and what the run says: the numbers are in `evidence`."""
+
+    question: str
+    answer: str
+    evidence: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """A path through the tree.
+
+    certainty  `sure`: every sign is there; `not sure`: one is not known, or none tells causes apart
+    answers    from the first sign to the last
+    remedies   things to do, the first one first
+    """
+
+    name: str
+    certainty: str
+    severity: str
+    answers: tuple[Answer, ...]
+    remedies: tuple[str, ...]
+    layer: str = ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+class _Signs:
+    """What a run shows, asked question by question."""
+
+    def __init__(self, history: History):
+        self.history = history
+        self.loss = history.series("loss")
+        self.scale = history.series("loss_scale")
+        self.norm = history.series("gradient_norm")
+
+    def alerts(self, *rules: str) -> list[dict]:
+        return [alert for alert in self.history.alerts if alert["rule"] in rules]
+
+    def alerted(self, question: str, *rules: str, where: Callable[[dict], bool] = lambda _: True,
+                needs: bool = True) -> Answer:
+        """Yes if a rule said so; not known if the run could not have told (`needs` is false)."""
+        found = [alert for alert in self.alerts(*rules) if where(alert)]
+        if found:
+            return Answer(question, YES, f"{found[0]['rule']}, step {found[0]['step']}: "
+                                         f"{found[0]['message']}")
+        return Answer(question, NO, f"no alert of {', '.join(rules)}") if needs else \
+            Answer(question, UNKNOWN, "the record holds nothing that would tell")
+
+    # -- Signs of values -------------------------------------------------------------------
+
+    def seen(self, kind: str) -> Iterator[tuple[Sample, Seen]]:
+        for sample in self.history.samples:
+            for seen in sample.seen:
+                if seen.kind == kind:
+                    yield sample, seen
+
+    def bad_loss(self) -> Answer:
+        question = "Was the loss NaN or Inf?"
+        if not self.loss:
+            return Answer(question, UNKNOWN, "no loss was given to Monitor.step")
+        bad = [step for step, value in self.loss if not math.isfinite(value)]
+        if not bad:
+            return Answer(question, NO, f"finite in all {len(self.loss)} steps")
+        return Answer(question, YES, f"in {len(bad)} of {len(self.loss)} steps, first in step {bad[0]}")
+
+    def forward_overflow(self) -> tuple[Answer, str]:
+        """Whether a module's output left its format, and which was the first."""
+        question = "Did an output of a module leave its format?"
+        any_seen = False
+        for sample, seen in self.seen("value"):
+            any_seen = True
+            if seen.nan or seen.inf:
+                return Answer(question, YES, f"'{seen.name}' holds {seen.nan} NaN and {seen.inf} Inf of "
+                                             f"{seen.count} in {seen.dtype}, step {sample.step}"), seen.name
+            if seen.absmax > 0.9 * _LARGEST.get(seen.dtype, math.inf):
+                return Answer(question, YES, f"'{seen.name}' reaches {_number(seen.absmax)} in {seen.dtype}, "
+                                             f"step {sample.step}"), seen.name
+        for alert in self.alerts("MP502", "MP501"):
+            if alert["rule"] == "MP502" or "module" in alert["message"]:
+                return Answer(question, YES, f"{alert['rule']}: {alert['message']}"), alert["layer"]
+        if any_seen:
+            return Answer(question, NO, "no recorded output came near the largest number of its format"), ""
+        return Answer(question, UNKNOWN, "no outputs of modules were recorded"), ""
+
+    def bad_inputs(self) -> Answer:
+        return self.alerted("Were the inputs NaN, Inf or outside what was assumed?", "MP501", "MP513",
+                            where=lambda alert: alert["rule"] == "MP513" or
+                            re.match(r"step \d+: input\b", alert["message"]) is not None)
+
+    def collapsed_scale(self) -> Answer:
+        question = "Did the loss scale run to nothing?"
+        if not self.scale:
+            return Answer(question, UNKNOWN, "no scaler was given to the monitor")
+        first, (step, least) = self.history.first_scale or self.scale[0][1], min(
+            self.scale, key=lambda pair: pair[1])
+        text = f"from {_number(first)} to {_number(least)} in step {step}"
+        falls = least < 1 or least <= 1 and self.scale[-1][1] <= 1
+        return Answer(question, YES if falls else NO, text)
+
+    def falling_scale(self) -> Answer:
+        question = "Is the loss scale low and still falling?"
+        if not self.scale:
+            return Answer(question, UNKNOWN, "no scaler was given to the monitor")
+        skipped = sum(1 for step in self.history.steps if step.get("skipped"))
+        last, top = self.scale[-1][1], max(value for _, value in self.scale)
+        share = skipped / max(1, len(self.history.steps))
+        found = bool(self.alerts("MP506", "MP507"))
+        return Answer(question, YES if found else NO,
+                      f"{_number(last)} at the end, {_number(top)} at most; {skipped} steps skipped "
+                      f"({100 * share:.2g} %)")
+
+    def exploding(self, before: int | None = None) -> Answer:
+        question = "Did the norm of the gradients grow past 100?"
+        finite = [(step, value) for step, value in self.norm
+                  if math.isfinite(value) and (before is None or step <= before)]
+        if not finite:
+            return Answer(question, UNKNOWN, "no norms of gradients were recorded")
+        step, most = max(finite, key=lambda pair: pair[1])
+        early = sorted(value for _, value in finite[:max(1, len(finite) // 4)])
+        usual = early[len(early) // 2]
+        return Answer(question, YES if most > 100 and most > 5 * usual else NO,
+                      f"at most {_number(most)} in step {step}, {_number(usual)} at first")
+
+    def vanishing(self) -> Answer:
+        question = "Is the norm of all gradients below 1e-6?"
+        finite = [value for _, value in self.norm if math.isfinite(value)]
+        if not finite:
+            return Answer(question, UNKNOWN, "no norms of gradients were recorded")
+        late = sorted(finite[-max(1, len(finite) // 4):])
+        return Answer(question, YES if late[len(late) // 2] < 1e-6 else NO,
+                      f"{_number(late[len(late) // 2])} at the end")
+
+    def stuck(self) -> Answer:
+        question = "Does the loss not fall?"
+        finite = [value for _, value in self.loss if math.isfinite(value)]
+        part = len(finite) // 5
+        if part < 4:
+            return Answer(question, UNKNOWN, f"{len(finite)} losses are too few to tell")
+        first, last = sum(finite[:part]) / part, sum(finite[-part:]) / part
+        flat = last > first - _FLAT * abs(first)
+        return Answer(question, YES if flat else NO, f"{_number(first)} in the first fifth, {_number(last)} in the last")
+
+    def lost_gradients(self) -> tuple[Answer, str]:
+        question = f"Is more than {100 * _LOST:.0f} % of a gradient lost as 0 or next to it?"
+        last: dict[str, tuple[Sample, Seen]] = {seen.name: (sample, seen)
+                                                for sample, seen in self.seen("gradient")
+                                                if seen.dtype in _FLUSH}
+        if found := self.alerts("MP503"):
+            return Answer(question, YES, f"MP503, step {found[0]['step']}: {found[0]['message']}"), found[0]["layer"]
+        if not last:
+            return Answer(question, UNKNOWN, "no gradients in 16 or 8 bits were recorded"), ""
+        worst, share = None, -1.0
+        for sample, seen in last.values():
+            edge = _FLUSH[seen.dtype] + 2
+            low = sum(count for exponent, count in seen.exponents.items() if exponent < edge)
+            if low / max(1, seen.count) > share:
+                worst, share = (sample, seen), low / max(1, seen.count)
+        text = f"'{worst[1].name}': {100 * share:.2g} % within a factor of 4 of where {worst[1].dtype} ends, step {worst[0].step}"
+        return Answer(question, YES if share > _LOST else NO, text), worst[1].name
+
+
+def _surely(*answers: Answer) -> str:
+    return "sure" if all(answer.answer != UNKNOWN for answer in answers) else "not sure"
+
+
+def _breaks(signs: _Signs) -> Iterator[Cause]:
+    """Failures that end a training."""
+    bad = signs.bad_loss()
+    collapsed = signs.collapsed_scale()
+    if YES not in (bad.answer, collapsed.answer):
+        exploding = signs.exploding()
+        if exploding.answer == YES:
+            yield Cause("gradients explode", "sure", "error", (bad, exploding),
+                        ("clip the norm of gradients, after they were unscaled",
+                         "lower the learning rate, or warm it up for longer",
+                         "look at the initialisation of the layers whose gradients are largest"))
+        return
+    start = next((step for step, value in signs.loss if not math.isfinite(value)), None)
+    asked = [bad if bad.answer == YES else collapsed]
+    inputs = signs.bad_inputs()
+    asked.append(inputs)
+    if inputs.answer == YES:
+        yield Cause("the data", "sure", "error", tuple(asked),
+                    ("look at the batch (actions={'error': 'keep'} keeps it in monitor.kept)",
+                     "refuse batches that are not finite, and scale inputs into the range of the format"))
+        return
+    forward, layer = signs.forward_overflow()
+    asked.append(forward)
+    if forward.answer == YES:
+        yield Cause("values overflow in the forward pass", _surely(forward), "error",
+                    (*asked, collapsed) if collapsed not in asked else tuple(asked),
+                    (f"keep '{layer}' in FP32, or train in BF16: no loss scale helps a forward pass",
+                     "monitor.find_first_bad(batch) names the op",
+                     "normalise before the layer, or scale what it makes"), layer)
+        return
+    exploding = signs.exploding(start)
+    asked.append(exploding)
+    if exploding.answer == YES:
+        yield Cause("gradients explode", _surely(exploding), "error", tuple(asked),
+                    ("clip the norm of gradients, after they were unscaled", "lower the learning rate"))
+        return
+    if collapsed.answer == YES:
+        culprit = next((step["bad"] for step in reversed(signs.history.steps) if step.get("bad")), "")
+        evidence = Answer("Which gradient is the first that is not finite?", YES if culprit else UNKNOWN,
+                          f"'{culprit}'" if culprit else "norms were not recorded")
+        yield Cause("a gradient overflows at every loss scale", _surely(forward, evidence), "error",
+                    (*asked, evidence),
+                    ("monitor.find_first_bad(batch) names the op of the backward pass",
+                     "look for a square root, norm or division at 0, whose derivative is Inf",
+                     f"keep what is behind '{culprit}' in FP32" if culprit else "train in BF16"), culprit)
+        return
+    yield Cause("NaN or Inf of an origin that was not recorded", "not sure", "error", tuple(asked),
+                ("record outputs of modules: Monitor(values=True) and a smaller period",
+                 "monitor.find_first_bad(batch) with the batch of that step"))
+
+
+def _slows(signs: _Signs) -> Iterator[Cause]:
+    """Failures that spoil what is learned."""
+    falling = signs.falling_scale()
+    if falling.answer == YES and signs.collapsed_scale().answer != YES:
+        forward, layer = signs.forward_overflow()
+        yield Cause("steps are skipped too often", "sure" if forward.answer == YES else "not sure", "warning", (falling, forward),
+                    (f"keep '{layer}' in FP32" if layer else "monitor.find_first_bad(batch) names what overflows",
+                     "let the scale grow less often (growth_interval), or bound it"), layer)
+    stuck = signs.stuck()
+    lost, layer = signs.lost_gradients()
+    if lost.answer == YES:
+        yield Cause("small gradients are lost", _surely(lost), "error" if stuck.answer == YES else "warning", (stuck, lost),
+                    ("use a GradScaler, or let its scale grow further", "train in BF16, whose range is that of FP32",
+                     "multiply the loss of that branch"), layer)
+    kept = signs.alerted("Did 16-bit weights keep their value under an update?", "MP409")
+    if kept.answer == YES:
+        yield Cause("updates are lost in 16-bit weights", "sure", "error" if stuck.answer == YES else "warning", (stuck, kept),
+                    ("keep a copy of the weights in FP32 for the optimizer", "round stochastically"),
+                    signs.alerts("MP409")[0]["layer"])
+    vanishing = signs.vanishing()
+    if vanishing.answer == YES and lost.answer != YES:
+        yield Cause("gradients vanish", _surely(stuck, lost), "warning", (stuck, vanishing, lost),
+                    ("precision is not the cause: look at the initialisation, at saturated functions and at "
+                     "residual connections", "raise the learning rate once the loss falls"))
+    for rules, cause, question, remedies in (
+            (("MP508", "MP504"), "a layer does not learn", "Is a layer without a gradient or an output?",
+             ("see whether it is detached, frozen or unused", "look for units that are never positive")),
+            (("MP509",), "small values beside large ones", "Are magnitudes of a tensor too far apart for its format?",
+             ("add in FP32: sums, means, norms, softmax", "subtract before squaring: E (x - m)^2, not E x^2 - m^2")),
+            (("MP510",), "channels of uneven sizes", "Is a channel far larger than the others?",
+             ("normalise the channels, or the inputs, before they are reduced together",)),
+            (("MP407",), "the optimizer's epsilon is 0", "Is epsilon 0 in the dtype of the optimizer's state?",
+             ("raise epsilon to 1e-7 or more, or keep the state in FP32",)),
+            (("MP411",), "the scaler is used in the wrong order", "Were gradients clipped or used while they were scaled?",
+             ("scaler.unscale_(optimizer) before clipping; scaler.step(optimizer) in place of optimizer.step()",)),
+            (("MP511",), "ranks disagree", "Do ranks hold different parameters?",
+             ("broadcast the parameters at the start", "look for random numbers and for conditions that differ by rank"))):
+        answer = signs.alerted(question, *rules)
+        if answer.answer == YES:
+            worst = signs.alerts(*rules)[0]
+            yield Cause(cause, "sure", worst["severity"], (stuck, answer), remedies, worst["layer"])
+
+
+def diagnose(history: History) -> list[Cause]:
+    """The causes that the signs of a run lead to, the worst first; none if it looks healthy. If the
+    loss does not fall and no sign of precision is there, the cause is none of these, and said to be
+    unsure."""
+    signs = _Signs(history)
+    causes = [*_breaks(signs), *_slows(signs)]
+    stuck = signs.stuck()
+    if not causes and stuck.answer == YES:
+        lost, _ = signs.lost_gradients()
+        causes.append(Cause("not one that the record shows", "not sure", "note", (stuck, signs.bad_loss(), lost, signs.vanishing()),
+                            ("compare with a run in FP32 on the same batches (mpopt.monitor.compare)",
+                             "look at the data, the learning rate and the loss itself")))
+    order = ("error", "warning", "note")
+    return sorted(causes, key=lambda cause: order.index(cause.severity))
+
+
+def healthy_answers(history: History) -> list[Answer]:
+    """What was asked of a run in which no cause was found."""
+    signs = _Signs(history)
+    return [signs.bad_loss(), signs.collapsed_scale(), signs.falling_scale(), signs.exploding(), signs.stuck(),
+            signs.forward_overflow()[0], signs.lost_gradients()[0], signs.vanishing()]

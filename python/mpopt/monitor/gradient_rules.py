@@ -1,0 +1,248 @@
+"""Rules about gradients in every step: MP505, MP508, and MP501 of gradients and losses."""
+
+import math
+import statistics
+from collections.abc import Iterator
+
+from mpopt.monitor.alerts import Alert
+from mpopt.monitor.judging import Judge, Run, Sample, Step, number
+from mpopt.monitor.record import GRADIENT, PARAMETER, VALUE
+
+
+class GradientNorm(Judge):
+    """MP505: the norm of all unscaled gradients together."""
+
+    #: Steps in a row that a level has to hold.
+    HIGH, LOW = 3, 10
+    #: Norms of which the running median is taken, and as many as it needs at least.
+    RECENT, ENOUGH = 50, 20
+
+    def __init__(self, run: Run):
+        super().__init__(run)
+        self.memory |= {"recent": [], "first_loss": None}
+
+    def see_step(self, step: Step) -> Iterator[Alert]:
+        memory = self.memory
+        if memory["first_loss"] is None and step.loss is not None and math.isfinite(step.loss):
+            memory["first_loss"] = step.loss
+        total = step.total
+        if total is None or not math.isfinite(total):
+            return
+        where, layer = self._largest(step)
+        at = f"step {step.step}: the total gradient norm {number(total)}"
+        remedy = ("lower the learning rate, check the loss term and the batch, or clip by "
+                  "clip_grad_norm_ after scaler.unscale_")
+        over = self.begins("over 1000", total > 1000, self.HIGH)
+        if over:
+            yield Alert("MP505", "error", layer, step.step,
+                        f"{at} is over 1000 for {self.HIGH} steps, {where}: training is about to "
+                        f"break; {remedy}")
+        high = self.begins("over 100", total > 100, self.HIGH)
+        if high and not over and total <= 1000:
+            yield Alert("MP505", "warning", layer, step.step,
+                        f"{at} is over 100 for {self.HIGH} steps, {where}: gradients explode; "
+                        f"{remedy}")
+        under = self.begins("under 1e-6", total < 1e-6, self.LOW)
+        if under:
+            yield Alert("MP505", "warning", "", step.step,
+                        f"{at} is under 1e-6 for {self.LOW} steps: nothing is learned; look for a "
+                        "loss that is divided twice, saturated activations or a detached loss")
+        if self.begins("under 0.01", total < 0.01 and not self._has_learned(step), self.LOW) \
+                and not under and total >= 1e-6:
+            yield Alert("MP505", "note", "", step.step,
+                        f"{at} is under 0.01 for {self.LOW} steps and the loss has not fallen to "
+                        "half of its first value: gradients vanish; check initialisation, "
+                        "normalisation and what the loss is divided by")
+        yield from self._see_jump(step, total, at, where, layer, over or high)
+
+    def _see_jump(self, step, total, at, where, layer, told) -> Iterator[Alert]:
+        recent = self.memory["recent"]
+        if len(recent) >= self.ENOUGH:
+            median = statistics.median(recent)
+            # A jump to a norm that is usual for training is none.
+            if self.begins("jump", total > 10 * median and total > 1) and not told:
+                yield Alert("MP505", "warning", layer, step.step,
+                            f"{at} is {number(total / median) if median else 'far'} times the "
+                            f"median of the last {len(recent)} ({number(median)}), {where}: an "
+                            "odd batch or a learning rate at its limit; look at the batch, clip "
+                            "after scaler.unscale_")
+        recent.append(total)
+        del recent[:-self.RECENT]
+
+    def _largest(self, step: Step) -> tuple[str, str]:
+        index = max(step.norms, key=step.norms.get)
+        return (f"the largest part in '{self.run.parameters[index]}' "
+                f"({number(step.norms[index])})", self.run.layers[index])
+
+    def _has_learned(self, step: Step) -> bool:
+        first = self.memory["first_loss"]
+        return first is not None and step.loss is not None and step.loss < first / 2
+
+
+class NoGradient(Judge):
+    """MP508: a layer, weights and biases together, whose largest gradient stays below 1e-10.
+    A bias that cancels by algebra is no layer of its own."""
+
+    LEAST = 1e-10
+    #: Steps in which norms were taken.
+    TIMES = 20
+
+    def __init__(self, run: Run):
+        super().__init__(run)
+        self.memory |= {"steps": 0, "alive": [], "largest": {}}
+
+    def see_step(self, step: Step) -> Iterator[Alert]:
+        # Without any gradient nobody trained; NaN and Inf tell of nothing here.
+        if not step.norms or not math.isfinite(step.total):
+            return
+        memory = self.memory
+        memory["steps"] += 1
+        largest = memory["largest"]
+        for index, norm in step.norms.items():
+            layer = self.run.layers[index]
+            largest[layer] = max(largest.get(layer, 0.0), norm)
+        if memory["steps"] < self.TIMES:
+            return
+        for layer in dict.fromkeys(self.run.layers):
+            if layer in self.run.elsewhere:
+                continue
+            norm = largest.get(layer)
+            silent = norm is None or norm < self.LEAST
+            sampled = self.memory["levels"].get(f"sampled {layer}", (0, 0, False))[2]
+            if not self.begins(layer, silent, pause=1) or sampled:
+                continue
+            if norm is None:
+                yield Alert("MP508", "warning", layer, step.step,
+                            f"step {step.step}: layer '{layer}' got no gradient in "
+                            f"{self.TIMES} steps although its parameters ask for one: it is "
+                            "detached from the loss or not used; check .detach() and no_grad, or "
+                            "set requires_grad to False if that is meant")
+            else:
+                yield Alert("MP508", "warning", layer, step.step,
+                            f"step {step.step}: the norm of the gradient of layer '{layer}' stayed "
+                            f"at {number(norm)} or below for {self.TIMES} steps, under 1e-10: it "
+                            "does not learn; look for dead units, a factor of 0 or gradients that "
+                            "were flushed (a larger loss scale)")
+        memory["steps"] = 0
+        largest.clear()
+
+    def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        # A norm over many elements may pass what none of them does.
+        largest: dict[str, float] = {}
+        for index, seen in sample.of(GRADIENT):
+            layer = self.run.layers[index]
+            if layer in self.run.elsewhere:
+                continue
+            magnitude = math.inf if seen.nan or seen.inf else seen.absmax / sample.scale
+            largest[layer] = max(largest.get(layer, 0.0), magnitude)
+        for layer, magnitude in largest.items():
+            told = self.memory["levels"].get(layer, (0, 0, False))[2]
+            if self.begins(f"sampled {layer}", magnitude < self.LEAST and not told, times=2):
+                yield Alert("MP508", "warning", layer, sample.step,
+                            f"step {sample.step}: no element of the gradient of layer '{layer}' "
+                            f"is above {number(magnitude)}, under 1e-10, for two samples: it does "
+                            "not learn; look for dead units, a factor near 0 or gradients that "
+                            "were flushed (a larger loss scale)")
+
+
+class NonFinite(Judge):
+    """MP501: NaN and Inf in inputs, losses, gradients, parameters and outputs of modules.
+
+    Infinite gradients are how a dynamic scaler finds its scale, so with one they count from
+    a scale of 1 down. A loss that is not finite asks for a sample, which names the module."""
+
+    def __init__(self, run: Run):
+        super().__init__(run)
+        self.memory |= {"waiting": None}
+
+    def see_step(self, step: Step) -> Iterator[Alert]:
+        memory = self.memory
+        bad_inputs = [name for name, ends in step.inputs.items()
+                      if not all(map(math.isfinite, ends))]
+        for name in bad_inputs:
+            if self.begins(f"input {name}", True):
+                yield Alert("MP501", "error", name, step.step,
+                            f"step {step.step}: input '{name}' holds NaN or Inf: the data are at "
+                            "fault; drop or mend such samples before they reach the model")
+        for name in step.inputs:
+            if name not in bad_inputs:
+                self.begins(f"input {name}", False)
+        bad_loss = step.loss is not None and not math.isfinite(step.loss)
+        if self.begins("loss", bad_loss) and not bad_inputs:
+            memory["waiting"] = [step.step, step.loss]
+            self.wants_sample = self.run.sees_values
+            if not self.run.sees_values:
+                yield self._tell_loss("", "outputs of modules are not looked at")
+        yield from self._see_gradients(step, bad_loss or bool(bad_inputs))
+
+    def _see_gradients(self, step: Step, explained: bool) -> Iterator[Alert]:
+        bad = step.first_bad()
+        if not self.begins("gradient", bad is not None) or explained:
+            return
+        if step.scale is not None and step.scale > 1:
+            # The scaler's business; where it does not end, MP506 and MP507 tell.
+            self.memory["levels"].pop("gradient")
+            return
+        name = self.run.parameters[bad]
+        scale = "" if step.scale is None else f" at a loss scale of {number(step.scale)}"
+        yield Alert("MP501", "error", self.run.layers[bad], step.step,
+                    f"step {step.step}: the gradient of '{name}' is NaN or Inf{scale}, the first on "
+                    f"the way back of {sum(not math.isfinite(n) for n in step.norms.values())}, "
+                    "and the loss is finite: a derivative that is infinite (sqrt or norm at 0, "
+                    "log, division) or an overflow of FP16 behind this layer; monitor."
+                    "find_first_bad(batch) names the op")
+
+    def _tell_loss(self, layer: str, where: str) -> Alert:
+        step, loss = self.memory["waiting"]
+        self.memory["waiting"] = None
+        return Alert("MP501", "error", layer, step,
+                     f"step {step}: the loss is {number(loss)}; {where}; keep what makes it in "
+                     "FP32, bound its operands, and let monitor.find_first_bad(batch) name the op")
+
+    def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        bad = next((index for index in sample.ran
+                    if (seen := sample.seen.get((VALUE, index))) and (seen.nan or seen.inf)), None)
+        parameter = next((index for index, seen in sample.of(PARAMETER) if seen.nan or seen.inf),
+                         None)
+        if self.begins("parameter", parameter is not None):
+            name = self.run.parameters[parameter]
+            self.memory["waiting"] = None
+            yield Alert("MP501", "error", self.run.layers[parameter], sample.step,
+                        f"step {sample.step}: parameter '{name}' holds NaN or Inf: an update was "
+                        "not finite; go back to a checkpoint, and check the learning rate, the "
+                        "optimizer's eps and that gradients are unscaled")
+            return
+        waiting = self.memory["waiting"]
+        if not waiting or sample.step < waiting[0] or not sample.ran:
+            return
+        self.wants_sample = False
+        if bad is None:
+            yield self._tell_loss("", f"in step {sample.step} the output of every module was finite")
+        else:
+            seen = sample.seen[VALUE, bad]
+            module = self.run.modules[bad]
+            yield self._tell_loss(
+                module, f"module '{module}' is the first whose output is not finite ({seen.nan} "
+                f"NaN and {seen.inf} Inf of {seen.count} in {seen.dtype}, largest finite magnitude "
+                f"{number(seen.absmax)})")
+
+
+class FlushedGradients(Judge):
+    """MP503 of gradients: most of what is left lies in the last two binary orders of FP16.
+
+    A gradient that FP16 computed is a multiple of 2^-24; one with a smaller magnitude was
+    computed in a wider format."""
+
+    SHARE = 0.5
+
+    def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        for index, seen in sample.of(GRADIENT):
+            last = seen.below(-22)
+            flushed = seen.nonzero >= 32 and not seen.below(-24) and last >= self.SHARE * seen.nonzero
+            if not self.begins(str(index), flushed, times=2):
+                continue
+            name = self.run.parameters[index]
+            yield Alert("MP503", "warning", self.run.layers[index], sample.step,
+                        f"step {sample.step}: of the gradient of '{name}' {seen.zero / seen.count:.0%} "
+                        f"is 0 and {last / seen.nonzero:.0%} of the rest is 2^-24 to 2^-22, the "
+                        "least that FP16 holds: gradients are flushed; raise the loss scale")

@@ -1,0 +1,142 @@
+"""What judges see of a run, and how they avoid to say a thing twice."""
+
+import copy
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from mpopt.monitor.alerts import Alert
+from mpopt.monitor.record import Distribution
+
+
+@dataclasses.dataclass
+class Run:
+    """Names and settings of the run that is judged."""
+
+    parameters: list[str]
+    #: The path of the module that owns each parameter.
+    layers: list[str]
+    modules: list[str]
+    #: Layers of whose parameters this process holds no element (shards of small ones).
+    elsewhere: frozenset[str] = frozenset()
+    #: First loss scale, None without a dynamic scaler.
+    first_scale: float | None = None
+    #: Whether samples hold outputs of modules.
+    sees_values: bool = False
+    #: Bounds of inputs by name.
+    inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Step:
+    """The numbers of a step, on the host. None: not taken, NaN and Inf: as they were."""
+
+    step: int
+    loss: float | None = None
+    #: The loss scale of its gradients, and the one after it.
+    scale: float | None = None
+    next_scale: float | None = None
+    #: Norms of unscaled gradients by parameter, in the order in which they came.
+    norms: dict[int, float] = dataclasses.field(default_factory=dict)
+    #: Extremes of inputs by name.
+    inputs: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    learning_rate: float | None = None
+    #: Whether its gradients are in the record.
+    recorded: bool = False
+    #: Norms by parameter as they were right before they were unscaled, of those that something
+    #: changed since the backward pass; and what they were then.
+    changed: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def total(self) -> float | None:
+        """Norm of all gradients together; None if none was taken."""
+        if not self.norms:
+            return None
+        squares = [norm * norm for norm in self.norms.values()]
+        return math.sqrt(math.fsum(squares)) if all(map(math.isfinite, squares)) else math.nan \
+            if any(map(math.isnan, squares)) else math.inf
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the scaler left the update out."""
+        if self.scale is None:
+            return False
+        if self.next_scale is not None and self.next_scale < self.scale:
+            return True
+        return bool(self.norms) and not math.isfinite(self.total)
+
+    def first_bad(self) -> int | None:
+        """The parameter whose gradient was the first on the way back to be NaN or Inf."""
+        return next((index for index, norm in self.norms.items() if not math.isfinite(norm)), None)
+
+
+@dataclasses.dataclass
+class Sample:
+    """The distributions of one window."""
+
+    step: int
+    #: The loss scale that recorded gradients are multiplied by.
+    scale: float = 1.0
+    #: By kind of record and index of module or parameter; `ran` has modules in their order.
+    seen: dict[tuple[int, int], Distribution] = dataclasses.field(default_factory=dict)
+    #: By module the gradients of its outputs.
+    flowed: dict[int, Distribution] = dataclasses.field(default_factory=dict)
+    ran: list[int] = dataclasses.field(default_factory=list)
+    #: Of modules: the root mean squares of the largest channel and of the median one.
+    channels: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: Of parameters in 16 bits: the share of elements with a gradient that kept their value,
+    #: and the learning rate.
+    kept: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    #: Of replicated parameters: the norm on each rank.
+    ranks: dict[int, list[float]] = dataclasses.field(default_factory=dict)
+    #: The last step in which `channels`, `kept` and `ranks` were taken.
+    at: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def of(self, kind: int) -> Iterator[tuple[int, Distribution]]:
+        for (own, index), seen in self.seen.items():
+            if own == kind:
+                yield index, seen
+
+
+class Judge:
+    """Rules of one idea. All that it remembers is in `memory`, as plain values, so that it
+    survives a checkpoint."""
+
+    def __init__(self, run: Run):
+        self.run = run
+        self.memory: dict[str, Any] = {"levels": {}}
+        #: Asks for a sample of distributions in the next step.
+        self.wants_sample = False
+
+    def see_step(self, step: Step) -> Iterator[Alert]:
+        return iter(())
+
+    def see_sample(self, sample: Sample) -> Iterator[Alert]:
+        return iter(())
+
+    def begins(self, key: str, holds: bool, times: int = 1, pause: int = 10) -> bool:
+        """Whether a condition that `holds` is to be told: it did so the given number of times
+        in a row, and was not told since it last failed for `pause` times in a row."""
+        count, clear, told = self.memory["levels"].get(key, (0, 0, False))
+        if holds:
+            count, clear = count + 1, 0
+        else:
+            count, clear = 0, clear + 1
+            told = told and clear < pause
+        begins = count >= times and not told
+        if count or told:
+            self.memory["levels"][key] = (count, clear, told or begins)
+        else:
+            self.memory["levels"].pop(key, None)
+        return begins
+
+    def state(self) -> dict:
+        return copy.deepcopy(self.memory)
+
+    def load(self, state: dict) -> None:
+        self.memory = copy.deepcopy(state)
+
+
+def number(value: float) -> str:
+    return f"{value:.3g}"

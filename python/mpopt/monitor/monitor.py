@@ -1,0 +1,388 @@
+"""`Monitor`: what a training loop puts around itself."""
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from mpopt import _torch_ops
+from mpopt._command import Error, PathLike
+from mpopt.monitor import assumptions, history, replay
+from mpopt.monitor.alerts import Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
+from mpopt.monitor.collecting import PERIODS, Collector, Window, fill
+from mpopt.monitor.gradient_rules import FlushedGradients, GradientNorm, NoGradient, NonFinite
+from mpopt.monitor.judging import Judge, Run, Step
+from mpopt.monitor.naming import Names, is_compiled, unwrap
+from mpopt.monitor.optimizer_rules import LostUpdate, find_zero_epsilon, zero_epsilon
+from mpopt.monitor.ranks import Ranks, RanksAgree, own_rank
+from mpopt.monitor.record import GRADIENT, VALUE
+from mpopt.monitor.replay import FirstBad
+from mpopt.monitor.scale_rules import (
+    ClippedScaled,
+    LossScale,
+    SkippedSteps,
+    needless_scaler,
+    never_unscaled,
+)
+from mpopt.monitor.scalers import Scaler
+from mpopt.monitor.value_rules import (
+    ChannelImbalance,
+    DeadLayer,
+    InputRange,
+    NearOverflow,
+    WideRange,
+)
+
+_JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
+           FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
+           LostUpdate, RanksAgree)
+
+
+class Monitor:
+    """Watches a training loop, says early when it is unhealthy, and writes a record.
+
+        with mpopt.monitor.Monitor(model, optimizer, scaler, record="run-%r.mprec") as monitor:
+            for batch in loader:
+                ...                        # the loop as it was
+                monitor.step(loss=loss)    # after optimizer.step() and scaler.update()
+
+    model      a `torch.nn.Module`, also compiled, or wrapped by DDP
+    optimizer  one, or a sequence of several
+    scaler     a `GradScaler`, or an object with `cur_scale` or `loss_scale`; None: losses are not
+               scaled
+    record     path of the `.mprec` file; `%r` is the rank, `%p` and `%h` as in `Recorder`; its
+               ledger is written beside it. None writes none, and leaves distributions out
+    ledger     the ledger of an instrumented model (`--instrument --train`) whose predictions
+               `--confirm` is to judge by the record; parameters are found by name
+    inputs     what is assumed of inputs, by argument of `forward`: `"LO:HI"`, or a pair
+    report     path of a report (`--check --format json`) that holds such assumptions
+    periods    steps between two looks, by kind; overrides `PERIODS`
+    values     regular expression on paths of modules whose outputs are recorded; None: of
+               modules that hold no others; False: none
+    sinks      where alerts go: paths of JSON lines, loggers, functions, `SummaryWriter`s, runs of
+               W&B, the module `mlflow`; default: the logger `mpopt.monitor`
+    actions    `stop`, `keep`, `replay` or `continue` by rule or severity. `keep` holds the next
+               batch in `kept`, with the random generators' state at its beginning; `replay` also
+               computes it at once with every op in view (`find_first_bad`), before the program
+               does: `first_bad` has the op, and another alert tells of it
+    ranks      the process group whose ranks must hold the same parameters, or True for all;
+               None: that of DDP; False: none
+    compiled   whether the model runs under `torch.compile`, which does not see hooks that come
+               later; None: as far as the model shows
+    enabled    False: no hook is there and `step` returns at once, until `enable()`
+
+    Raises `mpopt.Error` where an argument is wrong."""
+
+    def __init__(self, model: torch.nn.Module, optimizer=None, scaler=None, *,
+                 record: PathLike | None = "run-%r.mprec", ledger: PathLike | None = None,
+                 inputs: Mapping | None = None, report: PathLike | None = None,
+                 periods: Mapping[str, int] | None = None, values: str | bool | None = None,
+                 sinks: Sequence | None = None, actions: Mapping[str, str] | None = None,
+                 ranks=None, compiled: bool | None = None, enabled: bool = True):
+        if not _torch_ops.load():
+            raise Error("this mpopt was built without the op library for PyTorch")
+        self._optimizers = [] if optimizer is None else \
+            list(optimizer) if isinstance(optimizer, tuple | list) else [optimizer]
+        try:
+            self._scaler = None if scaler is None else Scaler(scaler)
+            self._sinks: list[Sink] = [Log()] if sinks is None else list(map(make_sink, sinks))
+            self._actions = check_actions(actions)
+        except (TypeError, ValueError, OSError) as error:
+            raise Error(str(error)) from error
+        self._inner = unwrap(model)
+        self._names = Names(self._inner, self._optimizers, values)
+        self._ranks = Ranks.of(model, ranks, self._names.parameters)
+        scales = self._scaler is not None and self._scaler.enabled
+        checked = _check_periods(periods)
+        self._run = Run(
+            self._names.parameter_names, self._names.layers, self._names.module_names,
+            elsewhere=self._names.find_elsewhere(),
+            first_scale=self._scaler.first if scales else None,
+            sees_values=bool(self._names.modules and record is not None and ledger is None and
+                             checked["value"]),
+            inputs=assumptions.read(inputs, report))
+        self._judges: list[Judge] = [judge(self._run) for judge in _JUDGES]
+        self._collector = Collector(
+            model, self._inner, self._names, self._optimizers, self._scaler if scales else None,
+            self._ranks, periods=checked, pattern=record, ledger=ledger,
+            compiled=is_compiled(model) if compiled is None else compiled,
+            assumed=set(self._run.inputs))
+        self._windows: list[Window] = []
+        self._found: list[Alert] = []
+        self._last_scale = self._run.first_scale
+        self._stop: Alert | None = None
+        self._told: set[str] = set()
+        self._history: history.Writer | None = None
+        #: What the last replay that an alert asked for found; None if every result was finite.
+        self.first_bad: FirstBad | None = None
+        self._enabled = self._closed = False
+        if enabled:
+            self.enable()
+
+    # -- On and off ----------------------------------------------------------------------
+
+    def enable(self) -> None:
+        """Takes up the watch."""
+        if not self._enabled and not self._closed:
+            self._enabled = True
+            self._collector.enable()
+
+    def disable(self) -> None:
+        """Takes all hooks off: the loop runs as without a monitor, and `step` only counts."""
+        if self._enabled:
+            self._drain()
+            self._enabled = False
+            self._collector.disable()
+
+    def close(self) -> None:
+        """Judges what is left, takes hooks off, and marks the record as ended in order."""
+        if not self._closed:
+            self.disable()
+            self._closed = True
+            self._collector.close()
+            if self._history:
+                self._history.close()
+
+    def __enter__(self) -> "Monitor":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    # -- The step ------------------------------------------------------------------------
+
+    def step(self, loss=None) -> None:
+        """A step of the training is over: called after `optimizer.step()`, and after
+        `scaler.update()` where there is one. `loss` is a number or a tensor of one element, not
+        scaled. Nothing is waited for; numbers are copied from a device when a window closes.
+
+        Raises `StopTraining` where an alert's action is `stop`."""
+        if not self._enabled:
+            self._collector.step += 1
+            return
+        begin = self._collector.now()
+        if window := self._collector.end_step(loss):
+            self._windows.append(window)
+        if self._windows:
+            self._judge()
+        self._check_use()
+        self._collector.prepare()
+        self._collector.spent(begin)
+        if self._stop:
+            alert, self._stop = self._stop, None
+            raise StopTraining(alert)
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """All alerts up to the last `step`. Reading them closes the window and waits for the
+        device."""
+        self._drain()
+        return list(self._found)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in the monitor's own code so far, hooks included."""
+        return self._collector.seconds
+
+    @property
+    def record_path(self) -> str:
+        """Path of the record; empty before the first sample."""
+        return self._collector.record.path if self._collector.record else ""
+
+    @property
+    def ledger_path(self) -> str:
+        """Path of the record's ledger; empty before the first sample."""
+        return str(self._collector.record.ledger_path) if self._collector.record else ""
+
+    @property
+    def kept(self) -> dict | None:
+        """The batch that an alert with the action `keep` asked for: `arguments` and `keywords`
+        of `forward`, `step`, and `random`, the state of the generators before it."""
+        return self._collector.kept
+
+    def sample(self) -> None:
+        """Records all distributions in the next step, whatever the periods are."""
+        self._collector.want_sample()
+        if self._enabled:
+            self._collector.prepare()
+
+    # -- Judging -------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        begin = self._collector.now()
+        if window := self._collector.close_window():
+            self._windows.append(window)
+        self._judge(wait=True)
+        self._collector.spent(begin)
+
+    def _judge(self, wait: bool = False) -> None:
+        """Judges the windows whose numbers have come, in order."""
+        while self._windows and (wait or self._windows[0].pending.is_there()):
+            window = self._windows.pop(0)
+            self._last_scale = fill(window.steps, window.sample, window.pending.read(),
+                                    self._last_scale, self._ranks)
+            found: list[Alert] = []
+            for step in window.steps:
+                for judge in self._judges:
+                    found += judge.see_step(step)
+                self._tell_numbers(step)
+            if window.sample is not None:
+                self._collector.take(window.sample)
+                self._tell_sample(window.sample)
+                for judge in self._judges:
+                    found += judge.see_sample(window.sample)
+            for judge in self._judges:
+                if judge.wants_sample:
+                    self._collector.want_sample()
+                    judge.wants_sample = False
+            self._raise(found)
+            self._collector.flush()
+            if self._history:
+                self._history.flush()
+
+    def _raise(self, found: list[Alert]) -> None:
+        self._found += found
+        deliver(found, self._sinks)
+        if self._history:
+            for alert in found:
+                self._history.alert(alert)
+        for alert in found:
+            action = self._actions.get(alert.rule, self._actions.get(alert.severity, "continue"))
+            if action == "stop":
+                self._stop = self._stop or alert
+            elif action in ("keep", "replay"):
+                self._collector.keep_batch = True
+            if action == "replay":
+                self._collector.use_kept = functools.partial(self._replay, alert.rule)
+
+    def _tell_numbers(self, step: Step) -> None:
+        given = {"loss": step.loss, "loss_scale": step.scale, "gradient_norm": step.total,
+                 "learning_rate": step.learning_rate}
+        values = {name: value for name, value in given.items() if value is not None}
+        if self._collector.record:
+            self._record_numbers(step, values)
+            self._write_step(step, values)
+        for sink in self._sinks:
+            sink.numbers(step.step, values)
+
+    def _record_numbers(self, step: Step, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            if name != "loss_scale":
+                self._collector.record.number(name, step.step, value)
+        # What judges recorded gradients by their scale wants those scales and no others.
+        if step.recorded:
+            self._collector.record.number("loss_scale", step.step, step.scale or 1.0)
+
+    def _write_step(self, step: Step, values: dict[str, float]) -> None:
+        """The step in the history, which begins with the record."""
+        if self._history is None:
+            self._history = history.Writer(self._collector.record.path, own_rank(),
+                                           self._run.first_scale)
+            for alert in self._found:
+                self._history.alert(alert)
+        bad = step.first_bad()
+        self._history.numbers(step.step, values, skipped=step.skipped,
+                              bad=None if bad is None else self._run.parameters[bad])
+
+    def _tell_sample(self, sample) -> None:
+        if self._history is None or not (sample.seen or sample.flowed):
+            return
+        modules = self._names.module_names
+        names = {VALUE: modules}
+        self._history.sample(sample.step, sample.scale, itertools.chain(
+            ((kind, names.get(kind, self._names.parameter_names)[index], seen)
+             for (kind, index), seen in sample.seen.items()),
+            ((GRADIENT, modules[index], seen) for index, seen in sample.flowed.items())))
+
+    def _once(self, key: str) -> bool:
+        return key not in self._told and not self._told.add(key)
+
+    def _check_use(self) -> None:
+        """Faults of the program that need no number: each is told once."""
+        step = self._collector.step - 1
+        if self._collector.stepped_scaled and self._once("scaled"):
+            self._raise([never_unscaled(step)])
+        scales = self._run.first_scale is not None and self._scaler.is_gradscaler
+        if scales and self._collector.autocast is torch.bfloat16 and self._once("needless"):
+            self._raise([needless_scaler(step)])
+        if "epsilon" in self._told or not any(optimizer.state for optimizer in self._optimizers):
+            return
+        self._told.add("epsilon")
+        for optimizer in self._optimizers:
+            if found := find_zero_epsilon(optimizer, self._names):
+                self._raise([zero_epsilon(step, *found)])
+                return
+
+    # -- Replay --------------------------------------------------------------------------
+
+    def _replay(self, rule: str, kept: dict) -> None:
+        # Each rank would have to gather shards at the same time.
+        if any(hasattr(parameter, "to_local") for parameter in self._names.parameters):
+            return
+        self.first_bad = bad = self.find_first_bad(
+            kept, lambda model, batch: replay.find_loss(
+                model(*batch["arguments"], **batch["keywords"])), random=kept["random"])
+        if bad is not None:
+            # Not through the actions: what asked for a replay would do so for ever.
+            alert = Alert(rule, "note", bad.layer, kept["step"],
+                          f"step {kept['step']}: computed with every op in view: {bad}")
+            self._found.append(alert)
+            deliver([alert], self._sinks)
+
+    def find_first_bad(self, batch, compute: Callable | None = None,
+                       random: dict | None = None) -> FirstBad | None:
+        """Computes forward and backward pass of a step on `batch` again, every op in view, and
+        gives the first one that makes NaN or Inf of finite operands; None if none does.
+        Parameters, gradients, buffers and random numbers of the training stay as they are.
+
+        batch    a tensor, a tuple of arguments, or a dictionary of keywords
+        compute  gives the loss of (model, batch); default: the model itself, which returns it,
+                 under autocast as in the last step
+        random   state of the random generators, as in `kept`; default: as they are
+
+        The loss scale is the one in force, which is read from the device."""
+        scale = self._scaler.read() if self._scaler and self._run.first_scale else 1.0
+        enabled = self._enabled
+        self.disable()
+        try:
+            return replay.find_first_bad(
+                self._inner, self._names.parameters, batch, compute=compute, scale=float(scale),
+                autocast=self._collector.autocast, random=random)
+        finally:
+            if enabled:
+                self.enable()
+
+    # -- Checkpoints ---------------------------------------------------------------------
+
+    def state_dict(self) -> dict:
+        """All that the rules remember, as plain values: for `torch.save` beside the model's."""
+        self._drain()
+        return {"version": 1, "step": self._collector.step, "last_scale": self._last_scale,
+                "told": sorted(self._told),
+                "rules": {type(judge).__name__: judge.state() for judge in self._judges}}
+
+    def load_state_dict(self, state: Mapping) -> None:
+        """Goes on with the step and the memory of another monitor of the same model. The record
+        of the steps before is left alone: this one's file gets the step into its name. Raises
+        `mpopt.Error` for a state of another version."""
+        if state.get("version") != 1:
+            raise Error("the monitor's state is of another version of mpopt")
+        self._drain()
+        self._collector.resume(state["step"])
+        self._last_scale = state["last_scale"]
+        self._told = set(state["told"])
+        for judge in self._judges:
+            if type(judge).__name__ in state["rules"]:
+                judge.load(state["rules"][type(judge).__name__])
+
+
+def _check_periods(periods: Mapping[str, int] | None) -> dict[str, int]:
+    unknown = set(periods or {}) - set(PERIODS)
+    if unknown:
+        raise Error(f"periods: no kind is called {', '.join(sorted(unknown))}: "
+                    f"{', '.join(PERIODS)}")
+    for kind, period in (periods or {}).items():
+        if not isinstance(period, int) or isinstance(period, bool) or period < 0:
+            raise Error(f"periods[{kind!r}]: a number of steps, 0 for never, not {period!r}")
+    return {**PERIODS, **(periods or {})}

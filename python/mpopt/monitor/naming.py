@@ -1,0 +1,72 @@
+"""What the parts of a training are called."""
+
+import re
+from collections.abc import Sequence
+
+import torch
+
+from mpopt._command import Error
+
+
+def unwrap(model: torch.nn.Module) -> torch.nn.Module:
+    """The module itself, behind `torch.compile`, DDP and `DataParallel`, whose names of
+    parameters have no prefix."""
+    while True:
+        if isinstance(inner := getattr(model, "_orig_mod", None), torch.nn.Module):
+            model = inner
+        elif isinstance(model, torch.nn.parallel.DistributedDataParallel | torch.nn.DataParallel):
+            model = model.module
+        else:
+            return model
+
+
+def is_compiled(model: torch.nn.Module) -> bool:
+    """Whether the module, one that it wraps, or one of its parts runs under `torch.compile`."""
+    return any(hasattr(module, "_orig_mod") or
+               getattr(module, "_compiled_call_impl", None) is not None
+               for module in model.modules())
+
+
+def choose_modules(model: torch.nn.Module, values: str | bool | None) -> dict[str, torch.nn.Module]:
+    """The modules whose outputs are looked at, by path: those that hold no others, or those
+    whose path the regular expression `values` matches; none of them if it is False."""
+    if values is False:
+        return {}
+    try:
+        pattern = re.compile(values) if isinstance(values, str) else None
+    except re.error as error:
+        raise Error(f"values: '{values}' is no regular expression: {error}") from error
+    return {name: module for name, module in model.named_modules() if name and (
+        pattern.search(name) if pattern else not any(True for _ in module.children()))}
+
+
+class Names:
+    """Parameters that ask for a gradient, those of the model first, then those that only an
+    optimizer has; each once, however often it is used."""
+
+    def __init__(self, model: torch.nn.Module, optimizers: Sequence, values):
+        named = {id(parameter): (name, parameter) for name, parameter in model.named_parameters()
+                 if parameter.requires_grad}
+        for number, optimizer in enumerate(optimizers):
+            place = 0
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if parameter.requires_grad:
+                        named.setdefault(id(parameter),
+                                         (f"optimizer{number}.{place}", parameter))
+                    place += 1
+        self.parameters: list[torch.Tensor] = [parameter for _, parameter in named.values()]
+        self.parameter_names = [name for name, _ in named.values()]
+        #: The module that owns each parameter; of one that the model itself owns its own name.
+        self.layers = [name.rpartition(".")[0] or name for name in self.parameter_names]
+        self.index = {key: index for index, key in enumerate(named)}
+        modules = choose_modules(model, values)
+        self.modules: list[torch.nn.Module] = list(modules.values())
+        self.module_names = list(modules)
+
+    def find_elsewhere(self) -> frozenset[str]:
+        """Layers of whose parameters this process holds no element, since they are sharded and
+        small."""
+        held = {layer for layer, parameter in zip(self.layers, self.parameters, strict=True)
+                if not hasattr(parameter, "to_local") or parameter.to_local().numel()}
+        return frozenset(self.layers) - held

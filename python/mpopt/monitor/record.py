@@ -1,0 +1,244 @@
+"""The record of a monitored run: what has which id in its ledger, and what a window added.
+
+The ledger is `mpopt-probes/1` without findings, written beside the record, so that
+`mpopt --confirm` reads both. With the ledger of an instrumented model (`--instrument --train`)
+the monitor records under that one's ids what it has in common with it, and `--confirm` judges
+the predictions by it."""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+import tempfile
+from collections.abc import Iterable
+
+from mpopt import _command, recorder
+from mpopt.recorder import DTYPES, KINDS, Record, Recorder
+
+VALUE, GRADIENT, PARAMETER, OPTIMIZER, SCALAR = range(len(KINDS))
+#: Bin 0 of a record's histogram holds what is below 2^LEAST, bin i from 2^(LEAST + i - 1).
+LEAST = -150
+SCALARS = ("loss", "loss_scale", "learning_rate", "gradient_norm")
+_DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
+
+
+def dtype_name(dtype) -> str:
+    """A dtype of PyTorch as ledgers call it; `f32` for one that they have no name for."""
+    return {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float64": "f64",
+            "torch.float8_e4m3fn": "f8E4M3FN", "torch.float8_e5m2": "f8E5M2"}.get(str(dtype), "f32")
+
+
+class Ledger:
+    """Ids by role and name."""
+
+    def __init__(self):
+        self.probes: list[dict] = []
+        self.ids: dict[tuple[str, str], int] = {}
+
+    def add(self, role: str, name: str, dtype: str = "f32", *, layer: bool = False) -> None:
+        self.ids[role, name] = len(self.probes)
+        self.probes.append({
+            "id": len(self.probes), "role": role, "tensor": name, "dtype": dtype,
+            "bound": {"lo": "-inf", "hi": "inf"}, "nan": True, "posinf": True, "neginf": True,
+            "fingerprints": [], **({"layer": True} if layer else {}),
+            **({"gradient": True} if role == "parameter" else {})})
+
+    def text(self) -> str:
+        return json.dumps({
+            "schema": "mpopt-probes/1", "model_sha256": "", "precision": "as-is",
+            "assumptions": [], "probe_with": "op", "probes": self.probes, "unprobed": [],
+            "keep": [], "report": {"schema": "mpopt-report/1", "precision": "as-is",
+                                   "findings": []}}, indent=1) + "\n"
+
+    @classmethod
+    def read(cls, path: _command.PathLike) -> "Ledger":
+        """The ledger of an instrumented model; `mpopt.Error` if it is none."""
+        with _command.argument("ledger"):
+            text = pathlib.Path(path).read_text(encoding="utf-8")
+            raw = json.loads(text)
+            if raw.get("schema") != "mpopt-probes/1":
+                raise ValueError("it is no ledger of mpopt")
+            ledger = cls()
+            for probe in raw["probes"]:
+                ledger.probes.append(probe)
+                key = probe["role"], probe["tensor"]
+                # A parameter that autocast casts has two: what is lost shows behind the cast.
+                if key not in ledger.ids or probe.get("cast"):
+                    ledger.ids[key] = probe["id"]
+        return ledger
+
+
+def replace_rank(pattern: _command.PathLike, rank: int) -> str:
+    return re.sub(r"%r", str(rank), os.fspath(pattern))
+
+
+def ledger_path(pattern: _command.PathLike) -> pathlib.Path:
+    """Where the ledger of all ranks lies: `run.probes.json` for `run-%r.mprec`."""
+    path = pathlib.Path(os.fspath(pattern))
+    stem = re.sub(r"[-_.]?%[rph]", "", path.name.removesuffix(".mprec")) or "run"
+    return path.with_name(f"{stem}.probes.json")
+
+
+def _write_whole(path: pathlib.Path, text: str) -> None:
+    """Several ranks may write the same file at the same time."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(name, path)
+
+
+class RunRecord:
+    """The recorder of a monitored run.
+
+    pattern  path of the record with `%r` for the rank and what `Recorder` knows
+    given    a ledger that exists, or None to write one
+    resumed  step at which the run goes on: a record of the steps before is left alone"""
+
+    def __init__(self, pattern: _command.PathLike, rank: int, ledger: Ledger,
+                 given: _command.PathLike | None, resumed: int = 0):
+        self.ledger = ledger
+        if given is None:
+            self.ledger_path = ledger_path(pattern)
+            text = ledger.text()
+            with _command.argument("record"):
+                _write_whole(self.ledger_path, text)
+            digest = hashlib.sha256(text.encode()).digest()
+        else:
+            self.ledger_path = pathlib.Path(given)
+            digest = recorder.ledger_hash(given)
+        self.hex = digest.hex()
+        path = replace_rank(pattern, rank)
+        if resumed and os.path.exists(path):
+            path = f"{path.removesuffix('.mprec')}-from-{resumed}.mprec"
+        self._recorder = Recorder(digest, path, "mpopt.monitor", beside=True)
+        self._before: dict[tuple[int, int], Record] = {}
+        self._step, self._enabled = None, True
+        self._ordered: set[int] = set()
+
+    @property
+    def path(self) -> str:
+        return self._recorder.path
+
+    def set_step(self, step: int) -> None:
+        if step != self._step:
+            self._recorder.set_step(step)
+            self._step = step
+
+    def enable(self, enabled: bool) -> None:
+        """Whether the ops in compiled graphs record."""
+        self._enabled = enabled
+        self._recorder.enable(enabled)
+
+    @contextlib.contextmanager
+    def enabled(self):
+        """For what is recorded outside of graphs."""
+        if self._enabled:
+            yield
+            return
+        self._recorder.enable(True)
+        try:
+            yield
+        finally:
+            self._recorder.enable(False)
+
+    def number(self, name: str, step: int, value: float) -> None:
+        """A number of the run, if the ledger has it."""
+        probe = self.ledger.ids.get(("scalar", name))
+        if probe is not None:
+            self._scalar(probe, step, value)
+
+    def order(self, probes: Iterable[int], step: int) -> None:
+        """Probes in the order in which they ran: each one's place, once."""
+        for place, probe in enumerate(probes):
+            if probe not in self._ordered:
+                self._ordered.add(probe)
+                self._scalar(probe, step, place)
+
+    def _scalar(self, probe: int, step: int, value: float) -> None:
+        number = ctypes.c_double(value)
+        tensor = recorder._Tensor(ctypes.addressof(number), DTYPES["f64"], 0, None, None, -1, 0)
+        self.set_step(step)
+        with self.enabled():
+            self._recorder._call("observe", probe, SCALAR, ctypes.byref(tensor), None)
+
+    def take(self, probe: int, kind: int) -> "Distribution | None":
+        """The distribution of what was recorded since the last call; None if that is
+        nothing."""
+        now = self._recorder.read(probe, kind)
+        if now is None:
+            return None
+        before = self._before.get((probe, kind))
+        if before is not None and before.calls == now.calls:
+            return None
+        self._before[probe, kind] = now
+        return Distribution(now, before)
+
+    def flush(self, wait: bool) -> None:
+        """Writes what there is. Without `wait` a device is not waited for, and the last write is
+        at least a quarter of a second ago."""
+        if wait:
+            self._recorder._call("flush")
+        else:
+            self._recorder._call("flush_if_due")
+
+    def close(self) -> None:
+        self._recorder.close()
+
+
+class Distribution:
+    """Values that a probe recorded in a window: a record, less the one before it.
+
+    Counts are exact. Magnitudes are known to their binary exponent, and exactly where the
+    extreme of the whole run falls into the window."""
+
+    def __init__(self, now: Record, before: Record | None = None):
+        def less(name):
+            return getattr(now, name) - (getattr(before, name) if before else 0)
+
+        self.calls, self.count, self.zero = less("calls"), less("count"), less("zero")
+        self.nan, self.inf = less("nan"), less("pos_inf") + less("neg_inf")
+        self.dtype = _DTYPE_NAMES.get(now.dtype, "")
+        self.first_step = before.last_step + 1 if before else now.first_step
+        self.last_step = now.last_step
+        self.first_bad_step = min(step for step in (
+            _since(now.first_nan_step, before), _since(now.first_inf_step, before),
+            math.inf))
+        histogram = list(now.histogram)
+        if before:
+            histogram = [a - b for a, b in zip(histogram, before.histogram, strict=True)]
+        self.histogram = histogram
+        filled = [index for index, count in enumerate(histogram) if count]
+        self.nonzero = sum(histogram)
+        if not filled:
+            self.absmax = self.least = 0.0
+        else:
+            top, bottom = LEAST + filled[-1], LEAST + filled[0] - 1
+            #: No magnitude is above.
+            self.absmax = now.absmax if not before or now.absmax_step > before.last_step \
+                else min(2.0 ** min(top, 1023), now.absmax)
+            #: No non-zero magnitude is below.
+            self.least = max(2.0 ** bottom, now.min_nonzero)
+
+    def below(self, exponent: int) -> int:
+        """Non-zero values below 2^exponent."""
+        return sum(self.histogram[:exponent - LEAST + 1])
+
+    def quantile(self, share: float) -> float:
+        """A magnitude that `share` of the non-zero ones do not pass, within its binary
+        exponent by interpolation; 0 if there are none."""
+        left = share * self.nonzero
+        for index, count in enumerate(self.histogram):
+            if count and left <= count:
+                return 2.0 ** (LEAST + index - 1 + left / count)
+            left -= count
+        return self.absmax
+
+
+def _since(step: int, before: Record | None) -> float:
+    if step == recorder.NEVER or before and step <= before.last_step:
+        return math.inf
+    return step

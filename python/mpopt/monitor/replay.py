@@ -1,0 +1,297 @@
+"""The first op of a training step whose result is not finite.
+
+The step is computed again with every op of the forward and the backward pass in view
+(`TorchDispatchMode`). Random numbers are those of the state that is given, and afterwards the
+state of the generators, gradients, and buffers are what they were, bit by bit."""
+
+import contextlib
+import dataclasses
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mpopt._command import Error
+from mpopt.monitor.collecting import random_state
+
+#: Ops that put infinities where a program wants them: masks of attention.
+_PLACES = ("masked_fill", "full", "full_like", "fill", "fill_", "where", "scalar_tensor",
+           "lift_fresh", "lift_fresh_copy", "_to_copy", "clone", "copy_", "triu", "tril", "new_full",
+           "constant_pad_nd", "masked_fill_", "zero_", "masked_scatter", "index_put", "index_put_")
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_HERE = os.path.dirname(__file__) + os.sep
+
+
+@dataclasses.dataclass(frozen=True)
+class Operand:
+    """What an op read: extremes of its finite values, and how many are not."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    absmax: float
+    min_nonzero: float
+    nan: int
+    inf: int
+
+    def __str__(self) -> str:
+        bad = f", {self.nan} NaN, {self.inf} Inf" if self.nan or self.inf else ""
+        return (f"{self.name} {self.dtype}{list(self.shape)} up to {self.absmax:.4g}, least non-zero "
+                f"{self.min_nonzero:.4g}{bad}")
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstBad:
+    """Where NaN or Inf begins.
+
+    op         its name in aten
+    phase      `forward` or `backward`
+    layer      path of the module in whose forward the op is, or whose forward it differentiates
+    location   `FILE:LINE` of the program's line that calls it, or whose op it differentiates
+    result     of which kind the result is, `NaN` or `Inf`, and how much of it
+    operands   what the op read
+    chain      the ops before it that made the largest operand, the nearest one last
+    """
+
+    op: str
+    phase: str
+    layer: str
+    location: str
+    result: str
+    operands: tuple[Operand, ...]
+    chain: tuple[str, ...]
+
+    def __str__(self) -> str:
+        where = f" in '{self.layer}'" if self.layer else ""
+        read = "; ".join(map(str, self.operands))
+        return (f"{self.phase} of {self.op}{where} at {self.location} gives {self.result}"
+                + (f" from {read}" if read else "")
+                + (f"; before it {' -> '.join(self.chain)}" if self.chain else ""))
+
+
+def _tensors(value) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for member in value:
+            yield from _tensors(member)
+    elif isinstance(value, dict):
+        for member in value.values():
+            yield from _tensors(member)
+
+
+def _counts(tensor: torch.Tensor) -> tuple[int, int]:
+    """NaN and Inf in a tensor; none in one that has no such values."""
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.is_meta or \
+            tensor.layout != torch.strided:
+        return 0, 0
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())
+
+
+def _describe(name: str, tensor: torch.Tensor) -> Operand:
+    nan, inf = _counts(tensor)
+    absmax = least = 0.0
+    if tensor.is_floating_point() and tensor.numel() and tensor.layout == torch.strided:
+        magnitudes = tensor.detach().double().abs()
+        magnitudes = magnitudes[torch.isfinite(magnitudes)]
+        if magnitudes.numel():
+            absmax = float(magnitudes.max())
+            magnitudes = magnitudes[magnitudes > 0]
+            least = float(magnitudes.min()) if magnitudes.numel() else 0.0
+    return Operand(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), absmax,
+                   least, nan, inf)
+
+
+def _program_line() -> str:
+    """The innermost line on the stack that is neither PyTorch's nor this file's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_TORCH, _HERE, "<")):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "?"
+
+
+class _Watch(TorchDispatchMode):
+    """Sees every op; remembers what made each tensor, and stops looking at the first bad
+    result."""
+
+    CHAIN = 4
+
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self.first: FirstBad | None = None
+        #: Modules that are running, from the outermost one.
+        self.modules: list[str] = []
+        #: By the number of an op's node in the graph of gradients: line and module.
+        self._nodes: dict[int, tuple[str, str]] = {}
+        self._made: dict[int, tuple[weakref.ref, str, tuple]] = {}
+        self._handles = []
+        for name, module in model.named_modules():
+            self._handles += [
+                module.register_forward_pre_hook(self._enter(name)),
+                module.register_forward_hook(self._leave, always_call=True)]
+
+    def _enter(self, name: str):
+        def hook(*_):
+            self.modules.append(name)
+        return hook
+
+    def _leave(self, *_):
+        self.modules.pop()
+
+    def release(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self.first is not None:
+            return func(*args, **kwargs)
+        operands = list(_tensors((args, kwargs)))
+        # An op that writes into an operand has to be looked at before.
+        before = [_counts(tensor) for tensor in operands]
+        held = [(operand, operand.clone()) for operand in operands] \
+            if func._schema.is_mutable and not any(map(any, before)) else None
+        node = torch._C._current_autograd_node()
+        if node is None:
+            location, layer = _program_line(), self.modules[-1] if self.modules else ""
+            # The node of this op was numbered right before. Ops without one come after another's;
+            # those inside of an `autograd.Function` after the function's.
+            self._nodes.setdefault(torch.autograd._get_sequence_nr() - 1, (location, layer))
+        else:
+            location, layer = self._nodes.get(node._sequence_nr(), ("?", ""))
+        result = func(*args, **kwargs)
+        name = func._schema.name.removeprefix("aten::")
+        self._look(name, node, location, layer, operands, before, held, result)
+        return result
+
+    def _look(self, name, node, location, layer, operands, before, held, result) -> None:
+        nan_before = any(nan for nan, _ in before)
+        inf_before = any(inf for _, inf in before)
+        for tensor in _tensors(result):
+            nan, inf = _counts(tensor)
+            begins = nan and not nan_before or \
+                inf and not inf_before and not nan_before and name not in _PLACES
+            # What merely gives memory holds anything.
+            if begins and not name.startswith(("empty", "new_empty")):
+                read = [old for _, old in held] if held else operands
+                phase = "forward" if node is None else "backward"
+                own = name if node is None else f"{node.name()} ({name})"
+                self.first = FirstBad(
+                    own, phase, layer, location,
+                    " and ".join(f"{count} {kind}" for count, kind in ((nan, "NaN"), (inf, "Inf"))
+                                 if count) + f" of {tensor.numel()} in "
+                    f"{str(tensor.dtype).removeprefix('torch.')}",
+                    tuple(_describe(f"operand {place}", operand)
+                          for place, operand in enumerate(read)),
+                    self._chain(read if held is None else operands))
+                return
+        makers = [self._maker(operand) for operand in operands]
+        step = f"{name} ({location.rpartition(os.sep)[2]})"
+        for tensor in _tensors(result):
+            largest = max((maker for maker in makers if maker), default=(), key=len)
+            self._made[id(tensor)] = (weakref.ref(tensor), step,
+                                      (*largest, step)[-self.CHAIN:])
+
+    def _maker(self, tensor: torch.Tensor) -> tuple:
+        known = self._made.get(id(tensor))
+        return known[2] if known and known[0]() is tensor else ()
+
+    def _chain(self, operands) -> tuple[str, ...]:
+        chains = [(float(operand.detach().abs().double().max()) if operand.numel() else 0.0,
+                   self._maker(operand)) for operand in operands
+                  if operand.is_floating_point() and operand.layout == torch.strided]
+        chains = [(size, chain) for size, chain in chains if chain]
+        return max(chains, key=lambda entry: entry[0])[1] if chains else ()
+
+
+@contextlib.contextmanager
+def _untouched(model: torch.nn.Module, parameters) -> Iterator[None]:
+    """Gives back gradients, buffers and the generators' state as they were."""
+    gradients = [parameter.grad for parameter in parameters]
+    buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
+    random = random_state()
+    for parameter in parameters:
+        parameter.grad = None
+    try:
+        yield
+    finally:
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        with torch.no_grad():
+            for buffer, old in buffers:
+                buffer.copy_(old)
+        set_random_state(random)
+
+
+def set_random_state(state: dict) -> None:
+    torch.set_rng_state(state["cpu"])
+    if state["cuda"]:
+        torch.cuda.set_rng_state_all(state["cuda"])
+
+
+def find_loss(output) -> torch.Tensor | None:
+    """The loss in what a model gave: alone, first of several, or as `loss`; None if there is
+    none."""
+    loss = getattr(output, "loss", None)
+    if loss is None and isinstance(output, dict):
+        loss = output.get("loss")
+    if loss is None and isinstance(output, tuple | list) and output:
+        loss = output[0]
+    loss = output if loss is None else loss
+    return loss if isinstance(loss, torch.Tensor) and loss.numel() == 1 else None
+
+
+def _default_loss(model: torch.nn.Module, batch) -> torch.Tensor:
+    if isinstance(batch, dict):
+        output = model(**batch)
+    elif isinstance(batch, tuple | list):
+        output = model(*batch)
+    else:
+        output = model(batch)
+    loss = find_loss(output)
+    if loss is None:
+        raise Error("find_first_bad: the model returns no loss: pass compute=lambda model, batch: "
+                    "loss")
+    return loss
+
+
+def find_first_bad(model: torch.nn.Module, parameters, batch, *,
+                   compute: Callable | None = None, scale: float = 1.0,
+                   autocast: torch.dtype | None = None, random: dict | None = None
+                   ) -> FirstBad | None:
+    """The first op of the step on `batch` that makes NaN or Inf of finite operands; None if
+    there is none.
+
+    compute   gives the loss of (model, batch), with autocast as the program has it, or None
+              where the forward pass is all there is to see; default: the model is called with the batch, under autocast in `autocast` unless that is None
+    scale     the loss scale of the backward pass
+    random    state of the random generators (`Monitor.kept["random"]`); default: as they are"""
+    parameters = list(parameters)
+    with _untouched(model, parameters), torch.enable_grad():
+        if random is not None:
+            set_random_state(random)
+        watch = _Watch(model)
+        try:
+            with watch:
+                if compute is not None:
+                    loss = compute(model, batch)
+                else:
+                    device = parameters[0].device.type if parameters else "cpu"
+                    with torch.autocast(device, autocast or torch.bfloat16,
+                                        enabled=autocast is not None):
+                        loss = _default_loss(model, batch)
+                if watch.first is None and loss is not None and loss.requires_grad:
+                    (loss.sum() * scale).backward()
+        finally:
+            watch.release()
+            # Casts of weights that a surrounding autocast keeps belong to this graph.
+            torch.clear_autocast_cache()
+        return watch.first

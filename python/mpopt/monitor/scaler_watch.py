@@ -1,0 +1,112 @@
+"""What a program does with gradients between the backward pass and the update."""
+
+import weakref
+from collections.abc import Callable, Sequence
+
+import torch
+
+from mpopt.monitor.scalers import Scaler
+
+
+class ScalerWatch:
+    """Looks at gradients right before a `GradScaler` unscales them, by the user or in
+    `scaler.step`. A gradient that nothing wrote to is known by its version; norms are taken of
+    the others alone.
+
+    index    of parameters by id()
+    changed  called with indices and gradients that were written to since the backward pass"""
+
+    def __init__(self, scaler: Scaler, index: dict[int, int],
+                 changed: Callable[[list[int], list[torch.Tensor]], None]):
+        self._scaler, self._index, self._changed = scaler, index, changed
+        self._versions: dict[int, tuple[torch.Tensor, int]] = {}
+        self._original = None
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether gradients came that were not unscaled yet."""
+        return bool(self._versions)
+
+    def saw(self, indices: Sequence[int], gradients: Sequence[torch.Tensor]) -> None:
+        """A backward pass ended with these gradients."""
+        for index, gradient in zip(indices, gradients, strict=True):
+            self._versions[index] = gradient, gradient._version
+
+    def forget(self) -> None:
+        self._versions.clear()
+
+    def attach(self) -> None:
+        """Takes the place of the instance's `unscale_`, which `scaler.step` calls, too."""
+        scaler = self._scaler.given
+        if self._original is not None or not self._scaler.is_gradscaler:
+            return
+        self._original, watch = scaler.unscale_, weakref.ref(self)
+        original = self._original
+
+        def unscale_(optimizer):
+            watching = watch()
+            if watching is not None:
+                watching._look(optimizer)
+            return original(optimizer)
+
+        scaler.unscale_ = unscale_
+
+    def detach(self) -> None:
+        if self._original is not None:
+            # The class has the original; whoever wrapped this wrapper keeps it.
+            self._scaler.given.__dict__.pop("unscale_", None)
+            self._original = None
+
+    def _look(self, optimizer) -> None:
+        indices, gradients = [], []
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                index = self._index.get(id(parameter))
+                gradient, version = self._versions.pop(index, (None, 0))
+                if gradient is not None and gradient._version != version:
+                    indices.append(index)
+                    gradients.append(gradient)
+        if indices:
+            self._changed(indices, gradients)
+
+
+class UpdateWatch:
+    """Compares weights in 16 bits before and after an update, at most `ELEMENTS` of each.
+
+    kept  called with a parameter, the share of elements with a gradient that kept their value
+          (a tensor of one element, NaN without such elements) and the learning rate"""
+
+    ELEMENTS = 1 << 16
+
+    def __init__(self, kept: Callable[[torch.Tensor, torch.Tensor, float], None]):
+        self._kept = kept
+        self._before: list = []
+
+    def before(self, optimizer) -> None:
+        self._before = []
+        for group in optimizer.param_groups:
+            rate = group.get("lr")
+            # Without a learning rate nothing is to change; one on a device would be waited for.
+            if isinstance(rate, torch.Tensor) or not rate:
+                continue
+            for parameter in group["params"]:
+                gradient = parameter.grad
+                if gradient is None or parameter.element_size() != 2 or \
+                        not parameter.is_floating_point() or gradient.layout != torch.strided:
+                    continue
+                stride = max(1, parameter.numel() // self.ELEMENTS)
+                self._before.append((parameter, stride, self._part(parameter, stride).clone(),
+                                     self._part(gradient, stride) != 0, rate))
+
+    def after(self) -> None:
+        for parameter, stride, before, moved, rate in self._before:
+            same = (self._part(parameter, stride) == before) & moved
+            self._kept(parameter, (same.sum().float() / moved.sum().float()).reshape(1), rate)
+        self._before = []
+
+    @staticmethod
+    def _part(tensor: torch.Tensor, stride: int) -> torch.Tensor:
+        tensor = tensor.detach()
+        if hasattr(tensor, "to_local"):
+            tensor = tensor.to_local()
+        return tensor.reshape(-1)[::stride]

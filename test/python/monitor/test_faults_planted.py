@@ -1,0 +1,371 @@
+"""Faults in trainings that run: each is told of by its rule, at its layer, in time."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not in this environment")
+
+import trainings  # noqa: E402
+from trainings import Blobs, Training, classify, mlp  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+from mpopt.monitor import Monitor  # noqa: E402
+
+
+def sgd(model, rate=0.05):
+    return torch.optim.SGD(model.parameters(), rate)
+
+
+def adam(model, rate=1e-3, **options):
+    return torch.optim.Adam(model.parameters(), rate, **options)
+
+
+def fp16(model, batches=None, loss=classify, optimizer=None, **options) -> Training:
+    """As most programs train: FP32 weights, autocast, a scaler."""
+    return Training(model, batches or Blobs(), loss, optimizer or adam(model),
+                    options.pop("scaler", None) or trainings.scaler(), **options)
+
+
+def watch(training, folder, rule, steps=150, severity=None, **options):
+    """The first alert of the rule, and all."""
+    with Monitor(training.model, training.optimizer, training.scaler,
+                 record=folder / "run-%r.mprec", **options) as monitor:
+        training.run(steps, monitor)
+        alerts = monitor.alerts
+    found = [alert for alert in alerts if alert.rule == rule and
+             severity in (None, alert.severity)]
+    assert found, f"no {rule}, but {[str(alert) for alert in alerts]}"
+    return found[0], alerts
+
+
+class Raised:
+    """Says at which step an alert was raised: that of the `step` call that delivered it."""
+
+    def __init__(self):
+        self.at, self.steps = {}, 0
+
+    def alert(self, alert):
+        self.at.setdefault(alert.rule, self.steps)
+
+    def numbers(self, step, values):
+        pass
+
+
+def test_nan_in_data(tmp_path):
+    def spoil(training, step, batch):
+        if step == 30:
+            batch[0][3, 2] = torch.nan
+        return batch
+
+    training = fp16(mlp(), before_batch=spoil)
+    alert, alerts = watch(training, tmp_path, "MP501", 60)
+    assert (alert.severity, alert.layer, alert.step) == ("error", "input", 30), alerts
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_exploding_learning_rate(half, tmp_path):
+    model, blobs = trainings.Autoencoder(), Blobs()
+
+    def batches(step):
+        if step == 50:
+            training.optimizer.param_groups[0]["lr"] = 5.0
+        x, _ = blobs(step)
+        return x, x
+
+    training = Training(model, batches, lambda output, x: (output.float() - x).square().mean(),
+                        sgd(model, 0.05), trainings.scaler(init_scale=2.0**12) if half else None,
+                        torch.float16 if half else None)
+    alert, alerts = watch(training, tmp_path, "MP505", 70)
+    assert alert.severity in ("warning", "error") and 50 < alert.step <= 60, alerts
+    assert alert.layer in ("encode.0", "decode")
+
+
+def test_unsafe_loss(tmp_path):
+    """A sum of squares in FP16: 65504 is soon passed."""
+    def loss(output, target):
+        return (output * 200).square().half().sum().float()
+
+    model = mlp()
+    training = Training(model, Blobs(), loss, sgd(model, 1e-9), trainings.scaler())
+    alert, alerts = watch(training, tmp_path, "MP506", 60, "error")
+    # From 2^16 it takes sixteen steps to 1.
+    assert alert.step <= 16 + 10, alerts
+    assert "does not rise" in alert.message
+    loss, = [alert for alert in alerts if alert.rule == "MP501"]
+    assert loss.step == 0 and "loss is inf" in loss.message and not loss.layer
+
+
+class Dying(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.act = nn.Linear(trainings.FEATURES, 16), nn.ReLU()
+        self.skip, self.head = nn.Linear(trainings.FEATURES, 16), nn.Linear(16, trainings.CLASSES)
+
+    def forward(self, x):
+        return self.head(self.act(self.first(x)) + self.skip(x))
+
+
+def test_dead_units(tmp_path):
+    model = Dying()
+    with torch.no_grad():
+        model.first.bias.fill_(-1e3)
+    alert, alerts = watch(fp16(model), tmp_path, "MP504", 110)
+    assert alert.layer == "act" and alert.step <= 100, alerts
+    gone = [alert for alert in alerts if alert.rule == "MP508"]
+    assert [alert.layer for alert in gone] == ["first"]
+
+
+class Amplify(torch.autograd.Function):
+    """The identity, whose gradient overflows FP16 at any scale."""
+
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 1e12
+
+
+class Amplified(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = nn.Linear(trainings.FEATURES, 16), nn.Linear(16, trainings.CLASSES)
+
+    def forward(self, x):
+        return self.second(torch.relu(Amplify.apply(self.first(x))))
+
+
+def test_scale_that_falls_to_one(tmp_path):
+    alert, alerts = watch(fp16(Amplified()), tmp_path, "MP506", 40, "error")
+    assert alert.step <= 16 + 10, alerts
+    # Down there infinite gradients are nobody's search for a scale any more: they begin at the
+    # layer behind which they overflow.
+    bad = [alert for alert in alerts if alert.rule == "MP501"]
+    assert [alert.layer for alert in bad] == ["first"], alerts
+    early = [alert for alert in alerts if alert.rule == "MP506"][0]
+    assert early.severity == "warning" and early.step <= 10 and "1 in" in early.message
+
+
+def test_clipped_before_unscaled(tmp_path):
+    def clip(training):
+        nn.utils.clip_grad_norm_(training.model.parameters(), 0.1)
+
+    alert, alerts = watch(fp16(mlp(), before_step=clip), tmp_path, "MP411", 20)
+    assert (alert.severity, alert.step) == ("error", 0), alerts
+    assert "before clip_grad_norm_" in alert.message
+
+
+def test_clipped_after_unscaled_is_right(tmp_path):
+    def clip(training):
+        training.scaler.unscale_(training.optimizer)
+        nn.utils.clip_grad_norm_(training.model.parameters(), 0.1)
+
+    training = fp16(mlp(), before_step=clip)
+    with Monitor(training.model, training.optimizer, training.scaler, record=None) as monitor:
+        training.run(30, monitor)
+        assert monitor.alerts == []
+
+
+def test_stepped_with_scaled_gradients(tmp_path):
+    model = mlp()
+    training = fp16(model)
+    scaler, optimizer = training.scaler, training.optimizer
+    with Monitor(model, optimizer, scaler, record=None) as monitor:
+        loss = training.forward(0)
+        scaler.scale(loss).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        monitor.step(loss=loss)
+        found, = [alert for alert in monitor.alerts if alert.rule == "MP411"]
+    assert found.severity == "error" and found.step == 0
+
+
+def test_epsilon_of_zero(tmp_path):
+    """1e-8 is 0 in FP16, the dtype of Adam's state of weights in FP16."""
+    model = mlp().half()
+    blobs = Blobs()
+
+    def batches(step):
+        x, y = blobs(step)
+        return x.half(), y
+
+    training = Training(model, batches, classify, adam(model), None, None)
+    alert, alerts = watch(training, tmp_path, "MP407", 3)
+    assert (alert.severity, alert.layer, alert.step) == ("error", "0", 0), alerts
+    assert "float16" in alert.message
+
+
+def test_lost_updates(tmp_path):
+    model = mlp().bfloat16()
+    blobs = Blobs()
+
+    def batches(step):
+        x, y = blobs(step)
+        return x.bfloat16(), y
+
+    training = Training(model, batches, classify, sgd(model, 1e-5), None, None)
+    alert, alerts = watch(training, tmp_path, "MP409", 40)
+    assert alert.severity == "warning" and alert.step <= 20, alerts
+    assert {found.layer for found in alerts if found.rule == "MP409"} >= {"0", "2", "4"}
+
+
+class Growing(nn.Module):
+    """The outputs of `gain` grow by a twentieth each step."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.gain = nn.Linear(trainings.FEATURES, 16), nn.Linear(16, 16)
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, trainings.CLASSES)
+
+    def forward(self, x):
+        return self.head(self.norm(self.gain(self.first(x)).float()))
+
+
+def test_growing_activation(tmp_path):
+    model = Growing()
+
+    def grow(training, step, batch):
+        with torch.no_grad():
+            model.gain.weight.mul_(1.05)
+        return batch
+
+    training = fp16(model, before_batch=grow)
+    alert, alerts = watch(training, tmp_path, "MP502", 240, periods={"value": 20})
+    assert alert.layer == "gain", alerts
+    assert "grows" in alert.message
+    # It passes 65504 three samples later.
+    assert 100 <= alert.step <= 200
+
+
+class Detached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.head = nn.Linear(trainings.FEATURES, 16), nn.Linear(16, trainings.CLASSES)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)).detach())
+
+
+class Multiplied(Detached):
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x) * 0.0 + 1.0))
+
+
+@pytest.mark.parametrize("make", [Detached, Multiplied])
+def test_silent_zero_gradients(make, tmp_path):
+    alert, alerts = watch(fp16(make()), tmp_path, "MP508", 40)
+    assert (alert.severity, alert.layer) == ("warning", "body") and alert.step <= 28, alerts
+    assert [found.rule for found in alerts] == ["MP508"]
+
+
+def test_flushed_gradients(tmp_path):
+    """A tiny weight of the loss, and no scaler."""
+    def loss(output, target):
+        return functional.cross_entropy(output.float(), target) * 2e-5
+
+    model = mlp()
+    training = Training(model, Blobs(), loss, adam(model))
+    alert, alerts = watch(training, tmp_path, "MP503", 120)
+    assert alert.severity == "warning" and alert.layer in ("0", "2", "4"), alerts
+
+
+def test_inputs_outside_of_what_was_assumed(tmp_path):
+    def widen(training, step, batch):
+        return (batch[0] * 100, batch[1]) if step >= 20 else batch
+
+    alert, alerts = watch(fp16(mlp(), before_batch=widen), tmp_path, "MP513", 40,
+                          inputs={"input": "-10:10"})
+    assert (alert.layer, alert.step) == ("input", 20), alerts
+
+
+def test_channels_of_other_orders(tmp_path):
+    """Time in seconds beside what is of order 1."""
+    class Raw(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.embed, self.head = nn.Linear(trainings.FEATURES, 8), nn.Linear(8, trainings.CLASSES)
+            with torch.no_grad():
+                self.embed.weight[3] *= 1e5
+
+        def forward(self, x):
+            return self.head(torch.tanh(self.embed(x)))
+
+    model = Raw()
+    training = Training(model, Blobs(), classify, adam(model), None, None)
+    alert, alerts = watch(training, tmp_path, "MP510", 60, periods={"channel": 10})
+    assert (alert.severity, alert.layer) == ("note", "embed") and alert.step <= 40, alerts
+
+
+def test_skipped_steps(tmp_path):
+    def overflow(training, step, batch):
+        # Ever closer together from step 40 on.
+        training.bad = step in (40, 62, 74, 82, 86, 90, 92, 94, 96)
+        return batch
+
+    model = mlp()
+    training = fp16(model, before_batch=overflow)
+    training.loss = lambda output, target: classify(output, target) * (
+        1e36 if training.bad else 1.0)
+    alert, alerts = watch(training, tmp_path, "MP507", 110)
+    assert alert.severity == "warning" and 62 <= alert.step <= 72, alerts
+
+
+def test_first_descent_is_no_fault(tmp_path):
+    """A scale that begins at 2^24 comes down, and training goes on."""
+    training = fp16(mlp(), scaler=trainings.scaler(init_scale=2.0**24))
+    with Monitor(training.model, training.optimizer, training.scaler,
+                 record=tmp_path / "run.mprec") as monitor:
+        training.run(120, monitor)
+        assert training.scaler.get_scale() < 2.0**24
+        assert [alert.rule for alert in monitor.alerts] == []
+
+
+def test_alerts_come_within_ten_steps(tmp_path):
+    """Of kinds that are seen each step; the alert is delivered then, not only dated then."""
+    raised = Raised()
+
+    def spoil(training, step, batch):
+        raised.steps = step
+        if step == 33:
+            batch[0][0] = torch.inf
+        return batch
+
+    training = fp16(mlp(), before_batch=spoil)
+    with Monitor(training.model, training.optimizer, training.scaler, record=tmp_path / "r.mprec",
+                 sinks=[raised]) as monitor:
+        training.run(60, monitor)
+    assert 33 <= raised.at["MP501"] <= 43
+
+
+def test_a_loss_that_breaks_names_the_module(tmp_path):
+    class Breaks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.first, self.loud = nn.Linear(trainings.FEATURES, 16), nn.Linear(16, 16)
+            self.last = nn.Linear(16, trainings.CLASSES)
+
+        def forward(self, x):
+            return self.last(self.loud(self.first(x)))
+
+    model, raised = Breaks(), Raised()
+
+    def break_it(training, step, batch):
+        raised.steps = step
+        if step == 25:
+            with torch.no_grad():
+                model.loud.weight.fill_(6e4)
+        return batch
+
+    training = fp16(model, before_batch=break_it)
+    with Monitor(training.model, training.optimizer, training.scaler, record=tmp_path / "r.mprec",
+                 sinks=[raised]) as monitor:
+        training.run(45, monitor)
+        alert = [alert for alert in monitor.alerts if alert.rule == "MP501"][0]
+    assert (alert.layer, alert.step) == ("loud", 25), alert
+    assert raised.at["MP501"] <= 35
