@@ -1,0 +1,269 @@
+"""What calls do: of functions of the file, of libraries, and of methods."""
+
+from __future__ import annotations
+
+import builtins
+
+import libcst as cst
+
+from mpopt.lint import events, library, names, values
+from mpopt.lint.scopes import Class
+from mpopt.lint.values import NOTHING, Value
+
+# Built-in functions that hand on what they get.
+HANDING_ON = {"list", "tuple", "iter", "next", "reversed", "sorted", "cast"}
+
+
+# Functions and methods whose results show the size of a gradient, and a loss scale on it.
+GRAD_READERS = {"norm", "abs", "mean", "std", "var", "max", "min", "pow", "square", "clamp", "clamp_", "clip",
+                "add_"}
+
+
+class Calls:
+    """Part of the interpreter: see interpreter.py."""
+
+    def evaluate_Call(self, node: cst.Call) -> Value:
+        callee = self.evaluate_callee(node.func)
+        arguments, keywords = [], {}
+        for argument in node.args:
+            value = self.evaluate(argument.value)
+            if argument.star == "**":
+                if value.kind == values.MAPPING:
+                    keywords |= {key: part for key, part in value.parts.items() if isinstance(key, str)}
+                else:
+                    keywords["**"] = value
+            elif argument.star == "*":
+                arguments += value.parts if value.kind == values.SEQUENCE else [value]
+            elif argument.keyword is not None:
+                keywords[argument.keyword.value] = value
+            else:
+                arguments.append(value)
+        return self.call(node, callee, arguments, keywords)
+
+    def evaluate_callee(self, node: cst.BaseExpression) -> Value:
+        """What is called; a method of anything that is not known to have it is a METHOD."""
+        if not isinstance(node, cst.Attribute):
+            return self.evaluate(node)
+        path = names.dotted(node)
+        if path and (found := self.scope.get(path)) is not None:
+            return found
+        base = self.evaluate(node.value)
+        if base.kind == values.NAME:
+            return self.evaluate_Attribute(node)
+        if base.kind in (values.INSTANCE, values.MODULE) and base.parts is not None:
+            stored = base.parts.find_attribute(node.attr.value)
+            if stored is not None:
+                return stored
+        return Value(values.METHOD, node.attr.value, parts=base, path=path, origin=node)
+
+    def call(self, node: cst.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        event = self.place(events.CALL, node, callee=callee, arguments=tuple(arguments), keywords=keywords)
+        self.program.calls.append(event)
+        event.result = self.dispatch(node, callee, arguments, keywords)
+        return event.result
+
+    def dispatch(self, node: cst.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        if callee.kind == values.FUNCTION:
+            return self.invoke(callee.parts, arguments, keywords, node)
+        if callee.kind == values.CLASS:
+            return self.instantiate(callee.parts, arguments, keywords, node)
+        if callee.kind == values.METHOD:
+            return self.call_method(node, callee, arguments, keywords)
+        if callee.kind == values.NAME:
+            return self.call_library(node, callee.name, arguments, keywords)
+        if callee.kind in (values.MODULE, values.INSTANCE):
+            return self.call_object(node, callee, arguments, keywords)
+        if callee.kind == values.REGION:
+            # A decorator: `autocast()(function)`.
+            return arguments[0] if arguments else NOTHING
+        if callee.kind == values.UNKNOWN and callee.path:
+            return self.call_unknown(node, callee, arguments, keywords)
+        return NOTHING
+
+    # --- Classes of the file ---
+
+    def instantiate(self, made: Class, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
+        bases = made.list_library_bases()
+        if any(library.is_module_base(base) or library.is_module_class(base) for base in bases):
+            instance = Value(values.MODULE, name=made.node.name.value, parts=made, origin=node)
+        elif any(library.OPTIMIZERS.match(base) or base.startswith("torch.optim.Optimizer") for base in bases):
+            return library.make_optimizer(made.node.name.value, arguments, keywords, node)
+        elif any(base in library.SCALERS for base in bases):
+            return Value(values.SCALER, name=made.node.name.value, origin=node, facts=frozenset(["own"]))
+        else:
+            instance = Value(values.INSTANCE, name=made.node.name.value, parts=made, origin=node)
+        if initializer := made.find_method("__init__"):
+            self.invoke(initializer, [instance, *arguments], keywords, node)
+        return instance
+
+    def call_object(self, node, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """A module is called, or another object of a class of the file."""
+        if callee.kind == values.INSTANCE:
+            if method := callee.parts.find_method("__call__"):
+                return self.invoke(method, [callee, *arguments], keywords, node)
+            return NOTHING
+        if callee.name.startswith("torch.nn.") and callee.name.endswith("Loss"):
+            self.record(events.LOSS, node, subject=callee, callee=callee, arguments=tuple(arguments), keywords=keywords)
+            return Value(values.TENSOR, facts=frozenset(["loss"] + ["mean"] * (not callee.has("not-mean"))),
+                         dtype=self.loss_dtype(arguments), origin=node)
+        op = callee.name.rpartition(".")[2].lower() if callee.name.startswith("torch.nn.") else ""
+        self.record(events.FORWARD, node, subject=callee, callee=callee, arguments=tuple(arguments))
+        result = NOTHING
+        if callee.parts is not None and (method := callee.parts.find_method("forward")):
+            result = self.invoke(method, [callee, *arguments], keywords, node)
+        if result.kind in (values.SEQUENCE, values.MAPPING):
+            return result
+        if result.kind == values.TENSOR:
+            return result.replaced(facts=result.facts | {"forward"}, parts=self.region_of_forward(), origin=node)
+        facts = {"forward"} | ({op} & library.PROBABILITIES)
+        region = self.region_of_forward()
+        dtype = callee.dtype if callee.dtype in values.LOW and not region else ""
+        if region is not None and op in ("linear", "conv1d", "conv2d", "conv3d", "convtranspose2d"):
+            dtype = self.low_region()
+        return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
+
+    def region_of_forward(self):
+        real = [region for region in self.regions if not region.null]
+        return real[-1] if real else None
+
+    def loss_dtype(self, arguments: list[Value]) -> str:
+        return "" if self.region_of_forward() or not arguments else arguments[0].dtype
+
+    def call_unknown(self, node, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """What is called is a variable of which only the name is known, or a built-in."""
+        path = callee.path
+        if path in HANDING_ON and arguments:
+            return arguments[0]
+        if path == "filter" and len(arguments) == 2:
+            return arguments[1]
+        if path in ("getattr", "setattr") and len(arguments) >= 2:
+            name = arguments[1].constant
+            if arguments[0].kind == values.NAME and isinstance(name, str):
+                return self.make_name(f"{arguments[0].name}.{name}")
+            return NOTHING
+        if path == "float" and len(arguments) == 1 and isinstance(arguments[0].constant, (str, int, float)):
+            try:
+                return values.constant(float(arguments[0].constant))
+            except (ValueError, OverflowError):
+                return NOTHING
+        if path == "dict":
+            return Value(values.MAPPING, parts={key: value for key, value in keywords.items() if key != "**"},
+                         origin=node)
+        if library.is_loss_path(path):
+            self.record(events.LOSS, node, subject=callee, callee=callee, arguments=tuple(arguments), keywords=keywords)
+            return Value(values.TENSOR, facts=frozenset(["loss"]), origin=node)
+        if library.is_module_path(path):
+            self.record(events.FORWARD, node, subject=callee, callee=callee, arguments=tuple(arguments))
+            return Value(values.TENSOR, facts=frozenset(["forward"]), parts=self.region_of_forward(), origin=node)
+        if not hasattr(builtins, path):
+            self.record(events.OPAQUE, node, callee=callee, arguments=tuple(arguments), keywords=keywords)
+        return NOTHING
+
+    # --- Libraries ---
+
+    def call_library(self, node, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        first = arguments[0] if arguments else keywords.get("input", NOTHING)
+        last = name.rpartition(".")[2]
+        if name in library.AUTOCASTS:
+            return library.make_region(name, arguments, keywords, node)
+        if name in library.NULL_CONTEXTS:
+            return Value(values.REGION, name=name, parts=values.Region(enabled=False, null=True, node=node))
+        if name in library.SCALERS:
+            return library.make_scaler(name, arguments, keywords, node)
+        if name in library.MANAGERS:
+            return Value(values.MANAGER, name=name, origin=node, parts=keywords)
+        if library.OPTIMIZERS.match(name):
+            return library.make_optimizer(name, arguments, keywords, node)
+        if name in library.WRAPPERS:
+            return first
+        if name in library.CLIPS:
+            self.record(events.CLIP, node, subject=first, arguments=tuple(arguments), keywords=keywords)
+            return Value(values.TENSOR, origin=node)
+        if name == "torch.save":
+            return NOTHING
+        if name == "itertools.chain":
+            return values.find(Value(values.SEQUENCE, parts=tuple(arguments)), values.PARAMETERS) or NOTHING
+        if name in ("torch.set_default_dtype", "torch.set_default_tensor_type"):
+            return NOTHING
+        if name == "torch.finfo":
+            return Value(name="torch.finfo")
+        if library.is_module_class(name):
+            return self.make_layer(node, name, arguments, keywords)
+        if library.MODULE_MAKERS.match(name) or \
+                library.PRETRAINED.match(name) and not library.NO_MODULES.search(name.split(".")[-2]):
+            return library.make_module(name, keywords, node)
+        if library.LOSSES.match(name):
+            self.record(events.LOSS, node, callee=Value(values.NAME, name=name), arguments=tuple(arguments),
+                        keywords=keywords)
+            kept = keywords.get("reduction")
+            facts = ["loss"] + ["mean"] * (kept is None or kept.constant == "mean")
+            return Value(values.TENSOR, facts=frozenset(facts), dtype=self.loss_dtype(arguments), origin=node)
+        if library.FACTORIES.match(name):
+            dtype = keywords.get("dtype", NOTHING).dtype or (first.dtype if last.endswith("_like") else "")
+            return Value(values.TENSOR, dtype=dtype, origin=node)
+        if op := library.op_name(name):
+            if op in library.KEEPING or op in library.AUTOCAST_FP32 or op in library.AUTOCAST_LOW:
+                operands = first.parts if first.kind == values.SEQUENCE and first.parts else [first]
+                if op in ("einsum", "where") and len(arguments) > 1:
+                    operands = arguments[1:]
+                return self.tensor_op(node, op, operands[0], arguments, keywords)
+            if op == "autograd":
+                return NOTHING
+        if name == "torch.autograd.backward":
+            self.record(events.BACKWARD, node, subject=first)
+            return NOTHING
+        if name == "torch.autograd.grad":
+            return Value(values.TENSOR, facts=frozenset(["grad"]), origin=node)
+        if not name.startswith(("torch.", "numpy.", "os.", "math.")):
+            self.record(events.OPAQUE, node, callee=Value(values.NAME, name=name), arguments=tuple(arguments),
+                        keywords=keywords)
+        return Value(name=name, origin=node)
+
+    def make_layer(self, node, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        facts = set()
+        reduction = keywords.get("reduction")
+        if name.endswith("Loss") and reduction is not None and reduction.constant != "mean":
+            facts.add("not-mean")
+        dtype = keywords.get("dtype", NOTHING).dtype
+        # What a Sequential ends with is what it gives.
+        if name == "torch.nn.Sequential" and arguments and arguments[-1].kind == values.MODULE:
+            last = arguments[-1].name
+            if last in ("torch.nn.Sigmoid", "torch.nn.Softmax"):
+                return Value(values.MODULE, name=last, facts=frozenset(facts), origin=node)
+        return Value(values.MODULE, name=name, dtype=dtype, facts=frozenset(facts), origin=node)
+
+    def tensor_op(self, node, op: str, tensor: Value, arguments, keywords) -> Value:
+        """The result of an op of torch, as a function or as a method of `tensor`."""
+        facts = tensor.facts & {"loss", "mean", "grad", "divided", "forward"}
+        if tensor.has("grad") and op in GRAD_READERS:
+            self.record(events.GRAD_READ, node, subject=tensor)
+            facts -= {"grad"}
+        facts |= {op} & library.PROBABILITIES
+        if op in ("view", "reshape", "squeeze", "unsqueeze", "float", "flatten", "clone", "contiguous"):
+            facts |= tensor.facts & (library.PROBABILITIES | {"squares", "sum", "guarded"})
+        if op in ("sum", "norm"):
+            facts |= {"sum"}
+        if op == "sum":
+            facts -= {"mean"}
+        if op in ("div", "div_", "mul", "mul_", "true_divide"):
+            facts |= {"divided"}
+        if op in ("pow", "square") and (op == "square" or len(arguments) and arguments[-1].constant == 2):
+            facts |= {"squares"}
+        if op in ("clamp", "clamp_", "clamp_min", "max", "maximum", "add", "add_", "clip"):
+            facts |= {"guarded"}
+        dtype = tensor.dtype
+        if given := keywords.get("dtype"):
+            dtype = given.dtype
+        elif op in library.AUTOCAST_LOW and self.low_region():
+            dtype = self.low_region()
+        elif op in library.AUTOCAST_FP32 and self.low_region():
+            dtype = "f32"
+        elif op not in library.KEEPING and op not in library.AUTOCAST_FP32:
+            dtype = tensor.dtype if op in library.AUTOCAST_LOW else ""
+        return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=tensor.parts
+                     if "forward" in facts else None, origin=node)
+
+    def low_region(self) -> str:
+        """The 16-bit type in which the innermost region computes; empty outside of one."""
+        region = self.region_of_forward()
+        return region.dtype if region is not None and region.enabled and region.dtype in values.LOW else ""

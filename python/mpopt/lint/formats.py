@@ -1,0 +1,110 @@
+"""The forms of a report: text, JSON, SARIF and GitHub's annotations."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+from mpopt._version import __version__
+from mpopt.lint import table
+from mpopt.lint.findings import Finding
+
+SCHEMA = "mpopt-lint/1"
+SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
+GITHUB_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def printable(text: str) -> str:
+    """Text with characters escaped that a terminal would act on."""
+    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
+                   for character in text)
+
+
+def count(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def write_text(findings: list[Finding], files: int) -> str:
+    lines = []
+    for finding in findings:
+        lines.append(f"{printable(finding.file)}:{finding.line}:{finding.column}: {finding.severity}: "
+                     f"{printable(finding.message)} [{finding.rule} {finding.name}]")
+        if finding.fix:
+            lines.append(f"    fix: {printable(finding.fix)}")
+    fixable = sum(finding.fix is not None for finding in findings)
+    if not findings:
+        lines.append(f"no findings in {count(files, 'file')}")
+    else:
+        kinds = [count(sum(finding.severity == kind for finding in findings), kind)
+                 for kind in ("error", "warning", "note")]
+        lines.append(f"\n{', '.join(kinds)} in {count(len({finding.file for finding in findings}), 'file')} of {files}"
+                     + (f"; --fix mends {fixable}" if fixable else ""))
+        lines.append("mpopt --explain RULE says why it matters and what to do")
+    return "\n".join(lines) + "\n"
+
+
+def write_json(findings: list[Finding], files: int) -> str:
+    del files
+    return json.dumps({"schema": SCHEMA, "findings": [finding.as_json() for finding in findings]},
+                      indent=2, ensure_ascii=False) + "\n"
+
+
+def write_sarif(findings: list[Finding], files: int) -> str:
+    """SARIF 2.1.0 (OASIS). The rules are those that found something."""
+    del files
+    found = {finding.name for finding in findings}
+    rules = [rule for rule in table.load().values() if rule.name in found]
+    index = {rule.id: number for number, rule in enumerate(rules)}
+    return json.dumps({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "mpopt", "semanticVersion": __version__,
+                "rules": [{
+                    "id": rule.id, "name": rule.name,
+                    "shortDescription": {"text": rule.summary},
+                    "fullDescription": {"text": " ".join(rule.what.split())},
+                    "help": {"text": f"{rule.why}\n\n{rule.instead}",
+                             "markdown": f"{rule.why}\n\n{rule.example}\n\n{rule.instead}"},
+                    "defaultConfiguration": {"level": SARIF_LEVELS[rule.severity]},
+                } for rule in rules]}},
+            "columnKind": "unicodeCodePoints",
+            "results": [{
+                "ruleId": finding.rule, "ruleIndex": index[finding.rule],
+                "level": SARIF_LEVELS[finding.severity],
+                "message": {"text": finding.message},
+                "locations": [{"physicalLocation": {
+                    "artifactLocation": {"uri": as_uri(finding.file)},
+                    "region": {"startLine": finding.line, "startColumn": finding.column}}}],
+            } for finding in findings],
+        }]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_uri(path: str) -> str:
+    """A relative path as a relative reference, an absolute one as a file URI."""
+    from urllib.parse import quote
+
+    text = quote(path.replace(os.sep, "/").encode("utf-8", "surrogateescape"))
+    return f"file://{text}" if text.startswith("/") else text
+
+
+def write_github(findings: list[Finding], files: int) -> str:
+    del files
+    lines = []
+    for finding in findings:
+        place = f"file={escape(finding.file, True)},line={finding.line},col={finding.column}"
+        title = escape(f"{finding.rule} {finding.name}", True)
+        lines.append(f"::{GITHUB_LEVELS[finding.severity]} {place},title={title}::{escape(finding.message)}\n")
+    return "".join(lines)
+
+
+def escape(text: str, is_property: bool = False) -> str:
+    """Text of a workflow command."""
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if is_property else text
+
+
+WRITERS: dict[str, Callable[[list[Finding], int], str]] = {
+    "text": write_text, "json": write_json, "sarif": write_sarif, "github": write_github}

@@ -1,0 +1,164 @@
+"""What calls into libraries give: tables of names, and the values that the calls make.
+
+A call of which nothing is known gives an unknown value that carries the full name of
+what was called, where a library brings it."""
+
+from __future__ import annotations
+
+import re
+
+from mpopt.lint import values
+from mpopt.lint.names import DTYPES
+from mpopt.lint.values import Optimizer, Region, Value
+
+AUTOCASTS = {
+    # The device, and the positions of device, dtype and enabled among the arguments.
+    "torch.amp.autocast": ("", 0, 1, 2),
+    "torch.cuda.amp.autocast": ("cuda", None, 1, 0),
+    "torch.cpu.amp.autocast": ("cpu", None, 1, 0),
+}
+DEVICE_DTYPES = {"cuda": "f16", "cpu": "bf16", "xpu": "f16", "npu": "f16", "mps": "f16"}
+SCALERS = {"torch.amp.GradScaler": 5, "torch.cuda.amp.GradScaler": 4, "torch.cpu.amp.GradScaler": 4,
+           "torch.distributed.fsdp.ShardedGradScaler": 5}  # The position of `enabled`.
+NULL_CONTEXTS = {"contextlib.nullcontext", "contextlib.suppress", "contextlib.ExitStack"}
+MANAGERS = {"accelerate.Accelerator", "lightning.fabric.Fabric"}
+CLIPS = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
+# They give the module that they wrap, as far as precision goes.
+WRAPPERS = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel",
+            "torch.compile", "torch.jit.script", "torch.distributed.fsdp.FullyShardedDataParallel",
+            "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.distributed.fsdp.fully_shard",
+            "copy.deepcopy"}
+MODULE_MAKERS = re.compile(
+    r"(torchvision\.models\.(\w+\.)*[a-z]\w*|timm\.create_model|timm\.models\.create_model|torch\.hub\.load"
+    r"|segmentation_models_pytorch\.\w+|monai\.networks\.nets\.\w+)$")
+PRETRAINED = re.compile(r"(transformers|diffusers)\.(\w+\.)*[A-Z]\w*\.from_(pretrained|config)$")
+# Classes of transformers and diffusers whose from_pretrained gives no module.
+NO_MODULES = re.compile(r"Tokenizer|Config|Processor|Extractor|Scheduler|Pipeline$")
+OPTIMIZERS = re.compile(
+    r"(torch\.optim\.(?!lr_scheduler|swa_utils)(\w+\.)*[A-Z]\w*|apex\.optimizers\.\w+|bitsandbytes\.optim\.\w+"
+    r"|transformers\.(optimization\.)?(AdamW|Adafactor)|torch_optimizer\.[A-Z]\w*|lion_pytorch\.Lion)$")
+DEFAULT_EPS = {"Adam": 1e-8, "AdamW": 1e-8, "NAdam": 1e-8, "RAdam": 1e-8, "RMSprop": 1e-8, "Adamax": 1e-8,
+               "FusedAdam": 1e-8, "Adam8bit": 1e-8, "AdamW8bit": 1e-8}
+LOSSES = re.compile(
+    r"torch\.nn\.functional\.(cross_entropy|nll_loss|mse_loss|l1_loss|smooth_l1_loss|huber_loss|kl_div"
+    r"|binary_cross_entropy|binary_cross_entropy_with_logits|triplet_margin_loss|cosine_embedding_loss"
+    r"|ctc_loss|gaussian_nll_loss|poisson_nll_loss|hinge_embedding_loss|margin_ranking_loss"
+    r"|multi_margin_loss|multilabel_margin_loss|soft_margin_loss)$")
+# Names by which scripts call what the file does not show.
+LOSS_PATH = re.compile(r"(^|_)(loss(es)?|criterion|criteria|loss_?fn|loss_?func(tion)?)(_|$)", re.I)
+MODULE_PATH = re.compile(r"^(\w+_)?(model|net|network|unet|generator|discriminator|backbone|transformer|vae"
+                         r"|encoder|decoder|netG|netD|student|teacher)$")
+SCALER_PATH = re.compile(r"scaler", re.I)
+OPTIMIZER_PATH = re.compile(r"(^|_)(optim(izer)?(s)?|opt)(_?\w{0,2}|_\w+)?$|optimizer", re.I)
+FACTORIES = re.compile(r"torch\.(zeros|ones|full|empty|rand|randn|tensor|as_tensor|arange|linspace|eye|randint"
+                       r"|zeros_like|ones_like|full_like|empty_like|rand_like|randn_like)$")
+# Results have the dtype of the first argument; so have those of methods of these names.
+KEEPING = set("""abs add add_ mul mul_ sub sub_ div div_ neg sqrt rsqrt exp expm1 log log1p log2 log10 pow square
+    softmax log_softmax logsumexp sigmoid tanh relu gelu silu sum mean prod max min amax amin norm var std cumsum
+    matmul mm bmm dot einsum view reshape permute transpose t contiguous clone detach squeeze unsqueeze flatten
+    expand repeat clamp clamp_ clamp_min masked_fill masked_fill_ where cat stack chunk split narrow select
+    index_select gather normalize dropout layer_norm cosine_similarity requires_grad_ requires_grad cuda cpu pin_memory
+    expand_as view_as unflatten roll flip tril triu mT movedim swapaxes reciprocal cosh sinh softplus
+    nan_to_num nan_to_num_ clip unbind""".split())
+# What autocast computes in FP32, and in 16 bits (PyTorch's lists for CUDA).
+AUTOCAST_FP32 = set("""exp expm1 log log10 log2 log1p pow rsqrt reciprocal acos asin cosh sinh tan erfinv cumprod
+    cumsum dist norm prod renorm sum softmax log_softmax softmin softplus layer_norm group_norm cosine_similarity
+    cross_entropy nll_loss mse_loss l1_loss kl_div smooth_l1_loss binary_cross_entropy_with_logits
+    poisson_nll_loss cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss
+    multilabel_margin_loss soft_margin_loss cdist pdist""".split())
+AUTOCAST_LOW = set("""matmul mm bmm addmm addbmm baddbmm linear conv1d conv2d conv3d conv_transpose1d
+    conv_transpose2d conv_transpose3d einsum chain_matmul multi_dot prelu scaled_dot_product_attention""".split())
+PROBABILITIES = {"sigmoid", "softmax"}
+
+
+def op_name(name: str) -> str:
+    """`softmax` of torch's softmax functions; empty for anything else."""
+    prefix, _, last = name.rpartition(".")
+    return last if prefix in ("torch", "torch.nn.functional", "torch.Tensor") else ""
+
+
+def known_bool(value: Value | None, default: bool | None) -> bool | None:
+    """True and False of constants, `default` of what is not given, None of all others."""
+    if value is None:
+        return default
+    return bool(value.parts) if value.kind == values.CONSTANT else None
+
+
+def make_region(name: str, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
+    """The value of a call of one of AUTOCASTS."""
+    device, device_at, dtype_at, enabled_at = AUTOCASTS[name]
+
+    def get(position, keyword):
+        if keyword in keywords:
+            return keywords[keyword]
+        return arguments[position] if position is not None and position < len(arguments) else None
+
+    if device_at is not None:
+        given = get(device_at, "device_type")
+        text = given.constant if given is not None else None
+        device = text.partition(":")[0] if isinstance(text, str) else ""
+    dtype = get(dtype_at, "dtype")
+    known = DEVICE_DTYPES.get(device, "") if dtype is None or dtype.kind == values.CONSTANT else dtype.dtype
+    region = Region(known, device, known_bool(get(enabled_at, "enabled"), True), node=node)
+    return Value(values.REGION, name=name, dtype=known, parts=region, origin=node)
+
+
+def make_scaler(name: str, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
+    at = SCALERS[name]
+    enabled = keywords.get("enabled", arguments[at] if at < len(arguments) else None)
+    return Value(values.SCALER, name=name, parts=known_bool(enabled, True), origin=node)
+
+
+def make_optimizer(name: str, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
+    parameters = keywords.get("params", arguments[0] if arguments else values.NOTHING)
+    given = keywords.get("eps")
+    eps = given.constant if given is not None else DEFAULT_EPS.get(name.rpartition(".")[2])
+    eps = float(eps) if isinstance(eps, (int, float)) else None
+    return Value(values.OPTIMIZER, name=name, origin=node,
+                 parts=Optimizer(parameters, eps, has_eps=given is not None))
+
+
+def make_module(name: str, keywords: dict[str, Value], node) -> Value:
+    dtype = keywords.get("torch_dtype", keywords.get("dtype", values.NOTHING)).dtype
+    return Value(values.MODULE, name=name, dtype=dtype, origin=node,
+                 facts=frozenset(["loaded"]) if "from_" in name else frozenset())
+
+
+def is_module_class(name: str) -> bool:
+    """A class of torch.nn (`torch.nn.Linear`)."""
+    prefix, _, last = name.rpartition(".")
+    return prefix == "torch.nn" and last[:1].isupper() and last not in ("Parameter", "Module")
+
+
+def is_module_base(name: str) -> bool:
+    """A class from which classes that are modules derive."""
+    return bool(re.search(r"(^torch\.nn\.(Module|Sequential|ModuleList)|LightningModule|PreTrainedModel)$", name))
+
+
+def dtype_of_name(name: str) -> str:
+    return DTYPES.get(name, "")
+
+
+# Objects of these have methods of the same names, and nothing to do with training.
+FOREIGN = ("sklearn.", "numpy.", "pandas.", "scipy.", "PIL.", "cv2.", "matplotlib.", "wandb.", "torchvision.transforms.")
+
+
+def is_foreign(name: str) -> bool:
+    return name.startswith(FOREIGN) or name.endswith(("StandardScaler", "MinMaxScaler"))
+
+
+def is_scaler_path(path: str) -> bool:
+    return bool(SCALER_PATH.search(path.rpartition(".")[2]))
+
+
+def is_optimizer_path(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return bool(OPTIMIZER_PATH.search(last)) and "sched" not in last.lower()
+
+
+def is_module_path(path: str) -> bool:
+    return bool(MODULE_PATH.match(path.rpartition(".")[2]))
+
+
+def is_loss_path(path: str) -> bool:
+    return bool(LOSS_PATH.search(path.rpartition(".")[2]))

@@ -1,0 +1,218 @@
+"""What calls of methods do: of tensors, modules, optimizers, scalers, and of objects
+that only their name or their use tells."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from mpopt.lint import events, library, names, values
+from mpopt.lint.values import NOTHING, Value
+
+CASTS = {"half": "f16", "bfloat16": "bf16", "float": "f32", "double": "f64"}
+# Methods that give the module itself.
+MODULE_SELF = {"cuda", "cpu", "xpu", "train", "eval", "requires_grad_", "apply", "share_memory", "module"}
+# Methods of trainers, engines and modules outside the file that may run a part of a step.
+MAY_TRAIN = ("backward", "step", "train", "loss", "optim", "update", "fit", "zero_grad", "closure", "unscale", "scale")
+
+
+class Methods:
+    """Part of the interpreter: see interpreter.py."""
+
+    def call_method(self, node: cst.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        base, method = callee.parts, callee.name
+        if base.kind in (values.INSTANCE, values.MODULE) and base.parts is not None:
+            if found := base.parts.find_method(method):
+                return self.invoke(found, [base, *arguments], keywords, node)
+        if method == "backward":
+            return self.call_backward(node, base, arguments, keywords)
+        handler = {values.SCALER: self.call_scaler, values.OPTIMIZER: self.call_optimizer,
+                   values.MODULE: self.call_module, values.MANAGER: self.call_manager,
+                   values.TENSOR: self.call_tensor, values.PARAMETERS: self.call_parameters}.get(base.kind)
+        if handler is not None:
+            return handler(node, base, method, arguments, keywords)
+        if base.kind in (values.MAPPING, values.SEQUENCE, values.CONSTANT):
+            return self.call_container(base, method, arguments)
+        return self.call_guessed(node, callee, base, method, arguments, keywords)
+
+    # --- Backward ---
+
+    def call_backward(self, node, base: Value, arguments, keywords) -> Value:
+        positional = [argument for argument in arguments if argument.constant is None or argument.kind != values.CONSTANT]
+        if base.kind == values.MANAGER or positional and base.kind != values.TENSOR:
+            self.record(events.MANAGED_BACKWARD, node, subject=positional[0] if positional else NOTHING, callee=base)
+            return NOTHING
+        scaler = base.parts if base.has("scaled") and isinstance(base.parts, Value) else None
+        self.record(events.BACKWARD, node, subject=base, scaler=scaler)
+        return NOTHING
+
+    # --- Objects whose kind is known ---
+
+    def call_scaler(self, node, base: Value, method: str, arguments, keywords) -> Value:
+        first = arguments[0] if arguments else keywords.get("optimizer", keywords.get("outputs", NOTHING))
+        if method == "scale":
+            return Value(values.TENSOR, facts=(first.facts | {"scaled"}) - {"sum"}, parts=base, origin=first.origin or node)
+        kind = {"unscale_": events.UNSCALE, "step": events.SCALER_STEP, "update": events.UPDATE}.get(method)
+        if kind:
+            self.record(kind, node, subject=first, scaler=base)
+        elif method == "state_dict":
+            return Value(facts=frozenset(["scaler-state"]))
+        return NOTHING
+
+    def call_optimizer(self, node, base: Value, method: str, arguments, keywords) -> Value:
+        if method == "step":
+            self.record(events.STEP, node, subject=base, arguments=tuple(arguments), keywords=keywords)
+        elif method == "zero_grad":
+            self.record(events.ZERO_GRAD, node, subject=base)
+        elif method == "state_dict":
+            return Value(facts=frozenset(["optimizer-state"]), parts=base)
+        return NOTHING
+
+    def call_module(self, node, base: Value, method: str, arguments, keywords) -> Value:
+        if method in CASTS or method in ("to", "type"):
+            dtype = CASTS.get(method) or self.dtype_argument(arguments, keywords)
+            if not dtype:
+                return base
+            cast = base.replaced(dtype=dtype)
+            self.record(events.CAST, node, subject=base, dtype=dtype)
+            # The module itself changes, under whatever name.
+            if isinstance(node.func, cst.Attribute) and (path := names.dotted(node.func.value)):
+                self.assign_path(path, cast)
+            return cast
+        if method in ("parameters", "named_parameters"):
+            return Value(values.PARAMETERS, dtype=base.dtype, parts=base, origin=node)
+        if method == "zero_grad":
+            self.record(events.ZERO_GRAD, node, subject=base)
+            return NOTHING
+        if method in MODULE_SELF:
+            return base
+        if method in ("forward", "__call__"):
+            return self.call_object(node, base, arguments, keywords)
+        if method == "clip_grad_norm_":
+            self.record(events.CLIP, node, subject=base, callee=base, arguments=tuple(arguments))
+        elif method == "register_buffer" and len(arguments) == 2 and isinstance(arguments[0].constant, str):
+            if base.parts is not None:
+                base.parts.attributes.setdefault(arguments[0].constant, arguments[1])
+        elif base.parts is None or base.parts.has_hidden_base:
+            self.opaque(node, base, method, arguments)
+        return NOTHING
+
+    def call_manager(self, node, base: Value, method: str, arguments, keywords) -> Value:
+        if method == "autocast":
+            return Value(values.REGION, name="manager", parts=values.Region(node=node), origin=node)
+        if method in ("prepare", "setup"):
+            if len(arguments) == 1:
+                return arguments[0].with_facts("managed")
+            return Value(values.SEQUENCE, parts=tuple(argument.with_facts("managed") for argument in arguments))
+        if method == "accumulate":
+            return Value(values.REGION, name="manager", parts=values.Region(enabled=False, null=True, node=node))
+        if method in ("unwrap_model", "gather", "gather_for_metrics") and arguments:
+            return arguments[0]
+        return NOTHING
+
+    def call_parameters(self, node, base: Value, method: str, arguments, keywords) -> Value:
+        # A parameter of a loop over parameters.
+        return self.call_tensor(node, base.replaced(kind=values.TENSOR, parts=None), method, arguments, keywords)
+
+    def call_tensor(self, node, base: Value, method: str, arguments, keywords) -> Value:
+        if method in CASTS or method in ("to", "type"):
+            dtype = CASTS.get(method) or self.dtype_argument(arguments, keywords)
+            if not dtype:
+                return base if method == "to" and not self.may_have_dtype(arguments, keywords) else \
+                    base.replaced(dtype="")
+            self.record(events.CAST, node, subject=base, dtype=dtype)
+            return base.replaced(dtype=dtype, origin=base.origin)
+        if method == "type_as" and arguments:
+            return base.replaced(dtype=arguments[0].dtype)
+        if method in ("item", "tolist", "numpy", "size", "dim", "numel", "data_ptr", "all", "any"):
+            return NOTHING
+        if method in library.KEEPING or method in library.AUTOCAST_FP32 or method in library.AUTOCAST_LOW:
+            return self.tensor_op(node, method, base, arguments, keywords)
+        return Value(values.TENSOR, facts=base.facts & {"forward", "grad", "divided"}, origin=node)
+
+    def call_container(self, base: Value, method: str, arguments) -> Value:
+        if method == "get" and base.kind == values.MAPPING and arguments:
+            key = arguments[0].constant
+            return base.parts.get(key, NOTHING) if isinstance(key, (str, int)) else NOTHING
+        if method in ("values", "items") and base.kind == values.MAPPING and method == "values":
+            return Value(values.SEQUENCE, parts=tuple(base.parts.values()))
+        return NOTHING
+
+    # --- Objects that are told by their name or their use ---
+
+    def call_guessed(self, node, callee: Value, base: Value, method: str, arguments, keywords) -> Value:
+        path = base.path
+        is_library = base.kind == values.UNKNOWN and library.is_foreign(base.name)
+        if not is_library and self.is_guessed_scaler(base, method, arguments):
+            return self.call_scaler(node, base, method, arguments, keywords)
+        if not is_library and library.is_optimizer_path(path) and method in ("step", "zero_grad", "state_dict"):
+            return self.call_optimizer(node, base, method, arguments, keywords)
+        if method in CASTS and not arguments or method in ("to", "type"):
+            dtype = CASTS.get(method) or self.dtype_argument(arguments, keywords)
+            return self.cast_guessed(node, base, dtype) if dtype else \
+                base if method == "to" and base.kind == values.UNKNOWN else NOTHING
+        if method in ("parameters", "named_parameters") and path:
+            module = Value(values.MODULE, path=path, dtype=base.dtype, facts=base.facts)
+            return Value(values.PARAMETERS, dtype=base.dtype, parts=module, origin=node)
+        if method == "zero_grad":
+            self.record(events.ZERO_GRAD, node, subject=base)
+            return NOTHING
+        if method in MODULE_SELF and path and self.program.is_module(path):
+            return base
+        if method == "autocast":
+            region = values.Region(node=node, enabled=None)
+            return Value(values.REGION, name="guessed", parts=region, origin=node)
+        if library.is_loss_path(method) and not library.is_loss_path(path):
+            self.opaque(node, base, method, arguments)
+            return Value(values.TENSOR, facts=frozenset(["loss"]), origin=node)
+        if library.is_module_path(method) and not is_library:
+            self.record(events.FORWARD, node, subject=callee, callee=callee)
+            return Value(values.TENSOR, facts=frozenset(["forward"]), parts=self.region_of_forward(), origin=node)
+        if library.is_loss_path(method):
+            return self.call_unknown(node, Value(path=callee.path or method), arguments, keywords)
+        self.opaque(node, base, method, arguments)
+        if method in ("mean", "sum", "softmax", "sigmoid", "pow", "square", "norm", "exp") and not is_library:
+            return Value(facts=base.facts & {"forward"})
+        return NOTHING
+
+    def is_guessed_scaler(self, base: Value, method: str, arguments) -> bool:
+        if base.kind not in (values.UNKNOWN, values.INSTANCE):
+            return False
+        if method == "unscale_":
+            return True
+        named = library.is_scaler_path(base.path)
+        if method in ("update", "state_dict"):
+            return named and base.kind == values.UNKNOWN and not arguments
+        return named and method in ("scale", "step") and bool(arguments) and base.kind == values.UNKNOWN
+
+    def cast_guessed(self, node, base: Value, dtype: str) -> Value:
+        """`x.half()` of something that only its use tells."""
+        path = base.path
+        is_module = bool(path) and (self.program.is_module(path) or library.is_module_path(path))
+        if is_module:
+            module = Value(values.MODULE, path=path, origin=base.origin, facts=base.facts)
+            self.record(events.CAST, node, subject=module, dtype=dtype)
+            cast = module.replaced(dtype=dtype)
+            self.assign_path(path, cast)
+            return cast
+        tensor = Value(values.TENSOR, path=path, facts=base.facts, origin=base.origin)
+        self.record(events.CAST, node, subject=tensor, dtype=dtype)
+        return tensor.replaced(dtype=dtype, origin=base.origin or node)
+
+    def dtype_argument(self, arguments, keywords) -> str:
+        """The type among the arguments of `to` or `type`."""
+        for value in [keywords.get("dtype", NOTHING), keywords.get("torch_dtype", NOTHING), *arguments]:
+            if value.kind == values.DTYPE and value.dtype:
+                return value.dtype
+        return ""
+
+    @staticmethod
+    def may_have_dtype(arguments, keywords) -> bool:
+        return "dtype" in keywords or len(arguments) > 1 or any(
+            argument.kind not in (values.CONSTANT, values.NAME) and "device" not in argument.path
+            for argument in arguments)
+
+    def opaque(self, node, base: Value, method: str, arguments) -> None:
+        """A call that may run a part of the training step outside the file."""
+        if any(word in method.lower() for word in MAY_TRAIN) and "sched" not in base.path.lower():
+            self.record(events.OPAQUE, node, subject=base, callee=Value(values.METHOD, method, parts=base),
+                        arguments=tuple(arguments))

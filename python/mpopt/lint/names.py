@@ -1,0 +1,94 @@
+"""Full names of what scripts import, whatever way they import it.
+
+Libraries export one object under several names; rules know one of them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+PREFIXES = {
+    "pytorch_lightning.": "lightning.pytorch.",
+    "lightning_fabric.": "lightning.fabric.",
+    "torch.amp.autocast_mode.": "torch.amp.",
+    "torch.amp.grad_scaler.": "torch.amp.",
+    "torch.cuda.amp.autocast_mode.": "torch.cuda.amp.",
+    "torch.cuda.amp.grad_scaler.": "torch.cuda.amp.",
+    "torch.nn.utils.clip_grad.": "torch.nn.utils.",
+    "torch.nn.modules.loss.": "torch.nn.",
+    "torch.nn.modules.": "torch.nn.",
+    "torch.optim.adam.": "torch.optim.",
+    "torch.optim.adamw.": "torch.optim.",
+    "torch.special.": "torch.",
+    "torch.distributed.fsdp.fully_sharded_data_parallel.": "torch.distributed.fsdp.",
+    "torch.distributed.fsdp.sharded_grad_scaler.": "torch.distributed.fsdp.",
+    "transformers.training_args.": "transformers.",
+    "accelerate.accelerator.": "accelerate.",
+}
+NAMES = {
+    "torch.autocast": "torch.amp.autocast",
+    "torch.GradScaler": "torch.amp.GradScaler",
+    "torch.half": "torch.float16",
+    "torch.float": "torch.float32",
+    "torch.double": "torch.float64",
+    "torch.linalg.vector_norm": "torch.norm",
+    "torch.linalg.norm": "torch.norm",
+    "torch.nn.utils.clip_grad_norm": "torch.nn.utils.clip_grad_norm_",
+    "lightning.Trainer": "lightning.pytorch.Trainer",
+    "lightning.LightningModule": "lightning.pytorch.LightningModule",
+    "lightning.pytorch.core.LightningModule": "lightning.pytorch.LightningModule",
+    "lightning.Fabric": "lightning.fabric.Fabric",
+    "lightning.pytorch.core.lightning.LightningModule": "lightning.pytorch.LightningModule",
+}
+# What `from MODULE import *` brings that rules know.
+STARRED = {
+    "torch": ("autocast", "GradScaler", "float16", "bfloat16", "half"),
+    "torch.nn": ("Module", "BCELoss", "CrossEntropyLoss", "MSELoss"),
+    "torch.nn.functional": ("softmax", "cross_entropy", "binary_cross_entropy"),
+    "torch.cuda.amp": ("autocast", "GradScaler"),
+    "torch.amp": ("autocast", "GradScaler"),
+}
+DTYPES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f32", "torch.float64": "f64",
+          "torch.HalfTensor": "f16", "torch.cuda.HalfTensor": "f16", "torch.BFloat16Tensor": "bf16",
+          "torch.cuda.BFloat16Tensor": "bf16", "torch.FloatTensor": "f32", "torch.cuda.FloatTensor": "f32",
+          "jax.numpy.float16": "f16", "jax.numpy.bfloat16": "bf16"}
+
+
+def canonical(name: str) -> str:
+    """The name by which rules know an object."""
+    for prefix, own in PREFIXES.items():
+        if name.startswith(prefix):
+            name = own + name[len(prefix):]
+    return NAMES.get(name, name)
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """`a.b.c` of a chain of names, else nothing."""
+    parts = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    return ".".join([node.value, *reversed(parts)])
+
+
+def list_imports(node: cst.Import | cst.ImportFrom):
+    """The pairs (name that is bound, full name) of an import statement. A relative
+    import's full name starts with its dots."""
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            full = dotted(alias.name)
+            if alias.asname is not None:
+                yield dotted(alias.asname.name), full
+            else:
+                yield full.partition(".")[0], full.partition(".")[0]
+        return
+    module = "." * len(node.relative) + (dotted(node.module) if node.module else "")
+    if isinstance(node.names, cst.ImportStar):
+        for name in STARRED.get(module, ()):
+            yield name, f"{module}.{name}"
+        return
+    for alias in node.names:
+        name = dotted(alias.name)
+        bound = dotted(alias.asname.name) if alias.asname is not None else name
+        yield bound, f"{module}.{name}" if not module.endswith(".") else module + name

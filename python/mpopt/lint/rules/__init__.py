@@ -1,0 +1,38 @@
+"""The rules: a function each, under its rule's name, grouped by what they are about."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from mpopt.lint.fixes import Change
+from mpopt.lint.interpreter import Program
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a rule says of a node."""
+
+    node: cst.CSTNode
+    message: str
+    change: Change | None = None
+    severity: str = ""
+
+
+Check = Callable[[Program], Iterator[Report]]
+CHECKS: dict[str, Check] = {}
+
+
+def rule(check: Check) -> Check:
+    """Registers the check of the rule whose name the function has."""
+    CHECKS[check.__name__.replace("_", "-")] = check
+    return check
+
+
+def load() -> dict[str, Check]:
+    """All checks by the names of their rules."""
+    from mpopt.lint.rules import casts, numbers, regions, scaler, settings, steps  # noqa: F401: they register.
+
+    return CHECKS

@@ -1,0 +1,229 @@
+"""Numbers and functions that 16 bits do not hold, and NaN that is hidden.
+
+Most of these ask for a tensor whose type the file shows: what autocast does to an op of
+another module is `mpopt --check`'s business."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from mpopt.lint import events, fixes, values
+from mpopt.lint.events import Event
+from mpopt.lint.interpreter import Program
+from mpopt.lint.library import DEFAULT_EPS, op_name
+from mpopt.lint.rules import Report, rule
+from mpopt.lint.rules.casts import find_cast, list_trained
+from mpopt.lint.values import LOW, NAMES, Value
+
+LARGEST_FP16 = 65504
+# Half the least subnormal number, which rounds to 0.
+FLUSHED_FP16 = 2.0 ** -25
+LEAST_EPSILON = 1e-7
+# A script that computes in FP16, by its words.
+FP16_WORDS = re.compile(r"autocast|GradScaler|float16|\.half\(|fp16|mixed_precision", re.I)
+# Functions whose results leave FP16 for arguments of a few digits, with where they do.
+STEEP = {"exp": "above 11.09", "expm1": "above 11.09", "cosh": "above 11.78", "sinh": "above 11.78",
+         "pow": "above 256 for a square", "log": "of what FP16 rounds to 0", "log2": "of what FP16 rounds to 0",
+         "log10": "of what FP16 rounds to 0"}
+EPSILON_DEFAULTS = {"normalize": 1e-12, "cosine_similarity": 1e-8}
+
+
+def operation(event: Event) -> tuple[str, Value, tuple[Value, ...]]:
+    """The op of a call, its tensor and the arguments after that; no name if the call is
+    none of a tensor."""
+    if event.callee.kind == values.METHOD and event.callee.parts.kind == values.TENSOR:
+        return event.callee.name, event.callee.parts, event.arguments
+    if event.callee.kind == values.NAME and (name := op_name(event.callee.name)):
+        first = event.arguments[0] if event.arguments else event.keywords.get("input", values.NOTHING)
+        return name, first, event.arguments[1:]
+    return "", values.NOTHING, ()
+
+
+def in_autocast(event: Event) -> bool:
+    """Whether autocast, or a context that may be it, chooses the types of ops."""
+    region = event.region
+    return event.in_unknown_context or region is not None and region.enabled is not False
+
+
+@rule
+def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
+    for optimizer, module, event in list_trained(program):
+        eps, name = optimizer.parts.eps, optimizer.name.rpartition(".")[2]
+        if eps is None or not 0 < eps < LEAST_EPSILON or name not in DEFAULT_EPS:
+            continue
+        if module.dtype == "f16" or find_cast(program, module, ("f16",)) is not None:
+            told = f"eps={eps:g}" if optimizer.parts.has_eps else f"the default eps of {eps:g}"
+            yield Report(event.node, f"{told} is 0 in the weights' FP16, in which {name} computes: it divides by 0 "
+                         "where the second moment is 0")
+
+
+@rule
+def epsilon_lost_in_half(program: Program) -> Iterator[Report]:
+    for node, operator, left, right, _ in program.operations:
+        for tensor, other in ((left, right), (right, left)):
+            if isinstance(operator, (cst.Add, cst.AddAssign)) and tensor.kind == values.TENSOR \
+                    and tensor.dtype == "f16" and is_flushed(other.constant):
+                yield Report(node, f"{other.constant:g} is 0 in FP16: it guards nothing")
+    for event in program.calls:
+        name, tensor, arguments = operation(event)
+        if tensor.dtype != "f16" or in_autocast(event) and name == "cosine_similarity":
+            continue
+        guard = None
+        if name in EPSILON_DEFAULTS:
+            at = 2 if name == "normalize" else 1
+            given = event.keywords.get("eps", arguments[at + 1] if len(arguments) > at + 1 else None)
+            guard = EPSILON_DEFAULTS[name] if given is None else given.constant
+        elif name in ("clamp", "clamp_", "clamp_min", "clip"):
+            given = event.keywords.get("min", arguments[0] if arguments else None)
+            guard = given.constant if given is not None else None
+        elif name in ("add", "add_") and arguments:
+            guard = arguments[0].constant
+        if is_flushed(guard):
+            yield Report(event.node, f"{guard:g} is 0 in FP16: it guards nothing")
+
+
+def is_flushed(number) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < abs(number) <= FLUSHED_FP16
+
+
+@rule
+def softmax_in_half(program: Program) -> Iterator[Report]:
+    for event in program.calls:
+        name, tensor, _ = operation(event)
+        if name in ("softmax", "log_softmax", "logsumexp") and tensor.dtype in LOW and not in_autocast(event) \
+                and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
+            yield Report(event.node, f"{name} of {NAMES[tensor.dtype]} values outside autocast: give it "
+                         "dtype=torch.float32")
+
+
+@rule
+def exp_in_half(program: Program) -> Iterator[Report]:
+    for event in program.calls:
+        name, tensor, _ = operation(event)
+        if name in STEEP and tensor.dtype == "f16" and not in_autocast(event):
+            yield Report(event.node, f"{name} in FP16 is Inf {STEEP[name]}: .float() first"
+                         if not name.startswith("log") else f"{name} in FP16 is -Inf {STEEP[name]}: .float() first")
+    for node, operator, left, right, place in program.operations:
+        if isinstance(operator, cst.Power) and left.kind == values.TENSOR and left.dtype == "f16" \
+                and not in_autocast(place) and isinstance(right.constant, (int, float)) and right.constant > 2:
+            yield Report(node, f"a power of {right.constant:g} in FP16 is Inf above "
+                         f"{LARGEST_FP16 ** (1 / right.constant):.3g}: .float() first")
+
+
+@rule
+def square_sum_in_half(program: Program) -> Iterator[Report]:
+    for event in program.calls:
+        name, tensor, _ = operation(event)
+        if name in ("sum", "mean") and tensor.has("squares") and tensor.dtype == "f16" \
+                and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
+            yield Report(event.node, "squares in FP16 are Inf above 256 and 0 below 1.7e-4: .float() before squaring")
+
+
+@rule
+def division_in_half(program: Program) -> Iterator[Report]:
+    for node, operator, left, right, _ in program.operations:
+        if isinstance(operator, (cst.Divide, cst.DivideAssign)) and right.kind == values.TENSOR \
+                and right.dtype == "f16" and right.has("sum") and not right.has("guarded"):
+            yield Report(node, "a division by a sum that is kept in FP16: it is Inf above 65504, and 0 where its "
+                         "terms are flushed: .float() first")
+
+
+@rule
+def mask_out_of_range(program: Program) -> Iterator[Report]:
+    if not FP16_WORDS.search(program.text):
+        return
+    for event in program.calls:
+        name, tensor, arguments = operation(event)
+        if event.callee.kind == values.METHOD and event.callee.name in ("masked_fill", "masked_fill_"):
+            name, tensor, arguments = event.callee.name, event.callee.parts, event.arguments
+        if name not in ("masked_fill", "masked_fill_", "where"):
+            continue
+        given = [*arguments, *event.keywords.values()]
+        for value in given:
+            if is_too_large(value.constant) and tensor.dtype not in ("f32", "f64", "bf16"):
+                yield Report(event.node, f"{value.constant:g} is out of FP16's range: of a tensor in FP16, "
+                             "masked_fill raises an error, and other ops give -Inf",
+                             fixes.mask_of_finfo(program.tree, event.node, value.constant))
+                break
+    for node, operator, left, right, _ in program.operations:
+        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+            for value, other in ((left, right), (right, left)):
+                text = program.tree.code_for_node(node)
+                if is_too_large(value.constant) and "mask" in text.lower() and other.dtype not in ("f32", "f64", "bf16"):
+                    yield Report(node, f"a mask of {value.constant:g}, which is -Inf in FP16: "
+                                 "torch.finfo(dtype).min")
+
+
+def is_too_large(number) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and number < -LARGEST_FP16 \
+        and math.isfinite(number)
+
+
+def is_infinite(value: Value) -> bool:
+    return isinstance(value.constant, float) and math.isinf(value.constant) \
+        or value.kind == values.NAME and value.name in ("torch.inf", "math.inf", "numpy.inf")
+
+
+@rule
+def infinite_mask_product(program: Program) -> Iterator[Report]:
+    for node, operator, left, right, _ in program.operations:
+        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+            for value, other in ((left, right), (right, left)):
+                text = program.tree.code_for_node(node).lower()
+                if is_infinite(value) and other.kind != values.CONSTANT and ("mask" in text or other.kind == values.TENSOR) \
+                        and not other.has("sum") and "ones" not in text:
+                    yield Report(node, "an infinity times a mask: 0 times Inf is NaN where the mask is 0: masked_fill")
+
+
+@rule
+def nan_replaced(program: Program) -> Iterator[Report]:
+    if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
+        return
+    for event in program.calls:
+        if event.callee.kind == values.METHOD and event.callee.name in ("nan_to_num", "nan_to_num_"):
+            tensor = event.callee.parts
+        elif event.callee.name == "torch.nan_to_num" and event.arguments:
+            tensor = event.arguments[0]
+        else:
+            continue
+        for fact, word in (("loss", "the loss"), ("grad", "a gradient"), ("forward", "the model's result")):
+            if tensor.has(fact):
+                yield Report(event.node, f"NaN and Inf in {word} become numbers here, and nothing says where they "
+                             "came from")
+                break
+
+
+BROAD = {"Exception", "BaseException", "builtins.Exception"}
+
+
+@rule
+def swallowed_step_error(program: Program) -> Iterator[Report]:
+    for node, place in program.tries:
+        block = program.try_bodies[id(node)]
+        inside = [event for event in events.walk(block) if event.kind in
+                  (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP)]
+        # A loop that only measures backward passes trains nothing.
+        steps = [event for event in program.of_kind(events.STEP, events.SCALER_STEP) if event.loops[-1:] == place.loops[-1:]]
+        if not place.loops or not inside or not steps:
+            continue
+        for handler in node.handlers:
+            name = program.tree.code_for_node(handler.type).strip("() ") if handler.type is not None else ""
+            if (not name or name in BROAD) and not leaves(handler.body):
+                yield Report(handler, "whatever goes wrong in a training step ends here, and the loop goes on: "
+                             "NaN checks, failed asserts and half-taken steps too")
+
+
+def leaves(node: cst.CSTNode) -> bool:
+    """Whether a suite raises, or ends the loop or the run, anywhere in it."""
+    if isinstance(node, (cst.Raise, cst.Return, cst.Break)):
+        return True
+    if isinstance(node, cst.Call):
+        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else \
+            node.func.value if isinstance(node.func, cst.Name) else ""
+        if name in ("exit", "_exit", "set_trace", "breakpoint", "abort"):
+            return True
+    return any(leaves(child) for child in node.children)

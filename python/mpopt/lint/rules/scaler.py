@@ -1,0 +1,262 @@
+"""The loss scaler: what its methods need, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from mpopt.lint import events, fixes, values
+from mpopt.lint.events import Event
+from mpopt.lint.interpreter import Program
+from mpopt.lint.rules import Report, rule
+
+STEP_EVENTS = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE, events.CLIP, events.GRAD_READ, events.STEP,
+               events.SCALER_STEP, events.UPDATE, events.ZERO_GRAD, events.OPAQUE}
+
+
+def list_paths(program: Program) -> list[tuple[Event, ...]]:
+    """The paths through the training steps that the file shows."""
+    if program.paths is None:
+        program.paths = []
+        for entry in program.entries:
+            blocks = [entry]
+            while blocks:
+                block = blocks.pop()
+                paths = events.list_paths(block, lambda event: event.kind in STEP_EVENTS)
+                program.paths += [path for path in paths if path]
+                if not paths:
+                    # Too many: each outermost loop by itself.
+                    blocks += [loop.body for loop in outermost(block)]
+    return program.paths
+
+
+def outermost(block: events.Block) -> list[events.Loop]:
+    loops = []
+    for item in block.items:
+        if isinstance(item, events.Loop):
+            loops.append(item)
+        elif isinstance(item, events.Block):
+            loops += outermost(item)
+        elif isinstance(item, events.Branch):
+            loops += outermost(item.then) + outermost(item.other)
+    return loops
+
+
+def is_used(scaler: values.Value | None) -> bool:
+    return scaler is not None and scaler.parts is not False
+
+
+def takes_scaler(event: Event) -> bool:
+    """Whether a call of something outside the file may use the scaler."""
+    told = [*event.arguments, *event.keywords.values()]
+    return any(value.kind == values.SCALER or "scaler" in value.path.lower() for value in told) \
+        or "unscale" in event.callee.name
+
+
+def judge_paths(program: Program, judge: Callable[[tuple[Event, ...]], Iterator[tuple[Event, bool, Event | None]]]):
+    """The events that are wrong on every path on which `judge` says anything of them,
+    each with the event that `judge` gives along."""
+    wrong: dict[int, tuple[Event, Event | None]] = {}
+    right: set[int] = set()
+    for path in list_paths(program):
+        for event, is_wrong, other in judge(path):
+            if is_wrong:
+                wrong.setdefault(id(event.node), (event, other))
+            else:
+                right.add(id(event.node))
+    return [found for key, found in wrong.items() if key not in right]
+
+
+def scaled_reads(kind: str):
+    """Judges events that read gradients: wrong while these are scaled."""
+    def judge(path):
+        scaled = None
+        for index, event in enumerate(path):
+            if event.kind == events.BACKWARD:
+                scaled = event.scaler if is_used(event.scaler) else None
+            elif event.kind in (events.UNSCALE, events.SCALER_STEP, events.UPDATE):
+                scaled = None if event.kind != events.UNSCALE else "unscaled"
+            elif event.kind == events.OPAQUE and takes_scaler(event):
+                scaled = None
+            elif event.kind == kind and scaled is not None:
+                step = next((later for later in path[index:] if later.kind == events.SCALER_STEP), None)
+                yield event, scaled != "unscaled", step
+    return judge
+
+
+def text_of(program: Program, node: cst.CSTNode) -> str:
+    return program.tree.code_for_node(node).strip()
+
+
+def unscale_first(program: Program, event: Event, step: Event | None):
+    """The fix: `scaler.unscale_(optimizer)` before the statement of `event`."""
+    if step is None or step.function is not event.function or not isinstance(step.node, cst.Call) or not step.node.args:
+        return None
+    scaler = text_of(program, step.node.func.value)
+    optimizer = text_of(program, step.node.args[0].value)
+    return fixes.insert_before(event.statement, f"{scaler}.unscale_({optimizer})")
+
+
+@rule
+def clip_without_unscale(program: Program) -> Iterator[Report]:
+    for event, step in judge_paths(program, scaled_reads(events.CLIP)):
+        yield Report(event.node, "the gradients that are clipped still carry the loss scale: call "
+                     "scaler.unscale_(optimizer) first", unscale_first(program, event, step))
+
+
+@rule
+def gradient_read_without_unscale(program: Program) -> Iterator[Report]:
+    for event, _ in judge_paths(program, scaled_reads(events.GRAD_READ)):
+        yield Report(event.node, "the size of a gradient is read while it still carries the loss scale: call "
+                     "scaler.unscale_(optimizer) first")
+
+
+@rule
+def unscale_twice(program: Program) -> Iterator[Report]:
+    if "_per_optimizer_states" in program.text:
+        # The script asks the scaler whether it has unscaled already.
+        return
+    reported = set()
+    for path in list_paths(program):
+        done: dict = {}
+        for event in path:
+            if event.kind in (events.UPDATE, events.OPAQUE):
+                done.clear()
+            elif event.kind == events.UNSCALE and is_used(event.scaler):
+                key = event.scaler.identity, event.subject.identity
+                before = done.setdefault(key, event)
+                if before.node is not event.node and id(event.node) not in reported:
+                    reported.add(id(event.node))
+                    yield Report(event.node, "the second unscale_() of this optimizer since the last update(): "
+                                 "it raises a RuntimeError")
+
+
+@rule
+def step_beside_scaler(program: Program) -> Iterator[Report]:
+    def judge(path):
+        scaled, unscaled = None, False
+        for event in path:
+            if event.kind == events.BACKWARD:
+                scaled, unscaled = event if is_used(event.scaler) else None, False
+            elif event.kind in (events.UNSCALE, events.MANAGED_BACKWARD) \
+                    or event.kind == events.OPAQUE and takes_scaler(event):
+                scaled = None
+            elif event.kind == events.STEP and scaled is not None:
+                same = [later for later in path if later.kind == events.SCALER_STEP
+                        and later.subject.identity == event.subject.identity]
+                yield event, not same, scaled
+            elif event.kind == events.SCALER_STEP:
+                scaled = None
+    for event, scaled in judge_paths(program, judge):
+        change = None
+        call = scaled.node.func.value if isinstance(scaled.node.func, cst.Attribute) else None
+        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and program.of_kind(events.UPDATE) \
+                and scaled.function is event.function:
+            name = text_of(program, call.func.value)
+            change = fixes.replace_expression(event.node, f"{name}.step({text_of(program, event.node.func.value)})")
+        yield Report(event.node, "the step is taken with gradients that carry the loss scale, and taken even if they "
+                     "are Inf: scaler.step(optimizer)", change)
+
+
+@rule
+def scaler_never_updated(program: Program) -> Iterator[Report]:
+    steps = [event for event in program.of_kind(events.SCALER_STEP) if is_used(event.scaler)]
+    if not steps or program.of_kind(events.UPDATE) or re.search(r"scaler\w*\.update\(", program.text):
+        return
+    if any(takes_scaler(event) for event in program.calls if event.callee.kind not in (values.FUNCTION, values.CLASS)
+           and not (event.callee.kind == values.METHOD and event.callee.parts.kind in (values.OPTIMIZER, values.SCALER))):
+        return
+    first = steps[0]
+    change = None
+    if isinstance(first.node, cst.Call) and isinstance(first.node.func, cst.Attribute):
+        change = fixes.insert_after(first.statement, f"{text_of(program, first.node.func.value)}.update()")
+    yield Report(first.node, "scaler.update() is never called: the scale does not follow, and the next step() raises "
+                 "a RuntimeError", change)
+
+
+@rule
+def update_without_step(program: Program) -> Iterator[Report]:
+    reported, stepped = {}, False
+    for path in list_paths(program):
+        ready, scaled = False, False
+        for event in path:
+            if event.kind == events.BACKWARD and is_used(event.scaler):
+                scaled = True
+            elif event.kind in (events.SCALER_STEP, events.UNSCALE) \
+                    or event.kind == events.OPAQUE and takes_scaler(event):
+                ready = True
+                stepped = stepped or event.kind == events.SCALER_STEP
+            elif event.kind == events.UPDATE:
+                if scaled and not ready and is_used(event.scaler):
+                    reported.setdefault(id(event.node), event)
+                ready = False
+    for event in reported.values() if stepped else ():
+        yield Report(event.node, "update() also runs in passes in which there is no step(): it raises an "
+                     "AssertionError there, since no gradient was checked for Inf")
+
+
+@rule
+def scaled_step_without_scale(program: Program) -> Iterator[Report]:
+    if re.search(r"\.scale\(|\.scale_loss\(|\bscaler\s*\(", program.text):
+        return
+    for path in list_paths(program):
+        last = None
+        for event in path:
+            if event.kind == events.BACKWARD:
+                last = event
+            elif event.kind in (events.OPAQUE, events.MANAGED_BACKWARD):
+                last = None
+            elif event.kind == events.SCALER_STEP and last is not None and is_used(event.scaler):
+                yield Report(last.node, "the loss is not scaled, and scaler.step() divides the gradients by the scale: "
+                             "scaler.scale(loss).backward()", fixes.scale_loss(program, last, event))
+
+
+@rule
+def scaler_with_bf16(program: Program) -> Iterator[Report]:
+    regions = [event.subject.parts for event in program.of_kind(events.CONTEXT)
+               if not event.subject.parts.null and event.subject.parts.enabled is not False]
+    if not regions or any(region.dtype != "bf16" for region in regions) or not program.of_kind(events.SCALER_STEP):
+        return
+    for event in program.calls:
+        if event.result.kind == values.SCALER and event.result.parts is True:
+            yield Report(event.node, "a loss scaler beside autocast to BF16, which has the range of FP32: gradients "
+                         "do not underflow, and the scaler only skips steps")
+
+
+@rule
+def fp16_without_scaler(program: Program) -> Iterator[Report]:
+    if re.search(r"scaler|accelerat|deepspeed|apex|fabric|lightning", program.text, re.I):
+        return
+    def wanted(event):
+        return event.kind in (events.BACKWARD, events.FORWARD, events.LOSS, events.OPAQUE)
+    reported = set()
+    for entry in program.entries:
+        for path in events.list_paths(entry, wanted):
+            region = None
+            for event in path:
+                if event.kind in (events.FORWARD, events.LOSS):
+                    region = event.region
+                elif event.kind == events.BACKWARD and region is not None and region.dtype == "f16" \
+                        and region.enabled and event.scaler is None and id(region.node) not in reported:
+                    reported.add(id(region.node))
+                    yield Report(region.node, "autocast to FP16, and no loss scaler in the file: gradients below 6e-8 "
+                                 "become 0")
+
+
+@rule
+def scaler_state_not_saved(program: Program) -> Iterator[Report]:
+    if not any(is_used(event.scaler) for event in program.of_kind(events.SCALER_STEP)) \
+            or re.search(r"scaler\w*(\.\w+|\[[^\]]*\])?\.state_dict\(|[\"'](grad_|amp_|loss_)?scaler\w*[\"']\s*[:\]=]",
+                         program.text):
+        return
+    reported = set()
+    for event in program.calls:
+        if event.callee.name != "torch.save" or not event.arguments or id(event.arguments[0].origin) in reported:
+            continue
+        saved = event.arguments[0]
+        if saved.kind == values.MAPPING and any(part.has("optimizer-state") for part in saved.parts.values()):
+            reported.add(id(saved.origin))
+            yield Report(event.node, "the checkpoint has the optimizer's state and not the scaler's: after a restart "
+                         "the scale starts anew, and steps are skipped")

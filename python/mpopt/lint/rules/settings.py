@@ -1,0 +1,277 @@
+"""Settings: PyTorch's flags, old names, and frameworks' arguments that contradict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from mpopt.lint import events, fixes, values
+from mpopt.lint.events import Event
+from mpopt.lint.interpreter import Program
+from mpopt.lint.names import list_imports
+from mpopt.lint.rules import Report, rule
+from mpopt.lint.values import LOW, NAMES, Value
+
+REDUCTIONS = {"allow_fp16_reduced_precision_reduction": "FP16", "allow_bf16_reduced_precision_reduction": "BF16",
+              "allow_fp16_accumulation": "FP16"}
+DEPRECATED = re.compile(r"torch\.(cuda|cpu)\.amp\.(autocast|GradScaler|custom_fwd|custom_bwd)$")
+
+
+@rule
+def reduced_precision_reduction(program: Program) -> Iterator[Report]:
+    for _, full, value, statement, _ in program.assignments:
+        prefix, _, last = full.rpartition(".")
+        if prefix == "torch.backends.cuda.matmul" and last in REDUCTIONS and value.constant is True:
+            yield Report(statement, f"partial sums of matrix products may be added in {REDUCTIONS[last]}",
+                         fixes.assign(statement, "False"))
+
+
+@rule
+def low_precision_matmul(program: Program) -> Iterator[Report]:
+    for _, full, value, statement, _ in program.assignments:
+        if full == "torch.backends.cuda.matmul.allow_tf32" and value.constant is True:
+            yield Report(statement, "FP32 matrix products keep 10 bits of each factor (TF32): what is kept in FP32 "
+                         "for its digits has them no more", severity="note")
+    for event in program.calls:
+        if event.callee.name == "torch.set_float32_matmul_precision" and event.arguments:
+            kind = event.arguments[0].constant
+            if kind == "high":
+                yield Report(event.node, "FP32 matrix products keep 10 bits of each factor (TF32): what is kept in "
+                             "FP32 for its digits has them no more", severity="note")
+            elif kind == "medium":
+                yield Report(event.node, "FP32 matrix products keep 7 bits of each factor (BF16): what is kept in "
+                             "FP32 for its digits has them no more")
+
+
+@rule
+def deprecated_amp(program: Program) -> Iterator[Report]:
+    fallbacks = find_fallbacks(program)
+    for node in program.imports:
+        if id(node) in fallbacks:
+            continue
+        old = [full for _, full in list_imports(node) if DEPRECATED.match(full)]
+        if old:
+            yield Report(node, f"{' and '.join(sorted(set(old)))} {'is' if len(set(old)) == 1 else 'are'} deprecated: "
+                         "torch.amp has them, with the device as first argument", fixes.modern_import(program, node))
+    for event in program.calls:
+        if id(event.node) not in fallbacks and DEPRECATED.match(event.callee.name) and "." in (path := written(program, event)):
+            device = event.callee.name.split(".")[1]
+            short = event.callee.name.rpartition(".")[2]
+            yield Report(event.node, f"{path} is deprecated: torch.amp.{short}(\"{device}\")",
+                         fixes.modern_call(event.node, device, short, path))
+
+
+NEW_NAMES = re.compile(r"\btorch\.amp\.|from torch\.amp|torch\.(autocast|GradScaler)\(|hasattr\(torch"
+                       r"|from torch import .*\b(autocast|GradScaler)\b")
+
+
+class _Fallbacks(cst.CSTVisitor):
+    """The imports and calls in branches and functions that have the new names, too: those
+    of a script that runs under older versions of PyTorch as well."""
+
+    def __init__(self, tree: cst.Module):
+        super().__init__()
+        self.tree, self.inside = tree, 0
+        self.found: set[int] = set()
+        self.chosen: dict[int, bool] = {}
+
+    def on_visit(self, node) -> bool:
+        if self.chooses(node):
+            self.inside += 1
+        if self.inside and isinstance(node, (cst.Call, cst.Import, cst.ImportFrom)):
+            self.found.add(id(node))
+        return True
+
+    def on_leave(self, original_node) -> None:
+        if self.chooses(original_node):
+            self.inside -= 1
+
+    def chooses(self, node) -> bool:
+        if not isinstance(node, (cst.If, cst.IfExp, cst.Try, cst.FunctionDef)):
+            return False
+        if id(node) not in self.chosen:
+            code = self.tree.code_for_node(node)
+            asks = not isinstance(node, cst.FunctionDef) or re.search(r"version|torch_?\d", code, re.I)
+            self.chosen[id(node)] = bool(asks and NEW_NAMES.search(code))
+        return self.chosen[id(node)]
+
+
+def find_fallbacks(program: Program) -> set[int]:
+    if not re.search(r"torch\.(cuda|cpu)(\.amp| import amp)", program.text):
+        return set()
+    visitor = _Fallbacks(program.tree)
+    program.tree.visit(visitor)
+    return visitor.found
+
+
+def written(program: Program, event: Event) -> str:
+    """What a call calls, as it is written."""
+    return program.tree.code_for_node(event.node.func).strip() if hasattr(event.node, "func") else ""
+
+
+@rule
+def apex_amp(program: Program) -> Iterator[Report]:
+    for event in program.calls:
+        if event.callee.name in ("apex.amp.initialize", "apex.amp.scale_loss"):
+            yield Report(event.node, f"{event.callee.name} is no longer developed, and patches PyTorch's functions: "
+                         "torch.amp.autocast and torch.amp.GradScaler")
+
+
+def entry(mapping: Value, *keys: str) -> Value | None:
+    for key in keys:
+        if mapping.kind != values.MAPPING or key not in mapping.parts:
+            return None
+        mapping = mapping.parts[key]
+    return mapping
+
+
+def is_true(value: Value | None) -> bool:
+    return value is not None and value.constant is True
+
+
+DEEPSPEED_KEYS = {"fp16", "bf16", "bfloat16", "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"}
+
+
+@rule
+def deepspeed_conflict(program: Program) -> Iterator[Report]:
+    for mapping in program.mappings:
+        if len(DEEPSPEED_KEYS & set(mapping.parts)) < 2:
+            continue
+        fp16 = is_true(entry(mapping, "fp16", "enabled"))
+        bf16 = is_true(entry(mapping, "bf16", "enabled")) or is_true(entry(mapping, "bfloat16", "enabled"))
+        amp = is_true(entry(mapping, "amp", "enabled"))
+        if fp16 and bf16:
+            yield Report(mapping.origin, "the DeepSpeed configuration enables both fp16 and bf16")
+        if amp and (fp16 or bf16):
+            yield Report(mapping.origin, "the DeepSpeed configuration enables amp beside fp16 or bf16")
+        scale = entry(mapping, "fp16", "loss_scale")
+        if fp16 and scale is not None and isinstance(scale.constant, (int, float)) and scale.constant > 0 \
+                and entry(mapping, "fp16", "initial_scale_power") is not None:
+            yield Report(mapping.origin, f"loss_scale {scale.constant:g} is a fixed scale, and initial_scale_power "
+                         "is for a dynamic one (loss_scale 0)")
+        sizes = [entry(mapping, key) for key in ("train_batch_size", "train_micro_batch_size_per_gpu",
+                                                 "gradient_accumulation_steps")]
+        numbers = [size.constant if size is not None else None for size in sizes]
+        if all(isinstance(number, int) and number > 0 for number in numbers) and numbers[0] % (numbers[1] * numbers[2]):
+            yield Report(mapping.origin, f"train_batch_size {numbers[0]} is no multiple of {numbers[1]} samples times "
+                         f"{numbers[2]} passes")
+
+
+@rule
+def fsdp_conflict(program: Program) -> Iterator[Report]:
+    low_policy = False
+    for event in program.calls:
+        if not re.search(r"^torch\.distributed\.(fsdp|_composable\.fsdp)(\.\w+)*\.MixedPrecision(Policy)?$", event.callee.name):
+            continue
+        dtypes = {}
+        for index, key in enumerate(("param_dtype", "reduce_dtype", "buffer_dtype")):
+            value = event.argument(index, key)
+            dtypes[key] = value.dtype if value is not None else ""
+        param, reduce = dtypes["param_dtype"], dtypes["reduce_dtype"]
+        low_policy = low_policy or param == "f16"
+        if {param, reduce} == {"f16", "bf16"}:
+            yield Report(event.node, f"parameters in {NAMES[param]} and gradients that are summed in {NAMES[reduce]}: "
+                         "what one holds the other does not")
+        elif reduce in LOW and param in ("f32", "f64"):
+            yield Report(event.node, f"the model computes in FP32, and its gradients are summed over the ranks in "
+                         f"{NAMES[reduce]}")
+        elif reduce == "f16":
+            yield Report(event.node, "gradients are summed over the ranks in FP16: reduce_dtype=torch.float32")
+    if low_policy:
+        for event in program.calls:
+            if event.callee.name in ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler") \
+                    and "FullyShardedDataParallel" in program.text:
+                yield Report(event.node, "each rank of FSDP has a part of the gradients, and this scaler sees only "
+                             "that: torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler")
+
+
+TRAINER_ARGUMENTS = re.compile(r"^(transformers\.\w*TrainingArguments|trl\.\w+Config|sentence_transformers\.\w*TrainingArguments)$")
+
+
+@rule
+def trainer_conflict(program: Program) -> Iterator[Report]:
+    for event in program.calls:
+        if not TRAINER_ARGUMENTS.match(event.callee.name):
+            continue
+        given = event.keywords
+        fp16, bf16 = is_true(given.get("fp16")), is_true(given.get("bf16"))
+        if fp16 and bf16:
+            yield Report(event.node, "both fp16 and bf16 are set: one of them only")
+        if is_true(given.get("fp16_full_eval")) and (bf16 or is_true(given.get("bf16_full_eval"))):
+            yield Report(event.node, "fp16_full_eval evaluates a model in FP16 that is trained or evaluated in BF16")
+        if bf16 and given.get("half_precision_backend", values.NOTHING).constant == "apex":
+            yield Report(event.node, "apex has no BF16: half_precision_backend=\"auto\"")
+        if fp16 or bf16:
+            for trainer, model in list_trainers(program, event):
+                if model.dtype == "f16" and fp16:
+                    yield Report(event.node, "fp16=True trains a model whose weights are loaded in FP16: the scaler "
+                                 "refuses to unscale FP16 gradients")
+                elif model.dtype in LOW and model.dtype != ("f16" if fp16 else "bf16"):
+                    yield Report(event.node, f"{'fp16' if fp16 else 'bf16'}=True, and the weights are loaded in "
+                                 f"{NAMES[model.dtype]}")
+
+
+def list_trainers(program: Program, arguments: Event) -> Iterator[tuple[Event, Value]]:
+    """The trainers that get these arguments, with the model that each gets."""
+    if re.search(r"get_peft_model|peft_config|LoraConfig", program.text):
+        return
+    for event in program.calls:
+        if re.search(r"(^|\.)\w*Trainer$", event.callee.name) and any(
+                value.origin is arguments.node for value in [*event.arguments, *event.keywords.values()]):
+            model = event.argument(0, "model")
+            if model is not None and model.kind == values.MODULE:
+                yield event, model
+
+
+@rule
+def lightning_conflict(program: Program) -> Iterator[Report]:
+    mixed = False
+    for event in program.calls:
+        if event.callee.name != "lightning.pytorch.Trainer":
+            continue
+        precision = str(event.keywords.get("precision", values.NOTHING).constant)
+        mixed = mixed or precision in ("16-mixed", "bf16-mixed", "16", "bf16")
+        if precision in ("16-mixed", "16") and event.keywords.get("accelerator", values.NOTHING).constant == "cpu":
+            yield Report(event.node, "precision 16-mixed is for GPUs: on the CPU it is bf16-mixed")
+        plugins = event.keywords.get("plugins")
+        if precision != "None" and plugins is not None and has_precision_plugin(plugins):
+            yield Report(event.node, "both precision and a precision plugin are given: Lightning refuses that")
+    if not mixed:
+        return
+    for event in program.calls:
+        name = event.callee.name
+        own = name.endswith("amp.GradScaler") and name.startswith("torch.") and event.result.parts is not False
+        if own:
+            yield Report(event.node, "the trainer's mixed precision has a loss scaler already, which does not know "
+                         "of this one")
+
+
+def has_precision_plugin(value: Value) -> bool:
+    told = value.parts if value.kind == values.SEQUENCE else [value]
+    return any(re.search(r"(MixedPrecision|HalfPrecision|Precision)(Plugin)?$", part.name) for part in told)
+
+
+@rule
+def accelerate_bypassed(program: Program) -> Iterator[Report]:
+    managed = program.of_kind(events.MANAGED_BACKWARD)
+    made = [event for event in program.calls if event.result.kind == values.MANAGER
+            and event.result.name == "accelerate.Accelerator"]
+    if not made:
+        return
+    precision = made[0].keywords.get("mixed_precision")
+    unscaled = precision is not None and precision.constant in ("no", "bf16")
+    owner = re.search(r"(\w[\w.]*)\s*=\s*(accelerate\.)?Accelerator\(", program.text)
+    name = owner[1] if owner else "accelerator"
+    if not managed and re.search(r"\.prepare\(", program.text):
+        for event in program.of_kind(events.BACKWARD):
+            if event.scaler is None and not event.subject.has("scaled"):
+                yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
+                             f"passes of a step: {name}.backward(loss)",
+                             fixes.managed_backward(program.tree, event.node, name))
+    if managed and not unscaled and not re.search(r"\.unscale_gradients\(", program.text):
+        for event in program.of_kind(events.CLIP):
+            if event.callee.kind == values.UNKNOWN:
+                yield Report(event.node, f"the gradients that are clipped carry the loss scale under FP16: "
+                             f"{name}.clip_grad_norm_", fixes.managed_clip(event.node, name))

@@ -1,0 +1,144 @@
+"""What is known of a value while a script is read.
+
+A value is followed from where it is made through assignments, attributes, calls and
+returns. What two branches disagree on is forgotten, with one exception: where one of
+them says nothing (`None`, an unknown call), the other's word is kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+# Kinds of values.
+UNKNOWN = "unknown"
+NAME = "name"              # a module, class or function of a library: `name` is its full name
+CONSTANT = "constant"      # `parts` is the Python value
+DTYPE = "dtype"
+TENSOR = "tensor"
+MODULE = "module"          # an instance of torch.nn.Module; `parts` its local class
+PARAMETERS = "parameters"  # of `parts`, a module
+OPTIMIZER = "optimizer"    # `parts` is an `Optimizer`
+SCALER = "scaler"          # `parts` is the value of `enabled`: True, False, or None
+REGION = "region"          # a context manager; `parts` is a `Region`
+FUNCTION = "function"      # defined in the file; `parts` is a `Function`
+CLASS = "class"            # the same; `parts` is a `Class`
+INSTANCE = "instance"      # of a class of the file; `parts` is the `Class`
+METHOD = "method"          # of an object; `parts` is the object, `name` the method
+SEQUENCE = "sequence"      # `parts` is a tuple of values
+MAPPING = "mapping"        # `parts` is a dict from Python values to values
+MANAGER = "manager"        # an Accelerator, Fabric or engine that owns the training step
+
+LOW = ("f16", "bf16")
+NAMES = {"f16": "FP16", "bf16": "BF16", "f32": "FP32", "f64": "FP64"}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Value:
+    """`dtype`: of a tensor's elements, a module's parameters, or what a DTYPE names; one
+    of `f16`, `bf16`, `f32`, `f64`, or empty if not known. `facts`: words such as `loss`
+    that rules ask for. `origin`: the node that made it; `path`: the dotted text by which
+    the script first names it."""
+
+    kind: str = UNKNOWN
+    name: str = ""
+    dtype: str = ""
+    facts: frozenset[str] = frozenset()
+    parts: Any = None
+    origin: Any = None
+    path: str = ""
+
+    @property
+    def identity(self):
+        """Equal for two values if they are one object, as far as the script shows."""
+        return id(self.origin) if self.origin is not None else self.path
+
+    def has(self, fact: str) -> bool:
+        return fact in self.facts
+
+    def with_facts(self, *facts: str) -> Value:
+        return dataclasses.replace(self, facts=self.facts | set(facts))
+
+    def replaced(self, **changes) -> Value:
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def constant(self):
+        """The Python value of a constant, else None."""
+        return self.parts if self.kind == CONSTANT else None
+
+
+NOTHING = Value()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Region:
+    """An autocast context. `enabled`: None if it depends; `null`: a context that does
+    nothing, or one that is not known."""
+
+    dtype: str = ""
+    device: str = ""
+    enabled: bool | None = True
+    null: bool = False
+    node: Any = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Optimizer:
+    """`parameters`: the value of its first argument; `eps`: None if it is not a number."""
+
+    parameters: Value
+    eps: float | None
+    has_eps: bool
+
+
+def constant(value) -> Value:
+    return Value(CONSTANT, parts=value)
+
+
+def join(values: list[Value]) -> Value:
+    """What holds of a value that is any of these."""
+    told = [value for value in values
+            if value.kind not in (UNKNOWN, CONSTANT) or value.facts or value.name or value.dtype]
+    if not told:
+        constants = {repr(value.parts) for value in values}
+        same = len(constants) == 1 and all(value.kind == CONSTANT for value in values)
+        return values[0] if values and (same or len(values) == 1) else NOTHING
+    # A region that may be a null context is a region.
+    first = max(told, key=lambda value: value.kind == REGION and not value.parts.null)
+    if any(value.kind != first.kind for value in told):
+        return first if first.kind == REGION else Value(facts=_common(told), path=first.path)
+    dtype = first.dtype if all(value.dtype == first.dtype for value in told) else ""
+    mixed = {"mixed"} if len({value.dtype for value in told}) > 1 else set()
+    # A value that was divided by the number of passes in one branch is not proved undivided.
+    any_of = {fact for value in told for fact in value.facts if fact in ("divided", "mixed")}
+    joined = first.replaced(dtype=dtype, facts=_common(told) | mixed | any_of)
+    if first.kind == REGION:
+        regions = [value.parts for value in told]
+        real = [region for region in regions if not region.null] or regions
+        agree = len({region.dtype for region in real}) == 1
+        enabled = real[0].enabled if len({region.enabled for region in regions}) == 1 else None
+        return joined.replaced(parts=dataclasses.replace(
+            real[0], dtype=real[0].dtype if agree else "", enabled=enabled))
+    if first.kind == SCALER and len({value.parts for value in told}) > 1:
+        return joined.replaced(parts=None)
+    if first.kind == NAME and any(value.name != first.name for value in told):
+        return NOTHING
+    if first.kind in (SEQUENCE, MAPPING, FUNCTION, CLASS) and len(told) > 1:
+        return first if all(value.parts is first.parts for value in told) else NOTHING
+    return joined
+
+
+def _common(values: list[Value]) -> frozenset[str]:
+    return frozenset.intersection(*(value.facts for value in values))
+
+
+def find(value: Value, kind: str, depth: int = 4) -> Value | None:
+    """The first value of a kind in a value, or in the sequences and mappings it is."""
+    if value.kind == kind:
+        return value
+    if depth and value.kind in (SEQUENCE, MAPPING) and value.parts is not None:
+        for part in value.parts if value.kind == SEQUENCE else value.parts.values():
+            if found := find(part, kind, depth - 1):
+                return found
+    return None

@@ -1,0 +1,62 @@
+# case: plain
+import torch
+
+def step(model, criterion, optimizer, x, y):
+    with torch.autocast("cuda"):
+        loss = criterion(model(x), y)
+        loss.backward()  # finds warning fix
+        optimizer.step()
+# case: scaled, in a function that is called inside
+import torch
+
+def finish(scaler, loss):
+    scaler.scale(loss).backward()  # finds warning
+
+def step(model, criterion, scaler, x, y):
+    with torch.amp.autocast("cuda", enabled=True):
+        finish(scaler, criterion(model(x), y))
+# case: a decorated function
+import torch
+
+@torch.autocast("cuda")
+def step(model, criterion, x, y):
+    loss = criterion(model(x), y)
+    loss.backward()  # finds warning
+# case: a context that is chosen before
+import contextlib
+import torch
+
+def train(args, model, criterion, loader):
+    context = torch.autocast("cuda") if args.amp else contextlib.nullcontext()
+    for x, y in loader:
+        with context:
+            loss = criterion(model(x), y)
+            loss.backward()  # finds warning fix
+# case: a context manager of the file
+import contextlib
+import torch
+
+@contextlib.contextmanager
+def precision():
+    with torch.autocast("cuda"):
+        yield
+
+def step(model, criterion, x, y):
+    with precision():
+        loss = criterion(model(x), y)
+        loss.backward()  # finds warning fix
+# case: outside
+import torch
+
+def step(model, criterion, x, y):
+    with torch.autocast("cuda"):
+        loss = criterion(model(x), y)
+    loss.backward()
+# case: a region that is off, and a context that does nothing
+import contextlib
+import torch
+
+def step(model, criterion, x, y):
+    with torch.autocast("cuda", enabled=False), contextlib.nullcontext():
+        loss = criterion(model(x), y)
+        loss.backward()

@@ -1,0 +1,43 @@
+# case: a tensor is cast inside
+import torch
+
+def step(model, x):
+    with torch.autocast("cuda", dtype=torch.float16):
+        return model(x.half())  # finds warning
+# case: under an alias, to another type than the region's
+import torch
+from torch.cuda.amp import autocast as mixed  # noqa: MP763
+
+def step(model, x, y):
+    with mixed(dtype=torch.bfloat16):
+        out = model(x)
+        return out.to(torch.float16) + y  # finds warning
+# case: in a function that is called from inside
+import torch
+
+def prepare(x):
+    return x.type(torch.float16)  # finds warning
+
+def step(model, x):
+    with torch.autocast("cuda"):
+        return model(prepare(x))
+# case: outside
+import torch
+
+def step(model, x):
+    x = x.half()
+    with torch.autocast("cuda"):
+        return model(x)
+# case: where autocast is off
+import torch
+
+def step(model, x):
+    with torch.autocast("cuda"):
+        with torch.autocast("cuda", enabled=False):
+            return model(x.half())
+# case: to FP32, and to another tensor's type
+import torch
+
+def step(model, x, y):
+    with torch.autocast("cuda"):
+        return model(x.float()) + x.to(y.dtype)

@@ -1,0 +1,14 @@
+# case: by a sum
+import torch
+
+def normalise(x):
+    x = x.half()
+    return x / x.sum(-1, keepdim=True)  # finds warning
+# case: guarded, or in FP32
+import torch
+
+def normalise(x):
+    x = x.half()
+    y = x / (x.sum(-1, keepdim=True) + 1e-3)
+    z = x / x.sum(-1, keepdim=True).clamp(min=1e-3)
+    return y + z + x / x.float().sum() + x / 2

@@ -1,0 +1,30 @@
+# case: a loop
+import torch
+import torch.nn.functional as F
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()  # finds error
+# case: cleared
+import torch
+import torch.nn.functional as F
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    model.zero_grad()
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+# case: no loop in the file
+def step(optimizer, loss):
+    loss.backward()
+    optimizer.step()
+# case: by hand
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    model(x).sum().backward()
+    optimizer.step()
+    for p in model.parameters():
+        p.grad = None

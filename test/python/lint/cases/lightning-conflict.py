@@ -1,0 +1,16 @@
+# case: on the CPU
+import pytorch_lightning as pl
+trainer = pl.Trainer(accelerator="cpu", precision="16-mixed")  # finds warning
+# case: twice
+from lightning.pytorch import Trainer
+from lightning.pytorch.plugins import MixedPrecision
+trainer = Trainer(precision="16-mixed", plugins=[MixedPrecision("16-mixed", "cuda")])  # finds warning
+# case: a scaler of its own
+import torch
+import lightning as L
+trainer = L.Trainer(precision="16-mixed")
+scaler = torch.amp.GradScaler("cuda")  # finds warning
+# case: as it should be
+import lightning as L
+trainer = L.Trainer(precision="bf16-mixed", accelerator="cpu", plugins=[])
+other = L.Trainer(precision="16-mixed", accelerator="gpu")

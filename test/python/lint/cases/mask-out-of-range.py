@@ -1,0 +1,43 @@
+# case: filled
+import torch
+
+def attend(q, k, mask):
+    with torch.autocast("cuda", torch.float16):
+        scores = q @ k
+        return scores.masked_fill(mask == 0, -1e9)  # finds warning fix
+# case: multiplied, and chosen
+import torch
+HALF = torch.float16
+
+def attend(scores, mask):
+    scores = scores + (1.0 - mask) * -1e9  # finds warning
+    return torch.where(mask, scores, -1e30)  # finds warning
+# case: a constant of the file, in place
+import torch
+NEGATIVE = -1e10
+
+class Attention(torch.nn.Module):
+    def forward(self, q, k, mask):
+        with torch.autocast("cuda"):
+            scores = torch.matmul(q, k)
+        scores.masked_fill_(mask, NEGATIVE)  # finds warning fix
+        return scores
+# case: in range, and by torch.finfo
+import torch
+
+def attend(scores, mask):
+    with torch.autocast("cuda"):
+        a = scores.masked_fill(mask, -1e4)
+        b = scores.masked_fill(mask, torch.finfo(scores.dtype).min)
+        return a + b + scores.masked_fill(mask, float("-inf"))
+# case: in FP32
+import torch
+
+def attend(scores, mask):
+    scores = scores.half().float()
+    return scores.masked_fill(mask, -1e9)
+# case: a script that knows no FP16
+import torch
+
+def attend(scores, mask):
+    return scores.masked_fill(mask, -1e9)

@@ -1,0 +1,32 @@
+# case: the loss
+import torch
+import torch.nn.functional as F
+
+def step(model, x, y):
+    loss = torch.nan_to_num(F.mse_loss(model(x), y))  # finds warning
+    loss.backward()
+# case: gradients
+import torch
+
+def step(model, loss):
+    loss.backward()
+    for p in model.parameters():
+        p.grad.nan_to_num_()  # finds warning
+# case: the model's result
+import torch
+
+def step(model, criterion, x, y):
+    out = model(x)
+    out = out.nan_to_num(0.0)  # finds warning
+    criterion(out, y).backward()
+# case: data
+import torch
+
+def step(model, criterion, x, y):
+    x = torch.nan_to_num(x)
+    criterion(model(x), y).backward()
+# case: no training
+import torch
+
+def predict(model, x):
+    return torch.nan_to_num(model(x))

@@ -1,0 +1,25 @@
+# case: nowhere
+import torch
+scaler = torch.amp.GradScaler("cuda")
+
+def step(optimizer, loss):
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)  # finds error fix
+    optimizer.zero_grad()
+# case: in another function
+class Trainer:
+    def step(self, loss):
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+
+    def finish(self):
+        self.scaler.update()
+# case: it is handed to code that the file does not show
+import torch
+from helpers import finish
+scaler = torch.amp.GradScaler("cuda")
+
+def step(optimizer, loss):
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    finish(scaler)

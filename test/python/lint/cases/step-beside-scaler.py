@@ -1,0 +1,37 @@
+# case: the optimizer steps itself
+import torch
+scaler = torch.amp.GradScaler("cuda")
+
+def step(optimizer, loss):
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    optimizer.step()  # finds error fix
+    scaler.update()
+# case: in a method
+class Trainer:
+    def step(self, loss):
+        self.grad_scaler.scale(loss).backward()
+        self.optimizer.step()  # finds error fix
+        self.grad_scaler.update()
+# case: by the scaler
+def step(optimizer, scaler, scheduler, loss):
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    scheduler.step()
+# case: one or the other
+def step(args, optimizer, scaler, loss):
+    if args.fp16:
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    else:
+        loss.backward()
+        optimizer.step()
+# case: two optimizers, one of them without scaler
+def step(first, second, scaler, loss, other):
+    scaler.scale(loss).backward()
+    scaler.step(first)
+    scaler.update()
+    other.backward()
+    second.step()
