@@ -8,6 +8,7 @@
 #include "mpopt/Driver/Assumptions.h"
 
 #include "mpopt/Adjoint/Loss.h"
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -51,6 +52,20 @@ static Assumption assumeInteger(BlockArgument input) {
     assumption.bound = declared;
   }
   return assumption;
+}
+
+// A float that only a mask can be.
+static std::optional<Assumption> assumeMask(BlockArgument input) {
+  std::optional<std::string> use = findMaskUse(input);
+  if (!use)
+    return std::nullopt;
+  return Assumption{getInputName(input), {0, 1}, 1, 0, "model", *use};
+}
+
+// True if the model's own assumption of the input is that it is a mask.
+static bool isMask(BlockArgument input) {
+  return isa<FloatType>(getElementType(input)) ? findMaskUse(input).has_value()
+                                               : describeInteger(input).isMask;
 }
 
 static Assumption assume(StringRef name, const InputRange *range,
@@ -144,7 +159,12 @@ static llvm::Error assumeInput(BlockArgument input, const Options &options,
       return error;
   // How often classes are right does not say which there are.
   bool described = named && range->second.hasValues();
-  if (described || isa<FloatType>(type))
+  std::optional<Assumption> mask;
+  if (!described && !options.assumed && isa<FloatType>(type))
+    mask = assumeMask(input);
+  if (mask)
+    assumptions.push_back(std::move(*mask));
+  else if (described || isa<FloatType>(type))
     assumptions.push_back(
         assume(name, named ? &range->second : nullptr, options.assumed));
   else if (isa<IntegerType>(type))
@@ -238,9 +258,11 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
     bool isGiven = given != inputs.end();
     bool hasShares =
         isGiven && (given->second.zipf || given->second.frequencies);
-    // The analysis derives the model's own assumptions itself.
+    // The analysis derives the model's own assumptions itself, but for masks:
+    // passes rewrite what shows them.
     bool derived = assumption->source == "model";
-    if (derived && (!hasShares || std::isnan(assumption->mean)))
+    bool mask = derived && isMask(input);
+    if (derived && !mask && (!hasShares || std::isnan(assumption->mean)))
       continue;
     SmallVector<NamedAttribute> entries;
     auto add = [&](StringRef key, Attribute value) {
@@ -250,6 +272,8 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
     add("hi", builder.getF64FloatAttr(assumption->bound.hi));
     add("source", builder.getStringAttr(derived ? StringRef("default")
                                                 : assumption->source));
+    if (mask)
+      add(kMaskKey, builder.getUnitAttr());
     bool byElement = isGiven && given->second.elements;
     if (!byElement || given->second.mean) {
       add("mean", builder.getF64FloatAttr(assumption->mean));

@@ -12,9 +12,11 @@
 #include "mpopt/Driver/Assumptions.h"
 #include "mpopt/Driver/CheckModule.h"
 #include "mpopt/Driver/KeepList.h"
+#include "mpopt/Driver/MakeMap.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Driver/RangeDump.h"
+#include "mpopt/Effects/Severity.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/SequentialContext.h"
@@ -83,6 +85,10 @@ static void listFindings(std::vector<Finding> findings, Certainty least,
     report.consequences += !finding.root.empty();
     if (finding.certainty >= least)
       report.findings.push_back(std::move(finding));
+    else
+      report.unlisted.push_back({finding.fingerprint, finding.rule,
+                                 finding.severity, finding.certainty,
+                                 finding.op.name, ""});
   }
 }
 
@@ -122,14 +128,19 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   std::string ranges;
   auto observe = [&](const RangeAnalysis &known) {
     llvm::raw_string_ostream os(ranges);
-    if (!options.rangesFile.empty())
-      dumpRanges(os, *imported.module, imported, known);
+    dumpRanges(os, *imported.module, imported, known);
+  };
+  auto observeModel = [&](const RangeAnalysis &known) {
+    if (options.format->wantsMap)
+      report.map = makeMap(*imported.module, known);
     if (hooks.checked)
       hooks.checked(imported, known);
   };
-  bool wanted = !options.rangesFile.empty() || hooks.checked;
-  llvm::Expected<CheckedModule> result = checkModule(
-      options, *imported.module, wanted ? RangeObserver(observe) : nullptr);
+  bool isObserved = hooks.checked || options.format->wantsMap;
+  llvm::Expected<CheckedModule> result =
+      checkModule(options, *imported.module,
+                  options.rangesFile.empty() ? nullptr : RangeObserver(observe),
+                  isObserved ? RangeObserver(observeModel) : nullptr);
   if (!result)
     return result.takeError();
   if (result->training) {
@@ -140,6 +151,8 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   bool all = options.action == Action::Instrument;
   listFindings(std::move(result->findings),
                all ? Certainty::Possible : options.minCertainty, report);
+  report.effects = std::move(result->effects);
+  report.effectWarning = getThreshold(*imported.module, kEffectWarning);
   report.proved = result->proved;
   report.tensors = result->tensors;
   report.unknownRanges = std::move(result->unknownRanges);
@@ -174,6 +187,13 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   llvm::Error error = writeOutput(options.keepFile, [&](llvm::raw_ostream &os) {
     leftOut = writeKeepList(os, options.keepFile, result->keep);
   });
+  if (result->keepLeaves)
+    report.warnings.push_back(std::to_string(result->keepLeaves) +
+                              (result->keepLeaves == 1
+                                   ? " finding above a note stays"
+                                   : " findings above a note stay") +
+                              " with the ops of '" + options.keepFile +
+                              "' in FP32: it needs another fix");
   if (leftOut)
     report.warnings.push_back(
         std::to_string(leftOut) +
@@ -190,10 +210,8 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   // Weight scans and the range analysis have their own.
   DialectRegistry registry;
   registerTransferModels(registry);
-  if (options.train) {
-    registerGradientModels(registry);
-    registerSpreadModels(registry);
-  }
+  registerGradientModels(registry);
+  registerSpreadModels(registry);
   SequentialContext context(registry);
   ImportResult imported = importModel(path, options.import, context);
   if (!imported.module || !imported.errors.empty()) {

@@ -17,12 +17,17 @@
 
 #include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Effects/GradientErrors.h"
+#include "mpopt/Effects/Severity.h"
 #include "mpopt/Fix/FixTrial.h"
 #include "mpopt/Gradients/LossScale.h"
+#include "mpopt/Hazards/ConstantUses.h"
+#include "mpopt/Hazards/LossScaling.h"
 #include "mpopt/Hazards/OverflowSites.h"
 #include "mpopt/Hazards/ParameterUpdates.h"
 #include "mpopt/Hazards/Proved.h"
 #include "mpopt/Hazards/SafeInput.h"
+#include "mpopt/Keep/KeepSearch.h"
 #include "passes/rules/RuleSequence.h"
 #include "passes/transforms/Passes.h"
 
@@ -108,9 +113,14 @@ public:
   Certainty getLeast() const;
   void countProved();
   void takeFindings();
+  /// Severities by the findings' effects on the outputs.
+  void judgeByEffect();
   void observeRanges(RangeObserver observe);
   void findScales();
+  /// The list of `--keep-fp32`, if it is wanted.
+  void findKeepList();
   llvm::Error tryFixes();
+  void forgetStep();
   /// The estimates of a training step.
   TrainingReport describeStep();
   CheckedModule takeResult();
@@ -119,6 +129,11 @@ private:
   const RangeAnalysis &ranges() {
     return analyses.getAnalysis<RangeAnalysis>();
   }
+  std::vector<FindingList::Entry> findIn(RuleSequence &rules, ModuleOp judged,
+                                         AnalysisManager known) const;
+  Recompute howToTry() const {
+    return options.wholeTrials ? Recompute::All : Recompute::Reached;
+  }
 
   const Options &options;
   ModuleOp module;
@@ -126,6 +141,7 @@ private:
   ModuleAnalysisManager manager;
   AnalysisManager analyses;
   std::vector<FindingList::Entry> entries;
+  std::optional<OutputEffects> effects;
   CheckedModule result;
 };
 } // namespace
@@ -161,6 +177,61 @@ void ModuleCheck::takeFindings() {
   entries = mpopt::takeFindings(module, analyses.getAnalysis<FindingList>());
 }
 
+/// The rule that reports what all roundings do together.
+static const RuleInfo *findEffectRule(ArrayRef<const RuleInfo *> rules) {
+  auto found =
+      llvm::find_if(rules, [](const RuleInfo *rule) { return rule->byEffect; });
+  return found == rules.end() ? nullptr : *found;
+}
+
+void ModuleCheck::judgeByEffect() {
+  effects.emplace(module, analyses, entries);
+  mpopt::judgeByEffect(module, *effects, entries);
+  if (const RuleInfo *rule = findEffectRule(selected))
+    reportOutputErrors(module, *effects, ranges(), *rule, entries);
+  result.effects = describeEffects(module, *effects, entries);
+}
+
+/// The findings of a copy: where they are is enough.
+std::vector<FindingList::Entry>
+ModuleCheck::findIn(RuleSequence &rules, ModuleOp judged,
+                    AnalysisManager known) const {
+  auto &list = known.getAnalysis<FindingList>();
+  list.described = std::nullopt;
+  rules.addFindings(judged, known);
+  return mpopt::takeFindings(judged, list, /*wantFingerprints=*/false);
+}
+
+void ModuleCheck::findKeepList() {
+  if (options.keepFile.empty() || !effects)
+    return;
+  RuleSequence rules(all);
+  auto judge = [&](ModuleOp judged, const ChangedModule &change) {
+    ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
+    AnalysisManager known = own;
+    reuseRanges(known, ranges(), change, howToTry());
+    std::vector<FindingList::Entry> found = findIn(rules, judged, known);
+    // Other rules count for what the list does: it must not move a hazard to
+    // where nobody looks.
+    llvm::erase_if(found, [&](const FindingList::Entry &entry) {
+      return !change.changed.contains(entry.op) &&
+             !llvm::is_contained(selected, findRule(entry.finding.rule));
+    });
+    OutputEffects its(judged, known, found);
+    mpopt::judgeByEffect(judged, its, found);
+    return Verdict{std::move(found), std::move(its)};
+  };
+  Verdict verdict{std::move(entries), std::move(*effects)};
+  KeepList list = mpopt::findKeepList(
+      module, verdict,
+      {ranges(), options.minCertainty, findEffectRule(selected) != nullptr},
+      judge);
+  entries = std::move(verdict.entries);
+  effects.emplace(std::move(verdict.effects));
+  result.keep = describePlan(module, list.plan, entries);
+  result.keepLeaves = list.left;
+}
+
 void ModuleCheck::observeRanges(RangeObserver observe) {
   if (observe)
     observe(ranges());
@@ -172,44 +243,52 @@ void ModuleCheck::findScales() {
         findSafeScales(module, analyses.getAnalysis<OverflowSites>());
 }
 
+/// The declared training step has changed: estimates of gradients do
+/// not depend on it.
+void ModuleCheck::forgetStep() {
+  AnalysisManager::PreservedAnalyses kept;
+  kept.preserve<FindingList, RangeAnalysis, OverflowSites, ConstantUses,
+                GradientAnalysis, TrainingEstimate, ParameterWeights>();
+  analyses.invalidate(kept);
+}
+
 llvm::Error ModuleCheck::tryFixes() {
   if (llvm::all_of(entries, [](const FindingList::Entry &entry) {
         return entry.finding.fixes.empty();
       }))
     return llvm::Error::success();
   RuleSequence rules(all);
-  auto findIn = [&](ModuleOp judged, AnalysisManager known) {
-    // Where they are is enough.
-    auto &list = known.getAnalysis<FindingList>();
-    list.described = std::nullopt;
-    rules.addFindings(judged, known);
-    return mpopt::takeFindings(judged, list, /*wantFingerprints=*/false);
-  };
-  Recompute what = options.wholeTrials ? Recompute::All : Recompute::Reached;
   auto findAll = [&](ModuleOp judged, const ChangedModule *change) {
-    if (!change)
-      return findIn(judged, analyses);
+    if (!change) {
+      forgetStep();
+      return findIn(rules, judged, analyses);
+    }
     ModuleAnalysisManager own(judged, /*passInstrumentor=*/nullptr);
-    reuseRanges(own, ranges(), *change, what);
-    return findIn(judged, own);
+    reuseRanges(own, ranges(), *change, howToTry());
+    return findIn(rules, judged, own);
   };
   bool complete = selected.size() == all.size();
   llvm::Expected<KeepPlan> plan =
       mpopt::tryFixes(module, entries, getLeast(), complete, findAll);
+  forgetStep();
   if (!plan)
     return plan.takeError();
-  result.keep = describePlan(module, *plan, entries);
+  if (options.keepFile.empty())
+    result.keep = describePlan(module, *plan, entries);
   return llvm::Error::success();
 }
 
 TrainingReport ModuleCheck::describeStep() {
+  GradientErrors errors(module, analyses,
+                        analyses.getAnalysis<LossScaling>().inUse());
   return describeGradients(module, analyses.getAnalysis<TrainingEstimate>(),
-                           analyses.getAnalysis<ParameterUpdates>(), ranges(),
-                           !options.gradientsFile.empty());
+                           analyses.getAnalysis<ParameterUpdates>(), errors,
+                           ranges(), !options.gradientsFile.empty());
 }
 
 CheckedModule ModuleCheck::takeResult() {
   for (FindingList::Entry &entry : entries) {
+    entry.finding.severity = entry.judged.value_or(entry.finding.severity);
     result.findings.push_back(std::move(entry.finding));
     result.places.push_back(
         {entry.op->getLoc(), std::move(entry.causeLocations)});
@@ -237,7 +316,8 @@ static bool isExpectedOverflow(const Finding &finding) {
 
 llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
                                                  ModuleOp module,
-                                                 RangeObserver observe) {
+                                                 RangeObserver observe,
+                                                 RangeObserver observeModel) {
   std::string firstError;
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
@@ -269,9 +349,12 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   // The findings still say which tensors they are about.
   check.countProved();
   check.takeFindings();
+  check.judgeByEffect();
+  check.observeRanges(observeModel);
   if (!step)
     check.observeRanges(observe);
   check.findScales();
+  check.findKeepList();
   if (llvm::Error error = check.tryFixes())
     return error;
   CheckedModule result = check.takeResult();
@@ -292,6 +375,7 @@ llvm::Expected<CheckedModule> mpopt::checkModule(const Options &options,
   result.training = step->takeResult();
   result.training->gradients = whole.describeStep();
   result.training->gradients.loss = result.training->loss;
+  result.training->gradients.memory = std::move(result.training->memory);
   result.training->gradients.forwardOverflows =
       llvm::any_of(result.findings, isExpectedOverflow);
   return result;

@@ -12,6 +12,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Effects/GradientErrors.h"
 #include "mpopt/Gradients/Verdicts.h"
 #include "mpopt/Hazards/FindingList.h"
 #include "mpopt/Hazards/ParameterUpdates.h"
@@ -87,6 +88,7 @@ static std::string nameOf(Value value) {
 TrainingReport mpopt::describeGradients(ModuleOp module,
                                         const TrainingEstimate &estimate,
                                         const ParameterUpdates &updates,
+                                        const GradientErrors &errors,
                                         const RangeAnalysis &ranges,
                                         bool wantTensors) {
   TrainingReport report;
@@ -97,6 +99,8 @@ TrainingReport mpopt::describeGradients(ModuleOp module,
     report.parameters.push_back(
         describeGradient(parameter.name, parameter.gradient, parameter.computed,
                          parameter.estimate, gradients, ranges));
+    if (parameter.estimate.known)
+      report.parameters.back().error = errors.of(parameter.gradient);
     if (parameter.estimate.known && parameter.estimate.most < 16)
       report.overflowing.push_back(parameter.name);
   }

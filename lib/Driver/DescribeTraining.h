@@ -15,6 +15,7 @@
 
 namespace mpopt {
 
+class GradientErrors;
 class ParameterUpdates;
 class RangeAnalysis;
 class TrainingEstimate;
@@ -24,6 +25,7 @@ class TrainingEstimate;
 TrainingReport describeGradients(mlir::ModuleOp module,
                                  const TrainingEstimate &estimate,
                                  const ParameterUpdates &updates,
+                                 const GradientErrors &errors,
                                  const RangeAnalysis &ranges, bool wantTensors);
 
 /// Writes `mpopt-train/1`: the predictions of one model as JSON.

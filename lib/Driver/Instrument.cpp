@@ -11,6 +11,7 @@
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
 
+#include "mpopt/Adjoint/Loss.h"
 #include "mpopt/Instrument/Ledger.h"
 #include "mpopt/Instrument/Onnx.h"
 #include "mpopt/Instrument/Tensors.h"
@@ -142,6 +143,23 @@ static LogicalResult writeProbed(const Options &options, StringRef version,
   return success();
 }
 
+/// The tensor that is the loss by itself, from among the outputs; empty if the
+/// loss is another one, or several terms.
+static std::string findLoss(const TrainingReport &training,
+                            const llvm::StringMap<std::string> &outputs) {
+  if (training.loss.size() != 1)
+    return {};
+  llvm::Expected<LossTerm> term = parseLossTerm(training.loss.front());
+  if (!term) {
+    llvm::consumeError(term.takeError());
+    return {};
+  }
+  bool isOutput = term->kind == LossKind::Sum || term->kind == LossKind::Mean;
+  if (!isOutput || term->weight != 1 || term->predictions.size() != 1)
+    return {};
+  return outputs.lookup(term->predictions.front());
+}
+
 LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   Options options = given;
   options.import.wantPlaces = true;
@@ -159,8 +177,10 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
       parameters = collectParameters(*result.module);
     places = result.places;
   };
+  llvm::StringMap<std::string> outputs;
   auto judged = [&](const ImportResult &result, const RangeAnalysis &ranges) {
     tensors = collectTensors(*result.module, ranges, fileDtypes, parameters);
+    outputs = collectOutputs(*result.module);
   };
   std::vector<KeptOpRef> keep;
   auto kept = [&](llvm::ArrayRef<KeptOpRef> ops) { keep = ops; };
@@ -171,6 +191,8 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   if (!report)
     return failure();
   printWarnings(*report);
+  if (report->training)
+    options.probes.loss = findLoss(*report->training, outputs);
   bool isTorch = format == ModelFormat::TorchScript;
   if (format != ModelFormat::Onnx && !isTorch)
     return fail(path +

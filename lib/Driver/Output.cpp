@@ -141,7 +141,9 @@ Error mpopt::writeOutput(StringRef file,
   return pending ? pending->keep() : pending.takeError();
 }
 
-bool mpopt::wantsColor(StringRef file) {
+bool mpopt::wantsColor(StringRef file, ColorChoice choice) {
+  if (choice != ColorChoice::Auto)
+    return choice == ColorChoice::Always;
   std::optional<std::string> noColor = llvm::sys::Process::GetEnv("NO_COLOR");
   if (file != "-" || (noColor && !noColor->empty()))
     return false;
@@ -158,4 +160,11 @@ static void printLine(StringRef kind, const Twine &text) {
 
 void mpopt::printError(const Twine &text) { printLine("error", text); }
 
-void mpopt::printWarning(const Twine &text) { printLine("warning", text); }
+static bool warningsAreSilent = false;
+
+void mpopt::silenceWarnings() { warningsAreSilent = true; }
+
+void mpopt::printWarning(const Twine &text) {
+  if (!warningsAreSilent)
+    printLine("warning", text);
+}

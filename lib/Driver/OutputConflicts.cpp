@@ -68,6 +68,8 @@ static std::vector<Named> listOutputs(const Options &options) {
     outputs.push_back(output("--keep-fp32", options.keepFile));
   if (!options.gradientsFile.empty())
     outputs.push_back(output("--dump-gradients", options.gradientsFile));
+  if (!options.newBaselineFile.empty())
+    outputs.push_back(output("--write-baseline", options.newBaselineFile));
   if (options.action == Action::Instrument)
     outputs.push_back(output("the ledger", getLedgerFile(options.output)));
   return outputs;
@@ -81,6 +83,10 @@ static std::vector<Named> listInputs(const Options &options) {
     inputs.push_back(input(what, path));
   if (!options.ledger.empty())
     inputs.push_back(input("the ledger", options.ledger));
+  for (StringRef path : options.against)
+    inputs.push_back(input("the other record", path));
+  if (!options.againstLedger.empty())
+    inputs.push_back(input("the other ledger", options.againstLedger));
   if (options.action == Action::Strip)
     inputs.push_back(
         input("the ledger", getLedgerFile(options.models.front())));
@@ -95,6 +101,12 @@ static std::vector<Named> listInputs(const Options &options) {
     for (const TrainLossTerm &term : options.train->lossTerms)
       if (isLossFile(term))
         inputs.push_back(input("the loss", term.kind));
+  if (!options.settingsFile.empty())
+    inputs.push_back(input("the settings", options.settingsFile));
+  // A baseline may be written over: it was read before.
+  if (options.baselineFile != options.newBaselineFile &&
+      !options.baselineFile.empty())
+    inputs.push_back(input("the baseline", options.baselineFile));
   for (const auto &[name, range] : options.inputs)
     if (!range.file.empty())
       inputs.push_back(input("the ranges of '" + name + "'", range.file));

@@ -61,6 +61,10 @@ Expected<TrainLossTerm> mpopt::parseLoss(StringRef text) {
     into.positions = "last";
   into.margin = term->margin;
   into.labelSmoothing = term->labelSmoothing;
+  into.beta = term->beta;
+  into.delta = term->delta;
+  into.gamma = term->gamma;
+  into.alpha = term->alpha;
   into.shareCounted = term->shareCounted;
   return into;
 }
@@ -112,6 +116,10 @@ Expected<LossTerm> mpopt::makeLossTerm(const TrainLossTerm &term) {
   into.lastPosition = term.positions == "last";
   into.margin = term.margin;
   into.labelSmoothing = term.labelSmoothing.value_or(0);
+  into.beta = term.beta;
+  into.delta = term.delta;
+  into.gamma = term.gamma;
+  into.alpha = term.alpha;
   into.shareCounted = term.shareCounted;
   return into;
 }

@@ -7,7 +7,10 @@
 
 #include "lib/Driver/TrainingStep.h"
 
+#include "lib/Driver/DescribeMemory.h"
+
 #include "mpopt/Dialect/Names.h"
+#include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -75,6 +78,41 @@ Error TrainingStep::findTerms() {
   return Error::success();
 }
 
+/// Sizes need a batch where the model leaves it open: the declared samples of a
+/// pass, as the leading dim of the first input and wherever its symbol is.
+Error TrainingStep::setBatch() {
+  if (!options.memory || !config.batch.micro || !function.getNumArguments())
+    return Error::success();
+  auto symbol = [&](unsigned argument, unsigned dim) {
+    auto names =
+        function.getArgAttrOfType<ArrayAttr>(argument, "mp.dim_params");
+    return names && dim < names.size() ? cast<StringAttr>(names[dim]).getValue()
+                                       : StringRef();
+  };
+  StringRef batch = symbol(0, 0);
+  SmallVector<Type> inputs;
+  bool changes = false;
+  for (BlockArgument argument : function.getArguments()) {
+    MaybeShape shape = getShape(argument);
+    for (unsigned dim = 0; shape && dim < shape->size(); ++dim) {
+      bool first = argument.getArgNumber() == 0 && dim == 0;
+      bool same =
+          !batch.empty() && symbol(argument.getArgNumber(), dim) == batch;
+      if ((*shape)[dim] == kDynamic && (first || same)) {
+        (*shape)[dim] = *config.batch.micro;
+        argument.setType(getTensorType(shape, getElementType(argument)));
+        changes = true;
+      }
+    }
+    inputs.push_back(argument.getType());
+  }
+  if (!changes)
+    return Error::success();
+  function.setType(FunctionType::get(function.getContext(), inputs,
+                                     function.getResultTypes()));
+  return failed(inferAllTypes(module)) ? failReported() : Error::success();
+}
+
 Error TrainingStep::prepare() {
   for (auto candidate : module.getOps<func::FuncOp>())
     if (!candidate.isExternal()) {
@@ -83,6 +121,8 @@ Error TrainingStep::prepare() {
     }
   if (!function)
     return llvm::createStringError("the model has no graph to train");
+  if (Error error = setBatch())
+    return error;
   if (markOwnGradients(function)) {
     result.holdsGradients = true;
     return Error::success();
@@ -147,8 +187,9 @@ Error TrainingStep::differentiate(Value loss) {
         "the model has no trainable parameters: no op computes with a float "
         "constant that has a name");
   }
+  std::vector<OpReads> reads;
   FailureOr<std::vector<std::string>> parameters =
-      appendGradients(function, request);
+      appendGradients(function, request, &reads);
   if (failed(parameters))
     return failReported();
   if (parameters->empty())
@@ -158,6 +199,8 @@ Error TrainingStep::differentiate(Value loss) {
             : "no gradient of the loss reaches a parameter that the training "
               "configuration lists");
   result.parameters = std::move(*parameters);
+  if (options.memory)
+    result.memory = describeMemory(function, reads, result.parameters, config);
   if (auto detached = function->getAttrOfType<ArrayAttr>("mp.detached"))
     for (auto name : detached.getAsRange<StringAttr>())
       result.detached.push_back(name.str());
@@ -260,12 +303,27 @@ void TrainingStep::setFacts() {
     function->setAttr(kTrainingStepAttr, facts);
 }
 
+/// The weights that a model may learn whose gradients it holds itself.
+std::vector<std::string> TrainingStep::listParameters() {
+  if (!config.parameters.empty())
+    return config.parameters;
+  std::vector<std::string> names;
+  for (Operation &op : function.getBody().front())
+    for (Value result : op.getResults())
+      if (isTrainable(result))
+        names.push_back(getValueName(result).str());
+  return names;
+}
+
 Error TrainingStep::append() {
   setFacts();
   unsigned inputs = function.getNumArguments();
   if (result.holdsGradients) {
     // Casts have come among them.
     markOwnGradients(function);
+    if (options.memory)
+      result.memory = describeMemory(function, findOwnReads(function),
+                                     listParameters(), config);
     return assumeTargets(inputs);
   }
   FailureOr<Value> loss = attachLosses(function, terms);

@@ -33,11 +33,13 @@ public:
   CheckedTraining takeResult() { return std::move(result); }
 
 private:
+  llvm::Error setBatch();
   llvm::Error findTerms();
   llvm::Error readGraph(LossTerm &term);
   llvm::Error assumeTargets(unsigned first);
   llvm::Error differentiate(mlir::Value loss);
   void setFacts();
+  std::vector<std::string> listParameters();
 
   const Options &options;
   const TrainConfig &config;

@@ -5,24 +5,36 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Actions.h"
 #include "Options.h"
 #include "Signals.h"
+#include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/Instrument.h"
 #include "mpopt/Driver/Output.h"
 
 #include "mpopt/Report/OutputFormat.h"
 
+#include <string_view>
+
 using namespace mpopt;
 
 static llvm::Error printRules(const Options &options) {
   return writeOutput(options.output, [&](llvm::raw_ostream &os) {
-    WriteOptions form{.color = wantsColor(options.output)};
+    WriteOptions form{.color = wantsColor(options.output, options.color)};
     if (options.action == Action::Explain)
       options.format->writeRule(os, *options.explained, form);
     else
       options.format->writeRules(os, form);
   });
+}
+
+/// Prints all of a text or, where it fails, nothing.
+static llvm::Error
+printText(llvm::function_ref<llvm::Error(llvm::raw_ostream &)> print) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (llvm::Error error = print(stream))
+    return error;
+  return writeOutput("-", [&](llvm::raw_ostream &os) { os << text; });
 }
 
 static int finish(llvm::Error error) {
@@ -37,23 +49,32 @@ static int finish(llvm::LogicalResult result) {
 }
 
 static int run(const Options &options) {
+  if (options.quiet)
+    silenceWarnings();
   switch (options.action) {
   case Action::Version:
     return finish(writeOutput(
         "-", [](llvm::raw_ostream &os) { os << "mpopt " MPOPT_VERSION "\n"; }));
   case Action::Help:
-    return finish(writeOutput("-", printHelp));
+    return finish(printText(
+        [&](llvm::raw_ostream &os) { return printHelp(os, options.topic); }));
+  case Action::Completion:
+    return finish(writeOutput(options.output, [&](llvm::raw_ostream &os) {
+      printCompletion(os, options.shell);
+    }));
+  case Action::Diff:
+    return diff(options, MPOPT_VERSION);
   case Action::Explain:
   case Action::ListRules:
     return finish(printRules(options));
   case Action::EmitMlir:
     return emitMlir(options);
   case Action::Check:
-    return check(options);
+    return check(options, MPOPT_VERSION);
   case Action::Instrument:
     return finish(instrument(options, MPOPT_VERSION));
   case Action::Confirm:
-    return confirm(options);
+    return confirm(options, MPOPT_VERSION);
   case Action::Strip:
     return finish(strip(options));
   }
@@ -61,6 +82,9 @@ static int run(const Options &options) {
 }
 
 int main(int argc, char **argv) {
+  // Words behind it are options of another program.
+  if (argc > 1 && argv[1] == std::string_view("lint"))
+    return lint(argc - 2, argv + 2);
   installSignalHandlers();
   int status = kFault;
   if (llvm::Expected<Options> options = parseOptions(argc, argv))

@@ -38,6 +38,8 @@ enum ActionVisibility : unsigned {
   InEmitMlir = 1 << 5,
   InListRules = 1 << 6,
   InExplain = 1 << 7,
+  InDiff = 1 << 8,
+  InCompletion = 1 << 9,
 };
 enum OptionFlag : unsigned { Repeated = 1 << 4, IdleInInstrument = 1 << 5 };
 
@@ -71,9 +73,11 @@ static constexpr ActionInfo kActions[] = {
     {Action::Instrument, OPT_instrument, InInstrument},
     {Action::Strip, OPT_strip, InStrip},
     {Action::Confirm, OPT_confirm, InConfirm},
+    {Action::Diff, OPT_diff, InDiff},
     {Action::EmitMlir, OPT_emit_mlir, InEmitMlir},
     {Action::ListRules, OPT_list_rules, InListRules},
-    {Action::Explain, OPT_explain, InExplain}};
+    {Action::Explain, OPT_explain, InExplain},
+    {Action::Completion, OPT_completion, InCompletion}};
 
 static const Table &getTable() {
   static const Table table;
@@ -242,19 +246,123 @@ static void printOption(llvm::raw_ostream &os, const opt::Option &option,
   TextStyle(os, style).wrap(text, kHelpColumn);
 }
 
-void mpopt::printHelp(llvm::raw_ostream &os) {
-  const Table &table = getTable();
+static constexpr OptionId kSections[] = {OPT_judged,  OPT_assumed, OPT_counted,
+                                         OPT_written, OPT_trained, OPT_probed,
+                                         OPT_general};
+
+static void printSection(llvm::raw_ostream &os, OptionId section,
+                         unsigned visibility) {
+  bool begun = false;
+  for (const opt::OptTable::Info &record : kRecords) {
+    if (record.GroupID != section || record.AliasID ||
+        !(record.Visibility & visibility))
+      continue;
+    if (!begun)
+      os << '\n' << getTable().getOptionHelpText(section) << ":\n";
+    begun = true;
+    printOption(os, getTable().getOption(record.ID), "  ");
+  }
+}
+
+static void printUsage(llvm::raw_ostream &os) {
   os << "mpopt: where a model overflows, underflows or turns NaN in 16-bit "
         "floats\n\nusage:\n";
   for (const ActionInfo &info : kActions)
-    printOption(os, table.getOption(info.option), "  mpopt ");
-  for (OptionId section : {OPT_judged, OPT_assumed, OPT_counted, OPT_written,
-                           OPT_trained, OPT_probed, OPT_general}) {
-    os << '\n' << table.getOptionHelpText(section) << ":\n";
-    for (const opt::OptTable::Info &record : kRecords)
-      if (record.GroupID == section && !record.AliasID)
-        printOption(os, table.getOption(record.ID), "  ");
+    printOption(os, getTable().getOption(info.option), "  mpopt ");
+  os << "  mpopt lint FILE.py...   what breaks in a training script (mpopt "
+        "lint --help)\n";
+}
+
+Error mpopt::printHelp(llvm::raw_ostream &os, StringRef topic) {
+  const Table &table = getTable();
+  if (topic.empty()) {
+    printUsage(os);
+    for (OptionId section : kSections)
+      printSection(os, section, ~0u);
+    os << "\nexit status: 0 nothing at or above --fail-on; 1 findings; 2 an "
+          "error\n";
+    return Error::success();
   }
-  os << "\nexit status: 0 nothing at or above --fail-on; 1 findings; 2 an "
-        "error\n";
+  StringRef word = topic.ltrim('-');
+  for (const ActionInfo &info : kActions)
+    if (getName(info.option).ltrim('-') == word) {
+      printOption(os, table.getOption(info.option), "  mpopt ");
+      for (OptionId section : kSections)
+        printSection(os, section, info.visibility | DefaultVis);
+      return Error::success();
+    }
+  for (OptionId section : kSections)
+    if (table.getOptionName(section) == word ||
+        StringRef(table.getOptionHelpText(section))
+            .ends_with(" " + word.str())) {
+      printSection(os, section, ~0u);
+      return Error::success();
+    }
+  for (const opt::OptTable::Info &record : kRecords)
+    if (record.GroupID && !record.AliasID &&
+        getName(OptionId(record.ID)).ltrim('-') == word) {
+      printOption(os, table.getOption(record.ID), "");
+      return Error::success();
+    }
+  return fail("--help: '" + topic +
+              "' is no section, action or option (mpopt --help shows all)");
+}
+
+//===----------------------------------------------------------------------===//
+// Settings and completion
+//===----------------------------------------------------------------------===//
+
+static const opt::OptTable::Info *findRecord(StringRef word) {
+  auto found = llvm::find_if(kRecords, [&](const opt::OptTable::Info &record) {
+    return record.GroupID && !record.AliasID &&
+           getName(OptionId(record.ID)).ltrim('-') == word;
+  });
+  return found == std::end(kRecords) ? nullptr : found;
+}
+
+Expected<std::string> mpopt::makeWord(StringRef option,
+                                      const std::optional<std::string> &value) {
+  const opt::OptTable::Info *record = findRecord(option);
+  if (!record ||
+      !llvm::is_contained({OPT_judged, OPT_assumed, OPT_counted, OPT_trained},
+                          OptionId(record->GroupID)) ||
+      option == "dump-gradients")
+    return fail("there is no setting '" + option + "'");
+  bool takesValue = record->Kind != opt::Option::FlagClass;
+  if (takesValue != value.has_value())
+    return fail("'" + option +
+                (takesValue ? "' needs a value" : "' is true or false"));
+  return "--" + option.str() + (value ? "=" + *value : "");
+}
+
+bool mpopt::isGiven(const opt::InputArgList &args, StringRef option,
+                    StringRef name) {
+  const opt::OptTable::Info *record = findRecord(option);
+  if (!record || name.empty())
+    return record && args.hasArg(record->ID);
+  return llvm::any_of(args.getAllArgValues(record->ID), [&](StringRef value) {
+    return value.take_until([](char c) { return c == '=' || c == '~'; }) ==
+           name;
+  });
+}
+
+std::vector<OptionSpelling> mpopt::listOptions() {
+  const Table &table = getTable();
+  std::vector<OptionSpelling> spellings;
+  for (const opt::OptTable::Info &record : kRecords) {
+    if (!record.GroupID || record.AliasID ||
+        record.Kind == opt::Option::GroupClass)
+      continue;
+    OptionSpelling &spelling = spellings.emplace_back();
+    spelling.name = getName(OptionId(record.ID));
+    if (const char *metaVar = table.getOptionMetaVar(record.ID))
+      spelling.metaVar = metaVar;
+    spelling.help = table.getOptionHelpText(record.ID);
+    spelling.takesValue = record.Kind != opt::Option::FlagClass;
+    spelling.takesFile =
+        spelling.takesValue &&
+        (spelling.metaVar.contains("FILE") || record.ID == OPT_confirm);
+    spelling.values = listValues(table.getOption(record.ID));
+  }
+  return spellings;
 }

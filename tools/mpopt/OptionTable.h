@@ -43,6 +43,25 @@ llvm::Error checkUse(const llvm::opt::InputArgList &args, Action action);
 /// Refuses a value that is none of those that the option's record lists.
 llvm::Error checkValues(const llvm::opt::InputArgList &args);
 
+/// The words of a setting, an option of judging without its dashes. The error
+/// is one line.
+llvm::Expected<std::string> makeWord(llvm::StringRef option,
+                                     const std::optional<std::string> &value);
+
+/// True if the command line has the option, for one that goes by name with that
+/// name: `--input x=0:1`.
+bool isGiven(const llvm::opt::InputArgList &args, llvm::StringRef option,
+             llvm::StringRef name);
+
+/// An option as shells complete it.
+struct OptionSpelling {
+  llvm::StringRef name; ///< `--precision`.
+  llvm::StringRef metaVar, help;
+  bool takesValue = false, takesFile = false;
+  llvm::SmallVector<llvm::StringRef> values;
+};
+std::vector<OptionSpelling> listOptions();
+
 /// The option as users type it.
 llvm::StringRef getName(OptionId option);
 llvm::StringRef getName(Action action);

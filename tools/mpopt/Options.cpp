@@ -8,9 +8,11 @@
 #include "Options.h"
 
 #include "OptionTable.h"
+#include "mpopt/Driver/Diff.h"
 #include "mpopt/Driver/OptionValues.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"
+#include "mpopt/Driver/ProjectSettings.h"
 #include "mpopt/Driver/TrainRequest.h"
 #include "mpopt/Import/InputShape.h"
 #include "mpopt/Instrument/Confirm.h"
@@ -95,18 +97,22 @@ Error Validator::checkAction() {
 Error Validator::checkModels() {
   options.models = texts(OPT_confirm);
   llvm::append_range(options.models, texts(OPT_INPUT));
-  if (options.action == Action::Explain ||
-      options.action == Action::ListRules) {
+  if (llvm::is_contained(
+          {Action::Explain, Action::ListRules, Action::Completion},
+          options.action)) {
     if (!options.models.empty())
       return fail("'" + options.models.front() +
-                  "': --explain and --list-rules take no model");
+                  "': " + getName(options.action) + " takes no model");
     return Error::success();
   }
+  if (options.action == Action::Diff && options.models.size() != 2)
+    return fail("--diff takes two models or reports");
   if (options.models.empty())
     return fail("no model given: mpopt --check MODEL");
   if (llvm::count(options.models, "-") > 1)
     return fail("standard input can be read only once");
-  if (options.models.size() == 1 || options.action == Action::Confirm)
+  if (options.models.size() == 1 || options.action == Action::Confirm ||
+      options.action == Action::Diff)
     return Error::success();
   if (options.action != Action::Check)
     return fail(getName(options.action) + " takes one model");
@@ -180,14 +186,17 @@ Error Validator::checkRules() {
 }
 
 Error Validator::checkReporting() {
-  for (OptionId option : {OPT_output, OPT_dump_ranges, OPT_keep_fp32,
-                          OPT_train_config, OPT_dump_gradients})
+  for (OptionId option :
+       {OPT_output, OPT_dump_ranges, OPT_keep_fp32, OPT_train_config,
+        OPT_dump_gradients, OPT_baseline, OPT_write_baseline, OPT_config})
     if (has(option) && text(option).empty())
       return fail(getName(option) + ": the file name is empty");
   if (has(OPT_output))
     options.output = text(OPT_output);
   options.rangesFile = text(OPT_dump_ranges);
   options.keepFile = text(OPT_keep_fp32);
+  options.baselineFile = text(OPT_baseline);
+  options.newBaselineFile = text(OPT_write_baseline);
   options.safeInput = has(OPT_safe_input);
   options.wholeTrials = has(OPT_whole_trials);
   return checkFormat();
@@ -195,18 +204,15 @@ Error Validator::checkReporting() {
 
 Error Validator::checkTraining() {
   static constexpr OptionId kDetails[] = {
-      OPT_loss,      OPT_loss_value, OPT_train_config,
-      OPT_optimizer, OPT_scaler,     OPT_batch,
-      OPT_reduce,    OPT_clip,       OPT_dump_gradients};
+      OPT_loss,   OPT_loss_value,    OPT_train_config, OPT_optimizer,
+      OPT_scaler, OPT_batch,         OPT_reduce,       OPT_clip,
+      OPT_memory, OPT_dump_gradients};
   if (!has(OPT_train)) {
     for (OptionId option : kDetails)
       if (has(option))
         return fail(getName(option) + " goes with --train");
     return Error::success();
   }
-  // An archive is instrumented with whatever loss it computes.
-  if (options.action == Action::Instrument)
-    return Error::success();
   auto optional = [&](OptionId option) {
     return has(option) ? std::optional(text(option).str()) : std::nullopt;
   };
@@ -225,6 +231,7 @@ Error Validator::checkTraining() {
   addDeclaredValues(*config, options.inputs);
   options.train = std::move(*config);
   options.gradientsFile = text(OPT_dump_gradients);
+  options.memory = has(OPT_memory);
   return Error::success();
 }
 
@@ -235,6 +242,8 @@ Error Validator::checkFormat() {
   bool isWritten = true;
   if (options.action == Action::Confirm)
     isWritten = getConfirmWriter(*options.format);
+  else if (options.action == Action::Diff)
+    isWritten = getDiffWriter(*options.format);
   else if (options.action == Action::ListRules)
     isWritten = options.format->writeRules;
   else if (options.action == Action::Explain)
@@ -281,7 +290,15 @@ Error Validator::checkConfirming() {
   if (options.ledger.empty())
     return fail("--confirm needs --ledger OUT.probes.json, which "
                 "--instrument wrote");
-  if (options.ledger == "-" && llvm::is_contained(options.models, "-"))
+  options.against = texts(OPT_against);
+  options.againstLedger =
+      args.getLastArgValue(OPT_against_ledger, options.ledger);
+  if (has(OPT_against_ledger) && options.against.empty())
+    return fail("--against-ledger needs --against RUN.mprec");
+  auto streams = llvm::count(options.models, "-") + (options.ledger == "-") +
+                 llvm::count(options.against, "-") +
+                 (has(OPT_against) && options.againstLedger == "-");
+  if (streams > 1)
     return fail("standard input can be read only once");
   return Error::success();
 }
@@ -289,8 +306,14 @@ Error Validator::checkConfirming() {
 Expected<Options> Validator::run() {
   if (has(OPT_help) || has(OPT_version)) {
     options.action = has(OPT_version) ? Action::Version : Action::Help;
+    options.topic = text(OPT_INPUT);
     return options;
   }
+  if (has(OPT_color) && text(OPT_color) != "auto")
+    options.color =
+        text(OPT_color) == "always" ? ColorChoice::Always : ColorChoice::Never;
+  options.quiet = has(OPT_quiet);
+  options.shell = text(OPT_completion);
   // Options of later releases are reported first, whatever else is wrong.
   for (auto step : {&Validator::refuseLaterReleases, &Validator::checkAction,
                     &Validator::checkModels, &Validator::checkJudging,
@@ -304,10 +327,66 @@ Expected<Options> Validator::run() {
   return std::move(options);
 }
 
+/// The options of one model: what its settings say and the command line does
+/// not, then the command line.
+static Expected<Options> addSettings(const llvm::opt::InputArgList &args,
+                                     llvm::ArrayRef<const char *> words,
+                                     StringRef file, StringRef model) {
+  Expected<ProjectSettings> settings = readProjectFile(file, model);
+  if (!settings)
+    return settings.takeError();
+  std::vector<std::string> added;
+  for (const Setting &setting : settings->settings) {
+    Expected<std::string> word = makeWord(setting.option, setting.value);
+    if (!word)
+      return fail(setting.place + ": " + llvm::toString(word.takeError()));
+    if (!isGiven(args, setting.option, setting.name))
+      added.push_back(std::move(*word));
+  }
+  std::vector<const char *> all;
+  for (const std::string &word : added)
+    all.push_back(word.c_str());
+  llvm::append_range(all, words);
+  auto both = parseArguments(all);
+  if (!both)
+    return fail(file + ": " + llvm::toString(both.takeError()));
+  Expected<Options> options = Validator(*both).run();
+  if (!options)
+    return fail(file + ": " + llvm::toString(options.takeError()));
+  options->settingsFile = file;
+  options->suppressions = std::move(settings->suppressions);
+  return options;
+}
+
 Expected<Options> mpopt::parseOptions(int argc, char **argv) {
-  Expected<llvm::opt::InputArgList> args =
-      parseArguments(llvm::ArrayRef(argv, argc).drop_front());
+  llvm::ArrayRef<const char *> words = llvm::ArrayRef(argv, argc).drop_front();
+  Expected<llvm::opt::InputArgList> args = parseArguments(words);
   if (!args)
     return args.takeError();
-  return Validator(*args).run();
+  Expected<Options> options = Validator(*args).run();
+  StringRef config = args->getLastArgValue(OPT_config);
+  bool judges = args->hasArg(OPT_check, OPT_instrument) &&
+                !args->hasArg(OPT_help, OPT_version);
+  if (!options || !judges || config == "none")
+    return options;
+  std::vector<Options> byModel;
+  bool isSet = false;
+  for (const std::string &model : options->models) {
+    std::string file = config.empty() ? findProjectFile(model) : config.str();
+    Expected<Options> own = file.empty()
+                                ? Validator(*args).run()
+                                : addSettings(*args, words, file, model);
+    if (!own)
+      return own.takeError();
+    isSet |= !file.empty();
+    byModel.push_back(std::move(*own));
+  }
+  if (!isSet)
+    return options;
+  // What holds for all models is that of the first one's settings.
+  Options first = byModel.front();
+  first.byModel = std::move(byModel);
+  if (Error error = checkOutputs(first))
+    return error;
+  return first;
 }

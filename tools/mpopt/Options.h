@@ -23,8 +23,11 @@ namespace mpopt {
 /// The error is one line.
 llvm::Expected<Options> parseOptions(int argc, char **argv);
 
-/// Prints `--help`.
-void printHelp(llvm::raw_ostream &os);
+/// Prints `--help TOPIC`, all of it for an empty topic.
+llvm::Error printHelp(llvm::raw_ostream &os, llvm::StringRef topic);
+
+/// Prints the script by which `shell` (bash, zsh, fish) completes options.
+void printCompletion(llvm::raw_ostream &os, llvm::StringRef shell);
 
 } // namespace mpopt
 

@@ -21,13 +21,16 @@ def InStrip : OptionVisibility;
 def InEmitMlir : OptionVisibility;
 def InListRules : OptionVisibility;
 def InExplain : OptionVisibility;
+def InDiff : OptionVisibility;
 
-class InJudging : Visibility<[InCheck, InInstrument]>;
-class InTraining : Visibility<[InCheck]>;
-class InImporting : Visibility<[InCheck, InInstrument, InEmitMlir]>;
-class InListing : Visibility<[InCheck, InInstrument, InConfirm]>;
+class InJudging : Visibility<[InCheck, InInstrument, InDiff]>;
+class InTraining : Visibility<[InCheck, InInstrument]>;
+class InImporting
+    : Visibility<[InCheck, InInstrument, InEmitMlir, InDiff]>;
+class InListing : Visibility<[InCheck, InInstrument, InConfirm, InDiff]>;
 class InReporting
-    : Visibility<[InCheck, InInstrument, InConfirm, InListRules, InExplain]>;
+    : Visibility<[InCheck, InInstrument, InConfirm, InListRules, InExplain,
+                  InDiff]>;
 
 // The option may be given several times; any other is refused the second time.
 def Repeated : OptionFlag;
@@ -59,7 +62,7 @@ multiclass Valued<string name, list<string> prefixes = ["--", "-"]> {
 //===----------------------------------------------------------------------===//
 
 def check : Switch<"check">, Group<usage>, MetaVarName<"MODEL... [options]">,
-  HelpText<"judge models (ONNX, TorchScript, or mp IR; - is stdin)">;
+  HelpText<"judge models (ONNX, TorchScript, torch.export or mp IR; - is stdin)">;
 def instrument : Switch<"instrument">, Group<usage>,
   MetaVarName<"MODEL -o OUT [options]">,
   HelpText<"the model with probes, and the ledger OUT.probes.json">;
@@ -72,6 +75,11 @@ def emit_mlir : Switch<"emit-mlir">, Group<usage>, MetaVarName<"MODEL">,
   HelpText<"the imported mp IR">;
 def list_rules : Switch<"list-rules">, Group<usage>,
   HelpText<"all rules and their settings">;
+def diff : Switch<"diff">, Group<usage>, MetaVarName<"A B [options]">,
+  HelpText<"what changed from one model, or JSON report, to another">;
+defm completion : Valued<"completion">, Group<usage>, MetaVarName<"SHELL">,
+  Values<"bash,zsh,fish">,
+  HelpText<"a script that completes options">;
 defm explain : Valued<"explain">, Group<usage>, MetaVarName<"RULE">,
   HelpText<"what a rule finds, why, what to do">;
 
@@ -138,6 +146,10 @@ defm fail_on : Valued<"fail-on">, Group<counted>, InListing,
   Values<"error,warning,note,never">,
   HelpText<"exit 1 from this severity on (default warning)">;
 
+defm baseline : Valued<"baseline">, Group<counted>, Visibility<[InCheck]>,
+  MetaVarName<"FILE">,
+  HelpText<"findings of that file, which --write-baseline wrote, do not count">;
+
 //===----------------------------------------------------------------------===//
 // Output
 //===----------------------------------------------------------------------===//
@@ -148,13 +160,17 @@ defm format : Valued<"format">, Group<written>, InReporting,
   HelpText<"the form of the report (default text)">;
 defm output : Valued<"o", ["-", "--"]>, Group<written>, MetaVarName<"FILE">,
   HelpText<"there instead of standard output">;
-def safe_input : Switch<"safe-input">, Group<written>, InJudging,
+defm write_baseline : Valued<"write-baseline">, Group<written>,
+  Visibility<[InCheck]>, MetaVarName<"FILE">,
+  HelpText<"what is found now, for --baseline">;
+def safe_input : Switch<"safe-input">, Group<written>, InTraining,
   HelpText<"how far each float input may be scaled before there is an "
            "overflow">;
-defm dump_ranges : Valued<"dump-ranges">, Group<written>, InJudging,
+defm dump_ranges : Valued<"dump-ranges">, Group<written>, InTraining,
   MetaVarName<"FILE">,
   HelpText<"every tensor's bounds, as JSON">;
-defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
+defm keep_fp32 : Valued<"keep-fp32">, Group<written>,
+  Visibility<[InCheck, InInstrument, InConfirm]>,
   MetaVarName<"FILE">,
   HelpText<"the ops to keep in FP32, as JSON, or for converters: "
            "*.autocast.txt (ModelOpt), *.ort.json (ONNX Runtime), *.occ.json "
@@ -164,10 +180,10 @@ defm keep_fp32 : Valued<"keep-fp32">, Group<written>, InListing,
 // Training
 //===----------------------------------------------------------------------===//
 
-def train : Switch<"train">, Group<trained>, InJudging,
+def train : Switch<"train">, Group<trained>, InTraining,
   HelpText<"judge a training step: forward, loss, backward, optimizer; the "
            "other options here go with it. With --instrument: gradients are "
-           "probed, too">;
+           "probed, too, for --confirm to judge it by a real run">;
 defm loss : Valued<"loss">, Group<trained>, InTraining, Flags<[Repeated]>,
   MetaVarName<"KIND[:PREDICTION[,TARGET]]">,
   HelpText<"a term of the loss (default: by the outputs), a kind, or "
@@ -198,6 +214,9 @@ defm reduce : Valued<"reduce">, Group<trained>, InTraining,
            "after or before: when the sum is divided">;
 defm clip : Valued<"clip">, Group<trained>, InTraining, MetaVarName<"NORM">,
   HelpText<"the greatest norm of the gradient">;
+def memory : Switch<"memory">, Group<trained>, InTraining,
+  HelpText<"what a rank holds and sends: bytes of parameters, gradients, "
+           "optimizer state and activations, by how they are sharded">;
 defm dump_gradients : Valued<"dump-gradients">, Group<trained>, InTraining,
   MetaVarName<"FILE">,
   HelpText<"what is expected of every gradient, as JSON">;
@@ -218,6 +237,12 @@ defm probe_with : Valued<"probe-with">, Group<probed>,
 defm ledger : Valued<"ledger">, Group<probed>, Visibility<[InConfirm]>,
   MetaVarName<"FILE">,
   HelpText<"the ledger that --instrument wrote">;
+defm against : Valued<"against">, Group<probed>, Visibility<[InConfirm]>,
+  Flags<[Repeated]>, MetaVarName<"RUN.mprec">,
+  HelpText<"a record of another run on the same batches, to compare with">;
+defm against_ledger : Valued<"against-ledger">, Group<probed>,
+  Visibility<[InConfirm]>, MetaVarName<"FILE">,
+  HelpText<"the ledger of that run (default: that of --ledger)">;
 
 //===----------------------------------------------------------------------===//
 // In general
@@ -225,9 +250,21 @@ defm ledger : Valued<"ledger">, Group<probed>, Visibility<[InConfirm]>,
 
 defm jobs : Valued<"jobs">, Group<general>, InJudging, MetaVarName<"N">,
   HelpText<"threads (default: all)">;
-def help : Switch<"help">, Group<general>, HelpText<"this text">;
+defm config : Valued<"config">, Group<general>,
+  Visibility<[InCheck, InInstrument]>, MetaVarName<"FILE|none">,
+  HelpText<"a project's settings and suppressions (default: mpopt.toml in the "
+           "model's folder or the nearest above)">;
+defm color : Valued<"color">, Group<general>, MetaVarName<"WHEN">,
+  Values<"auto,always,never">,
+  HelpText<"colours (default auto: on a terminal)">;
+def quiet : Switch<"quiet">, Group<general>,
+  HelpText<"no warnings, no progress; a text report only if --fail-on does">;
+def help : Switch<"help">, Group<general>, MetaVarName<"[TOPIC]">,
+  HelpText<"this text, or a part of it: a section (judged, assumed, counted, "
+           "written, trained, probed, general), an action (check) or an option "
+           "(precision)">;
 def h : Switch<"h">, Alias<help>;
 def version : Switch<"version">, Group<general>, HelpText<"mpopt's version">;
 
 // For tests: fixes are tried on all of the model, not only on what they reach.
-def whole_trials : Switch<"whole-trials">, InJudging, Flags<[HelpHidden]>;
+def whole_trials : Switch<"whole-trials">, InTraining, Flags<[HelpHidden]>;

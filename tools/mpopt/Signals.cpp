@@ -14,7 +14,7 @@
 
 #include "Signals.h"
 
-#include "Actions.h"
+#include "mpopt/Driver/Actions.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Signals.h"

@@ -25,7 +25,8 @@ namespace mpopt {
 struct CheckHooks {
   /// Called before the precision is applied.
   llvm::function_ref<void(const ImportResult &)> imported;
-  /// Called with the ranges that the rules saw.
+  /// Called with the ranges of the model that the rules saw, under `--train`
+  /// before anything is appended to it.
   llvm::function_ref<void(const ImportResult &, const RangeAnalysis &)> checked;
   /// Called with the ops to keep in FP32.
   llvm::function_ref<void(llvm::ArrayRef<KeptOpRef>)> kept;

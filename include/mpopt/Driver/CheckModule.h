@@ -37,6 +37,8 @@ struct CheckedTraining {
   std::map<std::string, unsigned> lacking;
   /// Assumptions about targets that are no inputs of the model.
   std::vector<Assumption> targets;
+  /// Only with `--memory`.
+  std::optional<MemoryReport> memory;
   /// The estimates of the gradients.
   TrainingReport gradients;
 };
@@ -48,8 +50,13 @@ struct CheckedModule {
   /// The location of each of `findings`.
   std::vector<FindingPlace> places;
   /// Ops to keep in FP32 against the listed warnings and errors, in the
-  /// model's order.
+  /// model's order: for `--keep-fp32` a list that is judged as a whole, else
+  /// those by which each finding goes away.
   std::vector<KeptOpRef> keep;
+  /// Warnings and errors that stay with the list of `--keep-fp32`.
+  unsigned keepLeaves = 0;
+  /// The float outputs.
+  std::vector<EffectReport> effects;
   /// Largest safe scales of inputs; only with `--safe-input`.
   std::vector<SafeScale> safeScales;
 
@@ -67,7 +74,8 @@ using RangeObserver = llvm::function_ref<void(const RangeAnalysis &)>;
 /// Recognises idioms, applies the precision, has the selected rules look at the
 /// module, and tries the fixes of the findings that are listed. `observe`,
 /// unless it is null, is called with the ranges that the rules saw, under
-/// `--train` with those of the whole training step.
+/// `--train` with those of the whole training step; `observeModel` with those
+/// of the model alone, before anything is appended to it.
 ///
 /// Under `--train` loss and backward graph are appended once the rules about
 /// the model itself, and their fixes, are done: what they say does not depend
@@ -75,7 +83,8 @@ using RangeObserver = llvm::function_ref<void(const RangeAnalysis &)>;
 /// line.
 llvm::Expected<CheckedModule> checkModule(const Options &options,
                                           mlir::ModuleOp module,
-                                          RangeObserver observe = nullptr);
+                                          RangeObserver observe = nullptr,
+                                          RangeObserver observeModel = nullptr);
 
 } // namespace mpopt
 

@@ -9,10 +9,12 @@
 #define MPOPT_DRIVER_OPTIONS_H
 
 #include "mpopt/Driver/Npz.h"
+#include "mpopt/Driver/Output.h"
 
 #include "mpopt/Import/Import.h"
 #include "mpopt/Instrument/Onnx.h"
 #include "mpopt/Instrument/Plan.h"
+#include "mpopt/Report/Baseline.h"
 #include "mpopt/Report/Finding.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
@@ -35,6 +37,8 @@ enum class Action {
   EmitMlir,
   Explain,
   ListRules,
+  Diff,
+  Completion,
   Version,
   Help
 };
@@ -89,10 +93,24 @@ struct Options {
   bool safeInput = false;
   bool wholeTrials = false;
 
+  // A project's own.
+  std::string settingsFile; ///< Empty if there is none.
+  std::vector<Suppression> suppressions;
+  std::string baselineFile, newBaselineFile; ///< May be empty.
+  /// Of each model, where one has settings; otherwise empty.
+  std::vector<Options> byModel;
+
+  // The terminal.
+  ColorChoice color = ColorChoice::Auto;
+  bool quiet = false;
+  std::string topic; ///< Of `--help`; empty: all.
+  std::string shell; ///< `--completion`.
+
   // Training.
   std::optional<TrainConfig> train; ///< `--train`: options over the file.
   std::string trainFile;            ///< `--train-config`; may be empty.
   std::string gradientsFile;
+  bool memory = false;
 
   // Probing.
   ProbeSelection probes;
@@ -100,6 +118,9 @@ struct Options {
 
   // Confirming: `models` are the record files.
   std::string ledger;
+  /// The record files of another run, and its ledger.
+  std::vector<std::string> against;
+  std::string againstLedger;
 };
 
 } // namespace mpopt

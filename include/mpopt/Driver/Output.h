@@ -51,9 +51,14 @@ private:
 llvm::Error writeOutput(llvm::StringRef file,
                         llvm::function_ref<void(llvm::raw_ostream &)> write);
 
-/// True if text for standard output should be coloured: it is a terminal, and
-/// NO_COLOR is not set.
-bool wantsColor(llvm::StringRef file);
+/// When text is coloured. `Auto`: on a terminal, unless NO_COLOR is set.
+enum class ColorChoice { Auto, Always, Never };
+
+/// True if text for `file` should be coloured.
+bool wantsColor(llvm::StringRef file, ColorChoice choice = ColorChoice::Auto);
+
+/// After this warnings are not printed.
+void silenceWarnings();
 
 /// Print `mpopt: error: TEXT` and `mpopt: warning: TEXT` to standard error, as
 /// one line with unprintable characters escaped.

@@ -1,13 +1,13 @@
 // Fixes that move casts are tried, with the types that follow from them.
 
 // RUN: split-file %s %t
-// RUN: not mpopt --check %t/mixed.mlir --select MP103 --format json | FileCheck %s --check-prefix=MIXED
-// RUN: not mpopt --check %t/chain.mlir --select MP103 --format json | FileCheck %s --check-prefix=CHAIN
-// RUN: not mpopt --check %t/chain.mlir --select MP103 --precision autocast-fp16 --format json | FileCheck %s --check-prefix=AUTO
-// RUN: not mpopt --check %t/large.mlir --select MP103 --format json | FileCheck %s --check-prefix=LARGE
-// RUN: not mpopt --check %t/late.mlir --select MP104 --format json | FileCheck %s --check-prefix=LATE
-// RUN: not mpopt --check %t/half.mlir --precision autocast-fp16 --select MP105 --format json | FileCheck %s --check-prefix=HALF
-// RUN: not mpopt --check %t/island.mlir --precision autocast-fp16 --select MP105 --format json | FileCheck %s --check-prefix=ISLAND
+// RUN: not mpopt --check %t/mixed.mlir --set effect-warning=0 --select MP103 --format json | FileCheck %s --check-prefix=MIXED
+// RUN: not mpopt --check %t/chain.mlir --set effect-warning=0 --select MP103 --format json | FileCheck %s --check-prefix=CHAIN
+// RUN: not mpopt --check %t/chain.mlir --set effect-warning=0 --set speed-share=0 --select MP103 --precision autocast-fp16 --format json | FileCheck %s --check-prefix=AUTO
+// RUN: not mpopt --check %t/large.mlir --set effect-warning=0 --select MP103 --format json | FileCheck %s --check-prefix=LARGE
+// RUN: not mpopt --check %t/late.mlir --set effect-warning=0 --select MP104 --format json | FileCheck %s --check-prefix=LATE
+// RUN: not mpopt --check %t/half.mlir --set effect-warning=0 --precision autocast-fp16 --select MP105 --format json | FileCheck %s --check-prefix=HALF
+// RUN: not mpopt --check %t/island.mlir --set effect-warning=0 --set speed-share=0 --precision autocast-fp16 --select MP105 --format json | FileCheck %s --check-prefix=ISLAND
 
 //--- mixed.mlir
 // Nothing narrow comes behind.

@@ -1,15 +1,15 @@
 // A fix by a power of two is tried: with the factor taken along, and back.
 
 // RUN: split-file %s %t
-// RUN: not mpopt --check %t/norm.mlir --select MP201 --input x~0,3 --format json | FileCheck %s --check-prefix=NORM
-// RUN: not mpopt --check %t/layer.mlir --select MP201 --format json | FileCheck %s --check-prefix=LAYER
-// RUN: not mpopt --check %t/saturates.mlir --select MP201 --format json | FileCheck %s --check-prefix=SATURATES
-// RUN: not mpopt --check %t/rms.mlir --select MP209 --input x=-1000:1000 --input x~0,200 --format json | FileCheck %s --check-prefix=RMS
-// RUN: not mpopt --check %t/small.mlir --select MP204 --input x=-0.01:0.01 --input x~0,0.002 --format json | FileCheck %s --check-prefix=SMALL
-// RUN: not mpopt --check %t/returned.mlir --select MP204 --input x=-0.01:0.01 --input x~0,0.002 --format json | FileCheck %s --check-prefix=BACK
-// RUN: not mpopt --check %t/constants.mlir --precision fp16 --select MP202 --format json | FileCheck %s --check-prefix=CONST
-// RUN: not mpopt --check %t/constants.mlir --precision fp16 --select MP203 --format json | FileCheck %s --check-prefix=SMALLCONST
-// RUN: not mpopt --check %t/added.mlir --precision fp16 --select MP202 --format json | FileCheck %s --check-prefix=ADDED
+// RUN: not mpopt --check %t/norm.mlir --set effect-warning=0 --select MP201 --input x~0,3 --format json | FileCheck %s --check-prefix=NORM
+// RUN: not mpopt --check %t/layer.mlir --set effect-warning=0 --select MP201 --format json | FileCheck %s --check-prefix=LAYER
+// RUN: not mpopt --check %t/saturates.mlir --set effect-warning=0 --select MP201 --format json | FileCheck %s --check-prefix=SATURATES
+// RUN: not mpopt --check %t/rms.mlir --set effect-warning=0 --select MP209 --input x=-1000:1000 --input x~0,200 --format json | FileCheck %s --check-prefix=RMS
+// RUN: not mpopt --check %t/small.mlir --set effect-warning=0 --select MP204 --input x=-0.01:0.01 --input x~0,0.002 --format json | FileCheck %s --check-prefix=SMALL
+// RUN: not mpopt --check %t/returned.mlir --set effect-warning=0 --select MP204 --input x=-0.01:0.01 --input x~0,0.002 --format json | FileCheck %s --check-prefix=BACK
+// RUN: not mpopt --check %t/constants.mlir --set effect-warning=0 --precision fp16 --select MP202 --format json | FileCheck %s --check-prefix=CONST
+// RUN: not mpopt --check %t/constants.mlir --set effect-warning=0 --precision fp16 --select MP203 --format json | FileCheck %s --check-prefix=SMALLCONST
+// RUN: not mpopt --check %t/added.mlir --set effect-warning=0 --precision fp16 --select MP202 --format json | FileCheck %s --check-prefix=ADDED
 
 //--- norm.mlir
 // The projection overflows; the normalisation does away with the factor.

@@ -1,14 +1,14 @@
 // A fix that is shown was tried.
 
 // RUN: split-file %s %t
-// RUN: not mpopt --check %t/kept.mlir --precision fp16 --select MP201 --input x=0:10 --input x~5,1 --keep-fp32 %t/keep.json | FileCheck %s --check-prefix=KEPT
+// RUN: not mpopt --check %t/kept.mlir --set effect-warning=0 --precision fp16 --select MP201 --input x=0:10 --input x~5,1 --keep-fp32 %t/keep.json | FileCheck %s --check-prefix=KEPT
 // RUN: FileCheck %s --check-prefix=KEEP --input-file %t/keep.json
-// RUN: not mpopt --check %t/returned.mlir --select MP201 --input x=0:10 --input x~5,1 --format json --keep-fp32 %t/none.json | FileCheck %s --check-prefix=RETURNED
+// RUN: not mpopt --check %t/returned.mlir --set effect-warning=0 --select MP201 --input x=0:10 --input x~5,1 --format json --keep-fp32 %t/none.json | FileCheck %s --check-prefix=RETURNED
 // RUN: FileCheck %s --check-prefix=NOKEEP --input-file %t/none.json
-// RUN: not mpopt --check %t/epsilon.mlir --precision fp16 --select MP203 --format json | FileCheck %s --check-prefix=EPSILON
-// RUN: not mpopt --check %t/clamp.mlir --select MP205 --format json --input x=0:1 --input x~0,0.0001 | FileCheck %s --check-prefix=CLAMP
-// RUN: not mpopt --check %t/attention.mlir --select MP210 --format json --input q=-100:100 --input q~0,60 --input k=-100:100 --input k~0,60 | FileCheck %s --check-prefix=ATTENTION
-// RUN: not mpopt --check %t/cast.mlir --select MP104 --format json | FileCheck %s --check-prefix=CAST
+// RUN: not mpopt --check %t/epsilon.mlir --set effect-warning=0 --precision fp16 --select MP203 --format json | FileCheck %s --check-prefix=EPSILON
+// RUN: not mpopt --check %t/clamp.mlir --set effect-warning=0 --select MP205 --format json --input x=0:1 --input x~0,0.0001 | FileCheck %s --check-prefix=CLAMP
+// RUN: not mpopt --check %t/attention.mlir --set effect-warning=0 --select MP210 --format json --input q=-100:100 --input q~0,60 --input k=-100:100 --input k~0,60 | FileCheck %s --check-prefix=ATTENTION
+// RUN: not mpopt --check %t/cast.mlir --set effect-warning=0 --select MP104 --format json | FileCheck %s --check-prefix=CAST
 
 //--- kept.mlir
 // A product overflows; the quotient is small again. The three ops in between

@@ -15,8 +15,11 @@ ACTIONS = {
     "emit-mlir": ["--emit-mlir", "none.onnx"],
     "list-rules": ["--list-rules"],
     "explain": ["--explain", "MP201"],
+    "diff": ["--diff", "none.onnx", "other.onnx"],
+    "completion": ["--completion", "bash"],
 }
-JUDGING = {"check", "instrument"}
+WRITING = {"check", "instrument"}
+JUDGING = WRITING | {"diff"}
 LISTING = JUDGING | {"confirm"}
 IMPORTING = JUDGING | {"emit-mlir"}
 # Option: a value that is right, and the actions that look at it.
@@ -35,28 +38,36 @@ OPTIONS = {
     "min-certainty": ("certain", LISTING),
     "fail-on": ("error", LISTING),
     "format": ("json", LISTING | {"list-rules", "explain"}),
-    "keep-fp32": ("none/keep.json", LISTING),
-    "dump-ranges": ("none/ranges.json", JUDGING),
-    "safe-input": (None, JUDGING),
-    "whole-trials": (None, JUDGING),
+    "baseline": ("none/known.json", {"check"}),
+    "write-baseline": ("none/known.json", {"check"}),
+    "config": ("none", WRITING),
+    "color": ("never", set(ACTIONS)),
+    "quiet": (None, set(ACTIONS)),
+    "keep-fp32": ("none/keep.json", WRITING | {"confirm"}),
+    "dump-ranges": ("none/ranges.json", WRITING),
+    "safe-input": (None, WRITING),
+    "whole-trials": (None, WRITING),
     "jobs": ("1", JUDGING),
-    "train": (None, JUDGING),
-    "loss": ("mse", {"check"}),
-    "loss-value": ("2.5", {"check"}),
-    "train-config": ("none/train.json", {"check"}),
-    "optimizer": ("adamw", {"check"}),
-    "scaler": ("dynamic", {"check"}),
-    "batch": ("8", {"check"}),
-    "reduce": ("f16", {"check"}),
-    "clip": ("1", {"check"}),
-    "dump-gradients": ("none/gradients.json", {"check"}),
+    "train": (None, WRITING),
+    "loss": ("mse", WRITING),
+    "loss-value": ("2.5", WRITING),
+    "train-config": ("none/train.json", WRITING),
+    "optimizer": ("adamw", WRITING),
+    "scaler": ("dynamic", WRITING),
+    "batch": ("8", WRITING),
+    "reduce": ("f16", WRITING),
+    "clip": ("1", WRITING),
+    "memory": (None, WRITING),
+    "dump-gradients": ("none/gradients.json", WRITING),
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm"}),
+    "against": ("none.mprec", {"confirm"}),
+    "against-ledger": ("none.json", {"confirm"}),
 }
 # They go with --train.
 TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",
-            "dump-gradients"}
+            "memory", "dump-gradients"}
 IDLE = {"min-certainty", "fail-on", "format"}
 
 
@@ -80,14 +91,14 @@ def test_every_option_is_here():
 def test_option_with_action(option, action):
     if option == "ledger" and action == "confirm":
         return  # its command has it already
-    train = ["--train"] if option in TRAINING and action == "check" else []
+    train = ["--train"] if option in TRAINING and action in WRITING else []
     done = run(*ACTIONS[action], *train, *words(option))
     takers = OPTIONS[option][1]
     if action in takers:
         assert "goes with" not in done.stderr
         warned = f"mpopt: warning: --{option} has no effect on --instrument\n" in done.stderr
         assert warned == (action == "instrument" and option in IDLE)
-        assert done.returncode == (0 if action in ("list-rules", "explain") else 2)
+        assert done.returncode == (0 if action in ("list-rules", "explain", "completion") else 2)
         return
     assert done.returncode == 2 and done.stdout == ""
     assert re.fullmatch(rf"mpopt: error: --{option} goes with .*, not with --{action}\n",

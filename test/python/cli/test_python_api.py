@@ -165,12 +165,28 @@ def test_modules():
         def forward(self, x):
             return torch.exp(x * 30)
 
-    for module, examples in ((Net(), torch.ones(2)), (Net(), None),
-                             (torch.jit.script(Net()), None)):
+    for module, examples, form in (
+            (Net(), torch.ones(2), "exported-program"), (Net(), None, "torchscript"),
+            (torch.jit.script(Net()), None, "torchscript"),
+            (torch.export.export(Net(), (torch.ones(2),)), None, "exported-program")):
         report = mpopt.check(module, precision="fp16", example_inputs=examples,
                              min_certainty="possible", input_shapes={"x": [2]})
-        assert report.format == "torchscript"
+        assert report.format == form
         assert report.by_rule("MP2")
+    assert mpopt.check(Net(), (torch.ones(2),)).format == "exported-program"
+
+
+@pytest.mark.skipif(not torch_is_there(), reason="built without PyTorch")
+def test_module_that_cannot_be_exported():
+    """What depends on values has no exported form, and one that is traced."""
+    torch = pytest.importorskip("torch")
+
+    class Branch(torch.nn.Module):
+        def forward(self, x):
+            return x.exp() if x.sum() > 0 else x
+
+    with pytest.warns(torch.jit.TracerWarning):
+        assert mpopt.check(Branch(), (torch.ones(2),)).format == "torchscript"
 
 
 @pytest.mark.skipif(not torch_is_there(), reason="built without PyTorch")

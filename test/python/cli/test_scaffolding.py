@@ -24,7 +24,7 @@ LLVM = Path("/usr/lib/llvm-22")
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for folder in ("scripts", "cmake", "include", "passes", "lib", "docs", "test/python/ranges"):
+    for folder in ("scripts", "cmake", "include", "passes", "lib", "docs", "python", "test/python/ranges"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
     return tmp_path

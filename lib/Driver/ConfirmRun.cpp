@@ -1,18 +1,15 @@
-//===- Confirm.cpp - mpopt --confirm --------------------------------------===//
+//===- ConfirmRun.cpp - mpopt --confirm -----------------------------------===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Actions.h"
-
+#include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/KeepList.h"
 #include "mpopt/Driver/Output.h"
 
 #include "mpopt/Instrument/Confirm.h"
-#include "mpopt/Instrument/FilePatch.h"
-#include "mpopt/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -53,8 +50,8 @@ static Error writeKept(const Options &options, const Ledger &ledger,
   return error;
 }
 
-static bool isFailing(const Options &options, const Ledger &ledger,
-                      const Confirmation &confirmation) {
+static bool hasFailure(const Options &options, const Ledger &ledger,
+                       const Confirmation &confirmation) {
   if (!options.failOn)
     return false;
   if (!confirmation.exceeded.empty())
@@ -67,34 +64,41 @@ static bool isFailing(const Options &options, const Ledger &ledger,
                       });
 }
 
-int mpopt::confirm(const Options &options) {
-  Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
-      readInputFile(options.ledger);
-  if (!file)
-    return fail(options.ledger + ": " + llvm::toString(file.takeError()));
-  StringRef text = (*file)->getBuffer();
-  Expected<Ledger> ledger = readLedger(text);
-  if (!ledger)
-    return fail("--ledger: '" + options.ledger + "' is no ledger of mpopt: " +
-                llvm::toString(ledger.takeError()));
-  Expected<RunRecords> runs = readRuns(options.models, options.ledger,
-                                       sha256(text), ledger->plan.probes);
-  if (!runs)
-    return fail(llvm::toString(runs.takeError()));
-  for (const std::string &warning : runs->warnings)
-    printWarning(warning);
+static Expected<RecordedRun> readAndWarn(llvm::ArrayRef<std::string> records,
+                                         StringRef option, StringRef path) {
+  Expected<RecordedRun> run = readRecordedRun(records, option, path);
+  if (run)
+    for (const std::string &warning : run->records.warnings)
+      printWarning(warning);
+  return run;
+}
 
-  listSelected(options, ledger->report.findings);
-  ConfirmOptions wanted{options.rules, options.thresholds};
-  Confirmation confirmation = confirm(*ledger, *runs, wanted);
+int mpopt::confirm(const Options &options, StringRef version) {
+  Expected<RecordedRun> run =
+      readAndWarn(options.models, "--ledger", options.ledger);
+  if (!run)
+    return fail(llvm::toString(run.takeError()));
+  auto &[ledger, runs] = *run;
+  Expected<RecordedRun> other =
+      options.against.empty() ? RecordedRun()
+                              : readAndWarn(options.against, "--against-ledger",
+                                            options.againstLedger);
+  if (!other)
+    return fail(llvm::toString(other.takeError()));
+
+  listSelected(options, ledger.report.findings);
+  ConfirmOptions wanted{options.rules, options.thresholds,
+                        options.against.empty() ? nullptr : &*other};
+  Confirmation confirmation = confirm(ledger, runs, wanted);
   ConfirmWriter write = getConfirmWriter(*options.format);
   Error error = writeOutput(options.output, [&](llvm::raw_ostream &os) {
-    write(os, *ledger, *runs, confirmation,
-          {.color = wantsColor(options.output), .version = MPOPT_VERSION});
+    write(os, ledger, runs, confirmation,
+          {.color = wantsColor(options.output, options.color),
+           .version = version});
   });
   if (!error && !options.keepFile.empty())
-    error = writeKept(options, *ledger, confirmation);
+    error = writeKept(options, ledger, confirmation);
   if (error)
     return fail(llvm::toString(std::move(error)));
-  return isFailing(options, *ledger, confirmation) ? kFindings : kClean;
+  return hasFailure(options, ledger, confirmation) ? kFindings : kClean;
 }

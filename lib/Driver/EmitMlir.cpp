@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Actions.h"
-
 #include "mpopt/Dialect/SequentialContext.h"
+#include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Driver/OutputConflicts.h"

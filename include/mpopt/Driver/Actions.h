@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_TOOLS_MPOPT_ACTIONS_H
-#define MPOPT_TOOLS_MPOPT_ACTIONS_H
+#ifndef MPOPT_DRIVER_ACTIONS_H
+#define MPOPT_DRIVER_ACTIONS_H
 
 #include "mpopt/Driver/Options.h"
 
@@ -18,15 +18,24 @@ namespace mpopt {
 
 enum ExitStatus { kClean = 0, kFindings = 1, kFault = 2 };
 
-/// Judges every model and writes the report.
-int check(const Options &options);
+/// Judges every model and writes the report, which names `version`.
+int check(const Options &options, llvm::StringRef version);
 
 /// Joins records with the ledger and writes what came of the predictions.
-int confirm(const Options &options);
+int confirm(const Options &options, llvm::StringRef version);
 
 /// Writes the imported IR.
 int emitMlir(const Options &options);
 
+/// Becomes `python -m mpopt.lint` with these words, by the interpreter that
+/// MPOPT_PYTHON names, that of the wheel, or that of the checkout. Returns only
+/// if that fails, after an error was printed.
+int lint(int count, char **words);
+
+/// Compares two models or reports and writes what changed; the JSON names
+/// `version`.
+int diff(const Options &options, llvm::StringRef version);
+
 } // namespace mpopt
 
-#endif // MPOPT_TOOLS_MPOPT_ACTIONS_H
+#endif // MPOPT_DRIVER_ACTIONS_H

@@ -1,0 +1,117 @@
+//===- Lint.cpp - mpopt lint, which Python does
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Driver/Actions.h"
+#include "mpopt/Driver/Output.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace mpopt;
+using llvm::StringRef;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+// `python -m mpopt.lint`, but that a package which is not there is one line.
+static constexpr const char *kLauncher =
+    "import sys\n"
+    "try:\n"
+    "    from mpopt.lint.cli import main\n"
+    "except ImportError as error:\n"
+    "    sys.stderr.write(f'mpopt: error: lint: {sys.executable}: "
+    "{error}\\n')\n"
+    "    sys.exit(2)\n"
+    "sys.exit(main())\n";
+
+namespace {
+struct Interpreter {
+  std::string program;
+  /// A folder to search for the package; empty if the interpreter has it.
+  std::string package;
+};
+} // namespace
+
+/// The folder above this program's by `levels`; empty if that is not known.
+static std::string getFolderAbove(unsigned levels) {
+  std::string program = fs::getMainExecutable(nullptr, nullptr);
+  llvm::SmallString<256> real;
+  if (fs::real_path(program, real))
+    return {};
+  StringRef folder = path::parent_path(real);
+  for (; levels; --levels)
+    folder = path::parent_path(folder);
+  return folder.str();
+}
+
+/// What CMake recorded beside a build of a checkout: the interpreter that
+/// scripts/setup made, which may be missing, and the folder of the package.
+static Interpreter readCheckout() {
+  auto file = llvm::MemoryBuffer::getFile(getFolderAbove(1) + "/lint-python");
+  if (!file)
+    return {};
+  auto [program, package] = (*file)->getBuffer().split('\n');
+  return {program.trim().str(), package.trim().str()};
+}
+
+/// The interpreter into whose environment the wheel was installed:
+/// PREFIX/lib/pythonX.Y/site-packages/mpopt/bin/mpopt.
+static std::string findWheelPython() {
+  if (!fs::exists(getFolderAbove(1) + "/lint/cli.py"))
+    return {};
+  std::string program = getFolderAbove(5) + "/bin/python3";
+  return fs::can_execute(program) ? program : std::string();
+}
+
+static Interpreter findInterpreter() {
+  Interpreter checkout = readCheckout();
+  const char *wanted = std::getenv("MPOPT_PYTHON");
+  if (wanted && *wanted) {
+    auto found = llvm::sys::findProgramByName(wanted);
+    return {found ? *found : wanted, checkout.package};
+  }
+  if (std::string own = findWheelPython(); !own.empty())
+    return {own, ""};
+  if (!fs::can_execute(checkout.program))
+    checkout.program.clear();
+  return checkout;
+}
+
+static int fail(const llvm::Twine &text) {
+  printError("lint: " + text);
+  return kFault;
+}
+
+int mpopt::lint(int count, char **words) {
+  Interpreter interpreter = findInterpreter();
+  if (interpreter.program.empty())
+    return fail("no Python with LibCST is known: set MPOPT_PYTHON, or pip "
+                "install mpopt[lint]");
+  if (!interpreter.package.empty()) {
+    std::string &folders = interpreter.package;
+    if (const char *known = std::getenv("PYTHONPATH"); known && *known)
+      folders += std::string(":") + known;
+    setenv("PYTHONPATH", folders.c_str(), /*overwrite=*/1);
+  }
+  std::vector<const char *> command = {interpreter.program.c_str(), "-c",
+                                       kLauncher};
+  command.insert(command.end(), words, words + count);
+  command.push_back(nullptr);
+  execv(command.front(), const_cast<char **>(command.data()));
+  return fail(llvm::Twine(interpreter.program) +
+              " cannot be run: " + std::strerror(errno));
+}
