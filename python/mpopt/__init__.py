@@ -47,3 +47,12 @@ __all__ = [
 from mpopt import _torch_hook
 
 _torch_hook.install()
+
+
+def __getattr__(name: str):
+    # It needs PyTorch, which a program that only judges files does without.
+    if name == "monitor":
+        import importlib
+
+        return importlib.import_module("mpopt.monitor")
+    raise AttributeError(f"module 'mpopt' has no attribute '{name}'")

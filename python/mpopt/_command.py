@@ -144,15 +144,21 @@ def judging_options(folder: pathlib.Path, *, precision: str, policy: PathLike | 
     return options
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class ModelFile:
     """A model as a file, for as long as the `with` block lasts.
 
     `model`: a path, the bytes or `onnx.ModelProto` of an ONNX model, a
-    `torch.jit.ScriptModule`, or a `torch.nn.Module`, which is traced with
-    `example_inputs` (a tuple), or scripted without."""
+    `torch.export.ExportedProgram`, a `torch.jit.ScriptModule`, or a `torch.nn.Module`,
+    which is exported with `example_inputs` (a tuple), or scripted without. One of which
+    `torch.export` has no form is traced; so is each if it is to be a TorchScript archive
+    (`scripted`)."""
 
-    def __init__(self, model, example_inputs=None):
-        self._model, self._examples = model, example_inputs
+    def __init__(self, model, example_inputs=None, scripted=False):
+        self._model, self._examples, self._scripted = model, example_inputs, scripted
         self._folder = None
 
     def __enter__(self) -> "ModelFile":
@@ -179,9 +185,34 @@ class ModelFile:
             file = self.folder / "model.onnx"
             file.write_bytes(model)
             return str(file)
+        if hasattr(model, "graph_signature") and hasattr(model, "graph_module"):
+            return self._save_program(model)
         if hasattr(model, "state_dict"):
             return self._save_module(model)
         raise Error(f"a path, an ONNX model or a PyTorch module, not {type(model).__name__}")
+
+    def _save_program(self, program) -> str:
+        import torch
+
+        file = self.folder / "model.pt2"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch.export.save(program, str(file))
+        except Exception as error:
+            raise Error(f"the program cannot be saved ({_first_line(error)})") from error
+        return str(file)
+
+    def _export(self, module, examples):
+        """The module as a program; nothing if `torch.export` cannot follow it."""
+        import torch
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return torch.export.export(module, examples)
+        except Exception:  # of many classes: what a module may do is open
+            return None
 
     def _save_module(self, module) -> str:
         import torch
@@ -190,17 +221,19 @@ class ModelFile:
             examples = self._examples
             if examples is not None and not isinstance(examples, tuple):
                 examples = (examples,)
+            if examples is not None and not self._scripted:
+                program = self._export(module, examples)
+                if program is not None:
+                    return self._save_program(program)
             try:
                 with warnings.catch_warnings():
-                    # TorchScript is what mpopt reads; that PyTorch prefers other
-                    # forms does not help the caller.
+                    # That PyTorch prefers other forms does not help the caller.
                     warnings.simplefilter("ignore", DeprecationWarning)
                     module = (torch.jit.script(module) if examples is None
                               else torch.jit.trace(module, examples))
             except Exception as error:
                 what = "scripted: pass example_inputs" if examples is None else "traced"
-                raise Error(f"the module cannot be {what} "
-                            f"({str(error).strip().splitlines()[0]})") from error
+                raise Error(f"the module cannot be {what} ({_first_line(error)})") from error
         file = self.folder / "model.pt"
         module.save(str(file))
         return str(file)

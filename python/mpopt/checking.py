@@ -8,9 +8,9 @@ from mpopt._command import ModelFile, PathLike
 from mpopt.report import Report
 
 
-def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
+def check(model, example_inputs=None, *, precision: str = "auto", inputs: Mapping | None = None,
           assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
-          input_shapes: Mapping | None = None, example_inputs=None, method: str | None = None,
+          input_shapes: Mapping | None = None, method: str | None = None,
           policy: PathLike | None = None, target: PathLike | None = None,
           select: Sequence[str] | str | None = None, ignore: Sequence[str] | str | None = None,
           thresholds: Mapping[str, float] | None = None, min_certainty: str = "likely",
@@ -18,8 +18,10 @@ def check(model, *, precision: str = "auto", inputs: Mapping | None = None,
           jobs: int | None = None) -> Report:
     """Judges a model: `mpopt --check`.
 
-    model          a path; an `onnx.ModelProto` or its bytes; a TorchScript module; a
-                   `torch.nn.Module`, traced with `example_inputs` or else scripted
+    model          a path; an `onnx.ModelProto` or its bytes; a program of
+                   `torch.export`; a TorchScript module; a `torch.nn.Module`, exported
+                   with `example_inputs` (a tuple of what `forward` takes; traced if
+                   `torch.export` cannot follow it) or else scripted
     precision      `auto`, `as-is`, `fp16`, `bf16`, `autocast-fp16`, `autocast-bf16`
     inputs         name -> (lo, hi) with numbers or arrays, `Normal(mean, std)`, a list of
                    both, a sample (array or tensor), or the path of an .npz file

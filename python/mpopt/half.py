@@ -95,7 +95,7 @@ def feed_of(session: onnxruntime.InferenceSession, arrays: Mapping[str, numpy.nd
     """One batch of float32 arrays in the types that the session's inputs have."""
     feed = {}
     for value in session.get_inputs():
-        array = arrays[value.name][batch]
+        array = numpy.asarray(arrays[value.name][batch])
         if value.type == "tensor(float16)":
             array = numpy.clip(array, -LARGEST, LARGEST).astype(numpy.float16)
         feed[value.name] = array

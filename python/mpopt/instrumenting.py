@@ -74,7 +74,7 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an
     option is invalid, or a file cannot be written."""
-    with ModelFile(model, example_inputs) as file:
+    with ModelFile(model, example_inputs, scripted=True) as file:
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,
