@@ -14,6 +14,8 @@ endfunction()
 mpopt_install_python(mpopt bin)
 mpopt_install_python(mpopt_record lib)
 mpopt_install_python(mpopt_ort lib)
+# The template of HTML reports, for records and comparisons.
+install(FILES ${PROJECT_BINARY_DIR}/share/page.html DESTINATION mpopt/share COMPONENT python)
 if(MPOPT_HAS_TORCH)
   # Beside the user's own torch, wherever that is.
   set_target_properties(mpopt-import-torchscript PROPERTIES

@@ -75,6 +75,8 @@ static void writeProbe(OStream &json, const Probe &probe) {
     json.attribute(keys::kGradient, true);
   if (probe.cast)
     json.attribute(keys::kCast, true);
+  if (probe.isLoss)
+    json.attribute("loss", true);
   json.attributeArray("fingerprints", [&] {
     for (const std::string &print : probe.fingerprints)
       json.value(print);

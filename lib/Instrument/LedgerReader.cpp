@@ -67,6 +67,7 @@ static void readProbe(JsonReader json, int64_t expected, Probe &probe) {
   json.integer("channel_axis", probe.channelAxis, 0, INT32_MAX);
   json.flag(keys::kGradient, probe.gradient);
   json.flag(keys::kCast, probe.cast);
+  json.flag("loss", probe.isLoss);
   probe.tensor.isInput = probe.role == ProbeRole::Input;
   json.texts("fingerprints", probe.fingerprints);
   // Dependencies of a tensor come before it, except those that a loop carries.

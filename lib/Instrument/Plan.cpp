@@ -19,6 +19,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Regex.h"
@@ -126,7 +127,9 @@ private:
   const ProbeSelection &selection;
   llvm::Regex pattern;
   llvm::StringMap<std::vector<std::string>> fingerprints; ///< by tensor
-  llvm::StringMap<int64_t> axes;                          ///< by tensor
+  /// Those of which the values tell, not the gradient alone.
+  llvm::StringSet<> valued;
+  llvm::StringMap<int64_t> axes; ///< by tensor
   bool matched = false;
   std::vector<int64_t> ids; ///< by tensor; -1: no probe
   /// By tensor: the probes on its gradient as a parameter.
@@ -161,7 +164,15 @@ void Planner::takeFindings(llvm::ArrayRef<Finding> findings) {
         continue;
       if (watch.axis >= 0)
         axes.try_emplace(watch.tensor, watch.axis);
-      for (const std::string &tensor : {watch.tensor, watch.against}) {
+      bool ofGradients = looksAtGradient(watch.test);
+      if (!ofGradients)
+        valued.insert(watch.tensor);
+      // The gradient of a factor that is 0 tells whether it learns.
+      bool isZero = watch.test == Decision::GradientZero;
+      if (!isZero && !watch.factor.empty())
+        valued.insert(watch.factor);
+      for (const std::string &tensor :
+           {watch.tensor, watch.against, watch.factor}) {
         if (tensor.empty())
           continue;
         auto &list = fingerprints[tensor];
@@ -181,14 +192,17 @@ std::optional<ProbeRole> Planner::choose(const TensorFacts &tensor) {
     return ProbeRole::Input;
   if (selection.kind == ProbeSelection::Kind::Pattern)
     return chosen ? std::optional(ProbeRole::Chosen) : std::nullopt;
-  if (fingerprints.count(tensor.name))
+  // A parameter has a probe for its gradient.
+  bool hasOther = selection.train && tensor.isParameter;
+  if (fingerprints.count(tensor.name) &&
+      (!hasOther || valued.contains(tensor.name)))
     return ProbeRole::Finding;
   if (!tensor.isFloat || tensor.isConstant)
     return std::nullopt;
   if (tensor.mayBeNonFinite() && !tensor.isMoved)
     return ProbeRole::Sentinel;
   if (selection.kind == ProbeSelection::Kind::All ||
-      (selection.train && tensor.isLayer))
+      (selection.train && (tensor.isLayer || tensor.name == selection.loss)))
     return ProbeRole::Chosen;
   return std::nullopt;
 }
@@ -297,6 +311,7 @@ void Planner::addParameter(ProbePlan &plan, unsigned index,
     probe.tensor = tensor;
     probe.gradient = true;
     probe.cast = cast;
+    probe.fingerprints = fingerprints.lookup(tensor.name);
     if (cast) {
       probe.tensor.dtype = tensor.castTo;
       probe.tensor.asFiled = false;
@@ -336,6 +351,7 @@ void Planner::addProbes(ProbePlan &plan, Placeable placeable) {
       probe.channelAxis = found->second;
     probe.gradient = selection.train && tensor.isFloat && !tensor.isInput &&
                      !tensor.isConstant;
+    probe.isLoss = probe.gradient && tensor.name == selection.loss;
     plan.probes.push_back(std::move(probe));
   }
   if (selection.train) {

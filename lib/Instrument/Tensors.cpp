@@ -304,6 +304,21 @@ llvm::StringSet<> mpopt::collectParameters(ModuleOp module) {
   return names;
 }
 
+llvm::StringMap<std::string> mpopt::collectOutputs(ModuleOp module) {
+  llvm::StringMap<std::string> outputs;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (function.isExternal())
+      continue;
+    Operation *terminator = function.getFunctionBody().front().getTerminator();
+    for (auto [index, value] : llvm::enumerate(terminator->getOperands()))
+      if (auto name =
+              function.getResultAttrOfType<StringAttr>(index, "mp.name"))
+        outputs.try_emplace(name.getValue(), getTensorName(value));
+    break;
+  }
+  return outputs;
+}
+
 // Bodies before the results of their op, so that each tensor comes after those
 // it depends on.
 static void visit(Operation *op, Collector &collector) {

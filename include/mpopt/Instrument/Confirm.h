@@ -13,10 +13,12 @@
 #ifndef MPOPT_INSTRUMENT_CONFIRM_H
 #define MPOPT_INSTRUMENT_CONFIRM_H
 
-#include "mpopt/Instrument/Ledger.h"
-#include "mpopt/Instrument/RunRecords.h"
+#include "mpopt/Instrument/Against.h"
+#include "mpopt/Instrument/RecordedRun.h"
 #include "mpopt/Report/OutputFormat.h"
 #include "mpopt/Report/RuleTable.h"
+
+#include "llvm/Support/JSON.h"
 
 #include <map>
 
@@ -128,6 +130,8 @@ struct ConfirmOptions {
   /// The selected rules that are judged by the record alone (MP5xx).
   std::vector<const RuleInfo *> rules;
   std::map<std::string, double> thresholds;
+  /// Another run on the same batches, to compare with; null if there is none.
+  const RecordedRun *against = nullptr;
 };
 
 struct Confirmation {
@@ -143,6 +147,8 @@ struct Confirmation {
   std::vector<Exceeded> exceeded;
   std::vector<TensorScales> scales;
   Gradients gradients;
+  /// What another run saw of the same tensors, if there is one.
+  std::optional<RunComparison> against;
 
   unsigned count(Status status) const;
 };
@@ -158,9 +164,18 @@ std::vector<KeptOpRef> keepConfirmed(const Ledger &ledger,
 void writeConfirmJson(llvm::raw_ostream &os, const Ledger &ledger,
                       const RunRecords &runs, const Confirmation &confirmation,
                       const WriteOptions &options);
+void writeConfirmHtml(llvm::raw_ostream &os, const Ledger &ledger,
+                      const RunRecords &runs, const Confirmation &confirmation,
+                      const WriteOptions &options);
 void writeConfirmText(llvm::raw_ostream &os, const Ledger &ledger,
                       const RunRecords &runs, const Confirmation &confirmation,
                       const WriteOptions &options);
+
+/// The attributes of the JSON object.
+void writeConfirmFields(llvm::json::OStream &json, const Ledger &ledger,
+                        const RunRecords &runs,
+                        const Confirmation &confirmation,
+                        llvm::StringRef version);
 
 /// Writes a confirmation in one form.
 using ConfirmWriter = void (*)(llvm::raw_ostream &, const Ledger &,

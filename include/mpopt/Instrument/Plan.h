@@ -121,6 +121,9 @@ struct Probe {
   bool gradient = false;
   /// For a parameter, the gradient of its cast, not of its source.
   bool cast = false;
+  /// The tensor is the loss that was judged, so that its gradient is the loss
+  /// scale with which the backward pass began.
+  bool isLoss = false;
 
   /// False of parameters and scalars.
   bool recordsValues() const {
@@ -146,6 +149,8 @@ struct ProbeSelection {
   /// Gradients, too: of what has a probe and of what layers give, and of
   /// parameters.
   bool train = false;
+  /// The tensor that is the loss; empty if it is not the model's.
+  std::string loss;
 
   static llvm::Expected<ProbeSelection> parse(llvm::StringRef text);
 };

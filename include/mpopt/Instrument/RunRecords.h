@@ -77,9 +77,6 @@ struct RunRecords {
 
   /// Number of tensors that had a gradient.
   size_t countGradients() const;
-  /// The numbers that the program reported to a scalar probe, from the least to
-  /// the greatest. Nothing if there were none, or NaN or Inf among them.
-  std::optional<Interval> scalar(int64_t probe) const;
 };
 
 /// Merges record files. `ledgerHash` is the SHA-256 of the ledger's bytes as 64

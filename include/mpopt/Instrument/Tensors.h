@@ -24,6 +24,9 @@ llvm::StringMap<std::string> collectDtypes(mlir::ModuleOp module);
 /// The names of all parameters, before a precision is applied.
 llvm::StringSet<> collectParameters(mlir::ModuleOp module);
 
+/// The tensor that each output of the model is, by the output's name.
+llvm::StringMap<std::string> collectOutputs(mlir::ModuleOp module);
+
 /// Every tensor of the module that the model has a name for, in program order;
 /// of values that share a name the first.
 std::vector<TensorFacts>

@@ -15,8 +15,6 @@
 #include "Tests.h"
 #include "Trace.h"
 
-#include "mpopt/Report/Keys.h"
-
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -63,14 +61,16 @@ class Decider {
 public:
   Decider(const Ledger &ledger, const RunRecords &runs,
           llvm::ArrayRef<BadValues> bad)
-      : plan(ledger.plan), runs(runs), bad(bad), coarsest(findCoarsest(runs)) {
+      : plan(ledger.plan), runs(runs), bad(bad), coarsest(findCoarsest(runs)),
+        scale(findRunScale(ledger.plan, runs)),
+        norm(findNorm(ledger.plan, runs)) {
     for (const Probe &probe : plan.probes) {
       if (probe.recordsValues())
         probes[probe.tensor.name] = probe.id;
       if (probe.role != ProbeRole::Scalar)
         gradients[probe.tensor.name].push_back(probe.id);
-      else if (probe.tensor.name == keys::kLossScale)
-        scale = runs.scalar(probe.id);
+      if (probe.role == ProbeRole::Parameter)
+        learns |= runs.gradients[probe.id].ran();
     }
     for (const Unprobed &tensor : ledger.plan.unprobed)
       unprobed[tensor.tensor] = tensor.why;
@@ -97,7 +97,10 @@ private:
   llvm::StringMap<llvm::SmallVector<int64_t, 2>> gradients;
   llvm::StringMap<std::string> unprobed;
   const FloatFormat *coarsest;
-  std::optional<Interval> scale;
+  std::optional<RunScale> scale;
+  std::optional<Interval> norm;
+  /// Some parameter has a gradient.
+  bool learns = false;
 };
 } // namespace
 
@@ -133,7 +136,12 @@ TestResult Decider::testGradient(const Watch &watch,
   if (auto against = findGradient(watch.against, watch.dtype))
     sights.against = &runs.gradients[*against];
   sights.factor = find(watch.factor);
-  sights.scale = scale;
+  if (auto factor = findGradient(watch.factor, watch.dtype))
+    sights.factorGradient = &runs.gradients[*factor];
+  sights.scale = scale ? &*scale : nullptr;
+  sights.norm = norm;
+  sights.othersLearn =
+      learns && plan.probes[*probe].role == ProbeRole::Parameter;
   sights.coarsest = coarsest;
   return runGradientTest(watch, sights);
 }
@@ -176,6 +184,7 @@ FindingStatus Decider::decide(const Finding &finding) const {
     best.why = "no statistic of a tensor decides it";
     return best;
   }
+  std::optional<FindingStatus> unable;
   for (auto [index, watch] : llvm::enumerate(finding.watches)) {
     if (watch.test == Decision::FileFact) {
       best.status = Status::Confirmed;
@@ -189,9 +198,14 @@ FindingStatus Decider::decide(const Finding &finding) const {
     status.why = std::move(result.why);
     status.watch = unsigned(index);
     status.firstStep = result.step;
+    if (status.isGradient && status.status == Status::NotObservable && !unable)
+      unable = status;
     if (index == 0 || status.status < best.status)
       best = std::move(status);
   }
+  // It may be true of the parameter that the run does not show.
+  if (best.status == Status::Refuted && unable)
+    return *unable;
   return best;
 }
 
@@ -209,6 +223,11 @@ Confirmation mpopt::confirm(Ledger &ledger, const RunRecords &runs,
   findExceeded(ledger, runs, confirmation);
   confirmation.gradients = traceGradients(ledger.plan, runs, confirmation.bad);
   addRunFindings(ledger, runs, options, confirmation);
+  if (options.against)
+    confirmation.against =
+        compareRuns(ledger.plan, runs, options.against->ledger.plan,
+                    options.against->records);
+  addDivergence(ledger, options, confirmation);
   for (const Probe &probe : ledger.plan.probes)
     if (std::optional<TensorScales> scales =
             findScales(probe.id, runs.probes[probe.id]))

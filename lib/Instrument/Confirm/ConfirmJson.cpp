@@ -40,6 +40,7 @@ private:
                        llvm::ArrayRef<BadValues> bad);
   void writeGradients();
   void writeScale(StringRef key, const BestScale &scale);
+  void writeAgainst(const RunComparison &against);
 
   OStream &json;
   const Ledger &ledger;
@@ -235,6 +236,45 @@ void Writer::writeScale(StringRef key, const BestScale &scale) {
   });
 }
 
+void Writer::writeAgainst(const RunComparison &against) {
+  json.attributeObject("against", [&] {
+    json.attribute("files", int64_t(against.files));
+    json.attributeArray("differences", [&] {
+      for (const RunDifference &entry : against.differences)
+        json.object([&] {
+          json.attribute("tensor",
+                         jsonText(ledger.plan.probes[entry.probe].tensor.name));
+          json.attribute("kind", getKindName(entry.kind));
+          json.attributeArray("dtypes", [&] {
+            for (const std::string &dtype : entry.dtypes)
+              json.value(dtype);
+          });
+          json.attributeArray("rms", [&] {
+            for (double size : entry.rootMeanSquares)
+              json.value(jsonNumber(size));
+          });
+          json.attribute("difference", jsonNumber(entry.difference));
+          json.attribute("explained", jsonNumber(entry.explained));
+          if (against.findFirst(entry.kind) == &entry) {
+            writeStep(json, "step", entry.step);
+            json.attribute(
+                "message",
+                jsonText(describeDifference(
+                    entry, ledger.plan.probes[entry.probe].tensor.name)));
+          }
+        });
+    });
+    json.attributeArray("incomparable", [&] {
+      for (const RunComparison::Incomparable &entry : against.incomparable)
+        json.object([&] {
+          json.attribute("tensor", jsonText(entry.tensor));
+          json.attribute("kind", getKindName(entry.kind));
+          json.attribute("why", jsonText(entry.why));
+        });
+    });
+  });
+}
+
 void Writer::writeRest() {
   json.attributeObject("confirmation", [&] {
     json.attribute("files", int64_t(runs.files));
@@ -261,6 +301,8 @@ void Writer::writeRest() {
   });
   writeBeginnings(confirmation.beginnings, runs.probes, confirmation.bad);
   writeGradients();
+  if (confirmation.against)
+    writeAgainst(*confirmation.against);
   json.attributeArray("outside_assumptions", [&] {
     for (const Outside &outside : confirmation.outside)
       json.object([&] {
@@ -298,16 +340,23 @@ void Writer::writeRest() {
   });
 }
 
+void mpopt::writeConfirmFields(OStream &json, const Ledger &ledger,
+                               const RunRecords &runs,
+                               const Confirmation &confirmation,
+                               StringRef version) {
+  Writer writer(json, ledger, runs, confirmation);
+  writeReportFields(json, ledger.report, version,
+                    [&](size_t index) { writer.writeStatus(index); });
+  writer.writeRest();
+}
+
 void mpopt::writeConfirmJson(llvm::raw_ostream &os, const Ledger &ledger,
                              const RunRecords &runs,
                              const Confirmation &confirmation,
                              const WriteOptions &options) {
   OStream json(os, /*IndentSize=*/2);
-  Writer writer(json, ledger, runs, confirmation);
   json.object([&] {
-    writeReportFields(json, ledger.report, options.version,
-                      [&](size_t index) { writer.writeStatus(index); });
-    writer.writeRest();
+    writeConfirmFields(json, ledger, runs, confirmation, options.version);
   });
   json.flush();
   os << '\n';

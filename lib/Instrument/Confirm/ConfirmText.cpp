@@ -54,6 +54,7 @@ private:
   void writeOutside();
   void writeScales();
   void writeLossScale();
+  void writeAgainst();
   void writeSummary();
   void writePlace(size_t index);
   std::string describe(int64_t probe) const;
@@ -131,9 +132,14 @@ void ConfirmText::writePlace(size_t index) {
   const Finding &finding = ledger.report.findings[index];
   const FindingStatus &status = confirmation.statuses[index];
   style.dim("  --> ");
-  if (status.isGradient)
+  // Findings about training are of the gradient itself.
+  StringRef tensor = finding.tensor;
+  if (status.isGradient) {
     os << "gradient of ";
-  style.bold(finding.op.name.empty() || status.isGradient ? finding.tensor
+    if (tensor.consume_front("grad("))
+      tensor = tensor.drop_back();
+  }
+  style.bold(finding.op.name.empty() || status.isGradient ? tensor.str()
                                                           : finding.op.name);
   if (!finding.op.type.empty())
     style.plain(" (" + finding.op.type +
@@ -317,6 +323,41 @@ void ConfirmText::writeLossScale() {
       2, 17);
 }
 
+void ConfirmText::writeAgainst() {
+  if (!confirmation.against)
+    return;
+  const RunComparison &against = *confirmation.against;
+  std::vector<const RunDifference *> apart;
+  for (const RunDifference &entry : against.differences)
+    if (!entry.isExplained())
+      apart.push_back(&entry);
+  os << '\n';
+  style.bold("the other run");
+  os << ": " << plural(against.files, "record file") << "; of "
+     << plural(against.differences.size(), "tensor") << " in both "
+     << apart.size() << " differ by more than formats explain\n";
+  for (const RunDifference *entry :
+       llvm::ArrayRef(apart).take_front(kMaxPlaces)) {
+    os << "  ";
+    style.wrap(ledger.plan.probes[entry->probe].tensor.name + " (" +
+                   getKindName(entry->kind).str() +
+                   "): " + num(entry->difference) + " apart, " +
+                   num(entry->explained) + " explained",
+               6, 2);
+  }
+  if (apart.size() > kMaxPlaces)
+    os << "  and " << apart.size() - kMaxPlaces
+       << " more (--format json lists all)\n";
+  if (!against.incomparable.empty()) {
+    const RunComparison::Incomparable &first = against.incomparable.front();
+    os << "  ";
+    style.wrap(
+        "not compared: " + plural(against.incomparable.size(), "tensor") +
+            ", such as " + first.tensor + " (" + first.why + ")",
+        6, 2);
+  }
+}
+
 void ConfirmText::writeSummary() {
   os << '\n';
   style.bold(plural(ledger.report.findings.size(), "finding"));
@@ -349,6 +390,7 @@ void ConfirmText::write() {
   writeOutside();
   writeScales();
   writeLossScale();
+  writeAgainst();
   writeSummary();
 }
 

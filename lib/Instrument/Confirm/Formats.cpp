@@ -15,5 +15,6 @@ ConfirmWriter mpopt::getConfirmWriter(const OutputFormat &format) {
   return llvm::StringSwitch<ConfirmWriter>(format.name)
       .Case("text", writeConfirmText)
       .Case("json", writeConfirmJson)
+      .Case("html", writeConfirmHtml)
       .Default(nullptr);
 }

@@ -15,14 +15,23 @@
 // alone (a bias) has at most its share. What G itself lost counts as no loss
 // here, so what is confirmed was lost in this gradient.
 //
+// And the elements that are left tell of those that are lost: a continuous
+// distribution whose density does not fall toward 0 has at least as many
+// elements in [0, m/2] as in an interval of that width above it, where m is the
+// least subnormal; what rounds to m comes from [m/2, 3m/2].
+//
 //===----------------------------------------------------------------------===//
 
 #include "GradientTests.h"
 
+#include "mpopt/Numerics/Infinity.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace mpopt;
 using namespace mpopt::confirming;
@@ -39,15 +48,22 @@ public:
 
 private:
   TestResult flush() const;
-  TestResult flushInTheRun() const;
+  TestResult flushInTheRun(const RunScale &scale) const;
   TestResult overflow() const;
   TestResult ratio() const;
+  TestResult norm() const;
   TestResult zero() const;
+  TestResult deadUnits() const;
   TestResult nonFinite() const;
 
-  /// The power of two from what was recorded to what was judged. What is wrong
-  /// is in `why`.
-  std::optional<int> findShift(std::string &why) const;
+  /// The verdict on a number between the two.
+  TestResult compare(double least, double most) const;
+  /// The factor of the loss at which the gradient was judged, and those of the
+  /// run: 1 and 1 where the finding holds at any.
+  double judgedScale() const;
+  std::optional<RunScale> findScale() const;
+  TestResult scaleUnknown() const;
+  TestResult scaleDiffers() const;
   /// Some gradient of the run flushes no later than the judged format does.
   bool mayHaveFlushed() const {
     return judged && sights.coarsest &&
@@ -92,26 +108,39 @@ const FloatFormat *confirming::findCoarsest(const RunRecords &runs) {
   return coarsest;
 }
 
-std::optional<int> GradientTest::findShift(std::string &why) const {
+double GradientTest::judgedScale() const {
+  return watch.scale == 0 ? 1 : watch.scale;
+}
+
+std::optional<RunScale> GradientTest::findScale() const {
   if (watch.scale == 0)
-    return 0;
-  if (!sights.scale) {
-    why = "the program did not say its loss scale (Recorder.scalar), and " +
-          text(watch.scale) + " was judged";
-    return std::nullopt;
-  }
-  int exponent = 0;
-  double factor =
-      std::frexp(watch.scale / std::max(sights.scale->lo, 1e-300), &exponent);
-  if (sights.scale->lo != sights.scale->hi || factor != 0.5) {
-    why = "the run's loss scale was " + text(sights.scale->lo) +
-          (sights.scale->lo == sights.scale->hi
-               ? std::string()
-               : " to " + text(sights.scale->hi)) +
-          ", and " + text(watch.scale) + " was judged";
-    return std::nullopt;
-  }
-  return exponent - 1;
+    return RunScale{{1, 1}};
+  return sights.scale ? std::optional(*sights.scale) : std::nullopt;
+}
+
+TestResult GradientTest::scaleUnknown() const {
+  return {Verdict::Unable,
+          "the run's loss scale is not known, and " + text(judgedScale()) +
+              " was judged: report it (Recorder.scalar), or let forward return "
+              "the loss"};
+}
+
+TestResult GradientTest::scaleDiffers() const {
+  return {Verdict::Unable, "the run's loss scale was " + findScale()->str() +
+                               ", and " + text(judgedScale()) + " was judged"};
+}
+
+/// The number of elements that are not 0, of magnitudes up to `limit`. Those in
+/// the bin of a limit that is no power of two may be on either side: they count
+/// if `all` do.
+static uint64_t countUpTo(const mpopt_record &record, double limit, bool all) {
+  int bins = limit > 0 ? MPOPT_BIN_OF_EXPONENT(std::ilogb(limit)) : 0;
+  if (all && limit > 0 && limit != std::ldexp(1.0, std::ilogb(limit)))
+    ++bins;
+  uint64_t count = 0;
+  for (int bin = 0; bin < std::clamp(bins, 0, MPOPT_BINS); ++bin)
+    count += record.histogram[bin];
+  return count;
 }
 
 TestResult GradientTest::flush() const {
@@ -119,17 +148,11 @@ TestResult GradientTest::flush() const {
     return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
   if (!seen.finite())
     return {Verdict::Unseen, "no gradient was finite"};
-  std::string why;
-  std::optional<int> shift = findShift(why);
-  if (!shift)
-    return {Verdict::Unable, why};
+  std::optional<RunScale> scale = findScale();
+  if (!scale)
+    return scaleUnknown();
   if (stored && stored->flushAt >= judged->flushAt)
-    return *shift == 0
-               ? flushInTheRun()
-               : TestResult{Verdict::Unable,
-                            "the run's loss scale was another one, and in " +
-                                seen.dtype().str() +
-                                " what it lost cannot be told from zeros"};
+    return flushInTheRun(*scale);
   if (!seen.hasDistribution())
     return {Verdict::Unable, "the record has no histogram"};
   // Made of 16-bit gradients, it has lost what they lost.
@@ -138,25 +161,41 @@ TestResult GradientTest::flush() const {
     return {Verdict::Unable,
             "other gradients of the run were " + sights.coarsest->name.str() +
                 ", so that zeros may be what they lost: run it in f32"};
-  uint64_t lost = 0;
-  if (*shift == 0) {
-    lost = seen.flushes(*judged);
-  } else {
-    int bins = MPOPT_BIN_OF_EXPONENT(std::ilogb(judged->flushAt) - *shift);
-    for (int bin = 0; bin < std::clamp(bins, 0, MPOPT_BINS); ++bin)
-      lost += record.histogram[bin];
-  }
-  uint64_t values = seen.nonZero();
-  if (values && double(lost) >= watch.threshold * double(values))
-    return {Verdict::Yes, "", *shift ? std::nullopt : seen.flushStep(*judged)};
-  return {Verdict::No};
+  double values = double(seen.nonZero());
+  bool same = scale->isConstant() && scale->range.lo == judgedScale();
+  // A greater scale may keep elements that a smaller one flushes.
+  auto lostAt = [&](double run, bool all) {
+    return double(
+        same ? seen.flushes(*judged)
+             : countUpTo(record, judged->flushAt * (run / judgedScale()), all));
+  };
+  if (values == 0 ||
+      lostAt(scale->range.hi, /*all=*/true) < watch.threshold * values)
+    return {Verdict::No};
+  if (lostAt(scale->range.lo, /*all=*/false) >= watch.threshold * values)
+    return {Verdict::Yes, "", same ? seen.flushStep(*judged) : std::nullopt};
+  return scaleDiffers();
 }
 
-TestResult GradientTest::flushInTheRun() const {
+TestResult GradientTest::flushInTheRun(const RunScale &scale) const {
   double zeros = double(record.zero), kept = double(seen.nonZero());
-  // At most all zeros were flushed.
-  if (zeros < watch.threshold * (zeros + kept))
+  // At most all zeros were flushed, and steps at a greater scale than the
+  // judged one may have kept all of theirs.
+  double above = scale.shareAbove(judgedScale()) * double(record.count);
+  if (zeros + above < watch.threshold * (zeros + kept))
     return {Verdict::No};
+  if (zeros < watch.threshold * (zeros + kept))
+    return scaleDiffers();
+  // Magnitudes are not rarer the smaller they are: at least half as many are
+  // below the least of them as are rounded to it.
+  double least = seen.hasDistribution()
+                     ? double(record.histogram[MPOPT_BIN_OF_EXPONENT(
+                           std::ilogb(judged->flushAt) + 1)])
+                     : 0;
+  double tail = std::min(least / 2, zeros) -
+                scale.shareBelow(judgedScale()) * double(record.count);
+  if (tail > 0 && tail >= watch.threshold * (tail + kept))
+    return {Verdict::Yes};
   std::string unable =
       onlyIn() + ", where what was flushed is a zero like any other";
   if (!hasRun(sights.against) ||
@@ -165,8 +204,12 @@ TestResult GradientTest::flushInTheRun() const {
   double share = shareOfZeros(*sights.against) +
                  (watch.factor.empty() ? 0 : shareOfZeros(*sights.factor));
   double lost = zeros - std::min(share, 1.0) * double(record.count);
-  if (lost > 0 && lost >= watch.threshold * (lost + kept))
+  // Steps at a smaller scale may have lost what the judged one keeps.
+  double sure = lost - scale.shareBelow(judgedScale()) * double(record.count);
+  if (sure > 0 && sure >= watch.threshold * (sure + kept))
     return {Verdict::Yes};
+  if (lost > 0 && lost >= watch.threshold * (lost + kept))
+    return scaleDiffers();
   return {Verdict::Unable,
           unable + ", and up to " + text(100 * std::min(share, 1.0)) +
               " % may be 0 because of what it is made of: run it in f32"};
@@ -175,37 +218,98 @@ TestResult GradientTest::flushInTheRun() const {
 TestResult GradientTest::overflow() const {
   if (!judged)
     return {Verdict::Unable, "'" + watch.dtype + "' is no float format"};
+  std::optional<RunScale> scale = findScale();
   if (seen.infinite()) {
     if (stored && stored->maxFinite < judged->maxFinite)
       return {Verdict::Unseen,
               onlyIn() + ", which overflows before " + watch.dtype + " does"};
-    std::string why;
-    if (std::optional<int> shift = findShift(why); !shift || *shift < 0)
-      return {Verdict::Unable,
-              shift ? "the run's loss scale was greater than the one judged"
-                    : why};
-    return {Verdict::Yes, "", getStep(record.first_inf_step)};
+    if (!scale)
+      return scaleUnknown();
+    // Elements that overflow at a scale do at any greater one.
+    if (scale->range.hi <= judgedScale())
+      return {Verdict::Yes, "", getStep(record.first_inf_step)};
+    return scaleDiffers();
   }
   if (!seen.finite())
     return {Verdict::Unseen, "all gradients were NaN"};
-  std::string why;
-  std::optional<int> shift = findShift(why);
-  if (!shift)
-    return {Verdict::Unable, why};
-  if (judged->overflows(std::ldexp(record.absmax, *shift)))
+  if (!scale)
+    return scaleUnknown();
+  auto isOver = [&](double run) {
+    return judged->overflows(record.absmax * (judgedScale() / run));
+  };
+  if (isOver(scale->range.hi))
     return {Verdict::Yes, "", getStep(record.absmax_step)};
   if (record.nan)
     return {Verdict::Unseen, "NaN may have taken the place of what overflowed"};
+  if (isOver(scale->range.lo))
+    return scaleDiffers();
   return {Verdict::No};
 }
 
-/// The root mean square, if nothing that is 0 was lost, and if all of it was,
-/// just below where `coarsest` flushes.
+/// The root mean square of the finite elements, if nothing that is 0 was lost,
+/// and if all of it was, just below where `coarsest` flushes.
 static Interval getSize(const ProbeSight &seen, const FloatFormat *coarsest) {
   double size = seen.rootMeanSquare();
   double lost = coarsest ? coarsest->flushAt : 0;
   double share = double(seen.record.zero) / double(seen.finite());
   return {size, std::sqrt(size * size + share * lost * lost)};
+}
+
+std::optional<Interval> confirming::findNorm(const ProbePlan &plan,
+                                             const RunRecords &runs) {
+  const FloatFormat *coarsest = findCoarsest(runs);
+  // A parameter that is taken as it is and cast has two parts, whose sum is its
+  // gradient.
+  std::map<std::string, Interval> sizes;
+  for (const Probe &probe : plan.probes) {
+    if (probe.role != ProbeRole::Parameter)
+      continue;
+    const ProbeSight &seen = runs.gradients[probe.id];
+    if (!hasRun(&seen))
+      continue;
+    if (!seen.hasDistribution() || !seen.finite())
+      return std::nullopt;
+    Interval size = getSize(seen, coarsest);
+    double scale =
+        std::sqrt(double(seen.record.count) / double(seen.record.calls));
+    auto [part, isNew] = sizes.try_emplace(probe.tensor.name);
+    Interval before = part->second;
+    size = {size.lo * scale, size.hi * scale};
+    part->second = isNew ? size
+                         : Interval{std::max({0.0, before.lo - size.hi,
+                                              size.lo - before.hi}),
+                                    before.hi + size.hi};
+  }
+  if (sizes.empty())
+    return std::nullopt;
+  Interval norm;
+  for (const auto &[name, size] : sizes) {
+    norm.lo = std::hypot(norm.lo, size.lo);
+    norm.hi = std::hypot(norm.hi, size.hi);
+  }
+  // A parameter may be among them.
+  if (!plan.unprobed.empty())
+    norm.hi = kInfinity;
+  return norm;
+}
+
+TestResult GradientTest::compare(double least, double most) const {
+  if (most < watch.lo || least > watch.hi)
+    return {Verdict::Yes};
+  if (least >= watch.lo && most <= watch.hi)
+    return {Verdict::No};
+  return {Verdict::Unable, "it depends on what was flushed, or on the scales: "
+                           "run it in f32 at one scale"};
+}
+
+TestResult GradientTest::norm() const {
+  if (!sights.scale)
+    return scaleUnknown();
+  if (!sights.norm)
+    return {Verdict::Unable,
+            "of a parameter no gradient was finite, or none has its sums"};
+  return compare(sights.norm->lo / sights.scale->range.hi,
+                 sights.norm->hi / sights.scale->range.lo);
 }
 
 TestResult GradientTest::ratio() const {
@@ -221,17 +325,45 @@ TestResult GradientTest::ratio() const {
            base = getSize(other, sights.coarsest);
   if (base.lo == 0)
     return {Verdict::Unable, "the other gradient was 0 throughout"};
-  double least = size.lo / base.hi, most = size.hi / base.lo;
-  if (most < watch.lo || least > watch.hi)
+  // A step counts by its scale, and may count for one of the two alone where
+  // elements were not finite.
+  double scales = 1;
+  if (seen.finite() != record.count || other.finite() != other.record.count) {
+    if (!sights.scale)
+      return {Verdict::Unable,
+              "gradients were NaN or Inf in some steps, and the run's loss "
+              "scale is not known: report it (Recorder.scalar)"};
+    scales = sights.scale->range.hi / sights.scale->range.lo;
+  }
+  return compare(size.lo / base.hi / scales, size.hi / base.lo * scales);
+}
+
+/// The share of `axis` that is never positive: units of a rectifier.
+TestResult GradientTest::deadUnits() const {
+  if (!hasRun(sights.values))
+    return {Verdict::Unseen, "its values were not recorded"};
+  const std::vector<mpopt_channel_range> &units = sights.values->channels;
+  if (units.empty())
+    return {Verdict::Unable, "the probe kept no ranges by channel"};
+  auto dead = llvm::count_if(
+      units, [](const mpopt_channel_range &unit) { return !(unit.max > 0); });
+  if (double(dead) >= watch.threshold * double(units.size()))
     return {Verdict::Yes};
-  if (least >= watch.lo && most <= watch.hi)
-    return {Verdict::No};
-  return {Verdict::Unable, "it depends on what was flushed: run it in f32"};
+  return {Verdict::No};
 }
 
 TestResult GradientTest::zero() const {
-  if (seen.nonZero() || seen.finite() != record.count)
-    return {Verdict::No};
+  if (seen.nonZero() || seen.finite() != record.count) {
+    // As long as the factor was 0: at the first step, if it learns.
+    if (watch.factor.empty() || !hasRun(sights.factorGradient) ||
+        !sights.factorGradient->nonZero() ||
+        record.zero < record.count / record.calls)
+      return {Verdict::No};
+    return {Verdict::Unable, "'" + watch.factor +
+                                 "' is 0 at the first step only, and the "
+                                 "record is of " +
+                                 std::to_string(record.calls) + ": record one"};
+  }
   // BF16 flushes where FP32 does, for all that gradients are.
   const FloatFormat *coarsest = sights.coarsest;
   if (coarsest && coarsest->flushAt > FloatFormat::bf16().flushAt)
@@ -275,6 +407,11 @@ TestResult GradientTest::nonFinite() const {
 TestResult GradientTest::run() const {
   if (record.flags & MPOPT_COUNT_ONLY)
     return {Verdict::Unable, "its elements are not recorded: it was sparse"};
+  if (watch.test == Decision::GradientZero && watch.axis >= 0)
+    return deadUnits();
+  // Autograd brings none where nothing leads from a tensor to the loss.
+  if (!seen.ran() && watch.test == Decision::GradientZero && sights.othersLearn)
+    return {Verdict::Yes, "no gradient came to it, as to other parameters"};
   if (!seen.ran())
     return {Verdict::Unseen, "no gradient came to it"};
   if (!record.count)
@@ -288,7 +425,7 @@ TestResult GradientTest::run() const {
   case Decision::GradientOverflow:
     return overflow();
   case Decision::GradientRatio:
-    return ratio();
+    return watch.against.empty() ? norm() : ratio();
   case Decision::GradientZero:
     return zero();
   case Decision::GradientNonFinite:

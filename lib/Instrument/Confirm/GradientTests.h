@@ -8,6 +8,7 @@
 #ifndef MPOPT_INSTRUMENT_CONFIRM_GRADIENTTESTS_H
 #define MPOPT_INSTRUMENT_CONFIRM_GRADIENTTESTS_H
 
+#include "RunScale.h"
 #include "Tests.h"
 
 namespace mpopt::confirming {
@@ -18,8 +19,14 @@ struct GradientSights {
   const ProbeSight *values = nullptr;  ///< of the same tensor
   const ProbeSight *against = nullptr; ///< the gradient of Watch::against
   const ProbeSight *factor = nullptr;  ///< the values of Watch::factor
-  /// The loss scale that the program said it used.
-  std::optional<Interval> scale;
+  const ProbeSight *factorGradient = nullptr; ///< the gradient of that
+  /// The loss scales of the run; null: not known.
+  const RunScale *scale = nullptr;
+  /// The norm of the gradients of all parameters as they were recorded, as a
+  /// root mean square over steps; nothing if not all were recorded.
+  std::optional<Interval> norm;
+  /// The tensor is a parameter, and others had a gradient.
+  bool othersLearn = false;
   /// Of the formats of all gradients of the run, the one that flushes first;
   /// null: there was none.
   const FloatFormat *coarsest = nullptr;
@@ -30,6 +37,9 @@ TestResult runGradientTest(const Watch &watch, const GradientSights &sights);
 
 /// The coarsest format of all gradients.
 const FloatFormat *findCoarsest(const RunRecords &runs);
+
+/// The norm of the gradients of all parameters (GradientSights::norm).
+std::optional<Interval> findNorm(const ProbePlan &plan, const RunRecords &runs);
 
 } // namespace mpopt::confirming
 

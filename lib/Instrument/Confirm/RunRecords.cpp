@@ -131,14 +131,6 @@ size_t RunRecords::countGradients() const {
                         [](const ProbeSight &seen) { return seen.ran(); });
 }
 
-std::optional<Interval> RunRecords::scalar(int64_t probe) const {
-  auto found = others.find({MPOPT_SCALAR, probe});
-  if (found == others.end() || !found->second.finite() ||
-      found->second.finite() != found->second.record.count)
-    return std::nullopt;
-  return Interval{found->second.record.min, found->second.record.max};
-}
-
 namespace {
 class Merger {
 public:

@@ -359,6 +359,38 @@ void RunRules::append(Ledger &ledger, Confirmation &confirmation) {
   llvm::append_range(confirmation.statuses, statuses);
 }
 
+void confirming::addDivergence(Ledger &ledger, const ConfirmOptions &options,
+                               Confirmation &confirmation) {
+  if (!confirmation.against ||
+      llvm::none_of(options.rules, [](const RuleInfo *info) {
+        return StringRef(info->id) == "MP512";
+      }))
+    return;
+  for (uint32_t kind = 0; kind < MPOPT_KINDS; ++kind) {
+    const RunDifference *first = confirmation.against->findFirst(kind);
+    if (!first)
+      continue;
+    const Probe &probe = ledger.plan.probes[first->probe];
+    Finding finding;
+    finding.rule = "MP512";
+    finding.severity = Severity::Warning;
+    finding.op = probe.tensor.op;
+    finding.tensor = probe.tensor.name;
+    finding.dtype = first->dtypes[1];
+    finding.message = describeDifference(*first, probe.tensor.name);
+    finding.location = probe.tensor.location;
+    finding.fingerprint =
+        sha256("MP512\n" + probe.tensor.op.scope + "\n" + probe.tensor.name +
+               "\n" + getKindName(kind).str())
+            .substr(0, 16);
+    ledger.report.findings.push_back(std::move(finding));
+    FindingStatus status;
+    status.status = Status::Confirmed;
+    status.firstStep = first->step;
+    confirmation.statuses.push_back(std::move(status));
+  }
+}
+
 void confirming::addRunFindings(Ledger &ledger, const RunRecords &runs,
                                 const ConfirmOptions &options,
                                 Confirmation &confirmation) {

@@ -18,6 +18,11 @@ namespace mpopt::confirming {
 void addRunFindings(Ledger &ledger, const RunRecords &runs,
                     const ConfirmOptions &options, Confirmation &confirmation);
 
+/// Appends MP512 for the first tensor of each kind in which the runs of
+/// `confirmation.against` differ, unless the rule is not selected.
+void addDivergence(Ledger &ledger, const ConfirmOptions &options,
+                   Confirmation &confirmation);
+
 } // namespace mpopt::confirming
 
 #endif // MPOPT_INSTRUMENT_CONFIRM_RUNRULES_H

@@ -199,6 +199,8 @@ def test_networks_train_as_without_probes(tmp_path, name, form):
         if probe["role"] == "parameter":
             parameters.setdefault(probe["tensor"], []).append(probe["id"])
     for dtype in (None, torch.bfloat16):
+        if dtype and "lstm" in name and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+            continue  # oneDNN runs recurrences in bfloat16 on CPUs with AVX-512 alone
         expected = step(path, network.inputs, dtype)
         with Recorder(f"{probed}.probes.json", tmp_path / f"{dtype}.mprec", beside=True) as seen:
             got = step(probed, network.inputs, dtype)

@@ -25,6 +25,7 @@ struct Case {
   Watch watch;
   GradientSights sights;
   std::vector<std::shared_ptr<ProbeSight>> kept;
+  std::shared_ptr<RunScale> scale;
 
   Case(Decision test, ProbeSight gradient, std::string dtype = "f16") {
     watch.test = test;
@@ -55,7 +56,8 @@ struct Case {
   /// Judged at the first loss scale, run at the second.
   Case &scales(double judged, double lo, double hi) {
     watch.scale = judged;
-    sights.scale = Interval{lo, hi};
+    scale = std::make_shared<RunScale>(RunScale{{lo, hi}});
+    sights.scale = scale.get();
     return *this;
   }
   Case &bounds(double lo, double hi) {
@@ -97,15 +99,16 @@ TEST(GradientFlush, IsJudgedAtAnotherLossScale) {
   EXPECT_EQ(at(16, 1), Verdict::Yes); // 2^-26
   EXPECT_EQ(at(64, 1), Verdict::No);  // 2^-24
   EXPECT_EQ(at(1, 1.0 / 64), Verdict::No);
-  EXPECT_EQ(at(3, 1), Verdict::Unable); // no power of two
+  EXPECT_EQ(at(3, 1), Verdict::Yes);     // no power of two
+  EXPECT_EQ(at(24, 1), Verdict::Unable); // in one bin with the limit
 }
 
 TEST(GradientFlush, NeedsTheLossScaleOfTheRun) {
   Case moving =
-      Case(Decision::GradientFlush, seeF32({1, 1e-9f})).scales(1, 1, 2);
+      Case(Decision::GradientFlush, seeF32({1, 0x1.8p-25f})).scales(1, 1, 2);
   EXPECT_EQ(moving.verdict(), Verdict::Unable);
   EXPECT_THAT(moving.run().why, HasSubstr("1 to 2"));
-  moving.sights.scale.reset();
+  moving.sights.scale = nullptr;
   EXPECT_THAT(moving.run().why, HasSubstr("Recorder.scalar"));
 }
 
@@ -142,6 +145,59 @@ TEST(GradientFlush, WhatIsWidenedHasLostAlready) {
   widened.sights.coarsest = &FloatFormat::f16();
   EXPECT_EQ(widened.verdict(), Verdict::Unable);
   EXPECT_THAT(widened.run().why, HasSubstr("other gradients of the run were"));
+}
+
+TEST(GradientFlush, WhatIsLeftTellsOfWhatIsLost) {
+  // Half as many as the least subnormal are below it.
+  EXPECT_EQ(
+      Case(Decision::GradientFlush, seeF16({0, 0, 1, 1, 0x3C00})).verdict(),
+      Verdict::Yes);
+  EXPECT_EQ(
+      Case(Decision::GradientFlush, seeF16({0, 0, 2, 2, 0x3C00})).verdict(),
+      Verdict::Unable);
+}
+
+TEST(GradientOverflow, WhileTheScaleMoved) {
+  auto at = [](ProbeSight seen, double judged) {
+    return Case(Decision::GradientOverflow, std::move(seen))
+        .scales(judged, 1024, 65536)
+        .verdict();
+  };
+  // Inf at some scale up to the judged one, and at one that may be above it.
+  EXPECT_EQ(at(seeF16({0x7C00}), 65536), Verdict::Yes);
+  EXPECT_EQ(at(seeF16({0x7C00}), 2048), Verdict::Unable);
+  EXPECT_EQ(at(seeF32({1}), 65536), Verdict::No);
+  EXPECT_EQ(at(seeF32({60000}), 65536), Verdict::Unable);
+  EXPECT_EQ(at(seeF32({60000}), 262144), Verdict::Yes);
+}
+
+TEST(GradientRatio, OfAllParametersIsTheirNorm) {
+  Case test =
+      Case(Decision::GradientRatio, seeF32({1}), "f32").bounds(1e-6, kInf);
+  test.sights.norm = Interval{1e-4, 1e-4};
+  EXPECT_EQ(test.verdict(), Verdict::Unable);
+  EXPECT_EQ(test.scales(0, 1, 1).verdict(), Verdict::No);
+  EXPECT_EQ(test.scales(0, 1024, 1024).verdict(), Verdict::Yes);
+  EXPECT_EQ(test.scales(0, 1, 1024).verdict(), Verdict::Unable);
+}
+
+TEST(GradientZero, OfAParameterThatNoneReaches) {
+  Case test(Decision::GradientZero, unseen(), "f32");
+  EXPECT_EQ(test.verdict(), Verdict::Unseen);
+  test.sights.othersLearn = true;
+  EXPECT_EQ(test.verdict(), Verdict::Yes);
+}
+
+TEST(GradientZero, OfUnits) {
+  ProbeSight values = seeF32({-1, 2});
+  values.channels = {{-1, 0}, {-3, -2}, {-1, 1}};
+  Case test = Case(Decision::GradientZero, seeF32({1}), "f32")
+                  .values(std::move(values));
+  test.watch.axis = 1;
+  test.watch.threshold = 0.5;
+  EXPECT_EQ(test.verdict(), Verdict::Yes);
+  test.watch.threshold = 1;
+  EXPECT_EQ(test.verdict(), Verdict::No);
 }
 
 TEST(GradientOverflow, InTheRunOrInTheDtype) {

@@ -1,0 +1,30 @@
+//===- RecordedRun.h - A run's records with their ledger --------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_INSTRUMENT_RECORDEDRUN_H
+#define MPOPT_INSTRUMENT_RECORDEDRUN_H
+
+#include "mpopt/Instrument/Ledger.h"
+#include "mpopt/Instrument/RunRecords.h"
+
+namespace mpopt {
+
+/// A run as it was recorded, and what its probes are.
+struct RecordedRun {
+  Ledger ledger;
+  RunRecords records;
+};
+
+/// Reads the ledger at `path`, which the option `option` named, and merges the
+/// record files that belong to it. The error is one line.
+llvm::Expected<RecordedRun> readRecordedRun(llvm::ArrayRef<std::string> records,
+                                            llvm::StringRef option,
+                                            llvm::StringRef path);
+
+} // namespace mpopt
+
+#endif // MPOPT_INSTRUMENT_RECORDEDRUN_H
