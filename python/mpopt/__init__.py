@@ -20,6 +20,7 @@ from mpopt._version import __version__
 from mpopt.checking import check, explain, list_rules
 from mpopt.confirming import confirm
 from mpopt.converting import to_float16
+from mpopt.data import DataEntry, DataFinding, DataReport, check_data
 from mpopt.instrumenting import Instrumented, Probe, instrument, strip
 from mpopt.report import (
     Assumption,
@@ -38,8 +39,8 @@ from mpopt.report import (
 from mpopt.sessions import op_library, probe_session
 
 __all__ = [
-    "Assumption", "Cause", "Confirmation", "Error", "Finding", "Fix", "Gradient", "Gradients",
-    "Instrumented", "Interval", "Location", "Normal", "Observed", "Op", "Probe", "Report", "__version__", "check", "confirm",
+    "Assumption", "Cause", "Confirmation", "DataEntry", "DataFinding", "DataReport", "Error", "Finding", "Fix", "Gradient", "Gradients",
+    "Instrumented", "Interval", "Location", "Normal", "Observed", "Op", "Probe", "Report", "__version__", "check", "check_data", "confirm",
     "explain", "instrument", "list_rules", "op_library", "probe_session", "strip",
     "to_float16",
 ]
