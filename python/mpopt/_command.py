@@ -148,17 +148,22 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def is_program(model) -> bool:
+    """A `torch.export.ExportedProgram`."""
+    return hasattr(model, "graph_signature") and hasattr(model, "graph_module")
+
+
 class ModelFile:
     """A model as a file, for as long as the `with` block lasts.
 
     `model`: a path, the bytes or `onnx.ModelProto` of an ONNX model, a
     `torch.export.ExportedProgram`, a `torch.jit.ScriptModule`, or a `torch.nn.Module`,
     which is exported with `example_inputs` (a tuple), or scripted without. One of which
-    `torch.export` has no form is traced; so is each if it is to be a TorchScript archive
-    (`scripted`)."""
+    `torch.export` has no form is traced. `form`: `scripted` if a module is to be a
+    TorchScript archive in any case, `exported` if it is to be a program."""
 
-    def __init__(self, model, example_inputs=None, scripted=False):
-        self._model, self._examples, self._scripted = model, example_inputs, scripted
+    def __init__(self, model, example_inputs=None, form: str = ""):
+        self._model, self._examples, self._form = model, example_inputs, form
         self._folder = None
 
     def __enter__(self) -> "ModelFile":
@@ -185,7 +190,7 @@ class ModelFile:
             file = self.folder / "model.onnx"
             file.write_bytes(model)
             return str(file)
-        if hasattr(model, "graph_signature") and hasattr(model, "graph_module"):
+        if is_program(model):
             return self._save_program(model)
         if hasattr(model, "state_dict"):
             return self._save_module(model)
@@ -204,14 +209,17 @@ class ModelFile:
         return str(file)
 
     def _export(self, module, examples):
-        """The module as a program; nothing if `torch.export` cannot follow it."""
+        """The module as a program; nothing if `torch.export` cannot follow it, unless it has
+        to be one."""
         import torch
 
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return torch.export.export(module, examples)
-        except Exception:  # of many classes: what a module may do is open
+        except Exception as error:  # of many classes: what a module may do is open
+            if self._form == "exported":
+                raise Error(f"the module cannot be exported ({_first_line(error)})") from error
             return None
 
     def _save_module(self, module) -> str:
@@ -221,7 +229,9 @@ class ModelFile:
             examples = self._examples
             if examples is not None and not isinstance(examples, tuple):
                 examples = (examples,)
-            if examples is not None and not self._scripted:
+            if examples is None and self._form == "exported":
+                raise Error("a module is exported with example_inputs, and there are none")
+            if examples is not None and self._form != "scripted":
                 program = self._export(module, examples)
                 if program is not None:
                     return self._save_program(program)

@@ -104,12 +104,14 @@ def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
     return assumed
 
 
-def _shape(value, assumed, dims) -> list[int]:
-    """The shape of a random array: dynamic dims are as in `dims`, else as assumed, else 2."""
+def _shape(value, assumed, dims, least) -> list[int]:
+    """The shape of a random array: dynamic dims are as in `dims`, else as assumed, else 2 or as
+    in `least`."""
     sizes = assumed.get("shape", [])
     if len(sizes) != len(value.shape):
         sizes = [-1] * len(value.shape)
-    return [size if isinstance(size, int) else dims.get(size, known if known >= 0 else 2)
+    return [size if isinstance(size, int)
+            else dims.get(size, known if known >= 0 else max(least.get(size, 2), 2))
             for size, known in zip(value.shape, sizes, strict=True)]
 
 
@@ -131,12 +133,14 @@ def draw_steps(count, session, assumed, dims, seed=0):
     """Feeds within the assumed bounds: normal where a distribution is assumed, uniform
     where only bounds are, and for integers."""
     random = numpy.random.default_rng(seed)
+    # A program says from which size on it runs.
+    least = session.least_dims() if hasattr(session, "least_dims") else {}
     for _ in range(count):
         feed = {}
         for value in session.get_inputs():
             dtype = dtype_of(value)
             entry = assumed.get(value.name, {"lo": 0.0, "hi": 1.0})
-            shape = _shape(value, entry, dims)
+            shape = _shape(value, entry, dims, least)
             lo, hi = entry["lo"], entry["hi"]
             if dtype.kind == "f" and "mean" in entry and "std" in entry:
                 values = numpy.clip(random.normal(entry["mean"], entry["std"], shape), lo, hi)

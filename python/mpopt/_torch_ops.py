@@ -26,7 +26,18 @@ def load() -> bool:
     # Without that file the library itself finds out, says so and registers nothing.
     if not hasattr(torch.ops.mpopt, "probe"):
         raise RuntimeError(f"{library} registered no ops")
+    _keep_in_graphs()
     return True
+
+
+def _keep_in_graphs() -> None:
+    """Graphs of PyTorch (`torch.fx`, Inductor's) drop ops that give and change nothing. Not
+    by effects, which order ops by tokens: graphs inside of others take none."""
+    import torch
+    from torch.fx.node import has_side_effect
+
+    for name in ("begin_run", "probe", "probe_channels"):
+        has_side_effect(getattr(torch.ops.mpopt, name).default)
 
 
 def _release(version: str) -> str:

@@ -1,6 +1,7 @@
 """Models with probes."""
 
 import dataclasses
+import functools
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,17 @@ class Instrumented:
     unprobed: dict[str, str]
     report: Report
 
+    @functools.cached_property
+    def program(self):
+        """The `torch.export.ExportedProgram` with probes, loaded when it is first asked for:
+        `program.module()(*inputs)` records. Raises `mpopt.Error` if the model is no exported
+        program, or PyTorch cannot load it."""
+        if self.report.format != "exported-program":
+            raise _command.Error(f"'{self.path}' is no exported program")
+        from mpopt import _programs
+
+        return _programs.load(self.path)
+
     @classmethod
     def read(cls, path: PathLike) -> "Instrumented":
         """Reads the ledger beside `path`, a model that was written before. Raises
@@ -56,7 +68,7 @@ class Instrumented:
                    Report.of(raw["report"]))
 
 
-def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: str = "op",
+def instrument(model, output: PathLike | None = None, *, probe: str = "findings", probe_with: str = "op",
                precision: str = "auto", inputs: Mapping | None = None,
                assume: tuple[float, float] | None = None, dims: Mapping[str, int] | None = None,
                input_shapes: Mapping | None = None, example_inputs=None,
@@ -68,13 +80,20 @@ def instrument(model, output: PathLike, *, probe: str = "findings", probe_with: 
     """Writes `output`, the model with probes, and `output.probes.json`, the ledger:
     `mpopt --instrument`.
 
+    output      of a program of `torch.export` by default `probed.pt2`; a module is exported
+                if the name ends in `.pt2`, else traced or scripted
     probe       `findings`, `all`, or a regular expression on names of tensors and ops
     train       records gradients, too, of tensors and of parameters (TorchScript)
     probe_with  `op` (a custom op), or `outputs` (standard ops, further outputs)
 
     The other arguments are those of `check`. Raises `mpopt.Error` if the model or an
     option is invalid, or a file cannot be written."""
-    with ModelFile(model, example_inputs, scripted=True) as file:
+    if output is None:
+        if not _command.is_program(model):
+            raise _command.Error("output: a file to write is needed")
+        output = "probed.pt2"
+    is_exported = _command.text("output", output).endswith(".pt2")
+    with ModelFile(model, example_inputs, "exported" if is_exported else "scripted") as file:
         options = _command.judging_options(
             file.arrays, precision=precision, policy=policy, target=target, inputs=inputs,
             assume=assume, dims=dims, input_shapes=input_shapes, method=method, select=select,

@@ -1,4 +1,4 @@
-"""Runs a probed ONNX model and leaves a record for `mpopt --confirm`.
+"""Runs a probed ONNX model or exported program and leaves a record for `mpopt --confirm`.
 
     python -m mpopt.run probed.onnx --data x.npz | --random N
                         [--device cpu|cuda] [--record FILE] [--dim NAME=N] [--confirm]
@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-from mpopt import _command, _feeds, sessions
+from mpopt import _command, _feeds, _programs, sessions
 
 
 class Progress:
@@ -64,8 +64,13 @@ def read_steps(text) -> int:
     return int(text)
 
 
-def open_session(model, options):
-    """A `probe_session` of `model`, as the command-line options say."""
+def open_session(model, ledger, options):
+    """A `probe_session` of `model`, or what runs a program alike, as the command-line options
+    say."""
+    if _programs.is_program_file(model):
+        if options.optimize:
+            raise _command.Error("--optimize is for ONNX, and this is an exported program")
+        return _programs.ProgramSession(model, ledger, options.record, options.device)
     import onnxruntime
 
     providers = {"cpu": ["CPUExecutionProvider"],
@@ -125,7 +130,7 @@ def main(arguments=None) -> int:
     try:
         steps = None if options.random is None else read_steps(options.random)
         assumptions = _feeds.read_assumptions(ledger_file)
-        session = open_session(options.model, options)
+        session = open_session(options.model, ledger_file, options)
         dims = _feeds.read_dims(options.dim, session)
         feeds = (_feeds.load_steps(options.data, session) if options.data else
                  _feeds.draw_steps(steps, session, assumptions, dims, options.seed))
