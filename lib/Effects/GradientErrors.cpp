@@ -270,7 +270,8 @@ static double countLast(Value value) {
 
 /// E sigmoid'(x)^2 of normal x, which is 0 but around 0.
 static double squaredBellOf(const Cell &x) {
-  constexpr double kReach = 16, kStep = 0.125;
+  constexpr double kStep = 0.125;
+  constexpr int kSteps = 128; // on either side of 0
   double deviation = std::sqrt(x.variance), sum = 0;
   auto bell = [](double at) {
     double slope = derivative({UnaryFunction::Sigmoid}, at);
@@ -279,7 +280,8 @@ static double squaredBellOf(const Cell &x) {
   // Steps of the integral are short beside the density.
   if (deviation < 4 * kStep)
     return momentsOf(x.mean, x.variance, bell).mean;
-  for (double at = -kReach; at <= kReach; at += kStep) {
+  for (int step = -kSteps; step <= kSteps; ++step) {
+    double at = step * kStep;
     double far = (at - x.mean) / deviation;
     sum += bell(at) * std::exp(-far * far / 2);
   }

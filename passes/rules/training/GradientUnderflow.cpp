@@ -72,11 +72,13 @@ static std::string describeRemedy(const LossScaling &scaling,
   return "";
 }
 
+namespace {
 /// The gradient of which a parameter's is made, and the values that it is
 /// multiplied by; null if nothing is known of one.
 struct Terms {
   Value against, factor;
 };
+} // namespace
 
 // Only products of matrices and sums have these: the padding of a convolution
 // makes zeros that are in neither factor, and a lookup leaves rows out.
