@@ -5,12 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Numerics/Likely.h"
+#include "mpopt/Numerics/LikelyGroups.h"
 
 #include "Quadrature.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 
+#include "llvm/ADT/STLExtras.h"
+
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -18,6 +21,7 @@
 #include <numbers>
 
 using namespace mpopt;
+using llvm::ArrayRef, llvm::MutableArrayRef, llvm::SmallVector;
 
 /// Points of the grid on which a function's extremes are looked for.
 static constexpr int kGrid = 33;
@@ -202,43 +206,6 @@ Likely likely::square(const Likely &x) {
   return result.within(extremes);
 }
 
-Likely likely::reciprocal(const Likely &x, double k) {
-  double least = std::min(std::fabs(x.lo), std::fabs(x.hi));
-  bool holdsZero = x.lo <= 0 && x.hi >= 0;
-  if (holdsZero) {
-    // One of N draws, k^2 = 2 ln N, is expected within e of zero where N 2 e
-    // density(0) = 1. The density is normal, at least that of a flat one over
-    // the extremes.
-    double sigma = x.deviation(), width = x.hi - x.lo;
-    if (width == 0)
-      return Likely::point(kInfinity);
-    double draws = std::exp(std::min(k * k / 2, 700.0));
-    double density = 1 / width;
-    if (sigma > 0) {
-      double z = x.mean / sigma;
-      density =
-          std::max(density, std::exp(-z * z / 2) /
-                                (sigma * std::sqrt(2 * std::numbers::pi)));
-    }
-    least = 1 / (2 * draws * density);
-  }
-  auto invert = [&](double value) {
-    return 1 / std::copysign(std::max(std::fabs(value), least),
-                             value == 0 ? (x.hi > 0 ? 1 : -1) : value);
-  };
-  Likely result = apply(invert, x);
-  if (holdsZero) {
-    // A pole on one side of the operands' range only if they reach there.
-    result.hi = x.hi > 0 ? 1 / least : 1 / x.lo;
-    result.lo = x.lo < 0 ? -1 / least : 1 / x.hi;
-  }
-  return result.within({result.lo, result.hi});
-}
-
-Likely likely::div(const Likely &a, const Likely &b, double k) {
-  return mul(a, reciprocal(b, k), k);
-}
-
 Likely likely::max(const Likely &a, const Likely &b) {
   Interval extremes = {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
   double theta = std::sqrt(a.variance + b.variance);
@@ -287,58 +254,80 @@ struct Extremes {
 };
 } // namespace
 
-/// The moments of f(x), and `extremes` as the extremes of its values.
-template <typename Function>
-static Likely integrate(const Function &function, const Likely &x,
-                        const Extremes &extremes) {
+/// The points at which quadrature asks for a function of x.
+static constexpr size_t kPoints = 2 * std::size(kNodes) - 1;
+using NodeNumbers = std::array<double, kPoints>;
+
+static NodeNumbers findNodes(const Likely &x) {
+  NodeNumbers points;
+  double sigma = x.deviation();
+  size_t count = 0;
+  for (const QuadratureNode &node : kNodes) {
+    if (node.at > 0)
+      points[count++] = std::clamp(x.mean - node.at * sigma, x.lo, x.hi);
+    points[count++] = std::clamp(x.mean + node.at * sigma, x.lo, x.hi);
+  }
+  return points;
+}
+
+/// The moments by the values at those points, with `extremes` as the extremes.
+static Likely sumNodes(const NodeNumbers &values, const Extremes &extremes) {
   auto [low, high] = extremes;
   if (low > high)
     return {NAN, NAN, NAN, NAN}; // Outside the domain everywhere.
   Likely result = {low, 0, low, high};
-  if (x.variance == 0) {
-    double value = function(std::clamp(x.mean, x.lo, x.hi));
-    if (std::isfinite(value))
-      result.mean = value;
-    return result.within({low, high});
-  }
-
   // Nodes outside the domain have no weight.
-  double sigma = x.deviation(), total = 0, mean = 0;
-  double values[2 * std::size(kNodes)], weights[2 * std::size(kNodes)];
-  unsigned count = 0;
-  for (const QuadratureNode &node : kNodes)
-    for (double side : {-1.0, 1.0}) {
-      if (node.at == 0 && side < 0)
-        continue;
-      double value =
-          function(std::clamp(x.mean + side * node.at * sigma, x.lo, x.hi));
-      if (!std::isfinite(value))
-        continue;
-      values[count] = value;
-      weights[count++] = node.weight;
-      total += node.weight;
-      mean += node.weight * value;
-    }
+  auto forEach =
+      [&](llvm::function_ref<void(double value, double weight)> add) {
+        size_t count = 0;
+        for (const QuadratureNode &node : kNodes)
+          for (int side = node.at > 0 ? 2 : 1; side > 0; --side, ++count)
+            if (std::isfinite(values[count]))
+              add(values[count], node.weight);
+      };
+  double total = 0, mean = 0;
+  forEach([&](double value, double weight) {
+    total += weight;
+    mean += weight * value;
+  });
   if (total > 0) {
     mean /= total;
     // Around the mean: the difference of large moments would cancel.
-    for (unsigned i = 0; i < count; ++i)
-      result.variance +=
-          weights[i] / total * (values[i] - mean) * (values[i] - mean);
+    forEach([&](double value, double weight) {
+      result.variance += weight / total * (value - mean) * (value - mean);
+    });
     result.mean = mean;
   }
   return result.within({low, high});
 }
 
-/// The extremes over a grid, and at the mean, where a peak often is.
+/// The moments of f(x), and `extremes` as the extremes of its values.
+template <typename Function>
+static Likely integrate(const Function &function, const Likely &x,
+                        const Extremes &extremes) {
+  NodeNumbers values;
+  if (x.variance == 0)
+    values.fill(function(std::clamp(x.mean, x.lo, x.hi)));
+  else
+    llvm::transform(findNodes(x), values.begin(), function);
+  return sumNodes(values, extremes);
+}
+
+/// Where extremes are looked for: a grid, and the mean, where a peak often is.
+static SmallVector<double, kGrid + 1> findGrid(const Likely &x) {
+  SmallVector<double, kGrid + 1> points = {std::clamp(x.mean, x.lo, x.hi)};
+  for (int i = 0; i < kGrid && x.hi > x.lo; ++i) {
+    double part = double(i) / (kGrid - 1);
+    points.push_back(x.lo * (1 - part) + x.hi * part);
+  }
+  return points;
+}
+
 template <typename Function>
 static Extremes searchExtremes(const Function &function, const Likely &x) {
   Extremes extremes;
-  extremes.add(function(std::clamp(x.mean, x.lo, x.hi)));
-  for (int i = 0; i < kGrid && x.hi > x.lo; ++i) {
-    double part = double(i) / (kGrid - 1);
-    extremes.add(function(x.lo * (1 - part) + x.hi * part));
-  }
+  for (double point : findGrid(x))
+    extremes.add(function(point));
   return extremes;
 }
 
@@ -347,12 +336,73 @@ Likely likely::apply(llvm::function_ref<double(double)> function,
   return integrate(function, x, searchExtremes(function, x));
 }
 
+Likely likely::applyToAll(
+    llvm::function_ref<void(ArrayRef<double>, MutableArrayRef<double>)>
+        function,
+    const Likely &x) {
+  SmallVector<double, kPoints + kGrid + 1> points(findGrid(x));
+  size_t grid = points.size();
+  llvm::append_range(points, findNodes(x));
+  SmallVector<double, kPoints + kGrid + 1> values(points.size());
+  function(points, values);
+  Extremes extremes;
+  for (double value : ArrayRef(values).take_front(grid))
+    extremes.add(value);
+  NodeNumbers at;
+  llvm::copy(ArrayRef(values).drop_front(grid), at.begin());
+  return sumNodes(at, extremes);
+}
+
 Likely likely::applyMonotone(llvm::function_ref<double(double)> function,
                              const Likely &x) {
   Extremes extremes;
   extremes.add(function(x.lo));
   extremes.add(function(x.hi));
   return integrate(function, x, extremes);
+}
+
+Likely likely::reciprocal(const Likely &x, double k) {
+  double least = std::min(std::fabs(x.lo), std::fabs(x.hi));
+  bool holdsZero = x.lo <= 0 && x.hi >= 0;
+  if (holdsZero) {
+    // One of N draws, k^2 = 2 ln N, is expected within e of zero where N 2 e
+    // density(0) = 1. The density is normal, at least that of a flat one over
+    // the extremes.
+    double sigma = x.deviation(), width = x.hi - x.lo;
+    if (width == 0)
+      return Likely::point(kInfinity);
+    double draws = std::exp(std::min(k * k / 2, 700.0));
+    double density = 1 / width;
+    if (sigma > 0) {
+      double z = x.mean / sigma;
+      density =
+          std::max(density, std::exp(-z * z / 2) /
+                                (sigma * std::sqrt(2 * std::numbers::pi)));
+    }
+    least = 1 / (2 * draws * density);
+  }
+  auto invert = [&](double value) {
+    return 1 / std::copysign(std::max(std::fabs(value), least),
+                             value == 0 ? (x.hi > 0 ? 1 : -1) : value);
+  };
+  // It falls on either side of the pole, on which there are values only if
+  // the operand's range reaches there.
+  Extremes extremes;
+  extremes.add(holdsZero && x.hi > 0 ? 1 / least : 1 / x.lo);
+  extremes.add(holdsZero && x.lo < 0 ? -1 / least : 1 / x.hi);
+  return integrate(invert, x, extremes);
+}
+
+Likely likely::div(const Likely &a, const Likely &b, double k) {
+  return mul(a, reciprocal(b, k), k);
+}
+
+Likely likely::Quotient::operator()(const Likely &a, const Likely &b) {
+  if (!divisor || !areSame(*divisor, b)) {
+    divisor = b;
+    inverse = reciprocal(b, k);
+  }
+  return mul(a, inverse, k);
 }
 
 likely::UnaryEstimate::UnaryEstimate(const Unary &unary)

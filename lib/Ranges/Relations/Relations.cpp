@@ -31,6 +31,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/LikelyGroups.h"
 #include "mpopt/Numerics/Unary.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -386,8 +387,11 @@ static void expectExpression(Operation *op, AbstractValue &value,
   AbstractValue expected = mapGroups(
       ctx, x, [](ArrayRef<FloatRange>) { return FloatRange::top(); },
       [&](ArrayRef<Likely> of) {
-        return likely::apply(
-            [&](double at) { return expression->evaluate(at); }, of[0]);
+        return likely::applyToAll(
+            [&](ArrayRef<double> points, MutableArrayRef<double> values) {
+              expression->evaluate(points, values);
+            },
+            of[0]);
       });
   expected = expected.regrouped(value.dims());
   for (auto [group, cell] : llvm::enumerate(value.mutableCells())) {

@@ -11,6 +11,7 @@
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/LikelyGroups.h"
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Numerics/UnaryKernel.h"
 
@@ -78,24 +79,31 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
   SmallVector<AbstractValue, 3> values(operands);
   AbstractValue::Dims dims = broadcastGroups(values, ctx.groupLimit());
   LikelySource source = joinSources(values);
-  bool likely = source != LikelySource::Unknown;
+  bool known = source != LikelySource::Unknown;
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
   FlagJoin flags;
   SmallVector<FloatRange, 3> ranges(values.size());
-  SmallVector<Likely, 3> estimates(values.size());
+  SmallVector<Likely, 3> estimates(values.size()), last(values.size());
+  Likely estimated;
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
     for (size_t i = 0; i < values.size(); ++i) {
       ranges[i] = values[i].range(at[i]);
-      if (likely)
+      if (known)
         estimates[i] = cells::getLikely(values[i].cell(at[i]));
+    }
+    // Estimates are quadratures, and neighbours are often alike.
+    if (known &&
+        (group == 0 || !llvm::equal(estimates, last, likely::areSame))) {
+      estimated = estimate(estimates);
+      last = estimates;
     }
     FloatRange result = range(ranges);
     flags.add(result);
     CellRef cell = cells[group];
     cell = Cell{result.finite.lo, result.finite.hi};
-    if (likely)
-      setLikely(cell, estimate(estimates));
+    if (known)
+      setLikely(cell, estimated);
   });
   AbstractValue result(std::move(dims), std::move(made));
   flags.set(result);

@@ -140,39 +140,70 @@ unsigned Expression::add(Value value) {
   return steps.size() - 1;
 }
 
-double Expression::evaluate(double x) const {
-  llvm::SmallVector<double, 16> values;
-  for (const Step &step : steps) {
-    auto at = [&](unsigned index) { return values[step.operands[index]]; };
+/// base^exponent; by products where the exponent is a small whole number, as
+/// the power of a cube costs as much as fifty of them.
+static double raise(double base, double exponent) {
+  if (exponent == 2)
+    return base * base;
+  if (exponent == 3)
+    return base * base * base;
+  return std::pow(base, exponent);
+}
+
+void Expression::evaluate(llvm::ArrayRef<double> points,
+                          llvm::MutableArrayRef<double> results) const {
+  // A row of numbers for each step, one after another: loops over rows are
+  // vector code.
+  size_t count = points.size();
+  llvm::SmallVector<double, 512> rows(steps.size() * count);
+  for (auto [index, step] : llvm::enumerate(steps)) {
+    double *out = rows.data() + index * count;
+    auto row = [&](unsigned operand) {
+      return rows.data() + step.operands[operand] * count;
+    };
+    auto each = [&](auto function) {
+      const double *a = row(0), *b = row(1);
+      for (size_t i = 0; i < count; ++i)
+        out[i] = function(a[i], b[i]);
+    };
     switch (step.kind) {
     case Kind::Variable:
-      values.push_back(x);
+      llvm::copy(points, out);
       break;
     case Kind::Number:
-      values.push_back(step.number);
+      std::fill_n(out, count, step.number);
       break;
     case Kind::Function:
-      values.push_back(mpopt::evaluate(step.unary, at(0)));
+      each([&](double x, double) { return mpopt::evaluate(step.unary, x); });
       break;
     case Kind::Add:
-      values.push_back(at(0) + at(1));
+      each([](double x, double y) { return x + y; });
       break;
     case Kind::Sub:
-      values.push_back(at(0) - at(1));
+      each([](double x, double y) { return x - y; });
       break;
     case Kind::Mul:
-      values.push_back(at(0) * at(1));
+      each([](double x, double y) { return x * y; });
       break;
     case Kind::Div:
-      values.push_back(at(0) / at(1));
+      each([](double x, double y) { return x / y; });
       break;
     case Kind::Pow:
-      values.push_back(std::pow(at(0), at(1)));
+      each(raise);
       break;
-    case Kind::Clip:
-      values.push_back(std::min(std::max(at(0), at(1)), at(2)));
+    case Kind::Clip: {
+      const double *x = row(0), *least = row(1), *most = row(2);
+      for (size_t i = 0; i < count; ++i)
+        out[i] = std::min(std::max(x[i], least[i]), most[i]);
       break;
     }
+    }
   }
-  return values.back();
+  llvm::copy(llvm::ArrayRef(rows).take_back(count), results.begin());
+}
+
+double Expression::evaluate(double x) const {
+  double result;
+  evaluate(x, result);
+  return result;
 }

@@ -33,6 +33,9 @@ public:
 
   mlir::Value variable() const { return its; }
   double evaluate(double x) const;
+  /// The values at `points`, in an array as long.
+  void evaluate(llvm::ArrayRef<double> points,
+                llvm::MutableArrayRef<double> values) const;
 
 private:
   enum class Kind { Variable, Number, Function, Add, Sub, Mul, Div, Pow, Clip };

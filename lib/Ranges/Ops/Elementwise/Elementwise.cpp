@@ -16,6 +16,7 @@
 #include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/LikelyGroups.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
@@ -156,7 +157,7 @@ static void transferMul(mp::MulOp op, TransferContext &ctx) {
 static void transferDiv(mp::DivOp op, TransferContext &ctx) {
   if (!areReal(op))
     return ctx.unknown();
-  double k = extremeOf(ctx);
+  likely::Quotient estimate(extremeOf(ctx));
   bool real = isFloat(op.getLhs());
   if (real && ctx.isSameValue(op.getLhs(), op.getRhs())) {
     const AbstractValue &input = ctx.operand(0);
@@ -174,7 +175,7 @@ static void transferDiv(mp::DivOp op, TransferContext &ctx) {
         return real ? range::div(x[0], x[1], error)
                     : range::truncDiv(x[0], x[1]);
       },
-      [&](ArrayRef<Likely> x) { return likely::div(x[0], x[1], k); });
+      [&](ArrayRef<Likely> x) { return estimate(x[0], x[1]); });
   // Rows divided by one number.
   if (std::optional<NormFact> fact = normIn(op, 0, ctx); fact && real) {
     const AbstractValue &divisor = ctx.operand(1);
@@ -192,15 +193,14 @@ static void transferDiv(mp::DivOp op, TransferContext &ctx) {
 static void transferFloorDiv(mp::FloorDivOp op, TransferContext &ctx) {
   if (!areReal(op))
     return ctx.unknown();
-  double k = extremeOf(ctx);
+  likely::Quotient estimate(extremeOf(ctx));
   ComputeError error = functionError(ctx, op.getLhs());
-  ctx.result(
-      0, mapGroups(
-             ctx, operandsOf(ctx),
-             [&](ArrayRef<FloatRange> x) {
-               return range::floorDiv(x[0], x[1], error);
-             },
-             [&](ArrayRef<Likely> x) { return likely::div(x[0], x[1], k); }));
+  ctx.result(0, mapGroups(
+                    ctx, operandsOf(ctx),
+                    [&](ArrayRef<FloatRange> x) {
+                      return range::floorDiv(x[0], x[1], error);
+                    },
+                    [&](ArrayRef<Likely> x) { return estimate(x[0], x[1]); }));
 }
 
 static void transferMod(mp::ModOp op, TransferContext &ctx) {
