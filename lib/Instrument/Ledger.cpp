@@ -30,6 +30,8 @@ static void writeTensor(OStream &json, const TensorFacts &tensor) {
       json.attribute("type", jsonText(tensor.op.type));
       json.attribute("scope", jsonText(tensor.op.scope));
     });
+  if (!tensor.structure.empty())
+    json.attribute("structure", tensor.structure);
   json.attribute("dtype", tensor.dtype);
   if (!tensor.fileDtype.empty())
     json.attribute("file_dtype", tensor.fileDtype);

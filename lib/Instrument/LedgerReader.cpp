@@ -19,6 +19,7 @@ static constexpr int64_t kMostProbes = int64_t(1) << 20;
 static void readTensor(JsonReader json, TensorFacts &tensor) {
   json.text("tensor", tensor.name, /*need=*/true);
   json.child("op", [&](JsonReader inner) { readOp(inner, tensor.op); });
+  json.text("structure", tensor.structure);
   json.text("dtype", tensor.dtype, /*need=*/true);
   json.text("file_dtype", tensor.fileDtype);
   std::vector<int64_t> shape;

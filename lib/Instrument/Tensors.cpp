@@ -8,6 +8,7 @@
 #include "mpopt/Instrument/Tensors.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Fingerprint.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Origin.h"
@@ -28,8 +29,10 @@ class Collector {
 public:
   Collector(const RangeAnalysis &ranges,
             const llvm::StringMap<std::string> &fileDtypes,
-            const llvm::StringSet<> &parameters)
-      : ranges(ranges), fileDtypes(fileDtypes), parameters(parameters) {}
+            const llvm::StringSet<> &parameters,
+            const Fingerprints &fingerprints)
+      : ranges(ranges), fileDtypes(fileDtypes), parameters(parameters),
+        fingerprints(fingerprints) {}
 
   void addArgument(BlockArgument argument);
   void addResults(Operation *op);
@@ -57,6 +60,7 @@ private:
   const RangeAnalysis &ranges;
   const llvm::StringMap<std::string> &fileDtypes;
   const llvm::StringSet<> &parameters;
+  const Fingerprints &fingerprints;
   llvm::StringSet<> names;
   /// By value: its tensor, or those that it was computed from.
   llvm::DenseMap<Value, Indices> sources;
@@ -152,6 +156,43 @@ static void findUses(Value value, TensorFacts &facts) {
   }
 }
 
+/// The first op that reads the value, past casts and views.
+static OpOperand *findFirstUse(Value value) {
+  OpOperand *first = nullptr;
+  for (OpOperand &use : value.getUses())
+    if (!first ||
+        (use.getOwner()->getBlock() == first->getOwner()->getBlock() &&
+         use.getOwner()->isBeforeInBlock(first->getOwner())))
+      first = &use;
+  if (!first)
+    return nullptr;
+  Operation *user = first->getOwner();
+  bool passes = isa<mp::CastOp>(user) || reorders(user);
+  OpOperand *behind = passes ? findFirstUse(user->getResult(0)) : nullptr;
+  return behind ? behind : first;
+}
+
+/// TensorFacts::structure of a value that `op` computes; null: an argument.
+static std::string getStructure(Value value, Operation *op,
+                                const Fingerprints &fingerprints) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    std::string place = "argument-" + std::to_string(argument.getArgNumber());
+    return op ? fingerprints.get(op, place) : place;
+  }
+  // All constants are alike: their place is that where they are read.
+  if (isa<mp::ConstantOp>(op)) {
+    OpOperand *use = findFirstUse(value);
+    return use ? fingerprints.get(use->getOwner(),
+                                  "operand-" +
+                                      std::to_string(use->getOperandNumber()))
+               : "";
+  }
+  unsigned result = cast<OpResult>(value).getResultNumber();
+  std::string print =
+      fingerprints.get(op, result ? "result-" + std::to_string(result) : "");
+  return isa<mp::CastOp>(op) ? "cast-" + print : print;
+}
+
 void Collector::add(Value value, Operation *op, Indices operands,
                     Upstream upstream, const Ops &unseen) {
   std::string name = getTensorPath(value);
@@ -183,6 +224,7 @@ void Collector::add(Value value, Operation *op, Indices operands,
   facts.name = std::move(name);
   if (op)
     facts.op = {getOpName(op), getOpType(op), getScopeText(op)};
+  facts.structure = getStructure(value, op, fingerprints);
   Type element = getElementType(value);
   facts.dtype = getDtypeName(element);
   facts.fileDtype = fileDtypes.lookup(facts.name);
@@ -336,7 +378,8 @@ std::vector<TensorFacts>
 mpopt::collectTensors(ModuleOp module, const RangeAnalysis &ranges,
                       const llvm::StringMap<std::string> &fileDtypes,
                       const llvm::StringSet<> &parameters) {
-  Collector collector(ranges, fileDtypes, parameters);
+  Fingerprints fingerprints(module);
+  Collector collector(ranges, fileDtypes, parameters, fingerprints);
   for (Operation &function : *module.getBody()) {
     visit(&function, collector);
     collector.markOutputs(&function);

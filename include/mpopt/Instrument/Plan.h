@@ -30,6 +30,10 @@ struct TensorFacts {
   /// The op that computes the tensor; an input of the model has one without a
   /// name.
   OpRef op;
+  /// Equal for tensors at the same place of models of equal structure, whatever
+  /// their names are (Fingerprint.h); of a cast it begins with `cast-`. Empty
+  /// where nothing is known of the model.
+  std::string structure;
   /// Dtype as judged, after the precision was applied.
   std::string dtype;
   /// Dtype in the file; empty for a tensor that applying the precision created.

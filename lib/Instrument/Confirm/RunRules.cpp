@@ -14,6 +14,7 @@
 #include "Tests.h"
 
 #include "mpopt/Instrument/FilePatch.h"
+#include "mpopt/Report/Keys.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -65,6 +66,8 @@ private:
   double threshold(StringRef key) const;
   /// `values`, or `gradients`.
   StringRef noun() const { return values ? "gradients" : "values"; }
+  /// Empty for values.
+  StringRef kind() const { return values ? StringRef(keys::kGradient) : ""; }
   bool wants(StringRef rule) const {
     return llvm::any_of(options.rules, [&](const RuleInfo *info) {
       return StringRef(info->id) == rule;
@@ -139,12 +142,13 @@ const Finding *RunRules::findKnown(const Probe &probe,
   return nullptr;
 }
 
-// There is no graph to take a fingerprint of; the place has a name.
+// Where the ledger does not know the model's structure, the place has a name.
 static std::string makeFingerprint(StringRef rule, const Probe &probe,
-                                   bool isGradient) {
-  return sha256((rule + "\n" + probe.tensor.op.scope + "\n" +
-                 probe.tensor.name + (isGradient ? "\ngradient" : ""))
-                    .str())
+                                   StringRef kind) {
+  std::string place = probe.tensor.structure;
+  if (place.empty())
+    place = probe.tensor.op.scope + "\n" + probe.tensor.name;
+  return sha256((rule + "\n" + place + (kind.empty() ? "" : "\n") + kind).str())
       .substr(0, 16);
 }
 
@@ -164,7 +168,7 @@ void RunRules::add(StringRef rule, Severity severity, const Probe &probe,
   finding.message = message.str();
   finding.location = probe.tensor.location;
   finding.root = root.str();
-  finding.fingerprint = makeFingerprint(rule, probe, values != nullptr);
+  finding.fingerprint = makeFingerprint(rule, probe, kind());
   Watch watch;
   watch.test = decision;
   watch.tensor = probe.tensor.name;
@@ -233,8 +237,7 @@ std::string RunRules::findRoot(int64_t origin) const {
     same = findExplained(probe);
   if (same)
     return same->fingerprint;
-  return isJudged(probe) ? makeFingerprint("MP501", probe, values != nullptr)
-                         : "";
+  return isJudged(probe) ? makeFingerprint("MP501", probe, kind()) : "";
 }
 
 void RunRules::judgeNonFinite(const Probe &probe, const FloatFormat &judged) {
@@ -379,10 +382,7 @@ void confirming::addDivergence(Ledger &ledger, const ConfirmOptions &options,
     finding.dtype = first->dtypes[1];
     finding.message = describeDifference(*first, probe.tensor.name);
     finding.location = probe.tensor.location;
-    finding.fingerprint =
-        sha256("MP512\n" + probe.tensor.op.scope + "\n" + probe.tensor.name +
-               "\n" + getKindName(kind).str())
-            .substr(0, 16);
+    finding.fingerprint = makeFingerprint("MP512", probe, getKindName(kind));
     ledger.report.findings.push_back(std::move(finding));
     FindingStatus status;
     status.status = Status::Confirmed;
