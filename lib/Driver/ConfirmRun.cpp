@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConfirmedFindings.h"
+
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/KeepList.h"
 #include "mpopt/Driver/Output.h"
@@ -22,17 +24,6 @@ using llvm::Twine;
 static int fail(const Twine &text) {
   printError(text);
   return kFault;
-}
-
-static void listSelected(const Options &options, std::vector<Finding> &list) {
-  llvm::erase_if(list, [&](const Finding &finding) {
-    return finding.certainty < options.minCertainty ||
-           llvm::none_of(
-               options.rules,
-               [&](const RuleInfo *rule) {
-                 return StringRef(rule->id) == finding.rule;
-               });
-  });
 }
 
 static Error writeKept(const Options &options, const Ledger &ledger,
@@ -86,7 +77,7 @@ int mpopt::confirm(const Options &options, StringRef version) {
   if (!other)
     return fail(llvm::toString(other.takeError()));
 
-  listSelected(options, ledger.report.findings);
+  keepSelected(options, ledger.report.findings);
   ConfirmOptions wanted{options.rules, options.thresholds,
                         options.against.empty() ? nullptr : &*other};
   Confirmation confirmation = confirm(ledger, runs, wanted);

@@ -4,138 +4,43 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Ops are matched first (DiffMatch.h); findings follow their ops.
+//
+//===----------------------------------------------------------------------===//
 
 #include "mpopt/Driver/Diff.h"
 
-#include "mpopt/Dialect/Fingerprint.h"
-#include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/TypeSupport.h"
+#include "DiffMatch.h"
+#include "DiffSides.h"
+
 #include "mpopt/Driver/Actions.h"
-#include "mpopt/Driver/CheckModel.h"
 #include "mpopt/Driver/Output.h"
-#include "mpopt/Report/JsonReader.h"
-#include "mpopt/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
 
-using namespace mlir;
 using namespace mpopt;
+using namespace mpopt::diffing;
 using llvm::Error;
-using llvm::Expected;
+using llvm::StringRef;
 
-//===----------------------------------------------------------------------===//
-// The two sides
-//===----------------------------------------------------------------------===//
-
-static FloatType getFloat(Value value) {
-  return dyn_cast_if_present<FloatType>(getElementType(value));
-}
-
-/// Ops with a float result, but for constants and casts: what computes.
-static void listOps(ModuleOp module, DiffSide &side) {
-  Fingerprints fingerprints(module);
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (op->getNumResults() == 0 || isa<mp::ConstantOp, mp::IdentityOp>(op))
-      return;
-    FloatType type = getFloat(op->getResult(0));
-    if (!type)
-      return;
-    if (isa<mp::CastOp>(op)) {
-      side.casts += bool(getFloat(op->getOperand(0)));
-      return;
-    }
-    side.ops.push_back({fingerprints.get(op, ""), getOpName(op), getOpType(op),
-                        getDtypeName(type), std::nullopt});
-  });
-}
-
-static void addBounds(ModuleOp module, const RangeAnalysis &ranges,
-                      DiffSide &side) {
-  llvm::StringMap<Interval> bounds;
-  module.walk([&](Operation *op) {
-    if (op->getNumResults() == 0 || isa<mp::ConstantOp, mp::CastOp>(op) ||
-        !getFloat(op->getResult(0)))
-      return;
-    Cell computed = ranges.preRounding(op->getResult(0)).hull();
-    if (!computed.empty())
-      bounds.try_emplace(getOpName(op), Interval{computed.lo, computed.hi});
-  });
-  for (DiffOp &op : side.ops)
-    if (auto found = bounds.find(op.name); found != bounds.end())
-      op.bound = found->second;
-}
-
-static Expected<std::optional<ModelReport>> readReportFile(StringRef path) {
-  if (path == "-")
-    return std::nullopt;
-  Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(path);
-  if (!buffer)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(buffer.takeError()));
-  StringRef text = (*buffer)->getBuffer();
-  if (!text.ltrim().starts_with("{"))
-    return std::nullopt;
-  Expected<llvm::json::Value> value = llvm::json::parse(text);
-  if (!value)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(value.takeError()));
-  std::string error;
-  ModelReport report;
-  const llvm::json::Object *object = value->getAsObject();
-  readReport(JsonReader(*object, "", error), report);
-  if (!error.empty())
-    return llvm::createStringError(path +
-                                   ": is no report of one model: " + error);
-  return std::move(report);
-}
-
-/// Nothing if the model is at fault, which is printed.
-static std::optional<DiffSide> judge(const Options &options, StringRef path) {
-  DiffSide side;
-  ModuleOp module;
-  auto imported = [&](const ImportResult &result) {
-    module = *result.module;
-    listOps(module, side);
-  };
-  auto checked = [&](const ImportResult &, const RangeAnalysis &ranges) {
-    addBounds(module, ranges, side);
-  };
-  auto kept = [&](llvm::ArrayRef<KeptOpRef> list) {
-    for (const KeptOpRef &op : list)
-      side.needed.push_back(op.op.name);
-  };
-  CheckHooks hooks;
-  hooks.imported = imported;
-  hooks.checked = checked;
-  hooks.kept = kept;
-  std::optional<ModelReport> report = checkModel(options, path, hooks);
-  if (!report)
-    return std::nullopt;
-  side.report = std::move(*report);
-  return side;
-}
-
-static std::optional<DiffSide> readSide(const Options &options,
-                                        StringRef path) {
-  Expected<std::optional<ModelReport>> report = readReportFile(path);
-  if (!report) {
-    printError(llvm::toString(report.takeError()));
-    return std::nullopt;
+StringRef mpopt::toString(DiffKind kind) {
+  switch (kind) {
+  case DiffKind::Model:
+    return "model";
+  case DiffKind::Report:
+    return "report";
+  case DiffKind::Record:
+    return "record";
   }
-  if (!*report)
-    return judge(options, path);
-  DiffSide side;
-  side.report = std::move(**report);
-  return side;
+  llvm_unreachable("unknown kind");
 }
 
-static bool isNarrow(StringRef dtype) {
+bool diffing::isNarrow(StringRef dtype) {
   return dtype == "f16" || dtype == "bf16" || dtype.starts_with("f8");
 }
 
@@ -146,29 +51,109 @@ static std::string getNarrowest(const DiffSide &side) {
     return llvm::count_if(side.ops,
                           [&](const DiffOp &op) { return op.dtype == dtype; });
   };
+  if (side.kind == DiffKind::Report)
+    return "";
   auto half = count("f16"), brain = count("bf16");
   return half + brain == 0 ? "" : half >= brain ? "fp16" : "bf16";
 }
 
 //===----------------------------------------------------------------------===//
-// The comparison
+// Findings
 //===----------------------------------------------------------------------===//
 
-static void compareFindings(DiffReport &diff) {
-  llvm::StringSet<> ofA, ofB;
-  for (const Finding &finding : diff.a.report.findings)
-    ofA.insert(finding.fingerprint);
-  for (const Finding &finding : diff.b.report.findings) {
-    ofB.insert(finding.fingerprint);
-    if (!ofA.contains(finding.fingerprint))
-      diff.came.push_back(&finding);
+namespace {
+/// Pairs the findings of both sides: of the same rule at ops that are the same,
+/// then by fingerprint.
+class FindingMatcher {
+public:
+  FindingMatcher(const DiffReport &diff, const OpMatches *ops);
+
+  /// By finding of a side: its partner, or null.
+  std::vector<const Finding *> ofA, ofB;
+
+private:
+  void pair(size_t first, size_t second) {
+    ofA[first] = &b[second];
+    ofB[second] = &a[first];
+  }
+  void matchByOp(const DiffReport &diff, const OpMatches &ops);
+  void matchByFingerprint();
+
+  llvm::ArrayRef<Finding> a, b;
+};
+} // namespace
+
+FindingMatcher::FindingMatcher(const DiffReport &diff, const OpMatches *ops)
+    : a(diff.a.report.findings), b(diff.b.report.findings) {
+  ofA.assign(a.size(), nullptr);
+  ofB.assign(b.size(), nullptr);
+  if (ops)
+    matchByOp(diff, *ops);
+  matchByFingerprint();
+}
+
+void FindingMatcher::matchByOp(const DiffReport &diff, const OpMatches &ops) {
+  llvm::StringMap<std::vector<size_t>> ofOps;
+  auto key = [](const Finding &finding, StringRef op) {
+    return (finding.rule + "\n" + op).str();
+  };
+  for (size_t second = b.size(); second-- > 0;)
+    ofOps[key(b[second], b[second].op.name)].push_back(second);
+  // Each op of a model once; of a record, the first of its tensors.
+  llvm::StringMap<StringRef> partners;
+  for (size_t first = 0; first < diff.a.ops.size(); ++first)
+    if (ops.ofA[first] >= 0 && !diff.a.ops[first].op.empty())
+      partners.try_emplace(diff.a.ops[first].op,
+                           diff.b.ops[size_t(ops.ofA[first])].op);
+  for (size_t first = 0; first < a.size(); ++first) {
+    auto partner = partners.find(a[first].op.name);
+    if (partner == partners.end() || partner->second.empty())
+      continue;
+    auto found = ofOps.find(key(a[first], partner->second));
+    if (found == ofOps.end() || found->second.empty())
+      continue;
+    pair(first, found->second.back());
+    found->second.pop_back();
+  }
+}
+
+void FindingMatcher::matchByFingerprint() {
+  llvm::StringMap<size_t> known;
+  for (size_t second = 0; second < b.size(); ++second)
+    if (!ofB[second])
+      known.try_emplace(b[second].fingerprint, second);
+  for (size_t first = 0; first < a.size(); ++first)
+    if (auto found = known.find(a[first].fingerprint);
+        !ofA[first] && found != known.end()) {
+      pair(first, found->second);
+      known.erase(found);
+    }
+}
+
+static std::string getElsewhere(const DiffSide &side, const Finding &finding) {
+  auto why = side.unconfirmed.find(finding.fingerprint);
+  return why == side.unconfirmed.end() ? "" : why->second;
+}
+
+static void compareFindings(DiffReport &diff, const OpMatches *ops) {
+  FindingMatcher matcher(diff, ops);
+  for (auto [finding, partner] :
+       llvm::zip(diff.b.report.findings, matcher.ofB)) {
+    if (!partner)
+      diff.came.push_back({&finding, getElsewhere(diff.a, finding)});
+    else if (finding.severity > partner->severity)
+      diff.came.push_back({&finding, std::string(toString(partner->severity))});
     else
       ++diff.stayed;
   }
-  for (const Finding &finding : diff.a.report.findings)
-    if (!ofB.contains(finding.fingerprint))
-      diff.went.push_back(&finding);
+  for (auto [finding, partner] : llvm::zip(diff.a.report.findings, matcher.ofA))
+    if (!partner)
+      diff.went.push_back({&finding, getElsewhere(diff.b, finding)});
 }
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
 
 /// True if an end moved by a factor of two or more, or to the other side of 0.
 static bool hasMoved(const Interval &a, const Interval &b) {
@@ -181,65 +166,130 @@ static bool hasMoved(const Interval &a, const Interval &b) {
   return moved(a.lo, b.lo) || moved(a.hi, b.hi);
 }
 
-static void compareOps(DiffReport &diff) {
-  if (diff.a.ops.empty() || diff.b.ops.empty())
-    return;
-  llvm::StringMap<const DiffOp *> ofB;
-  for (const DiffOp &op : diff.b.ops)
-    ofB[op.fingerprint] = &op;
-  llvm::StringSet<> partners;
+/// The same of values that a run saw, of which the lesser end is a matter of
+/// chance: it counts where it moved by half of the larger magnitude.
+static bool hasSeenMoved(const Interval &a, const Interval &b) {
+  double from = std::max(std::abs(a.lo), std::abs(a.hi));
+  double to = std::max(std::abs(b.lo), std::abs(b.hi));
+  if (from == to && from == 0)
+    return false;
+  double largest = std::max(from, to);
+  return largest >= 2 * std::min(from, to) ||
+         std::abs(a.lo - b.lo) >= largest / 2 ||
+         std::abs(a.hi - b.hi) >= largest / 2;
+}
+
+static bool isOfReports(const DiffReport &diff) {
+  return diff.a.kind == DiffKind::Report || diff.b.kind == DiffKind::Report;
+}
+
+static void compareOps(DiffReport &diff, const OpMatches &matches) {
+  bool areReports = isOfReports(diff);
+  bool areRecords = diff.a.kind == DiffKind::Record;
   llvm::StringSet<> needed;
   for (const std::string &name : diff.a.needed)
     needed.insert(name);
-  for (const DiffOp &op : diff.a.ops) {
-    const DiffOp *other = ofB.lookup(op.fingerprint);
-    if (!other) {
-      diff.onlyA.push_back(&op);
+  llvm::StringSet<> compared;
+  for (size_t first = 0; first < diff.a.ops.size(); ++first) {
+    const DiffOp &op = diff.a.ops[first];
+    if (matches.ofA[first] < 0) {
+      if (!areReports)
+        diff.onlyA.push_back(&op);
       continue;
     }
-    ++diff.matched;
-    partners.insert(op.fingerprint);
-    if (op.dtype != other->dtype)
-      diff.dtypes.push_back({&op, other});
-    if (op.bound && other->bound && hasMoved(*op.bound, *other->bound))
-      diff.ranges.push_back({&op, other});
-    if (diff.a.needed.empty() && getNarrowest(diff.b).empty())
+    const DiffOp &other = diff.b.ops[size_t(matches.ofA[first])];
+    // A tensor of a report comes with each of its findings.
+    if (areReports && !compared.insert(op.name).second)
       continue;
-    if (other->dtype == "f32" && !needed.contains(op.name))
-      diff.wide.push_back({&op, other});
-    if (isNarrow(other->dtype) && !isNarrow(op.dtype) &&
-        needed.contains(op.name))
-      diff.narrowed.push_back({&op, other});
+    ++diff.matched;
+    if (op.dtype != other.dtype)
+      diff.dtypes.push_back({&op, &other});
+    if (op.bound && other.bound &&
+        (areRecords ? hasSeenMoved : hasMoved)(*op.bound, *other.bound))
+      diff.ranges.push_back({&op, &other});
+    if (op.isGradient || op.op.empty())
+      continue;
+    if (other.dtype == "f32" && !needed.contains(op.op))
+      diff.wide.push_back({&op, &other});
+    if (isNarrow(other.dtype) && !isNarrow(op.dtype) && needed.contains(op.op))
+      diff.narrowed.push_back({&op, &other});
   }
-  for (const DiffOp &op : diff.b.ops)
-    if (!partners.contains(op.fingerprint))
-      diff.onlyB.push_back(&op);
+  if (!areReports)
+    for (size_t second = 0; second < diff.b.ops.size(); ++second)
+      if (matches.ofB[second] < 0)
+        diff.onlyB.push_back(&diff.b.ops[second]);
 }
 
-int mpopt::diff(const Options &options, StringRef version) {
-  DiffReport diff;
-  std::optional<DiffSide> b = readSide(options, options.models[1]);
+//===----------------------------------------------------------------------===//
+// The two sides
+//===----------------------------------------------------------------------===//
+
+/// Refuses what says how to judge: a record's model was judged when it got its
+/// probes.
+static bool judgesRecords(const Options &options) {
+  bool judges = options.precision != "auto" || !options.policy.empty() ||
+                !options.target.empty() || !options.inputs.empty() ||
+                options.assumed || !options.import.dims.empty() ||
+                !options.import.inputShapes.empty() ||
+                !options.import.method.empty();
+  if (judges)
+    printError("--diff of records takes no option that says what is judged: "
+               "that was fixed when the model was instrumented");
+  return judges;
+}
+
+/// False if a side is at fault, which is printed.
+static bool readSides(const Options &options, DiffReport &diff) {
+  StringRef first = options.models[0], second = options.models[1];
+  bool isFirst = isRecord(first), isSecond = isRecord(second);
+  if (isFirst != isSecond) {
+    printError("'" + (isFirst ? first : second) + "' is a record and '" +
+               (isFirst ? second : first) +
+               "' is none: --confirm compares a run with what was predicted");
+    return false;
+  }
+  if (isFirst && judgesRecords(options))
+    return false;
+  if (!isFirst && !(options.ledger + options.againstLedger).empty()) {
+    printError("--ledger and --against-ledger go with records");
+    return false;
+  }
+  auto read = isFirst ? readRecordSide : readModelSide;
+  std::optional<DiffSide> b = read(options, second);
   if (!b)
-    return kFault;
+    return false;
   // A model of wide floats is judged as the converter wrote it: where findings
   // of `a` are gone from `b`, the converter has seen to them.
   Options ofA = options;
   std::string narrow = getNarrowest(*b);
   if (ofA.precision == "auto" && !narrow.empty())
     ofA.precision = narrow;
-  std::optional<DiffSide> a = readSide(ofA, options.models[0]);
+  std::optional<DiffSide> a = read(ofA, first);
   if (!a)
-    return kFault;
-  bool converted = !narrow.empty() && getNarrowest(*a).empty();
+    return false;
+  bool converted = !narrow.empty() && getNarrowest(*a).empty() &&
+                   a->knowsNeeded &&
+                   StringRef(a->report.precision).ends_with(narrow);
+  a->knowsNeeded = converted;
+  if (a->kind != b->kind)
+    for (DiffSide *side : {&*a, &*b})
+      if (side->kind == DiffKind::Model)
+        listFoundOps(*side);
   diff.a = std::move(*a);
   diff.b = std::move(*b);
-  if (!converted)
-    diff.a.needed.clear();
-  printWarnings(diff.a.report);
-  printWarnings(diff.b.report);
-  compareFindings(diff);
-  compareOps(diff);
-  if (!converted) {
+  return true;
+}
+
+int mpopt::diff(const Options &options, StringRef version) {
+  DiffReport diff;
+  if (!readSides(options, diff))
+    return kFault;
+  bool areReports = isOfReports(diff);
+  OpMatches matches =
+      (areReports ? matchFound : matchOps)(diff.a.ops, diff.b.ops);
+  compareFindings(diff, areReports ? nullptr : &matches);
+  compareOps(diff, matches);
+  if (!diff.a.knowsNeeded) {
     diff.wide.clear();
     diff.narrowed.clear();
   }
@@ -252,8 +302,8 @@ int mpopt::diff(const Options &options, StringRef version) {
     printError(llvm::toString(std::move(error)));
     return kFault;
   }
-  bool failing = llvm::any_of(diff.came, [&](const Finding *finding) {
-    return isFailing(*finding, options.failOn);
+  bool failing = llvm::any_of(diff.came, [&](const DiffFinding &came) {
+    return isFailing(*came.finding, options.failOn);
   });
   return failing ? kFindings : kClean;
 }

@@ -5,21 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Driver/Diff.h"
+#include "DiffSides.h"
 
 #include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Keys.h"
 #include "mpopt/Report/MarkdownText.h"
 #include "mpopt/Report/RuleTable.h"
 #include "mpopt/Report/TextStyle.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 
 using namespace mpopt;
+using namespace mpopt::diffing;
 using llvm::StringRef;
 using llvm::json::OStream;
 
-using Pairs = llvm::ArrayRef<std::pair<const DiffOp *, const DiffOp *>>;
+using Pairs = llvm::ArrayRef<DiffPair>;
 
 static constexpr size_t kMostText = 10, kMostMarkdown = 50;
 
@@ -46,20 +50,28 @@ struct Part {
 } // namespace
 
 static Part listFindings(StringRef title,
-                         llvm::ArrayRef<const Finding *> findings) {
+                         llvm::ArrayRef<DiffFinding> findings) {
   Part part{title.str(), {}};
-  for (const Finding *finding : findings) {
+  for (const auto &[finding, elsewhere] : findings) {
     std::string what =
         std::string(toString(finding->severity)) + " " + finding->rule;
     if (const RuleInfo *rule = findRule(finding->rule))
       what += " " + std::string(rule->name);
-    part.lines.push_back({finding->op.name, what + ": " + finding->message});
+    std::string place =
+        finding->op.name.empty() ? finding->tensor : finding->op.name;
+    if (!elsewhere.empty())
+      what += " (" + elsewhere + " by the other)";
+    part.lines.push_back({place, what + ": " + finding->message});
   }
   return part;
 }
 
 static std::string describe(const DiffOp &op) {
-  return op.type + ", " + op.dtype;
+  return (op.type.empty() ? "" : op.type + ", ") + op.dtype;
+}
+
+static std::string getPlace(const DiffOp &op) {
+  return op.isGradient ? "gradient of " + op.name : op.name;
 }
 
 static Part listPairs(
@@ -67,7 +79,7 @@ static Part listPairs(
     llvm::function_ref<std::string(const DiffOp &, const DiffOp &)> describe) {
   Part part{title.str(), {}};
   for (auto [a, b] : pairs) {
-    std::string place = a->name;
+    std::string place = getPlace(*a);
     if (b->name != a->name)
       place += " (now " + b->name + ")";
     part.lines.push_back({place, describe(*a, *b)});
@@ -78,7 +90,7 @@ static Part listPairs(
 static Part listOps(StringRef title, llvm::ArrayRef<const DiffOp *> ops) {
   Part part{title.str(), {}};
   for (const DiffOp *op : ops)
-    part.lines.push_back({op->name, describe(*op)});
+    part.lines.push_back({getPlace(*op), describe(*op)});
   return part;
 }
 
@@ -89,28 +101,60 @@ static std::vector<Part> listParts(const DiffReport &diff) {
   auto bounds = [](const DiffOp &a, const DiffOp &b) {
     return getInterval(*a.bound) + " -> " + getInterval(*b.bound);
   };
-  return {listFindings("findings that came", diff.came),
-          listFindings("findings that went", diff.went),
+  bool areRecords = diff.a.kind == DiffKind::Record;
+  std::string findings = areRecords ? "confirmed findings" : "findings";
+  return {listFindings(findings + " that came", diff.came),
+          listFindings(findings + " that went", diff.went),
           listPairs("narrowed, and should have stayed in f32", diff.narrowed,
                     dtypes),
           listPairs("kept in f32 needlessly", diff.wide, dtypes),
           listPairs("other dtypes", diff.dtypes, dtypes),
-          listPairs("ranges that moved", diff.ranges, bounds),
-          listOps("ops that are gone", diff.onlyA),
-          listOps("new ops", diff.onlyB)};
+          listPairs(areRecords ? "seen ranges that moved" : "ranges that moved",
+                    diff.ranges, bounds),
+          listOps(areRecords ? "no longer recorded" : "ops that are gone",
+                  diff.onlyA),
+          listOps(areRecords ? "newly recorded" : "new ops", diff.onlyB)};
 }
 
 static std::string describeOps(const DiffReport &diff) {
-  if (diff.a.ops.empty() || diff.b.ops.empty())
-    return "reports: ops are not compared";
-  return std::to_string(diff.matched) + " of " +
-         std::to_string(diff.a.ops.size()) + " ops matched by structure; " +
-         std::to_string(diff.a.casts) + " -> " + std::to_string(diff.b.casts) +
-         " casts between floats";
+  if (diff.a.kind == DiffKind::Report || diff.b.kind == DiffKind::Report)
+    return "reports: of ops, the " + std::to_string(diff.matched) +
+           " are compared that have a finding in both";
+  bool areRecords = diff.a.kind == DiffKind::Record;
+  std::string text = std::to_string(diff.matched) + " of " +
+                     std::to_string(diff.a.ops.size()) +
+                     (areRecords ? " recorded tensors" : " ops") +
+                     " matched by structure";
+  if (areRecords && llvm::all_of(diff.a.ops, [](const DiffOp &op) {
+        return op.fingerprint.empty();
+      }))
+    text = std::to_string(diff.matched) + " of " +
+           std::to_string(diff.a.ops.size()) +
+           " recorded tensors matched by name";
+  return text + "; " + std::to_string(diff.a.casts) + " -> " +
+         std::to_string(diff.b.casts) +
+         (areRecords ? " recorded casts" : " casts between floats");
+}
+
+/// `judged as fp16`, and of a record what ran.
+static std::string describeSide(const DiffSide &side) {
+  std::string text = "judged as " + side.report.precision;
+  if (!side.run)
+    return text;
+  const RunRecords &records = side.run->run.records;
+  auto ran = llvm::count_if(
+      records.probes, [](const ProbeSight &sight) { return sight.ran(); });
+  text += "; " + std::to_string(ran) + " probes ran";
+  if (size_t gradients = records.countGradients())
+    text += ", " + std::to_string(gradients) + " gradients";
+  if (!records.runtimes.empty())
+    text += ", in " + llvm::join(records.runtimes, ", ");
+  return text;
 }
 
 static std::string describeFindings(const DiffReport &diff) {
-  return "findings: " + std::to_string(diff.came.size()) + " came, " +
+  return std::string(diff.a.kind == DiffKind::Record ? "confirmed " : "") +
+         "findings: " + std::to_string(diff.came.size()) + " came, " +
          std::to_string(diff.went.size()) + " went, " +
          std::to_string(diff.stayed) + " stayed";
 }
@@ -124,8 +168,8 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
   TextStyle style(os, options);
   for (auto [sign, side] : {std::pair("-", &diff.a), std::pair("+", &diff.b)}) {
     os << sign << ' ';
-    style.bold(side->report.path);
-    style.plain(": judged as " + side->report.precision);
+    style.bold(side->path);
+    style.plain(": " + describeSide(*side));
     os << '\n';
   }
   os << describeFindings(diff) << '\n' << describeOps(diff) << '\n';
@@ -148,11 +192,10 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
 static void writeDiffMarkdown(llvm::raw_ostream &os, const DiffReport &diff,
                               const WriteOptions &) {
   os << "## mpopt: " << markdownText(describeFindings(diff)) << "\n\n"
-     << "From " << markdownCode(diff.a.report.path) << " ("
-     << markdownText(diff.a.report.precision) << ") to "
-     << markdownCode(diff.b.report.path) << " ("
-     << markdownText(diff.b.report.precision) << "): " << describeOps(diff)
-     << ".\n\n";
+     << "From " << markdownCode(diff.a.path) << " ("
+     << markdownText(describeSide(diff.a)) << ") to "
+     << markdownCode(diff.b.path) << " (" << markdownText(describeSide(diff.b))
+     << "): " << describeOps(diff) << ".\n\n";
   for (const Part &part : listParts(diff)) {
     if (part.lines.empty())
       continue;
@@ -167,35 +210,23 @@ static void writeDiffMarkdown(llvm::raw_ostream &os, const DiffReport &diff,
   }
 }
 
-static void writeBound(OStream &json, const std::optional<Interval> &bound) {
-  if (!bound)
-    return;
-  json.attributeObject("bound", [&] {
-    json.attribute("lo", jsonNumber(bound->lo));
-    json.attribute("hi", jsonNumber(bound->hi));
-  });
-}
-
-static void writeOp(OStream &json, const DiffOp &op) {
+static void writeOp(OStream &json, const DiffOp &op, StringRef range) {
   json.attribute("name", jsonText(op.name));
   json.attribute("type", jsonText(op.type));
   json.attribute("dtype", op.dtype);
-  writeBound(json, op.bound);
-}
-
-static void writePairs(OStream &json, StringRef key, Pairs pairs) {
-  json.attributeArray(key, [&] {
-    for (auto [a, b] : pairs)
-      json.object([&, a = a, b = b] {
-        json.attributeObject("a", [&] { writeOp(json, *a); });
-        json.attributeObject("b", [&] { writeOp(json, *b); });
-      });
-  });
+  if (op.isGradient)
+    json.attribute(keys::kGradient, true);
+  if (op.bound)
+    json.attributeObject(range, [&] {
+      json.attribute("lo", jsonNumber(op.bound->lo));
+      json.attribute("hi", jsonNumber(op.bound->hi));
+    });
 }
 
 static void writeSide(OStream &json, StringRef key, const DiffSide &side) {
   json.attributeObject(key, [&] {
-    json.attribute("path", jsonText(side.report.path));
+    json.attribute("kind", toString(side.kind));
+    json.attribute("path", jsonText(side.path));
     json.attribute("precision", side.report.precision);
     json.attribute("ops", int64_t(side.ops.size()));
     json.attribute("casts", side.casts);
@@ -203,44 +234,60 @@ static void writeSide(OStream &json, StringRef key, const DiffSide &side) {
   });
 }
 
-static void writeDiffJson(llvm::raw_ostream &os, const DiffReport &diff,
-                          const WriteOptions &options) {
-  OStream json(os, /*IndentSize=*/2);
-  auto findings = [&](StringRef key, llvm::ArrayRef<const Finding *> list) {
+void diffing::writeDiffFields(OStream &json, const DiffReport &diff,
+                              StringRef version) {
+  StringRef range = diff.a.kind == DiffKind::Record ? "seen" : "bound";
+  auto findings = [&](StringRef key, llvm::ArrayRef<DiffFinding> list) {
     json.attributeArray(key, [&] {
-      for (const Finding *finding : list)
-        json.object([&] {
+      for (const auto &[finding, elsewhere] : list)
+        json.object([&, finding = finding, &elsewhere = elsewhere] {
           writeBaselineEntry(json, {finding->fingerprint, finding->rule,
                                     finding->severity, finding->certainty,
                                     finding->op.name, finding->message});
+          json.attribute("tensor", jsonText(finding->tensor));
+          if (!elsewhere.empty())
+            json.attribute("elsewhere", elsewhere);
         });
     });
   };
   auto ops = [&](StringRef key, llvm::ArrayRef<const DiffOp *> list) {
     json.attributeArray(key, [&] {
       for (const DiffOp *op : list)
-        json.object([&] { writeOp(json, *op); });
+        json.object([&] { writeOp(json, *op, range); });
     });
   };
-  json.object([&] {
-    json.attribute("schema", "mpopt-diff/1");
-    json.attributeObject("tool", [&] {
-      json.attribute("name", "mpopt");
-      json.attribute("version", options.version);
+  auto pairs = [&](StringRef key, Pairs list) {
+    json.attributeArray(key, [&] {
+      for (auto [a, b] : list)
+        json.object([&, a = a, b = b] {
+          json.attributeObject("a", [&] { writeOp(json, *a, range); });
+          json.attributeObject("b", [&] { writeOp(json, *b, range); });
+        });
     });
-    writeSide(json, "a", diff.a);
-    writeSide(json, "b", diff.b);
-    findings("came", diff.came);
-    findings("went", diff.went);
-    json.attribute("stayed", diff.stayed);
-    json.attribute("matched", diff.matched);
-    writePairs(json, "narrowed", diff.narrowed);
-    writePairs(json, "wide", diff.wide);
-    writePairs(json, "dtypes", diff.dtypes);
-    writePairs(json, "ranges", diff.ranges);
-    ops("only_a", diff.onlyA);
-    ops("only_b", diff.onlyB);
+  };
+  json.attribute("schema", "mpopt-diff/1");
+  json.attributeObject("tool", [&] {
+    json.attribute("name", "mpopt");
+    json.attribute("version", version);
   });
+  writeSide(json, "a", diff.a);
+  writeSide(json, "b", diff.b);
+  findings("came", diff.came);
+  findings("went", diff.went);
+  json.attribute("stayed", diff.stayed);
+  json.attribute("matched", diff.matched);
+  pairs("narrowed", diff.narrowed);
+  pairs("wide", diff.wide);
+  pairs("dtypes", diff.dtypes);
+  pairs("ranges", diff.ranges);
+  ops("only_a", diff.onlyA);
+  ops("only_b", diff.onlyB);
+}
+
+static void writeDiffJson(llvm::raw_ostream &os, const DiffReport &diff,
+                          const WriteOptions &options) {
+  OStream json(os, /*IndentSize=*/2);
+  json.object([&] { writeDiffFields(json, diff, options.version); });
   json.flush();
   os << '\n';
 }
@@ -250,5 +297,6 @@ DiffWriter mpopt::getDiffWriter(const OutputFormat &format) {
       .Case("text", writeDiffText)
       .Case("json", writeDiffJson)
       .Case("markdown", writeDiffMarkdown)
+      .Case("html", writeDiffHtml)
       .Default(nullptr);
 }

@@ -195,17 +195,20 @@ void mpopt::writePage(llvm::raw_ostream &os, StringRef kind, StringRef version,
   os << before << llvm::encodeBase64(compressed(text)) << after;
 }
 
+void mpopt::writePageReport(OStream &json, const ModelReport &report,
+                            StringRef version) {
+  writeReportFields(json, report, version);
+  json.attribute("effect_warning", jsonNumber(report.effectWarning));
+  json.attribute("seconds", jsonNumber(report.seconds));
+  if (report.map)
+    writeMap(json, *report.map);
+}
+
 void mpopt::writeHtml(llvm::raw_ostream &os,
                       llvm::ArrayRef<ModelReport> reports,
                       const WriteOptions &options) {
   writePage(os, "check", options.version, [&](OStream &json) {
     for (const ModelReport &report : reports)
-      json.object([&] {
-        writeReportFields(json, report, options.version);
-        json.attribute("effect_warning", jsonNumber(report.effectWarning));
-        json.attribute("seconds", jsonNumber(report.seconds));
-        if (report.map)
-          writeMap(json, *report.map);
-      });
+      json.object([&] { writePageReport(json, report, options.version); });
   });
 }

@@ -152,13 +152,16 @@ def _skipped_share(every: list[dict], shown: list[dict]) -> list[float]:
 
 def describe_comparison(compared, titles: tuple[str, str]) -> dict:
     """A report with a comparison of two runs (`mpopt.monitor.compare`)."""
+    first = compared.first
     return {
         "title": f"{titles[0]} and {titles[1]}",
-        "compare": {
+        "against": {
             "titles": list(titles),
-            "alert": compared.alert and compared.alert.as_dict(),
-            "tensors": [{"tensor": each.tensor, "kind": each.kind, "dtypes": list(each.dtypes),
-                         "rms": list(each.root_mean_squares), "difference": each.difference,
-                         "explained": each.explained} for each in compared.differences],
-            "incomparable": [[name, why] for name, why in compared.incomparable.items()]},
+            "differences": [{"tensor": each.tensor, "kind": each.kind, "dtypes": list(each.dtypes),
+                             "rms": list(each.root_mean_squares), "difference": each.difference,
+                             "explained": each.explained,
+                             **({"message": compared.alert.message} if each is first and compared.alert else {})}
+                            for each in compared.differences],
+            "incomparable": [{"tensor": name, "kind": "value", "why": why}
+                             for name, why in compared.incomparable.items()]},
     }

@@ -106,7 +106,7 @@ Error Validator::checkModels() {
     return Error::success();
   }
   if (options.action == Action::Diff && options.models.size() != 2)
-    return fail("--diff takes two models or reports");
+    return fail("--diff takes two models, reports or records");
   if (options.models.empty())
     return fail("no model given: mpopt --check MODEL");
   if (llvm::count(options.models, "-") > 1)
@@ -175,7 +175,8 @@ Error Validator::checkRules() {
   for (StringRef text : texts(OPT_set))
     if (Error error = parseThreshold(text, options.thresholds))
       return error;
-  if (has(OPT_min_certainty))
+  options.hasCertainty = has(OPT_min_certainty);
+  if (options.hasCertainty)
     options.minCertainty = *parseCertainty(text(OPT_min_certainty));
   else if (options.action == Action::Confirm)
     // Probes decide findings that are only possible.
@@ -280,6 +281,13 @@ Error Validator::checkProbing() {
 }
 
 Error Validator::checkConfirming() {
+  if (options.action == Action::Diff) {
+    options.ledger = text(OPT_ledger);
+    options.againstLedger = text(OPT_against_ledger);
+    for (OptionId option : {OPT_ledger, OPT_against_ledger})
+      if (has(option) && (text(option).empty() || text(option) == "-"))
+        return fail(getName(option) + ": --diff needs a file");
+  }
   if (options.action != Action::Confirm)
     return Error::success();
   // A value is taken even where another option stands in its place.

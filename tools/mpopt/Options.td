@@ -76,7 +76,7 @@ def emit_mlir : Switch<"emit-mlir">, Group<usage>, MetaVarName<"MODEL">,
 def list_rules : Switch<"list-rules">, Group<usage>,
   HelpText<"all rules and their settings">;
 def diff : Switch<"diff">, Group<usage>, MetaVarName<"A B [options]">,
-  HelpText<"what changed from one model, or JSON report, to another">;
+  HelpText<"what changed from one model, JSON report or record to another">;
 defm completion : Valued<"completion">, Group<usage>, MetaVarName<"SHELL">,
   Values<"bash,zsh,fish">,
   HelpText<"a script that completes options">;
@@ -234,14 +234,15 @@ defm probe_with : Valued<"probe-with">, Group<probed>,
   Visibility<[InInstrument]>, MetaVarName<"HOW">, Values<"op,outputs">,
   HelpText<"a custom op (default), or standard ops whose results become "
            "outputs">;
-defm ledger : Valued<"ledger">, Group<probed>, Visibility<[InConfirm]>,
-  MetaVarName<"FILE">,
-  HelpText<"the ledger that --instrument wrote">;
+defm ledger : Valued<"ledger">, Group<probed>,
+  Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
+  HelpText<"the ledger that --instrument wrote (--diff of records looks beside "
+           "them)">;
 defm against : Valued<"against">, Group<probed>, Visibility<[InConfirm]>,
   Flags<[Repeated]>, MetaVarName<"RUN.mprec">,
   HelpText<"a record of another run on the same batches, to compare with">;
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
-  Visibility<[InConfirm]>, MetaVarName<"FILE">,
+  Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;
 
 //===----------------------------------------------------------------------===//

@@ -14,42 +14,78 @@
 
 #include "mpopt/Driver/Options.h"
 
+#include "mpopt/Instrument/Confirm.h"
 #include "mpopt/Report/Report.h"
 
 namespace mpopt {
 
-/// An op of one side, by its first float result.
+enum class DiffKind { Model, Report, Record };
+
+/// `model`, `report`, `record`.
+llvm::StringRef toString(DiffKind kind);
+
+/// An op of one side, by its first float result; of a record, a tensor.
 struct DiffOp {
   /// Equal for ops of equal structure; those are told apart by their order.
+  /// Empty if nothing but the name is known.
   std::string fingerprint;
   std::string name, type;
-  std::string dtype; ///< In the file, before any precision is applied.
-  /// Bounds as computed; none for what a report alone does not say.
+  /// The op's own name, by which lists of ops to keep name it.
+  std::string op;
+  /// Of a model in the file, before any precision is applied; of a record as
+  /// the run computed.
+  std::string dtype;
+  /// Bounds as computed, or the finite values that a run saw; none for what a
+  /// report alone does not say.
   std::optional<Interval> bound;
+  bool isGradient = false; ///< The record of a gradient.
+};
+
+/// A run, and what became in it of what was predicted.
+struct DiffRun {
+  RecordedRun run;
+  Confirmation confirmation;
 };
 
 struct DiffSide {
+  DiffKind kind = DiffKind::Model;
+  std::string path;
+  /// Of a record: the findings that it confirms, and those of the record alone.
   ModelReport report;
-  std::vector<DiffOp> ops; ///< Empty for a report.
-  unsigned casts = 0;      ///< Casts between floats in the file.
-  /// The ops that have to stay in FP32, by name, where the side was judged in
-  /// a narrower precision than that of the file.
+  /// Of a report only what has findings.
+  std::vector<DiffOp> ops;
+  unsigned casts = 0; ///< Casts between floats in the file, or recorded ones.
+  /// The ops that have to stay in FP32, by name, where they are known for the
+  /// precision that the other side is in.
   std::vector<std::string> needed;
+  bool knowsNeeded = false;
+  /// Of a record: by fingerprint, why findings of its ledger are not confirmed.
+  std::map<std::string, std::string> unconfirmed;
+  std::unique_ptr<DiffRun> run; ///< Null but for a record.
 };
+
+struct DiffFinding {
+  const Finding *finding;
+  /// What the other record says of it (`refuted`, `not-exercised` ...); empty
+  /// if nothing.
+  std::string elsewhere;
+};
+
+using DiffPair = std::pair<const DiffOp *, const DiffOp *>;
 
 struct DiffReport {
   DiffSide a, b;
   /// Findings of `b` that `a` has not, and the reverse.
-  std::vector<const Finding *> came, went;
+  std::vector<DiffFinding> came, went;
   unsigned stayed = 0;
-  /// Ops of both sides: dtypes that differ, and bounds of which an end moved by
+  /// Ops of both sides: dtypes that differ, and ranges of which an end moved by
   /// a factor of two or more.
-  std::vector<std::pair<const DiffOp *, const DiffOp *>> dtypes, ranges;
-  /// Ops that only one side has.
+  std::vector<DiffPair> dtypes, ranges;
+  /// Ops that only one side has; of reports, nothing is known of that.
   std::vector<const DiffOp *> onlyA, onlyB;
   /// Where `b` was converted to a narrower format: ops that it computes in FP32
   /// and need not, and ops that it narrowed and should not have.
-  std::vector<std::pair<const DiffOp *, const DiffOp *>> wide, narrowed;
+  std::vector<DiffPair> wide, narrowed;
   /// The number of ops of `a` that have a partner in `b`.
   unsigned matched = 0;
 };

@@ -85,6 +85,7 @@ struct Options {
 
   // Reporting.
   Certainty minCertainty = Certainty::Likely;
+  bool hasCertainty = false;                          ///< It was given.
   std::optional<Severity> failOn = Severity::Warning; ///< Nothing: never.
   const OutputFormat *format = &getOutputFormats().front();
   std::string output = "-";
@@ -116,7 +117,8 @@ struct Options {
   ProbeSelection probes;
   ProbeWith probeWith = ProbeWith::Op;
 
-  // Confirming: `models` are the record files.
+  // Confirming: `models` are the record files. Comparing: of either record; may
+  // be empty.
   std::string ledger;
   /// The record files of another run, and its ledger.
   std::vector<std::string> against;

@@ -177,6 +177,11 @@ void writeConfirmFields(llvm::json::OStream &json, const Ledger &ledger,
                         const Confirmation &confirmation,
                         llvm::StringRef version);
 
+/// The attributes of a report of a page (Report/Page.h).
+void writeConfirmPage(llvm::json::OStream &json, const Ledger &ledger,
+                      const RunRecords &runs, const Confirmation &confirmation,
+                      llvm::StringRef version);
+
 /// Writes a confirmation in one form.
 using ConfirmWriter = void (*)(llvm::raw_ostream &, const Ledger &,
                                const RunRecords &, const Confirmation &,

@@ -19,6 +19,15 @@ struct RecordedRun {
   RunRecords records;
 };
 
+/// True if the bytes begin as those of a record file do.
+bool isRecordFile(llvm::StringRef bytes);
+
+/// The ledger that the record at `path` belongs to: the file of `known`, or of
+/// those called `*.probes.json` beside the record, that has the SHA-256 which
+/// is in the record. The error is one line.
+llvm::Expected<std::string> findLedger(llvm::StringRef path,
+                                       llvm::ArrayRef<std::string> known);
+
 /// Reads the ledger at `path`, which the option `option` named, and merges the
 /// record files that belong to it. The error is one line.
 llvm::Expected<RecordedRun> readRecordedRun(llvm::ArrayRef<std::string> records,

@@ -27,6 +27,10 @@ void writePage(llvm::raw_ostream &os, llvm::StringRef kind,
                llvm::StringRef version,
                llvm::function_ref<void(llvm::json::OStream &)> writeReports);
 
+/// Writes the attributes of a report of a check.
+void writePageReport(llvm::json::OStream &json, const ModelReport &report,
+                     llvm::StringRef version);
+
 /// Writes the attribute `map` of a report.
 void writeMap(llvm::json::OStream &json, const ModelMap &map);
 

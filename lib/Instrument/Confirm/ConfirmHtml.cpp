@@ -84,14 +84,21 @@ static ModelMap makeMap(const Ledger &ledger, const RunRecords &runs) {
   return map;
 }
 
+void mpopt::writeConfirmPage(llvm::json::OStream &json, const Ledger &ledger,
+                             const RunRecords &runs,
+                             const Confirmation &confirmation,
+                             llvm::StringRef version) {
+  writeConfirmFields(json, ledger, runs, confirmation, version);
+  writeMap(json, makeMap(ledger, runs));
+}
+
 void mpopt::writeConfirmHtml(llvm::raw_ostream &os, const Ledger &ledger,
                              const RunRecords &runs,
                              const Confirmation &confirmation,
                              const WriteOptions &options) {
   writePage(os, "confirm", options.version, [&](llvm::json::OStream &json) {
     json.object([&] {
-      writeConfirmFields(json, ledger, runs, confirmation, options.version);
-      writeMap(json, makeMap(ledger, runs));
+      writeConfirmPage(json, ledger, runs, confirmation, options.version);
     });
   });
 }

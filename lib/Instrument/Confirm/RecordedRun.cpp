@@ -10,9 +10,61 @@
 #include "mpopt/Instrument/FilePatch.h"
 #include "mpopt/Support/InputFile.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <set>
+
 using namespace mpopt;
 using llvm::Expected;
 using llvm::StringRef;
+
+bool mpopt::isRecordFile(StringRef bytes) {
+  return bytes.starts_with(MPOPT_FILE_MAGIC);
+}
+
+static bool isLedger(StringRef path, StringRef digest) {
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> file = readInputFile(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return false;
+  }
+  return sha256((*file)->getBuffer()) == digest;
+}
+
+Expected<std::string> mpopt::findLedger(StringRef path,
+                                        llvm::ArrayRef<std::string> known) {
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> file = readInputFile(path);
+  if (!file)
+    return llvm::createStringError(path + ": " +
+                                   llvm::toString(file.takeError()));
+  StringRef bytes = (*file)->getBuffer();
+  kernels::RecordFileResult parsed =
+      kernels::parseRecordFile(bytes.data(), bytes.size());
+  if (!parsed.error.empty())
+    return llvm::createStringError(path + ": " + parsed.error);
+  std::string digest = llvm::toHex(llvm::ArrayRef(parsed.file.header.ledger),
+                                   /*LowerCase=*/true);
+  for (const std::string &ledger : known)
+    if (isLedger(ledger, digest))
+      return ledger;
+  StringRef folder = llvm::sys::path::parent_path(path);
+  std::set<std::string> beside;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator
+           entry(folder.empty() ? "." : folder, code),
+       end;
+       !code && entry != end; entry.increment(code))
+    if (StringRef(entry->path()).ends_with(".probes.json"))
+      beside.insert(entry->path());
+  for (const std::string &ledger : beside)
+    if (isLedger(ledger, digest))
+      return ledger;
+  return llvm::createStringError(
+      path + ": its ledger (" + digest.substr(0, 12) +
+      "...) is not beside it; --ledger and --against-ledger name it");
+}
 
 Expected<RecordedRun>
 mpopt::readRecordedRun(llvm::ArrayRef<std::string> records, StringRef option,

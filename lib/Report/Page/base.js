@@ -41,11 +41,23 @@ function badge(kind, text) {
 /** A table; cells that are numbers go to the right. */
 function table(heads, rows, caption) {
   const isNumber = (index) => rows.some((row) => row[index] && row[index].isNumber);
-  return h("div", { class: "scroll" }, h("table", null, caption && h("caption", { class: "soft small" }, caption),
+  return scrolling(h("table", null, caption && h("caption", { class: "soft small" }, caption),
     h("thead", null, h("tr", null, heads.map((head, index) =>
       h("th", { scope: "col", class: isNumber(index) ? "number" : null }, head)))),
     h("tbody", null, rows.map((row) => h("tr", null, row.map((cell) =>
-      cell && cell.isNumber ? h("td", { class: "number" }, cell.text) : h("td", null, cell)))))));
+      cell && cell.isNumber ? h("td", { class: "number" }, cell.text) : h("td", null, cell)))))), heads.filter((head) => typeof head === "string" && head).join(", "));
+}
+
+/** A box that what is too wide for it is scrolled in, by keys as well; only then is it a stop of theirs. */
+function scrolling(content, label) {
+  const box = h("div", { class: "scroll" }, content);
+  new ResizeObserver(() => {
+    const overflows = box.scrollWidth > box.clientWidth + 1;
+    for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", `Table: ${label}`]]) {
+      if (overflows) box.setAttribute(key, value); else box.removeAttribute(key);
+    }
+  }).observe(box);
+  return box;
 }
 
 const numeric = (text) => ({ isNumber: true, text });

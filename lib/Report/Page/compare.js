@@ -1,37 +1,142 @@
-// Two runs, or two reports, side by side.
+// Two models, reports or runs side by side.
 
-function drawCompare(report) {
-  return report.compare.tensors ? compareRuns(report.compare) : compareReports(report.compare);
+function drawCompare(report, data, go, view) {
+  return [report.compare ? compareSides(report.compare, data.reports, view) : null, report.against ? compareRuns(report.against) : null];
 }
 
-function compareRuns(compare) {
-  const [one, other] = compare.titles, tensors = compare.tensors;
-  const first = tensors.findIndex((each) => number(each.difference) > each.explained);
+// -- What one run saw, and what another did -----------------------------------------------------
+
+const KIND_NAMES = { value: "Values", gradient: "Gradients", parameter: "Parameters", optimizer: "Optimizer's moments" };
+
+function compareRuns(against) {
+  const titles = against.titles || ["this run", "the other run"];
+  const kinds = [...new Set([...against.differences, ...against.incomparable].map((each) => each.kind))];
+  if (!kinds.length) return card("Two runs", h("p", { class: "empty" }, "They have no tensor in common."));
+  return kinds.map((kind) => compareKind(kind, titles, against.differences.filter((each) => each.kind === kind),
+    against.incomparable.filter((each) => each.kind === kind)));
+}
+
+function compareKind(kind, titles, tensors, incomparable) {
+  const label = KIND_NAMES[kind] || kind;
+  const first = tensors.find((each) => number(each.difference) > each.explained);
+  const ask = (text) => h("span", { class: "ask" }, text), say = (...text) => h("span", { class: "say" }, text);
+  const verdict = !tensors.length ? null : h("section", { class: `card verdict ${first ? "bad" : "good"}`, "aria-label": `${label}: verdict` }, h("ol", null,
+    h("li", null, ask(label), first ? say("The first that differs by more than its format explains is ", name(first.tensor), ".") :
+      say(`The runs differ by no more than their formats explain, in ${plural(tensors.length, "tensor")}.`)),
+    first && first.message ? h("li", null, ask("MP512"), say(said(first.message, 600))) : null));
+  // A log scale has no 0.
   const points = (key) => tensors.map((each, index) => [index, number(each[key])]);
-  const verdict = first < 0 ? h("section", { class: "card verdict good", "aria-label": "Verdict" }, h("span", { class: "ask" }, "Verdict"),
-    h("span", { class: "say" }, `The runs differ by no more than their formats explain, in ${plural(tensors.length, "tensor")}.`)) :
-    h("section", { class: "card verdict bad", "aria-label": "Verdict" }, h("span", { class: "ask" }, "Verdict"), h("span", { class: "say" }, "The first that differs by more than its format explains is ",
-      name(tensors[first].tensor), "."), h("span", { class: "ask" }, "Rule"), h("span", { class: "say" }, compare.alert ? said(`${compare.alert.rule}: ${compare.alert.message}`, 600) : ""));
   const floor = (list) => list.map(([index, value]) => [index, value === 0 ? 1e-12 : value]);
-  return [verdict, tensors.length ? lineChart({ title: "Differences, in the order of the first run", log: true, height: 230, series: [
+  const heads = ["tensor", `dtype of ${shortened(titles[0], 30)}`, `of ${shortened(titles[1], 30)}`, "root mean square", "", "apart by", "explained", ""];
+  return [verdict, tensors.length > 1 ? lineChart({ title: `${label}: differences, in the order of the first run`, log: true, height: 230, along: "tensor", series: [
     { name: "difference", color: "var(--accent)", points: floor(points("difference")) }, { name: "explained by the formats", color: "var(--soft)", points: points("explained") }] }) : null,
-  card("Tensors", pagedTable(["tensor", `dtype of ${shortened(one, 30)}`, `of ${shortened(other, 30)}`, "root mean square", "", "apart by", "explained", ""], tensors.map((each) => {
+  tensors.length ? card(label, pagedTable(heads, tensors.map((each) => {
     const difference = number(each.difference), fine = difference <= each.explained;
     return [name(each.tensor, 80), formatName(each.dtypes[0]), formatName(each.dtypes[1]), numeric(digits(number(each.rms[0]))), numeric(digits(number(each.rms[1]))),
       numeric(percent(difference)), numeric(percent(each.explained)), badge(fine ? "good" : "error", fine ? "explained" : "not explained")];
-  }), 200)),
-  compare.incomparable.length ? card("Not compared", pagedList(compare.incomparable, ([tensor, why]) => h("div", { class: "small" }, name(tensor, 80), ": ", said(why, 200)), 50)) : null];
+  }), 200)) : null,
+  incomparable.length ? card(`${label} that are not compared`, pagedList(incomparable, (each) => h("div", { class: "small" }, name(each.tensor, 80), ": ", said(each.why, 200)), 50)) : null];
 }
 
-function compareReports(compare) {
-  const bySeverity = (findings) => [...findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
-  const list = (title, findings) => card(`${title}: ${findings.length}`, findings.length ? pagedList(bySeverity(findings), (finding) => h("div", { class: "small" }, badge(finding.severity), " ",
-    h("b", null, finding.rule), " ", name(finding.op.name, 80), ": ", said(finding.message, 300)), 60) : h("p", { class: "empty" }, "None."));
-  const output = compare.effects.map((each) => [name(each.output, 60), numeric(percent(number(each.before))), numeric(percent(number(each.after)))]);
-  const summary = ["error", "warning", "note", "certain", "likely", "possible", "proved"].map((key) => [key, numeric(String(compare.summaries[0][key])), numeric(String(compare.summaries[1][key]))]);
-  const heads = compare.titles.map((each) => shortened(each, 60));
-  return [h("div", { class: "grid" }, card("Counts", table(["", ...heads], summary)), output.length ? card("Expected error of the outputs", table(["output", ...heads], output)) : null),
-    list("Came", compare.came), list("Went", compare.went),
-    card("Ranges that moved", compare.moved.length ? pagedTable(["tensor", heads[0], heads[1], "bits"], compare.moved.map((each) => [name(each.tensor, 80),
-      [formatName(each.dtypes[0]), " ", interval(...each.before)], [formatName(each.dtypes[1]), " ", interval(...each.after)], numeric(digits(each.bits, 2))]), 200) : h("p", { class: "empty" }, "None by a quarter of a bit or more."))];
+// -- What changed from one side to the other ----------------------------------------------------
+
+const DIFF_WORDS = {
+  model: { ops: "ops", ranges: "Ranges that moved", gone: "Ops that are gone", fresh: "New ops", none: "No end of a bound moved by a factor of two." },
+  report: { ops: "tensors with findings", ranges: "Ranges that moved", gone: "Gone", fresh: "New", none: "No end of a bound moved by a factor of two." },
+  record: { ops: "recorded tensors", ranges: "Seen ranges that moved", gone: "No longer recorded", fresh: "Newly recorded", none: "No range moved by a factor of two." },
+};
+
+function compareSides(diff, reports, view) {
+  const words = DIFF_WORDS[diff.a.kind === diff.b.kind ? diff.a.kind : "report"], heads = sideTitles(diff);
+  return [verdictOfSides(diff, words), h("div", { class: "grid" }, countsOfSides(diff, reports, heads), outputsOfSides(reports, heads)),
+    changedFindings("Findings that came", diff.came, view), changedFindings("Findings that went", diff.went),
+    changedDtypes("Narrowed, and should have stayed in FP32", diff.narrowed), changedDtypes("Kept in FP32 needlessly", diff.wide),
+    changedDtypes("Other dtypes", diff.dtypes), changedRanges(words, diff.ranges, heads),
+    listOfOps(words.gone, diff.only_a), listOfOps(words.fresh, diff.only_b)];
+}
+
+/** What tells the sides apart: their files' names, or, where those are equal, more of the path. */
+function sideTitles(diff) {
+  const paths = [diff.a, diff.b].map((side) => String(side.path).split("/"));
+  let parts = 1;
+  while (parts < 4 && paths[0].slice(-parts).join("/") === paths[1].slice(-parts).join("/")) ++parts;
+  const names = paths.map((path) => path.slice(-parts).join("/"));
+  return [diff.a, diff.b].map((side, index) => `${names[index]}${side.precision && diff.a.kind !== "record" ? ` (${side.precision})` : ""}`);
+}
+
+function verdictOfSides(diff, words) {
+  const severe = (list) => list.filter((finding) => finding.severity !== "note").length;
+  const line = (ask, ...say) => h("li", null, h("span", { class: "ask" }, ask), h("span", { class: "say" }, say));
+  const came = severe(diff.came), went = severe(diff.went);
+  const confirmed = diff.a.kind === "record" ? "confirmed " : "";
+  const count = (list, above) => `${plural(list.length, `${confirmed}finding`)}${list.length ? ` (${above} above a note)` : ""}`;
+  const changes = [`${diff.matched.toLocaleString("en")} of ${diff.a.ops.toLocaleString("en")} ${words.ops} matched`, `${plural(diff.dtypes.length, "other dtype")}`,
+    `${plural(diff.ranges.length, "range")} moved`, `${diff.only_a.length.toLocaleString("en")} gone, ${diff.only_b.length.toLocaleString("en")} new`];
+  if (diff.a.casts !== diff.b.casts || diff.a.casts) changes.push(`casts between floats: ${diff.a.casts} before, ${diff.b.casts} now`);
+  return h("section", { class: `card verdict ${came ? "bad" : went || !diff.came.length ? "good" : "unsure"}`, "aria-label": "In three lines" }, h("ol", null,
+    line("Findings", `${count(diff.came, came)} came, ${count(diff.went, went)} went, ${diff.stayed.toLocaleString("en")} stayed.`),
+    line("Changes", `${changes.join("; ")}.`),
+    diff.narrowed.length || diff.wide.length ? line("Converter", `${plural(diff.narrowed.length, "op")} narrowed that should have stayed in FP32, ${diff.wide.length.toLocaleString("en")} kept in FP32 needlessly.`) : null));
+}
+
+function countsOfSides(diff, reports, heads) {
+  const [one, other] = reports;
+  if (!one.summary || !other || !other.summary) return null;
+  const rows = ["error", "warning", "note", "certain", "likely", "possible", "proved"].map((key) =>
+    [key, numeric(String(one.summary[key])), numeric(String(other.summary[key]))]);
+  if (one.confirmation && other.confirmation) {
+    for (const key of ["ran", "confirmed", "refuted", "not-exercised", "not-observable"]) {
+      rows.push([key.replace("-", " "), numeric(String(one.confirmation[key])), numeric(String(other.confirmation[key]))]);
+    }
+  }
+  return card("Counts", table(["", ...heads.map((each) => name(each, 40))], rows));
+}
+
+/** Outputs by name, or by place where all have other names. */
+function outputsOfSides(reports, heads) {
+  const [before, after] = reports.map((report) => report.effects || []);
+  if (!after || !after.length) return null;
+  const byName = new Map(before.map((effect) => [effect.output, effect]));
+  const renamed = before.length === after.length && !after.some((effect) => byName.has(effect.output));
+  const rows = after.slice(0, 40).map((effect, index) => {
+    const old = renamed ? before[index] : byName.get(effect.output);
+    return [name(effect.output, 60), numeric(old ? percent(number(old.expected_error)) : ""), numeric(percent(number(effect.expected_error)))];
+  });
+  return card("Expected error of the outputs", table(["output", ...heads.map((each) => name(each, 40))], rows));
+}
+
+function changedFindings(title, findings, view) {
+  const sorted = [...findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
+  const line = (finding) => h("div", { class: "small change" }, badge(finding.severity), " ", h("b", null, finding.rule), " ", name(finding.op || finding.tensor || "", 80),
+    finding.elsewhere ? [" ", badge(finding.elsewhere, `${finding.elsewhere.replace("-", " ")} by the other`)] : null, ": ", said(finding.message, 300), " ",
+    view ? h("button", { class: "link", type: "button", "aria-label": `Look at ${finding.rule} at ${shortened(finding.op || finding.tensor || "", 80)}`, onclick: () => view.open(finding) }, "look") : null);
+  return card(`${title}: ${findings.length.toLocaleString("en")}`, findings.length ? pagedList(sorted, line, 60) : h("p", { class: "empty" }, "None."));
+}
+
+const opName = (op) => [op.gradient ? "gradient of " : "", name(op.name, 80)];
+
+/** Ops of a pair: under both names, if they are two. */
+const pairName = ({ a, b }) => [opName(a), a.name === b.name ? null : [h("span", { class: "soft" }, " now "), name(b.name, 80)]];
+
+function changedDtypes(title, pairs) {
+  if (!pairs.length) return null;
+  const counts = d3.nest().key(({ a, b }) => `${formatName(a.dtype)} to ${formatName(b.dtype)}`).entries(pairs);
+  return card(`${title}: ${pairs.length.toLocaleString("en")}`,
+    h("p", { class: "small" }, counts.map((each, index) => [index ? "; " : "", `${each.key}: ${plural(each.values.length, "op")}`])),
+    pagedTable(["op", "type", "before", "now"], pairs.map((pair) => [pairName(pair), name(pair.b.type, 40), formatName(pair.a.dtype), formatName(pair.b.dtype)]), 50));
+}
+
+function changedRanges(words, pairs, heads) {
+  const range = (op) => op.seen || op.bound;
+  const largest = (op) => Math.max(Math.abs(number(range(op).lo)), Math.abs(number(range(op).hi)));
+  const moved = pairs.map((pair) => ({ pair, bits: Math.log2(largest(pair.b) / largest(pair.a)) }));
+  const bits = ({ bits: each }) => Number.isNaN(each) ? "" : `${each > 0 ? "+" : ""}${digits(each, 2)}`;
+  return card(`${words.ranges}: ${pairs.length.toLocaleString("en")}`, pairs.length ? pagedTable(["op", ...heads.map((each) => name(each, 40)), "bits at the top"],
+    moved.map((each) => [pairName(each.pair), [formatName(each.pair.a.dtype), " ", interval(range(each.pair.a).lo, range(each.pair.a).hi)],
+      [formatName(each.pair.b.dtype), " ", interval(range(each.pair.b).lo, range(each.pair.b).hi)], numeric(bits(each))]), 100) : h("p", { class: "empty" }, words.none));
+}
+
+function listOfOps(title, ops) {
+  return ops.length ? card(`${title}: ${ops.length.toLocaleString("en")}`, pagedList(ops, (op) =>
+    h("div", { class: "small" }, opName(op), h("span", { class: "soft" }, " ", op.type ? [name(op.type, 40), ", "] : "", formatName(op.dtype))), 60)) : null;
 }

@@ -7,7 +7,7 @@ const PAGES = [
   { id: "exponents", title: "Exponents", draw: drawExponents, has: (report) => Boolean(report.map || report.training || report.run) },
   { id: "training", title: "Training", draw: drawTraining, has: (report) => Boolean(report.run || report.training), count: (report) => report.run && report.run.alerts.length },
   { id: "memory", title: "Memory", draw: drawMemory, has: (report) => Boolean(report.training && report.training.memory) },
-  { id: "compare", title: "Compare", draw: drawCompare, has: (report) => Boolean(report.compare) },
+  { id: "compare", title: "Compare", draw: drawCompare, has: (report) => Boolean(report.compare || report.against) },
 ];
 
 /** What pages share about a report. */
@@ -50,7 +50,7 @@ class Document {
   constructor(data) {
     this.data = data;
     this.reports = data.reports || [];
-    this.at = Math.max(0, this.reports.findIndex((report) => report.compare));
+    this.at = Math.max(0, this.reports.findIndex((report) => report.compare || report.against));
     this.main = document.getElementById("main");
     this.tools();
     this.open();
@@ -100,7 +100,7 @@ class Document {
     document.title = `${shortened(title, 80)}: mpopt`;
     document.getElementById("title").replaceChildren(name(title, 80), h("small", null, subtitleOf(this.report, this.data)));
     // What the report is most about comes first.
-    const first = this.report.run ? "training" : this.report.compare ? "compare" : "verdict";
+    const first = this.report.run ? "training" : this.report.compare || this.report.against ? "compare" : "verdict";
     this.pages = PAGES.filter((page) => page.has(this.report)).sort((a, b) => (b.id === first) - (a.id === first));
     this.sections = new Map();
     this.drawn = new Set();

@@ -42,8 +42,9 @@ function axis(group, made) {
 /**
  * Lines over steps. series: [{name, color, points: [[step, value]], area}], where a value that
  * is not finite is drawn at the edge, as a cross. bands: [{from, to, label, color}] on the value axis.
+ * along: what the steps are, where they are none.
  */
-function lineChart({ title, series, log, height = 190, bands = [], marks = [], unit = "" }) {
+function lineChart({ title, series, log, height = 190, bands = [], marks = [], unit = "", along = "step" }) {
   const width = 560, left = 62, right = 14, top = 10, bottom = 26;
   const all = series.flatMap((one) => one.points);
   const finite = all.map((point) => point[1]).filter((value) => Number.isFinite(value) && (!log || value > 0));
@@ -78,7 +79,7 @@ function lineChart({ title, series, log, height = 190, bands = [], marks = [], u
     svg.append(s("path", { d: line(one.points), fill: "none", stroke: one.color, "stroke-width": 1.7 }));
     for (const point of one.points.filter((each) => !Number.isFinite(each[1])).slice(0, 200)) {
       svg.append(s("path", { d: d3.symbol().type(d3.symbolCross).size(40)(), fill: "var(--past)",
-        transform: `translate(${x(point[0])},${top + 5}) rotate(45)` }, s("title", null, `step ${point[0]}: not finite`)));
+        transform: `translate(${x(point[0])},${top + 5}) rotate(45)` }, s("title", null, `${along} ${point[0]}: not finite`)));
     }
   }
   for (const mark of marks) {
@@ -99,12 +100,12 @@ function lineChart({ title, series, log, height = 190, bands = [], marks = [], u
     ruler.setAttribute("x1", x(step));
     ruler.setAttribute("x2", x(step));
     ruler.setAttribute("visibility", "visible");
-    tip.show(`step ${Math.round(step)}\n${texts.join("\n")}`, event);
+    tip.show(`${along} ${Math.round(step)}\n${texts.join("\n")}`, event);
   });
   svg.addEventListener("pointerleave", () => { tip.hide(); ruler.setAttribute("visibility", "hidden"); });
   return h("figure", { class: "card" }, h("h3", null, title), box,
     series.length > 1 && h("ul", { class: "legend" }, series.map((one) => h("li", null, h("i", { style: { background: one.color } }), one.name))),
-    asTable(["step", ...series.map((one) => one.name)], () => stepRows(series)));
+    asTable([along, ...series.map((one) => one.name)], () => stepRows(series)));
 }
 
 function stepRows(series) {

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import math
-import os
 import pathlib
 import re
+import tempfile
 from collections.abc import Sequence
 
-from mpopt import _run_page
+from mpopt import _command, _run_page
 from mpopt._command import Error, PathLike
 from mpopt._version import __version__
 from mpopt.monitor import history
@@ -16,8 +15,6 @@ from mpopt.monitor import history
 #: A folder's files beyond these are left out: a page is for people.
 MOST_FILES = 200
 _REPORTS = ("mpopt-report/1", "mpopt-reports/1")
-#: Ranges that moved by less are as they were.
-_LEAST_MOVE = 0.25
 
 
 def _run_name(path: pathlib.Path) -> str:
@@ -144,8 +141,6 @@ def _rules() -> list[dict]:
     """The pages of all rules, from the tool; none where the tool is not there."""
     global _known_rules
     if _known_rules is None:
-        from mpopt import _command
-
         try:
             listed = json.loads(_command.run(["--list-rules", "--format", "json"]))["rules"]
             _known_rules = [json.loads(_command.run(["--explain", rule["id"], "--format", "json"])) for rule in listed]
@@ -166,36 +161,10 @@ def _compared(reports: list[dict]) -> list[dict]:
 
 
 def compare_reports(one: dict, other: dict) -> dict:
-    """What came and went from one report to the other: findings by fingerprint, the errors of
-    outputs, and bounds of findings' tensors that moved by a quarter of a bit or more."""
-    fingerprints = [{finding["fingerprint"] for finding in report["findings"]} for report in (one, other)]
-    effects = {effect["output"]: effect["expected_error"] for effect in one.get("effects", ())}
-    bounds = {finding["tensor"]: finding for finding in one["findings"] if finding.get("bound")}
-    moved = {}
-    for finding in other["findings"]:
-        before = bounds.get(finding["tensor"])
-        if before is None or not finding.get("bound") or finding["tensor"] in moved:
-            continue
-        bits = _bits(finding["bound"]) - _bits(before["bound"])
-        if abs(bits) >= _LEAST_MOVE:
-            moved[finding["tensor"]] = {
-                "tensor": finding["tensor"], "dtypes": [before["dtype"], finding["dtype"]], "bits": bits,
-                "before": [before["bound"]["lo"], before["bound"]["hi"]],
-                "after": [finding["bound"]["lo"], finding["bound"]["hi"]]}
-    return {
-        "titles": [_title(one), _title(other)], "summaries": [one["summary"], other["summary"]],
-        "came": [finding for finding in other["findings"] if finding["fingerprint"] not in fingerprints[0]],
-        "went": [finding for finding in one["findings"] if finding["fingerprint"] not in fingerprints[1]],
-        "effects": [{"output": effect["output"], "before": effects.get(effect["output"]), "after": effect["expected_error"]}
-                    for effect in other.get("effects", ())],
-        "moved": sorted(moved.values(), key=lambda each: -abs(each["bits"]))}
-
-
-def _title(report: dict) -> str:
-    return f"{os.path.basename(report['model'].get('path', ''))} ({report.get('precision', '')})"
-
-
-def _bits(bound: dict) -> float:
-    """The exponent of the largest magnitude."""
-    largest = max(abs(float(bound["lo"])), abs(float(bound["hi"])))
-    return math.log2(largest) if 0 < largest < math.inf else math.copysign(1100, largest - 1)
+    """What changed from one report (`mpopt-report/1`) to the other: `mpopt-diff/1`, of `mpopt --diff`."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for side, report in (("a", one), ("b", other)):
+            files.append(pathlib.Path(folder) / f"{side}.json")
+            files[-1].write_text(json.dumps(report), encoding="utf-8")
+        return json.loads(_command.run(["--diff", *map(str, files), "--format", "json", "--fail-on", "never"]))

@@ -61,9 +61,9 @@ OPTIONS = {
     "dump-gradients": ("none/gradients.json", WRITING),
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
-    "ledger": ("none.json", {"confirm"}),
+    "ledger": ("none.json", {"confirm", "diff"}),
     "against": ("none.mprec", {"confirm"}),
-    "against-ledger": ("none.json", {"confirm"}),
+    "against-ledger": ("none.json", {"confirm", "diff"}),
 }
 # They go with --train.
 TRAINING = {"loss", "loss-value", "train-config", "optimizer", "scaler", "batch", "reduce", "clip",

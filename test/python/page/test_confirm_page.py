@@ -67,3 +67,86 @@ def test_statuses_are_shown_and_filtered(driver, confirmed):
         page.go(link)
         assert page.violations() == [], link
     is_clean(page)
+
+
+def run(folder, name, *, large=None, scale=1.):
+    """The record of a model with one more, or other, values, and its ledger."""
+    probed = folder / f"{name}.probed.onnx"
+    done = run_mpopt("--instrument", layers(folder / f"{name}.onnx", 64, large=large), "-o", probed, "--precision", "fp16", "--probe", "all")
+    assert done.returncode == 0, done.stderr
+    settings = onnxruntime.SessionOptions()
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = mpopt.probe_session(probed, record=folder / f"{name}.mprec", sess_options=settings)
+    for seed in range(3):
+        session.run(None, {"x": numpy.random.default_rng(seed).normal(0, scale, (4, WIDTH)).astype(numpy.float32)})
+    session.recorder.close()
+    return folder / f"{name}.mprec", f"{probed}.probes.json"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return run(folder, "plain"), run(folder, "large", large=3)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_two_records_are_compared(driver, runs, tmp_path, theme):
+    (one, _), (other, _) = runs
+    file = tmp_path / "diff.html"
+    done = run_mpopt("--diff", one, other, "--format", "html", "-o", file)
+    assert done.returncode == 1, done.stderr
+    held = document(file.read_text(encoding="utf-8"))
+    before, after = held["reports"]
+    assert after["compare"]["came"] and before["title"] == "plain.mprec" and before["map"]["seen"] and after["map"]["seen"]
+    page = Page(driver, file.as_uri())
+    page.run("if (document.documentElement.dataset.theme !== arguments[0]) document.getElementById('theme').click()", theme)
+    text = page.text()
+    assert "confirmed finding" in text and "Seen ranges that moved" in text and "No longer recorded: 1" in text and "MP201" in text
+    assert page.violations() == []
+    # From a finding that came to all that is known of it.
+    page.find(".change button").click()
+    assert page.run("return document.getElementById('page-findings').hidden") is False
+    assert page.run("return document.querySelectorAll('details.finding[open]').length") == 1
+    for link in page.run("return [...document.querySelectorAll('#pages a')].map((link) => link.id.slice(3))"):
+        page.go(link)
+        page.frame()
+    # The other side is whole, too.
+    page.find("#model option").click()
+    page.go("verdict")
+    assert "probes ran" in page.text()
+    is_clean(page)
+
+
+def test_a_run_is_held_against_another(driver, runs, tmp_path):
+    (one, ledger), (other, other_ledger) = runs
+    file = tmp_path / "against.html"
+    done = run_mpopt("--confirm", one, "--ledger", ledger, "--against", other, "--against-ledger", other_ledger, "--format", "html", "-o", file, "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    against = document(file.read_text(encoding="utf-8"))["reports"][0]["against"]
+    [first] = [entry for entry in against["differences"] if "message" in entry]
+    page = Page(driver, file.as_uri())
+    text = page.text()
+    assert page.find("#pages a[aria-current]").text == "Compare"
+    assert f"The first that differs by more than its format explains is {first['tensor']}" in text and "not explained" in text
+    assert len(page.all("#page-compare tbody tr")) == len(against["differences"])
+    assert page.violations() == []
+    page.go("verdict")
+    assert "probes ran" in page.text()
+    is_clean(page)
+
+
+def test_two_models_are_compared(driver, tmp_path):
+    one, other = layers(tmp_path / "one.onnx", 64), layers(tmp_path / "other.onnx", 96, large=3)
+    file = tmp_path / "diff.html"
+    done = run_mpopt("--diff", one, other, "--precision", "fp16", "--format", "html", "-o", file)
+    assert done.returncode == 1, done.stderr
+    diff = document(file.read_text(encoding="utf-8"))["reports"][1]["compare"]
+    page = Page(driver, file.as_uri())
+    text = page.text()
+    assert f"New ops: {len(diff['only_b'])}" in text and f"Findings that came: {len(diff['came'])}" in text
+    assert len(page.all("#page-compare .change")) == len(diff["came"]) + len(diff["went"])
+    assert page.violations() == []
+    for link in ("verdict", "findings", "map", "exponents"):
+        page.go(link)
+        page.frame()
+    is_clean(page)

@@ -158,7 +158,7 @@ def test_two_reports_are_compared(driver, tmp_path):
     assert {finding["fingerprint"] for finding in held["went"]} == prints[0] - prints[1]
     assert {finding["fingerprint"] for finding in held["came"]} == prints[1] - prints[0]
     page = Page(driver, (tmp_path / "both.html").as_uri())
-    assert f"Went: {len(held['went'])}" in page.text() and page.violations() == []
+    assert f"Findings that went: {len(held['went'])}" in page.text() and page.violations() == []
     page.find("#model option").click()
     assert "Verdict" in page.text()
     is_clean(page)

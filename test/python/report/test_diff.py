@@ -9,6 +9,7 @@ import onnx
 import pytest
 from ci_models import info, overflowing, save
 from onnx import TensorProto, helper, numpy_helper
+from page_models import layers
 from tool import run_mpopt
 
 
@@ -37,24 +38,48 @@ def test_a_model_that_grew(models):
     assert any(entry["op"] == "extra/op" for entry in report["came"])
 
 
-def test_ranges_that_moved(models, tmp_path):
+def test_ranges_that_moved(models):
+    """A number that changed: its op and those behind it are the same ops, with other ranges."""
     a = models("a")
     status, report = diff(a, a)
-    assert not report["ranges"]
-    # The ranges of one model under two bounds are those of two reports' models.
-    b = models("b", scale=3000.0)
-    _, report = diff(a, b, "--precision", "as-is")
-    assert report["only_a"] and report["only_b"]
+    assert status == 0 and not report["ranges"]
+    _, report = diff(a, models("b", scale=3000.0, names="other/{}"), "--precision", "as-is")
+    assert not report["only_a"] and not report["only_b"] and report["matched"] == report["a"]["ops"]
+    moved = {pair["a"]["name"]: pair for pair in report["ranges"]}
+    first = moved["layers.0.mul/op"]
+    assert first["b"]["name"] == "other/layers.0.mul/op"
+    assert first["b"]["bound"]["hi"] == pytest.approx(10 * first["a"]["bound"]["hi"])
 
 
-def test_reports_have_findings_only(models, tmp_path):
+def test_one_of_equal_layers_that_changed(tmp_path):
+    """The rest keep their partners, and findings follow their ops."""
+    a, b = layers(tmp_path / "a.onnx", 96), layers(tmp_path / "b.onnx", 96, large=5)
+    _, report = diff(a, b, "--precision", "fp16")
+    assert [op["name"].split("/")[3] for op in report["only_a"] + report["only_b"]] == ["layer.5", "layer.5"]
+    assert not report["went"] and report["stayed"] == report["a"]["findings"]
+    assert all("layer.5" in entry["op"] for entry in report["came"])
+
+
+def test_a_finding_that_got_worse_came(models):
+    a, b = models("a", scale=9.0), models("b", scale=9000.0)
+    _, report = diff(a, b, "--precision", "fp16")
+    worse = [entry for entry in report["came"] if entry.get("elsewhere") in ("note", "warning")]
+    assert all(entry["severity"] in ("warning", "error") for entry in worse)
+    assert report["stayed"] + len(report["came"]) == report["b"]["findings"]
+
+
+def test_reports_compare_what_has_findings(models, tmp_path):
     for name, extra in (("a", False), ("b", True)):
         run_mpopt("--check", models(name, extra=extra), "--precision", "fp16", "--format", "json", "-o",
                   tmp_path / f"{name}.json")
     status, report = diff(tmp_path / "a.json", tmp_path / "b.json")
-    assert status == 1 and report["came"] and report["matched"] == 0
+    assert status == 1 and report["came"] and report["a"]["kind"] == report["b"]["kind"] == "report"
+    assert not report["only_a"] and not report["only_b"] and report["matched"] > 0
     status, report = diff(tmp_path / "b.json", tmp_path / "a.json")
     assert status == int(any(entry["severity"] != "note" for entry in report["came"]))
+    # A model beside a report of it is compared by what has findings, too.
+    status, report = diff(tmp_path / "a.json", models("a"), "--precision", "fp16")
+    assert status == 0 and report["stayed"] == report["a"]["findings"] > 0 and report["matched"] > 0 and not report["ranges"]
 
 
 def converted(path, wide):

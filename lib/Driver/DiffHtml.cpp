@@ -1,0 +1,42 @@
+//===- DiffHtml.cpp - A comparison as an HTML file ------------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DiffSides.h"
+
+#include "mpopt/Report/JsonSupport.h"
+#include "mpopt/Report/Page.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace mpopt;
+using namespace mpopt::diffing;
+using llvm::json::OStream;
+
+static void writeSide(OStream &json, const DiffSide &side,
+                      llvm::StringRef version) {
+  // Runs of one model are told apart by their records.
+  if (side.run) {
+    json.attribute("title", jsonText(llvm::sys::path::filename(side.path)));
+    writeConfirmPage(json, side.run->run.ledger, side.run->run.records,
+                     side.run->confirmation, version);
+  } else {
+    writePageReport(json, side.report, version);
+  }
+}
+
+void diffing::writeDiffHtml(llvm::raw_ostream &os, const DiffReport &diff,
+                            const WriteOptions &options) {
+  llvm::StringRef kind = diff.a.kind == DiffKind::Record ? "confirm" : "check";
+  writePage(os, kind, options.version, [&](OStream &json) {
+    json.object([&] { writeSide(json, diff.a, options.version); });
+    json.object([&] {
+      writeSide(json, diff.b, options.version);
+      json.attributeObject(
+          "compare", [&] { writeDiffFields(json, diff, options.version); });
+    });
+  });
+}

@@ -1,0 +1,132 @@
+//===- DiffRecords.cpp - Records as sides of a comparison -----------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Of a record count the findings that it confirms, and what it shows alone: a
+// prediction that did not come about in a run is none of its findings.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DiffSides.h"
+
+#include "ConfirmedFindings.h"
+
+#include "mpopt/Driver/Output.h"
+#include "mpopt/Support/InputFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mpopt;
+using namespace mpopt::diffing;
+using llvm::Expected;
+using llvm::StringRef;
+
+bool diffing::isRecord(StringRef path) {
+  if (path == "-")
+    return false;
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> file = readInputFile(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return false;
+  }
+  return isRecordFile((*file)->getBuffer());
+}
+
+static void addOp(const Probe &probe, const ProbeSight &sight, bool isGradient,
+                  DiffSide &side) {
+  if (!sight.ran() || !sight.stored())
+    return;
+  const TensorFacts &tensor = probe.tensor;
+  // A cast of the file: what it reads is recorded as well, or as good as.
+  if (StringRef(tensor.structure).starts_with("cast-") && !isGradient) {
+    ++side.casts;
+    return;
+  }
+  DiffOp &op = side.ops.emplace_back();
+  if (!tensor.structure.empty())
+    op.fingerprint = tensor.structure + (isGradient ? " gradient" : "") +
+                     (probe.cast ? " cast" : "");
+  op.name = tensor.name;
+  op.type = tensor.isInput                       ? "input"
+            : probe.role == ProbeRole::Parameter ? "parameter"
+                                                 : tensor.op.type;
+  op.op = tensor.op.name;
+  op.dtype = sight.dtype();
+  op.isGradient = isGradient;
+  if (sight.finite())
+    op.bound = Interval{sight.record.min, sight.record.max};
+}
+
+static void listTensors(const DiffRun &run, DiffSide &side) {
+  for (const Probe &probe : run.run.ledger.plan.probes) {
+    if (probe.role == ProbeRole::Scalar)
+      continue;
+    addOp(probe, run.run.records.probes[probe.id], /*isGradient=*/false, side);
+    addOp(probe, run.run.records.gradients[probe.id], /*isGradient=*/true,
+          side);
+  }
+}
+
+/// What is to stay in FP32: what the run confirmed, and what it did not show.
+static void listNeeded(const DiffRun &run, DiffSide &side) {
+  const Ledger &ledger = run.run.ledger;
+  side.knowsNeeded = StringRef(ledger.report.precision).contains("16");
+  for (const KeptOpRef &kept : keepConfirmed(ledger, run.confirmation))
+    side.needed.push_back(kept.op.name);
+  for (const KeptOpRef &kept : ledger.keep)
+    if (llvm::any_of(kept.why, [&](const std::string &print) {
+          auto found = side.unconfirmed.find(print);
+          return found != side.unconfirmed.end() &&
+                 found->second != toString(Status::Refuted);
+        }))
+      side.needed.push_back(kept.op.name);
+}
+
+std::optional<DiffSide> diffing::readRecordSide(const Options &options,
+                                                StringRef path) {
+  std::vector<std::string> known;
+  for (const std::string &ledger : {options.ledger, options.againstLedger})
+    if (!ledger.empty())
+      known.push_back(ledger);
+  auto fail = [](llvm::Error error) {
+    printError(llvm::toString(std::move(error)));
+    return std::nullopt;
+  };
+  Expected<std::string> ledger = findLedger(path, known);
+  if (!ledger)
+    return fail(ledger.takeError());
+  Expected<RecordedRun> run = readRecordedRun(path.str(), "--ledger", *ledger);
+  if (!run)
+    return fail(run.takeError());
+  for (const std::string &warning : run->records.warnings)
+    printWarning(warning);
+
+  // Probes decide findings that are only possible.
+  Options listing = options;
+  if (!options.hasCertainty)
+    listing.minCertainty = Certainty::Possible;
+  DiffSide side;
+  side.kind = DiffKind::Record;
+  side.path = path;
+  side.run = std::make_unique<DiffRun>(DiffRun{std::move(*run), {}});
+  DiffRun &own = *side.run;
+  keepSelected(listing, own.run.ledger.report.findings);
+  own.confirmation = confirm(own.run.ledger, own.run.records,
+                             {options.rules, options.thresholds, nullptr});
+  side.report = own.run.ledger.report;
+  side.report.findings.clear();
+  for (auto [finding, status] :
+       llvm::zip(own.run.ledger.report.findings, own.confirmation.statuses)) {
+    if (status.status == Status::Confirmed)
+      side.report.findings.push_back(finding);
+    else
+      side.unconfirmed[finding.fingerprint] = toString(status.status).str();
+  }
+  listTensors(own, side);
+  listNeeded(own, side);
+  return side;
+}

@@ -1,0 +1,44 @@
+//===- DiffSides.h - The two sides of a comparison --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_DRIVER_DIFFSIDES_H
+#define MPOPT_LIB_DRIVER_DIFFSIDES_H
+
+#include "mpopt/Driver/Diff.h"
+
+namespace mpopt::diffing {
+
+/// A side that is a model or a report of `--format json`. Nothing if it is at
+/// fault, which is printed.
+std::optional<DiffSide> readModelSide(const Options &options,
+                                      llvm::StringRef path);
+
+/// A side that is a record. Nothing if it is at fault, which is printed.
+std::optional<DiffSide> readRecordSide(const Options &options,
+                                       llvm::StringRef path);
+
+/// Makes the tensors that have findings, each with them, the ops of a side: all
+/// that a report knows.
+void listFoundOps(DiffSide &side);
+
+/// True if `path` is a file that begins as records do.
+bool isRecord(llvm::StringRef path);
+
+/// True if the name is that of a float format of 16 or 8 bits.
+bool isNarrow(llvm::StringRef dtype);
+
+/// The attributes of `mpopt-diff/1`.
+void writeDiffFields(llvm::json::OStream &json, const DiffReport &diff,
+                     llvm::StringRef version);
+
+/// A page with both reports, and the comparison in the second.
+void writeDiffHtml(llvm::raw_ostream &os, const DiffReport &diff,
+                   const WriteOptions &options);
+
+} // namespace mpopt::diffing
+
+#endif // MPOPT_LIB_DRIVER_DIFFSIDES_H
