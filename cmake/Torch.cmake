@@ -28,8 +28,9 @@ if(EXISTS ${MPOPT_TORCH}/lib/libtorch_cpu.so)
     ${MPOPT_TORCH}/include ${MPOPT_TORCH}/include/torch/csrc/api/include)
   target_link_libraries(MPOPTLibTorch INTERFACE
     ${MPOPT_TORCH}/lib/libtorch_cpu.so ${MPOPT_TORCH}/lib/libc10.so)
-  target_link_options(MPOPTLibTorch INTERFACE
-    -Wl,-rpath,${MPOPT_TORCH}/lib -Wl,--exclude-libs,ALL)
+  # CMake's own run path leads to the package in the build folder, and is gone
+  # from what is installed: a flag would stay there.
+  target_link_options(MPOPTLibTorch INTERFACE -Wl,--exclude-libs,ALL)
 else()
   set(MPOPT_HAS_TORCH OFF)
   message(STATUS "LibTorch: not found; TorchScript archives will be refused")

@@ -260,17 +260,46 @@ def test_module_is_the_tool():
     assert done.returncode == 0 and done.stdout.startswith("mpopt ")
 
 
-def test_wheel(tmp_path):
-    """Built from this build folder, installed offline into an empty environment, it
-    checks and instruments a model. The folder's own programs stay untouched: other
-    tests run them meanwhile."""
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built from this build folder, whose own programs stay untouched: other tests run them
+    meanwhile."""
     pytest.importorskip("scikit_build_core")
+    folder = tmp_path_factory.mktemp("wheel")
     made = {file: file.stat().st_mtime_ns for file in (BUILD / "bin").iterdir()}
-    done = subprocess.run([ROOT / "scripts" / "wheel", tmp_path, BUILD], capture_output=True,
+    done = subprocess.run([ROOT / "scripts" / "wheel", folder, BUILD], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert made == {file: file.stat().st_mtime_ns for file in (BUILD / "bin").iterdir()}
-    (wheel,) = tmp_path.glob("mpopt-*-py3-none-*.whl")
+    (built,) = folder.glob("mpopt-*-py3-none-*.whl")
+    assert done.stdout.splitlines()[-1] == str(built)
+    return built
+
+
+def test_wheel_on_a_bare_python(wheel):
+    """In a root of its own with nothing but Python: a verdict within 10 s of the installation's
+    begin."""
+    tried = subprocess.run(["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net", "--pid", "--fork", "true"],
+                           capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip("no namespaces here")
+    done = subprocess.run(["/usr/bin/python3", ROOT / "scripts" / "check-wheel", wheel], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "415 of 415 ops modelled" in done.stdout and "first verdict after another" in done.stdout
+
+
+def test_wheel_names_no_folder_of_its_build(wheel, tmp_path):
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", wheel, tmp_path], check=True)
+    programs = [*(tmp_path / "mpopt" / "bin").iterdir(), *(tmp_path / "mpopt" / "lib").glob("*.so")]
+    assert len(programs) >= 3
+    for program in programs:
+        listed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        for paths in re.findall(r"(?:RUNPATH|RPATH).*\[(.*)\]", listed):
+            assert all(path.startswith("$ORIGIN") for path in paths.split(":") if path), (program.name, paths)
+
+
+def test_wheel(wheel, tmp_path):
+    """Installed offline into an empty environment, it checks and instruments a model."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", wheel], check=True)
