@@ -27,8 +27,9 @@ function compareKind(kind, titles, tensors, incomparable) {
   // A log scale has no 0.
   const points = (key) => tensors.map((each, index) => [index, number(each[key])]);
   const floor = (list) => list.map(([index, value]) => [index, value === 0 ? 1e-12 : value]);
-  const heads = ["tensor", `dtype of ${shortened(titles[0], 30)}`, `of ${shortened(titles[1], 30)}`, "root mean square", "", "apart by", "explained", ""];
-  return [verdict, tensors.length > 1 ? lineChart({ title: `${label}: differences, in the order of the first run`, log: true, height: 230, along: "tensor", series: [
+  const short = titles.map((title) => name(title, 30)), again = titles.map((title) => name(title, 30));
+  const heads = ["tensor", ["dtype, ", short[0]], short[1], ["rms, ", again[0]], again[1], "apart by", "explained", ""];
+  return [verdict, tensors.length > 1 ? lineChart({ title: `${label}: differences, in the order of the first run`, log: true, width: 1120, height: 240, along: "tensor", series: [
     { name: "difference", color: "var(--accent)", points: floor(points("difference")) }, { name: "explained by the formats", color: "var(--soft)", points: points("explained") }] }) : null,
   tensors.length ? card(label, pagedTable(heads, tensors.map((each) => {
     const difference = number(each.difference), fine = difference <= each.explained;
@@ -48,11 +49,12 @@ const DIFF_WORDS = {
 
 function compareSides(diff, reports, view) {
   const words = DIFF_WORDS[diff.a.kind === diff.b.kind ? diff.a.kind : "report"], heads = sideTitles(diff);
-  return [verdictOfSides(diff, words), h("div", { class: "grid" }, countsOfSides(diff, reports, heads), outputsOfSides(reports, heads)),
+  return [verdictOfSides(diff, words, heads),
     changedFindings("Findings that came", diff.came, view), changedFindings("Findings that went", diff.went),
     changedDtypes("Narrowed, and should have stayed in FP32", diff.narrowed), changedDtypes("Kept in FP32 needlessly", diff.wide),
     changedDtypes("Other dtypes", diff.dtypes), changedRanges(words, diff.ranges, heads),
-    listOfOps(words.gone, diff.only_a), listOfOps(words.fresh, diff.only_b)];
+    listOfOps(words.gone, diff.only_a), listOfOps(words.fresh, diff.only_b),
+    h("div", { class: "grid" }, countsOfSides(diff, reports, heads), outputsOfSides(reports, heads))];
 }
 
 /** What tells the sides apart: their files' names, or, where those are equal, more of the path. */
@@ -64,7 +66,7 @@ function sideTitles(diff) {
   return [diff.a, diff.b].map((side, index) => `${names[index]}${side.precision && diff.a.kind !== "record" ? ` (${side.precision})` : ""}`);
 }
 
-function verdictOfSides(diff, words) {
+function verdictOfSides(diff, words, heads) {
   const severe = (list) => list.filter((finding) => finding.severity !== "note").length;
   const line = (ask, ...say) => h("li", null, h("span", { class: "ask" }, ask), h("span", { class: "say" }, say));
   const came = severe(diff.came), went = severe(diff.went);
@@ -76,6 +78,7 @@ function verdictOfSides(diff, words) {
   return h("section", { class: `card verdict ${came ? "bad" : went || !diff.came.length ? "good" : "unsure"}`, "aria-label": "In three lines" }, h("ol", null,
     line("Findings", `${count(diff.came, came)} came, ${count(diff.went, went)} went, ${diff.stayed.toLocaleString("en")} stayed.`),
     line("Changes", `${changes.join("; ")}.`),
+    line("From", name(heads[0], 80), " to ", name(heads[1], 80)),
     diff.narrowed.length || diff.wide.length ? line("Converter", `${plural(diff.narrowed.length, "op")} narrowed that should have stayed in FP32, ${diff.wide.length.toLocaleString("en")} kept in FP32 needlessly.`) : null));
 }
 

@@ -67,7 +67,8 @@ class ExponentView {
         radio("exponent-source", "seen", "seen", false, (value) => this.source = value)) : null,
       h("label", null, "Layer", h("input", { type: "search", id: "exponent-find", placeholder: "part of a name", oninput: (event) => { this.text = event.target.value.toLowerCase(); this.refresh(); } })),
       this.sliderBox, this.recommended !== null ? h("button", { type: "button", onclick: () => { this.slider.value = this.recommended; this.setShift(this.recommended); } }, `recommended: 2^${this.recommended}`) : null),
-    h("ul", { class: "legend" }, h("li", null, h("i", { style: { background: "var(--heat-1)" } }), "share of the non-zero values by exponent, the darker the larger"),
+    h("ul", { class: "legend" }, h("li", null, this.all.values.length ? h("i", { style: { background: "var(--heat-1)" } }) : null, this.all.gradients.length ? h("i", { style: { background: "var(--grad-1)" } }) : null,
+      `share of the non-zero ${[this.all.values.length && "values", this.all.gradients.length && "gradients"].filter(Boolean).join(" or ")} by exponent, the stronger the colour the larger`),
       this.all.values.some((row) => Number.isFinite(row.bound)) ? [h("li", null, "thick mark: largest expected"), h("li", null, "thin mark: bound")] : null, h("li", null, "lines: where formats begin and end, subnormal numbers below the dotted one")),
     this.summary, this.plot];
     this.refresh();

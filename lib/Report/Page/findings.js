@@ -3,11 +3,29 @@
 const SEVERITIES = ["error", "warning", "note"];
 const STATUSES = ["confirmed", "refuted", "not-exercised", "not-observable"];
 
+const shownOf = new WeakMap();
+
+/** The findings that no other one speaks for (Fold.h): a consequence is hidden behind its root, if that is listed and as severe. */
+function listShown(report) {
+  if (shownOf.has(report)) return shownOf.get(report);
+  const findings = report.findings || [], present = new Map(findings.map((finding) => [finding.fingerprint, finding]));
+  const rank = (finding) => SEVERITIES.indexOf(finding.severity), standing = (finding) => finding.standing || "counts";
+  const shown = new Set(findings.filter((finding) => {
+    const root = finding.root && present.get(finding.root);
+    return !(root && root !== finding && !root.root && standing(root) === standing(finding) && rank(root) <= rank(finding));
+  }));
+  shownOf.set(report, shown);
+  return shown;
+}
+
+/** Those of them that are part of the verdict: not known before, nor suppressed. */
+const listCounting = (report) => [...listShown(report)].filter((finding) => !finding.standing || finding.standing === "counts");
+
 /** Findings that differ in numbers of names alone, in one list. */
 function groupFindings(list) {
   const groups = new Map();
   for (const finding of list) {
-    const key = [finding.rule, finding.severity, finding.certainty, finding.status || "", foldDigits(finding.op.name),
+    const key = [finding.rule, finding.severity, finding.certainty, finding.status || "", finding.standing || "", foldDigits(finding.op.name),
       foldDigits(finding.op.scope), finding.fixes.map((fix) => fix.kind + fix.safe).join()].join("\u0001");
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(finding);
@@ -78,6 +96,8 @@ function findingBody(group, view) {
     ["makes Inf or NaN of ", name(finding.effect.output, 60)]);
   fact("Certainty", { certain: "certain: for every input, or a fact of the file", likely: "likely: the estimate reaches it",
     possible: "possible: only the sound bounds reach it" }[finding.certainty] || finding.certainty);
+  if (finding.standing && finding.standing !== "counts") fact("Standing", badge("plain", finding.standing), finding.reason ? [" ", said(finding.reason, 600)] :
+    finding.standing === "known" ? " the baseline has it: it does not count" : "");
   if (finding.status) fact("In the run", badge(finding.status, finding.status.replace("-", " ")), finding.status_why ? [" ", said(finding.status_why)] : "");
   seenFacts(finding.observed, facts);
   fact("Fingerprint", h("code", null, finding.fingerprint));
@@ -120,7 +140,8 @@ function findingItem(group, view) {
   const details = h("details", { class: "finding" }, h("summary", null, badge(finding.severity),
     h("span", null, h("b", null, finding.rule), h("br"), h("span", { class: "soft small" }, rule ? rule.name : finding.name)),
     h("span", null, name(finding.op.name || finding.tensor, 90), group.length > 1 ? ` and ${group.length - 1} more` : ""),
-    h("span", null, finding.status ? badge(finding.status, finding.status.replace("-", " ")) : badge("plain", finding.certainty)),
+    h("span", null, finding.standing && finding.standing !== "counts" ? [badge("plain", finding.standing), " "] : null,
+      finding.status ? badge(finding.status, finding.status.replace("-", " ")) : badge("plain", finding.certainty)),
     h("span", { class: "text" }, said(finding.message, 260))), body);
   details.dataset.fingerprint = finding.fingerprint;
   details.addEventListener("toggle", () => { if (details.open && !body.firstChild) append(body, [findingBody(group, view)]); });
@@ -130,15 +151,16 @@ function findingItem(group, view) {
 function drawFindings(report, page, go, view) {
   const findings = report.findings;
   if (!findings.length) return [h("p", { class: "empty" }, "No findings are listed.")];
+  const shown = listShown(report);
   const wanted = { severity: new Set(SEVERITIES), status: new Set(STATUSES), rule: "", text: "", follow: false };
   const list = h("div", { id: "finding-list" }), count = h("p", { class: "readout", role: "status" });
   function matches(finding) {
     return wanted.severity.has(finding.severity) && (!finding.status || wanted.status.has(finding.status)) &&
-      (!wanted.rule || finding.rule === wanted.rule) && (wanted.follow || !finding.root) &&
+      (!wanted.rule || finding.rule === wanted.rule) && (wanted.follow || shown.has(finding)) &&
       (!wanted.text || `${finding.op.name}\n${finding.op.scope}\n${finding.tensor}\n${finding.op.type}`.toLowerCase().includes(wanted.text));
   }
   function refresh() {
-    const order = (finding) => SEVERITIES.indexOf(finding.severity) * 10 + ["certain", "likely", "possible"].indexOf(finding.certainty);
+    const order = (finding) => (finding.standing && finding.standing !== "counts" ? 100 : 0) + SEVERITIES.indexOf(finding.severity) * 10 + ["certain", "likely", "possible"].indexOf(finding.certainty);
     const kept = findings.filter(matches);
     const groups = groupFindings(kept).sort((a, b) => order(a[0]) - order(b[0]) || d3.ascending(a[0].rule, b[0].rule));
     count.textContent = `${plural(kept.length, "finding")} of ${findings.length} in ${plural(groups.length, "group")}`;
@@ -151,7 +173,7 @@ function drawFindings(report, page, go, view) {
       refresh();
     } }), value.replace("-", " "))));
   const rules = [...new Set(findings.map((finding) => finding.rule))].sort();
-  const followers = findings.filter((finding) => finding.root).length;
+  const followers = findings.length - shown.size;
   const controls = h("div", { class: "controls", role: "group", "aria-label": "Filters" },
     boxes("Severity", SEVERITIES, wanted.severity), findings.some((finding) => finding.status) ? boxes("Status", STATUSES, wanted.status) : null,
     h("label", null, "Rule", h("select", { id: "filter-rule", onchange: (event) => { wanted.rule = event.target.value; refresh(); } },

@@ -2,7 +2,7 @@
 
 const PAGES = [
   { id: "verdict", title: "Verdict", draw: drawVerdict, has: (report) => Boolean(report.summary) },
-  { id: "findings", title: "Findings", draw: drawFindings, has: (report) => Boolean(report.findings), count: (report) => report.findings.filter((finding) => !finding.root).length },
+  { id: "findings", title: "Findings", draw: drawFindings, has: (report) => Boolean(report.findings), count: (report) => listShown(report).size },
   { id: "map", title: "Map", draw: drawMap, has: (report) => Boolean(report.map) },
   { id: "exponents", title: "Exponents", draw: drawExponents, has: (report) => Boolean(report.map || report.training || report.run) },
   { id: "training", title: "Training", draw: drawTraining, has: (report) => Boolean(report.run || report.training), count: (report) => report.run && report.run.alerts.length },

@@ -127,6 +127,7 @@ class MapView {
     this.map = report.map;
     this.view = view;
     this.findingsOf = new Map();
+    this.shown = listShown(report);
     report.findings.forEach((finding) => {
       const at = view.placeOf(finding);
       if (at === undefined) return;
@@ -381,7 +382,7 @@ class MapView {
   describeModule(node) {
     const places = node.leaves().flatMap((leaf) => leaf.data.places || []);
     const worst = places.map((at) => [at, this.bits(at)]).filter(([, bits]) => !Number.isNaN(bits)).sort((a, b) => a[1] - b[1]).slice(0, 10);
-    const findings = places.flatMap((at) => this.findingsOf.get(at) || []).filter((finding) => !finding.root);
+    const findings = places.flatMap((at) => this.findingsOf.get(at) || []).filter((finding) => this.shown.has(finding));
     const counts = SEVERITIES.map((severity) => [severity, findings.filter((finding) => finding.severity === severity).length]).filter(([, count]) => count);
     return [h("h3", null, name(labelOf(node.data), 80)), h("p", { class: "soft small" }, plural(places.length, "op"), node.data.repeats > 1 ? ` in ${node.data.repeats} layers that are alike` : ""),
       counts.length ? h("p", null, counts.map(([severity, count]) => [badge(severity, plural(count, severity)), " "])) : null,

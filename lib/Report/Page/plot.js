@@ -44,8 +44,8 @@ function axis(group, made) {
  * is not finite is drawn at the edge, as a cross. bands: [{from, to, label, color}] on the value axis.
  * along: what the steps are, where they are none.
  */
-function lineChart({ title, series, log, height = 190, bands = [], marks = [], unit = "", along = "step" }) {
-  const width = 560, left = 62, right = 14, top = 10, bottom = 26;
+function lineChart({ title, series, log, width = 560, height = 190, bands = [], marks = [], unit = "", along = "step" }) {
+  const left = 62, right = 14, top = 10, bottom = 26;
   const all = series.flatMap((one) => one.points);
   const finite = all.map((point) => point[1]).filter((value) => Number.isFinite(value) && (!log || value > 0));
   const steps = d3.extent(all, (point) => point[0]);
@@ -186,7 +186,10 @@ function heatMap({ label, rows, columns, paint, columnText, cellText, ticks, und
     context.fillStyle = soft;
     context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     context.textAlign = "center";
-    for (const tick of ticks) context.fillText(columnText(tick), x(tick) + cell / 2, axisHeight - 9);
+    for (const tick of ticks) {
+      const text = columnText(tick), half = context.measureText(text).width / 2;
+      context.fillText(text, Math.min(x(tick) + cell / 2, width - half - 4), axisHeight - 9);
+    }
     context.textAlign = "left";
     context.strokeStyle = themeColor("line");
     context.beginPath();

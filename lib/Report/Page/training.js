@@ -93,8 +93,8 @@ class StepMap {
         if (!cell) return `${row.label}, step ${steps[column]}: not recorded`;
         return `${row.label} (${formatName(row.dtype)}), step ${steps[column]}: largest ${cell[0] === null ? "none" : `2^${digits(cell[0], 3)}`}, median 2^${cell[1] === null ? "?" : cell[1]}, ${percent(cell[2])} zeros, ${percent(cell[3])} lost in FP16${cell[4] ? `, ${cell[4]} NaN or Inf` : ""}`;
       } });
-    const legend = measure.exponent ? h("ul", { class: "legend" }, d3.range(5).map((index) => low + (high - low) * index / 4).map((each) =>
-      h("li", null, h("i", { style: { background: color(each) } }), `2^${digits(each, 3)}`)), h("li", null, h("i", { style: { background: "var(--past)" } }), "NaN or Inf")) : null;
+    const legend = measure.exponent ? h("ul", { class: "legend" }, [...new Set(d3.range(5).map((index) => Math.round(low + (high - low) * index / 4)))].map((each) =>
+      h("li", null, h("i", { style: { background: color(each) } }), `2^${each}`)), h("li", null, h("i", { style: { background: "var(--past)" } }), "NaN or Inf")) : null;
     this.box.replaceChildren(...[legend, made.box, asTable(["layer", "dtype", ...d3.range(Math.min(8, steps.length)).map((index) => `step ${steps[Math.floor(index * steps.length / Math.min(8, steps.length))]}`)],
       () => rows.slice(0, 300).map((row) => [h("bdi", { class: "mono" }, row.label), formatName(row.dtype), ...d3.range(Math.min(8, steps.length)).map((index) => {
         const each = value(row, Math.floor(index * steps.length / Math.min(8, steps.length)));

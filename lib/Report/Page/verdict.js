@@ -1,42 +1,57 @@
 // The first page: the verdict, and what it stands on.
 
-const isListed = (finding, severity) => finding.severity === severity && !finding.root;
-
-function worstEffect(report) {
-  const known = (report.effects || []).map((effect) => ({ ...effect, error: number(effect.expected_error) }));
-  return known.filter((effect) => !Number.isNaN(effect.error)).sort((a, b) => b.error - a.error)[0] || null;
+/** Effects whose size is known, the worst first, and the others. */
+function sortEffects(report) {
+  const all = (report.effects || []).map((effect) => ({ ...effect, error: number(effect.expected_error) }));
+  return { known: all.filter((effect) => !Number.isNaN(effect.error)).sort((a, b) => b.error - a.error), unknown: all.filter((effect) => Number.isNaN(effect.error)) };
 }
 
-/** The three lines: [level, what happens, what to do, what is open]. */
+/** An estimate is believed so far from the threshold of warnings. */
+const SURE = 2.5;
+
+/** [kind of badge, words] of an expected error. */
+function judgeError(error, report) {
+  const least = number(report.effect_warning) || .02;
+  if (Number.isNaN(error)) return ["plain", "not known"];
+  if (!Number.isFinite(error)) return ["error", "Inf or NaN"];
+  if (error > .25) return ["error", "far off"];
+  if (error > least) return ["warning", error > least * SURE ? "too much" : "probably too much"];
+  return ["good", error * SURE <= least ? "fine" : "probably fine"];
+}
+
+function nameOutputs(effects) {
+  return [effects.slice(0, 3).map((effect, index) => [index ? ", " : "", name(effect.output)]), effects.length > 3 ? ` and ${plural(effects.length - 3, "more output")}` : ""];
+}
+
+/** The three lines: what happens, what to do, what is open. Estimates decide, as in the text; what only bounds reach is open. */
 function judge(report, kind) {
-  const findings = report.findings, precision = report.precision;
-  const errors = findings.filter((finding) => isListed(finding, "error"));
-  const warnings = findings.filter((finding) => isListed(finding, "warning"));
-  const worst = worstEffect(report);
+  const counting = listCounting(report), precision = report.precision === "as-is" ? "storage in its own dtypes" : report.precision;
+  const begin = report.precision === "as-is" ? "Storage in its own dtypes" : precision;
+  const loud = counting.filter((finding) => finding.severity !== "note");
+  const errors = loud.filter((finding) => finding.severity === "error"), warnings = loud.filter((finding) => finding.severity === "warning");
   if (kind === "confirm") return judgeRun(report, errors, warnings);
+  const sure = (list) => list.filter((finding) => finding.certainty !== "possible");
+  const { known, unknown } = sortEffects(report), [worst] = known;
+  const [badness, words] = worst ? judgeError(worst.error, report) : [""];
+  const isHarmed = badness === "error" || badness === "warning";
   const happens = [];
-  let level = "good";
-  if (worst && !Number.isFinite(worst.error)) {
+  const open = ["What ", precision, " does to ", nameOutputs(unknown), " is not known. "];
+  if (unknown.length && !isHarmed) happens.push(open);
+  if (worst && !Number.isFinite(worst.error)) happens.push(`${begin} is expected to make Inf or NaN of `, name(worst.output), ". ");
+  else if (worst) happens.push(`${begin} is expected to move `, name(worst.output), worst.error >= 1 ? " by more than its largest value" : ` by ${percent(worst.error)} of its largest value`, `: ${words}. `);
+  if (unknown.length && isHarmed) happens.push(open);
+  let level = badness === "error" ? "bad" : badness === "warning" || unknown.length || loud.length ? "unsure" : "good";
+  if (!worst && sure(errors).length) {
     level = "bad";
-    happens.push(`${precision} is expected to make Inf or NaN of `, name(worst.output), ".");
-  } else if (errors.length) {
-    level = "bad";
-    happens.push(`${precision} breaks this model: ${plural(errors.length, "error")}.`);
-  } else if (warnings.length) {
-    level = "unsure";
-    happens.push(`${precision} costs this model accuracy: ${plural(warnings.length, "warning")}.`);
-  } else {
-    happens.push(`${precision} is fine for this model as far as it is known.`);
+    happens.push(`${plural(sure(errors).length, "error")} ${sure(errors).length === 1 ? "is" : "are"} certain or likely. `);
   }
-  if (worst && Number.isFinite(worst.error)) {
-    happens.push(" It is expected to move ", name(worst.output), ` by ${percent(worst.error)} of its largest value.`);
-  }
-  if (level === "good" && report.summary.possible) level = "unsure";
-  return { level, happens, todo: whatToDo(report, [...errors, ...warnings]), open: whatIsOpen(report) };
+  if (!happens.length) happens.push(loud.length ? `${begin} may cost this model accuracy: ${plural(loud.length, "finding")} above a note. ` : `${begin} is fine for this model as far as it is known. `);
+  if (report.summary.possible && level === "good") level = "unsure";
+  return { level, happens, todo: whatToDo(report, [...errors, ...warnings], unknown.length && !isHarmed), open: whatIsOpen(report) };
 }
 
 function judgeRun(report, errors, warnings) {
-  const confirmed = report.findings.filter((finding) => finding.status === "confirmed" && !finding.root);
+  const confirmed = listCounting(report).filter((finding) => finding.status === "confirmed");
   const bad = confirmed.filter((finding) => finding.severity !== "note");
   const first = report.first_bad;
   const happens = [];
@@ -57,12 +72,17 @@ function judgeRun(report, errors, warnings) {
       `What was predicted did not come about: ${counts.refuted} refuted.` : "Nothing."], open };
 }
 
-function whatToDo(report, list) {
-  if (!list.length) return ["Nothing. Notes are worth a look when accuracy is missed."];
+function whatToDo(report, list, isUnknown) {
+  // What is not known may be known of other inputs than the assumed ones.
+  const assumed = isUnknown ? (report.assumptions || []).filter((each) => each.source === "default") : [];
+  const declare = assumed.length ? ["Declare what the inputs hold (", h("code", null, "--input NAME=LO:HI"), "): ",
+    assumed.slice(0, 4).map((each, index) => [index ? ", " : "", name(each.input, 40)]), assumed.length > 4 ? ` and ${assumed.length - 4} more` : "", " assumed by default. "] : [];
+  if (!list.length) return declare.length ? declare : [isUnknown ? ["Run it with probes to know: ", h("code", null, "mpopt --instrument"), "."] :
+    "Nothing. Notes are worth a look when accuracy is missed."];
   const safe = list.filter((finding) => finding.fixes.some((fix) => fix.safe));
   const kept = safe.filter((finding) => finding.fixes.find((fix) => fix.safe).kind === "keep-fp32");
   const others = safe.filter((finding) => finding.fixes.find((fix) => fix.safe).kind !== "keep-fp32");
-  const lines = [];
+  const lines = [...declare];
   if (kept.length) lines.push(`Keep in FP32 what ${plural(kept.length, "finding")} ${kept.length === 1 ? "asks" : "ask"} for (`,
     h("code", null, "--keep-fp32 keep.json"), " writes the list). ");
   if (others.length) {
@@ -91,9 +111,7 @@ function outputsCard(report) {
   if (!effects.length) return null;
   const row = (effect) => {
     const error = number(effect.expected_error);
-    const level = Number.isNaN(error) ? ["plain", "not known"] : !Number.isFinite(error) ? ["error", "Inf or NaN"] :
-      error > .25 ? ["error", "far off"] : error > (report.effect_warning || .02) ? ["warning", "too much"] : ["good", "fine"];
-    return [name(effect.output, 60), numeric(percent(error)), numeric(percent(number(effect.expected_rms))), badge(...level),
+    return [name(effect.output, 60), numeric(percent(error)), numeric(percent(number(effect.expected_rms))), badge(...judgeError(error, report)),
       h("span", { class: "small" }, effect.tensors.filter((tensor) => tensor.tensor && tensor.share >= .1).slice(0, 3).map((tensor, index) =>
         [index ? ", " : "", name(tensor.tensor, 48), ` ${percent(tensor.share)}`]))];
   };
@@ -131,12 +149,14 @@ function coverageCard(report) {
 }
 
 function countsCard(report, go) {
-  const summary = report.summary;
+  const summary = report.summary, counting = listCounting(report);
+  const of = (severity) => counting.filter((finding) => finding.severity === severity).length;
+  const aside = ["known", "suppressed"].map((standing) => [standing, report.findings.filter((finding) => finding.standing === standing).length]).filter((each) => each[1]);
   const tile = (kind, count, noun) => h("div", { class: `tile ${count ? kind : ""}` }, h("b", null, count.toLocaleString("en")), h("span", null, noun));
   const counts = report.confirmation;
-  return card("Findings", h("div", { class: "tiles" }, tile("error", summary.error, "errors"), tile("warning", summary.warning, "warnings"),
-    tile("", summary.note, "notes")), h("p", { class: "small soft" },
-    `${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible; ${summary.consequences} follow from another one.`),
+  return card("Findings", h("div", { class: "tiles" }, tile("error", of("error"), "errors"), tile("warning", of("warning"), "warnings"),
+    tile("", of("note"), "notes")), h("p", { class: "small soft" },
+    `${report.findings.length - listShown(report).size} more follow from these${aside.map(([standing, count]) => `, ${count} ${standing}`).join("")}. Of all: ${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible.`),
     counts ? h("p", null, ["confirmed", "refuted", "not-exercised", "not-observable"].map((status) =>
       [badge(status, `${counts[status]} ${status.replace("-", " ")}`), " "])) : null,
     h("button", { class: "link", type: "button", onclick: () => go("findings") }, "Look at them"));

@@ -10,7 +10,7 @@ import zlib
 import pytest
 from browser import Page, driver  # noqa: F401: a fixture
 from page_models import HOSTILE, classifier, hostile, layers
-from tool import BUILD, run_mpopt
+from tool import BUILD, ROOT, run_mpopt
 
 EVERYTHING = ("--min-certainty", "possible", "--fail-on", "never")
 
@@ -344,4 +344,39 @@ def test_large_models_are_quick(driver, folder, ops, seconds, record_property):
     for key, value in times.items():
         record_property(key, value)
         assert value < seconds, times
+    is_clean(page)
+
+
+def test_verdict_is_that_of_the_text(driver, tmp_path):
+    """What only bounds reach does not break a model whose estimates are fine; consequences are not counted twice."""
+    model = ROOT / "docs" / "examples" / "resnet50-light.onnx"
+    options = ("--precision", "fp16", "--min-certainty", "possible", "--fail-on", "never")
+    text = run_mpopt("--check", model, *options).stdout
+    moved, = re.findall(r"is expected to move `gpu_0/softmax_1` by ([\d.]+ %): fine", text)
+    errors, notes, follow = map(int, re.findall(r"^(\d+) errors, (\d+) notes and (\d+) that follow", text, re.M)[0])
+    file = tmp_path / "report.html"
+    assert run_mpopt("--check", model, *options, "--format", "html", "-o", file).returncode == 0
+    page = Page(driver, file.as_uri())
+    said = page.text(".verdict")
+    assert f"by {moved} of its largest value: fine." in said and "breaks" not in said
+    assert [int(tile.text) for tile in page.all(".tile b")] == [errors, 0, notes] and f"{follow} more follow" in page.text()
+    page.go("findings")
+    assert f"{errors + notes} findings of {errors + notes + follow}" in page.text()
+    is_clean(page)
+
+
+def test_what_a_project_bears_is_marked(driver, tmp_path):
+    """A suppressed finding is listed with its reason, and is no part of the verdict."""
+    model = layers(tmp_path / "model.onnx", 64, large=3)
+    (tmp_path / "mpopt.toml").write_text('[[suppress]]\nrule = "MP201"\nreason = "clamped <b>behind</b> it"\n')
+    file = tmp_path / "report.html"
+    assert run_mpopt("--check", model, "--precision", "fp16", "--format", "html", "-o", file, "--fail-on", "never").returncode == 0
+    page = Page(driver, file.as_uri())
+    assert page.find(".tile b").text == "0" and "1 suppressed" in page.text()
+    page.go("findings")
+    item = page.all("details.finding")[-1]
+    assert "suppressed" in item.text and "MP201" in item.text
+    item.find_element("css selector", "summary").click()
+    page.wait("return document.querySelector('details.finding[open] .facts')")
+    assert "clamped <b>behind</b> it" in page.text("details.finding[open]")
     is_clean(page)
