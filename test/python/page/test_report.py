@@ -321,6 +321,23 @@ def test_hostile_names_are_text(driver, folder):
     is_clean(page)
 
 
+def test_hostile_names_of_two_models_are_text(driver, folder):
+    """What came, went and is new, by the same names."""
+    one, other = hostile(folder / "one.onnx", 150), hostile(folder / "other.onnx", 300)
+    file = folder / "two.html"
+    done = run_mpopt("--diff", one, other, "--precision", "fp16", *EVERYTHING, "--format", "html", "-o", file)
+    assert done.returncode == 0, done.stderr
+    assert document(file.read_text(encoding="utf-8"))["reports"][1]["compare"]["only_b"]
+    page = Page(driver, file.as_uri())
+    for button in page.all("#page-compare .card > div > button"):
+        if button.is_displayed():
+            button.click()
+    assert page.run("return document.querySelectorAll('iframe, img, base, object, embed, [onload], [onerror]').length") == 0
+    assert page.run("return window.executed === undefined && !document.querySelector('main script, main style, main base')")
+    assert page.run("return !/[\\u202a-\\u202e\\u2066-\\u2069\\u200b]/.test(document.body.innerText)")
+    is_clean(page)
+
+
 @pytest.mark.parametrize("ops,seconds", [(2000, 5), (20000, 20)])
 def test_large_models_are_quick(driver, folder, ops, seconds, record_property):
     """Limits are far above what is measured (docs/html.md), for machines that do other things."""

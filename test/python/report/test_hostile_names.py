@@ -110,3 +110,27 @@ def test_hostile_names(form, tmp_path):
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", done.stdout) or form == "json"
         seen += len(part) - len(refused)
     assert seen > COUNT * 3 // 4
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_hostile_names_in_a_comparison(form, tmp_path):
+    """As names of ops that are new, gone or moved; every tenth of them, since a call compares two models."""
+    seen = 0
+    for index, name in enumerate(list(names())[::10]):
+        try:
+            one, other = (save(overflowing(name, layers=2, scale=scale, extra=extra), tmp_path / f"{index}{side}.onnx")
+                          for side, scale, extra in (("a", 300.0, False), ("b", 900.0, True)))
+        except (UnicodeEncodeError, ValueError):
+            continue
+        done = run_mpopt("--diff", one, other, "--precision", "fp16", "--fail-on", "never", "--format", form)
+        if done.returncode == 2:
+            assert not done.stdout and all(line.startswith("mpopt: ") for line in done.stderr.splitlines())
+            continue
+        assert done.returncode == 0, done.stderr[:1000]
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", done.stdout) or form == "json"
+        if form == "json":
+            assert json.loads(done.stdout)["came"]
+        elif form == "markdown":
+            check_markdown(done.stdout)
+        seen += 1
+    assert seen > COUNT // 10 * 3 // 4
