@@ -45,6 +45,12 @@ def fill(document: dict) -> str:
     return template().replace(_PLACE, data, 1)
 
 
+def read(page: str) -> dict:
+    """The document in a page."""
+    begin = page.index('id="data">') + len('id="data">')
+    return json.loads(zlib.decompress(base64.b64decode(page[begin:page.index("<", begin)])))
+
+
 def live(token: str) -> str:
     """The page that asks the server which it came from for its document. It may connect to that
     one and no other."""

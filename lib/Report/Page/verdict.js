@@ -24,12 +24,12 @@ function nameOutputs(effects) {
 }
 
 /** The three lines: what happens, what to do, what is open. Estimates decide, as in the text; what only bounds reach is open. */
-function judge(report, kind) {
+function judge(report) {
   const counting = listCounting(report), precision = report.precision === "as-is" ? "storage in its own dtypes" : report.precision;
   const begin = report.precision === "as-is" ? "Storage in its own dtypes" : precision;
   const loud = counting.filter((finding) => finding.severity !== "note");
   const errors = loud.filter((finding) => finding.severity === "error"), warnings = loud.filter((finding) => finding.severity === "warning");
-  if (kind === "confirm") return judgeRun(report, errors, warnings);
+  if (report.confirmation) return judgeRun(report, errors, warnings);
   const sure = (list) => list.filter((finding) => finding.certainty !== "possible");
   const { known, unknown } = sortEffects(report), [worst] = known;
   const [badness, words] = worst ? judgeError(worst.error, report) : [""];
@@ -163,7 +163,7 @@ function countsCard(report, go) {
 }
 
 function drawVerdict(report, page, go) {
-  const { level, happens, todo, open } = judge(report, page.kind);
+  const { level, happens, todo, open } = judge(report);
   const line = (ask, say) => h("li", null, h("span", { class: "ask" }, ask), h("span", { class: "say" }, say));
   return [h("section", { class: `card verdict ${level}`, "aria-label": "In three lines" },
     h("ol", null, line("Verdict", happens), line("To do", todo), line("Open", open))),

@@ -18,7 +18,7 @@ def _fail(text: str) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m mpopt.view", description="Shows reports and records in a browser, and follows those that grow.")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a record (.mprec), a report (--format json), or a folder of these")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a record (.mprec) of a training or of an instrumented model, a report (--format json), or a folder of these")
     parser.add_argument("--port", type=int, default=0, help="of the loopback address; default: a free one")
     parser.add_argument("-o", "--output", metavar="FILE.html", help="writes one page, and serves nothing")
     options = parser.parse_args(arguments)

@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 
-from mpopt import _command, _run_page
+from mpopt import _command, _page, _run_page
 from mpopt._command import Error, PathLike
 from mpopt._version import __version__
 from mpopt.monitor import history
@@ -19,14 +19,14 @@ _REPORTS = ("mpopt-report/1", "mpopt-reports/1")
 
 def _run_name(path: pathlib.Path) -> str:
     """The name that the ranks of a run share: `run` for `run-0.history.jsonl`."""
-    return re.sub(r"[-_.]?\d+$", "", path.name.removesuffix(history.SUFFIX))
+    return re.sub(r"[-_.]?\d+$", "", path.name.removesuffix(history.SUFFIX).removesuffix(".mprec"))
 
 
 class Sources:
     """Reports (`*.json`), records (`*.mprec`) and folders of both.
 
-    Records are shown by their histories (`mpopt.monitor.history`), those of a run's ranks
-    together. Raises `mpopt.Error` for a path that is none of these. Folders are looked through
+    Records are shown by their histories (`mpopt.monitor.history`), those of an instrumented model
+    as `mpopt --confirm --format html` shows them; those of a run's ranks together. Raises `mpopt.Error` for a path that is none of these. Folders are looked through
     again in each call, for what came since; nothing outside of them is read, whatever a link in
     them leads to."""
 
@@ -37,10 +37,11 @@ class Sources:
         for path in self.paths:
             if not path.exists():
                 raise Error(f"{path}: no such file or folder")
-            if path.is_file() and not _is_history(path) and path.suffix != ".json":
+            if path.is_file() and not _is_history(path) and path.suffix not in (".mprec", ".json"):
                 raise Error(f"{path}: is no record (.mprec), report (.json) or folder")
         self._followers: dict[pathlib.Path, history.Follower] = {}
         self._reports: dict[pathlib.Path, tuple[tuple, list[dict]]] = {}
+        self._confirmed: dict[tuple[pathlib.Path, ...], tuple[list, dict]] = {}
         self.document()
 
     def _files(self) -> list[pathlib.Path]:
@@ -48,12 +49,13 @@ class Sources:
         for path in self.paths:
             if path.is_dir():
                 root = path.resolve()
-                inside = sorted([*path.glob(f"*{history.SUFFIX}"), *path.glob("*.json")])
+                inside = sorted([*path.glob(f"*{history.SUFFIX}"), *path.glob("*.json"),
+                                 *(each for each in path.glob("*.mprec") if not history.path_of(each).exists())])
                 for each in inside[:MOST_FILES]:
                     if each.resolve().is_relative_to(root) and each.is_file():
                         found[each] = None
             else:
-                found[history.path_of(path) if path.suffix == ".mprec" else path] = None
+                found[_shown_by(path)] = None
         return list(found)
 
     def version(self) -> str:
@@ -71,7 +73,8 @@ class Sources:
         """The pages' document (`mpopt-page/1`). `mpopt.Error` if a file that was named cannot be
         read; those of folders are passed over."""
         live = self.version()
-        named = {history.path_of(path) if path.suffix == ".mprec" else path for path in self.paths}
+        named = {_shown_by(path) for path in self.paths}
+        records: dict[tuple[pathlib.Path, str], list[pathlib.Path]] = {}
         runs: dict[tuple[pathlib.Path, str], list[history.Follower]] = {}
         reports: list[tuple[str, dict]] = []
         for file in self._files():
@@ -82,6 +85,8 @@ class Sources:
                     if not follower.header:
                         continue
                     runs.setdefault((file.parent, _run_name(file)), []).append(follower)
+                elif file.suffix == ".mprec":
+                    records.setdefault((file.parent, _run_name(file)), []).append(file)
                 else:
                     reports += [(file.name, report) for report in self._read_report(file)]
             except Error:
@@ -89,7 +94,14 @@ class Sources:
                 if file in named:
                     raise
         described = [_run_page.describe(history.join(followers), name) for (_, name), followers in runs.items()]
-        shown = [*_compared([report for _, report in reports]), *described, *self._compared_runs()]
+        confirmed = []
+        for (_, name), files in records.items():
+            try:
+                confirmed.append({"title": name, **self._confirm(tuple(files))})
+            except Error:
+                if named.intersection(files):
+                    raise
+        shown = [*_compared([report for _, report in reports]), *described, *confirmed, *self._compared_runs()]
         if not shown:
             raise Error(f"{', '.join(map(str, self.paths))}: neither a report nor a record's history is there yet")
         return {"schema": "mpopt-page/1", "kind": "view", "version": __version__, "live": live,
@@ -107,6 +119,20 @@ class Sources:
 
         compared = comparing.compare(*runs.values())
         return [_run_page.describe_comparison(compared, tuple(name for _, name in runs))]
+
+    def _confirm(self, files: tuple[pathlib.Path, ...]) -> dict:
+        """What became of the findings of an instrumented model in a run, with its map."""
+        from mpopt.monitor import reading
+
+        status = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        known = self._confirmed.get(files)
+        if known and known[0] == status:
+            return known[1]
+        ledger = reading.find_ledger(files[0], reading.RunFile(files[0]).ledger)
+        page = _command.run(["--confirm", *map(str, files), "--ledger", str(ledger), "--format", "html", "--fail-on", "never"])
+        report = _page.read(page)["reports"][0]
+        self._confirmed[files] = status, report
+        return report
 
     def _read_report(self, file: pathlib.Path) -> list[dict]:
         try:
@@ -131,7 +157,13 @@ class Sources:
 
 
 def _is_history(path: pathlib.Path) -> bool:
-    return path.name.endswith((history.SUFFIX, ".mprec"))
+    return path.name.endswith(history.SUFFIX)
+
+
+def _shown_by(path: pathlib.Path) -> pathlib.Path:
+    """The file that a path is shown by: of a monitored run its history."""
+    beside = history.path_of(path)
+    return beside if path.suffix == ".mprec" and beside.exists() else path
 
 
 _known_rules: list[dict] | None = None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pathlib
+import shutil
+
 import numpy
 import pytest
 from browser import Page, driver  # noqa: F401: a fixture
 from page_models import WIDTH, layers
 from test_report import document, is_clean
 from tool import run_mpopt
+
+from mpopt import Error
+from mpopt.view import Sources, write
 
 onnxruntime = pytest.importorskip("onnxruntime")
 import mpopt  # noqa: E402
@@ -150,3 +156,26 @@ def test_two_models_are_compared(driver, tmp_path):
         page.go(link)
         page.frame()
     is_clean(page)
+
+
+def test_records_of_an_instrumented_model_are_viewed(driver, runs, tmp_path):
+    """By themselves, and again where they grew; one whose ledger is gone is an error if it was named."""
+    (one, ledger), _ = runs
+    write([one], tmp_path / "view.html")
+    report = document((tmp_path / "view.html").read_text(encoding="utf-8"))["reports"][0]
+    assert report["title"] == "plain" and report["confirmation"]["ran"] > 60 and report["map"]["seen"]
+    page = Page(driver, (tmp_path / "view.html").as_uri())
+    assert "probes ran" in page.text(".verdict")
+    is_clean(page)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for file in (one, ledger):
+        shutil.copy(file, inside)
+    sources = Sources([inside])
+    before = sources.version()
+    assert [each["title"] for each in sources.document()["reports"]] == ["plain"]
+    (inside / one.name).write_bytes(one.read_bytes() + b"\0")
+    assert sources.version() != before and sources.document()["reports"]
+    (inside / pathlib.Path(ledger).name).unlink()
+    with pytest.raises(Error, match="ledger"):
+        write([inside / one.name], tmp_path / "none.html")
