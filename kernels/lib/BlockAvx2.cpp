@@ -97,6 +97,10 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
   const __m256i one = Words::set(1), zero = _mm256_setzero_si256();
   __m256i mostSigned = Words::set(Words::absMask + 1), mostUnsigned = zero;
   __m256i least = Words::set(~0u);
+  const __m256i signedMantissa =
+      Words::set((Words::absMask + 1) | Dtype::mantissaMask);
+  const __m256i mantissaMask = Words::set(Dtype::mantissaMask);
+  __m256i powers = zero;
   __m256i nans = zero, posInfs = zero, negInfs = zero;
   typename Dtype::Sums sums;
 
@@ -104,6 +108,11 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
     size_t end = count < chain + kChain ? count : chain + kChain;
     for (size_t at = chain; at < end; at += 32) {
       __m256i word[vectors], magnitude[vectors];
+      const char *from =
+          static_cast<const char *>(data) + at * (Words::bits / 8);
+      _mm_prefetch(from + kAhead, _MM_HINT_T0);
+      if constexpr (vectors > 2)
+        _mm_prefetch(from + kAhead + 64, _MM_HINT_T0);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) {
         word[v] = vectorAt(data, at * (Words::bits / 8) + 32 * v);
@@ -123,7 +132,12 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
         }
         mostSigned = Words::mostSigned(mostSigned, word[v]);
         mostUnsigned = Words::mostUnsigned(mostUnsigned, word[v]);
-        least = Words::leastUnsigned(least, Words::sub(magnitude[v], one));
+        __m256i before = Words::sub(magnitude[v], one);
+        least = Words::leastUnsigned(least, before);
+        if constexpr (Dtype::kSeesPowers)
+          powers = _mm256_or_si256(
+              powers, Words::equal(_mm256_and_si256(before, signedMantissa),
+                                   mantissaMask));
       }
       Dtype::sum(sums, word);
     }
@@ -131,6 +145,7 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
   }
   storeExtremes<Words>(mostSigned, mostUnsigned, least, scan);
   sums.store(scan.sums, scan.squares);
+  scan.powers = !Dtype::kSeesPowers || !_mm256_testz_si256(powers, powers);
   if constexpr (special) {
     scan.nan = countLanes<Words>(nans);
     scan.posInf = countLanes<Words>(posInfs);

@@ -122,12 +122,17 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
   const __m512i minusInf = Vector::set(Dtype::inf | sign);
   __m512i mostSigned = Vector::set(sign), mostUnsigned = _mm512_setzero_si512();
   __m512i least = Vector::set(~0u);
+  const __m512i signedMantissa = Vector::set(sign | Dtype::mantissaMask);
+  const __m512i mantissaMask = Vector::set(Dtype::mantissaMask);
+  __mmask16 powers = 0;
   typename Dtype::Sums sums;
   for (size_t chain = 0; chain < count; chain += kChain) {
     size_t end = count < chain + kChain ? count : chain + kChain;
     for (size_t at = chain; at < end; at += words) {
-      __m512i word = _mm512_loadu_si512(static_cast<const char *>(data) +
-                                        at * (Dtype::Words::bits / 8));
+      const char *from =
+          static_cast<const char *>(data) + at * (Dtype::Words::bits / 8);
+      _mm_prefetch(from + kAhead, _MM_HINT_T0);
+      __m512i word = _mm512_loadu_si512(from);
       __m512i magnitude = _mm512_and_si512(word, absMask);
       Dtype::storeFields(fields + at, magnitude);
       if constexpr (special) {
@@ -139,7 +144,11 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
       }
       mostSigned = Vector::mostSigned(mostSigned, word);
       mostUnsigned = Vector::mostUnsigned(mostUnsigned, word);
-      least = Vector::leastUnsigned(least, Vector::sub(magnitude, one));
+      __m512i before = Vector::sub(magnitude, one);
+      least = Vector::leastUnsigned(least, before);
+      if constexpr (Dtype::kSeesPowers)
+        powers |= _mm512_cmpeq_epi32_mask(
+            _mm512_and_si512(before, signedMantissa), mantissaMask);
       Dtype::sum(sums, word);
     }
     sums.flush();
@@ -151,6 +160,7 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
                       Half::mostUnsigned(low(mostUnsigned), high(mostUnsigned)),
                       Half::leastUnsigned(low(least), high(least)), scan);
   sums.store(scan.sums, scan.squares);
+  scan.powers = !Dtype::kSeesPowers || powers;
 }
 
 /// The part that the dtypes share: fields lie in the buffer as elements do in

@@ -25,10 +25,19 @@
 
 namespace {
 
+/// Bytes by which a scan asks for its data before it needs them: processors do
+/// so by themselves up to the end of a page only. An address behind the tensor
+/// is no fault.
+constexpr int kAhead = 4096;
+
 struct F32Format {
   using Decode = DecodeF32;
   using Words = Full;
   static constexpr unsigned mantissa = 23, top = 255, bias = 127;
+  static constexpr uint32_t mantissaMask = (1u << mantissa) - 1;
+  /// A power of two is one of 2^23 patterns: a scan asks for them, and finds
+  /// none in most tensors.
+  static constexpr bool kSeesPowers = true;
   static constexpr uint32_t inf = kInf32;
 };
 
@@ -36,6 +45,8 @@ struct F16Format {
   using Decode = DecodeF16;
   using Words = Narrow;
   static constexpr unsigned mantissa = 10, top = 31, bias = 15;
+  static constexpr uint32_t mantissaMask = (1u << mantissa) - 1;
+  static constexpr bool kSeesPowers = false;
   static constexpr uint32_t inf = 0x7C00;
 };
 
@@ -43,6 +54,8 @@ struct BF16Format {
   using Decode = DecodeBF16;
   using Words = Narrow;
   static constexpr unsigned mantissa = 7, top = 255, bias = 127;
+  static constexpr uint32_t mantissaMask = (1u << mantissa) - 1;
+  static constexpr bool kSeesPowers = false;
   static constexpr uint32_t inf = 0x7F80;
 };
 
@@ -56,6 +69,8 @@ struct Scan {
   /// Smallest magnitude minus one, where zero counts as the largest number.
   uint32_t least = ~0u;
   uint64_t nan = 0, posInf = 0, negInf = 0;
+  /// False if no normal magnitude is a power of two.
+  bool powers = false;
   alignas(64) double sums[kLanes] = {};
   alignas(64) double squares[kLanes] = {};
 };
@@ -139,6 +154,7 @@ static void sumBlock(const void *data, size_t count, size_t whole,
     all.nan += scan.nan;
     all.posInf += scan.posInf;
     all.negInf += scan.negInf;
+    all.powers |= scan.powers;
   }
   // One element at a time, in the lanes where it belongs.
   countElements<Decode>(data, whole, count, partial,
@@ -168,9 +184,9 @@ static void floatTile(const void *data, size_t count, Partial &partial) {
   }
   if (!whole)
     return;
-  uint64_t zeros =
-      countBlockFields<Dtype>(data, whole, fields, mostOf<Dtype>(all),
-                              all.nan + all.posInf + all.negInf, partial);
+  uint64_t zeros = countBlockFields<Dtype>(
+      data, whole, fields, mostOf<Dtype>(all),
+      all.nan + all.posInf + all.negInf, all.powers, partial);
   // Field 0 is zero or subnormal.
   if (all.least < (1u << Dtype::mantissa) - 1)
     zeros -= countSubnormals<Dtype>(data, whole, partial);

@@ -89,11 +89,21 @@ static bool isEdgeField(unsigned field) {
   return false;
 }
 
-/// Counts the fields of a block's finite normal values. Returns how many are 0.
+/// Up to so many fields are counted one by one: a window is not worth its
+/// search.
+constexpr size_t kFewFields = 256;
+
+/// True if only a value that is exactly 2^(field - 127) is at the edge.
+static bool isPowerField(unsigned field) {
+  return field < 127 && isEdgeField(field);
+}
+
+/// Counts the fields of a block's finite normal values, of which none is a
+/// power of two unless there are `powers`. Returns how many are 0.
 template <class Dtype>
-static uint64_t countBlockFields(const void *data, size_t count,
-                                 uint8_t *fields, uint32_t most,
-                                 uint64_t notFinite, Partial &partial) {
+static uint64_t
+countBlockFields(const void *data, size_t count, uint8_t *fields, uint32_t most,
+                 uint64_t notFinite, bool powers, Partial &partial) {
   constexpr unsigned rebias = 127 - Dtype::bias;
   auto countEdge = [&](size_t i) {
     uint32_t bits = Dtype::Decode::decode(
@@ -102,13 +112,25 @@ static uint64_t countBlockFields(const void *data, size_t count,
   };
   auto addField = [&](unsigned field, uint64_t times) {
     partial.fields[field + rebias] += times;
-    if (!times || !isEdgeField(field + rebias))
+    if (!times || !isEdgeField(field + rebias) ||
+        (!powers && isPowerField(field + rebias)))
       return;
     if (times * 32 < count)
       forField(fields, count, uint8_t(field), countEdge);
     else
       countEdgeField<Dtype>(data, count, field + rebias, most, partial);
   };
+  if (count <= kFewFields) {
+    uint32_t table[256] = {};
+    for (size_t i = 0; i < count; ++i)
+      ++table[fields[i]];
+    // No field is above that of the largest finite magnitude.
+    for (unsigned field = 1, end = most >> Dtype::mantissa; field <= end;
+         ++field)
+      if (table[field])
+        addField(field, table[field]);
+    return table[0];
+  }
   if (partial.window < 0) {
     uint32_t table[256] = {};
     size_t sample = count < 1024 ? count : 1024;

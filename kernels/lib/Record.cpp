@@ -8,6 +8,7 @@
 #include "mpopt/Kernels/Record.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,7 +28,7 @@ struct FormatBins {
 
 } // namespace
 
-static FormatBins formatBins(int format) {
+static FormatBins makeFormatBins(int format) {
   auto bins = [](const char *name, double max, double notFinite,
                  int maxExponent, int normal, int zero) {
     return FormatBins{
@@ -48,6 +49,16 @@ static FormatBins formatBins(int format) {
   default:
     return bins("f32", 0x1.FFFFFEp127, 0x1.FFFFFFp127, 127, -126, -150);
   }
+}
+
+static const FormatBins &formatBins(int format) {
+  static const std::array<FormatBins, MPOPT_FORMATS> all = [] {
+    std::array<FormatBins, MPOPT_FORMATS> made;
+    for (int i = 0; i < MPOPT_FORMATS; ++i)
+      made[i] = makeFormatBins(i);
+    return made;
+  }();
+  return all[format];
 }
 
 uint32_t mpopt_record_version(void) { return MPOPT_RECORD_VERSION; }
@@ -129,6 +140,22 @@ static void mergeChannelCount(mpopt_record &into, const mpopt_record &from) {
   into.flags |= MPOPT_CHANNELS_DROPPED;
 }
 
+/// Values crowd in few bins: the lines of `into` that stay as they are need not
+/// come into the cache.
+static void mergeHistogram(uint64_t *into, const uint64_t *from) {
+  constexpr int kLine = 8;
+  static_assert(MPOPT_BINS % kLine == 0);
+  for (int line = 0; line < MPOPT_BINS; line += kLine) {
+    uint64_t any = 0;
+    for (int i = 0; i < kLine; ++i)
+      any |= from[line + i];
+    if (!any)
+      continue;
+    for (int i = 0; i < kLine; ++i)
+      into[line + i] += from[line + i];
+  }
+}
+
 int mpopt_record_merge(mpopt_record *into, const mpopt_record *from) {
   if (into->version != MPOPT_RECORD_VERSION || from->version != into->version ||
       into->probe != from->probe || into->kind != from->kind)
@@ -171,8 +198,7 @@ int mpopt_record_merge(mpopt_record *into, const mpopt_record *from) {
     into->edge[i].not_finite += from->edge[i].not_finite;
     into->edge[i].rounds_to_zero += from->edge[i].rounds_to_zero;
   }
-  for (int i = 0; i < MPOPT_BINS; ++i)
-    into->histogram[i] += from->histogram[i];
+  mergeHistogram(into->histogram, from->histogram);
   mpopt_exact_sum_merge(&into->sum, &from->sum);
   mpopt_exact_sum_merge(&into->sum_squares, &from->sum_squares);
   return 1;
@@ -191,7 +217,7 @@ mpopt_format_counts mpopt_record_format(const mpopt_record *record,
   mpopt_format_counts counts = {};
   if (format < 0 || format >= MPOPT_FORMATS)
     return counts;
-  FormatBins bins = formatBins(format);
+  const FormatBins &bins = formatBins(format);
   const mpopt_edge &edge = record->edge[format];
   uint64_t above = 0, below = 0, between = 0;
   for (int i = 0; i < MPOPT_BINS; ++i) {

@@ -91,3 +91,24 @@ TEST(BlockTest, VectorsAgreeWhenValuesMove) {
     compare(dtype, data, 0, data.size());
   }
 }
+
+/// Values exactly at the edges of formats: none, one, a few and many in a tile,
+/// alone and beside others of their binary order.
+TEST(BlockTest, VectorsAgreeAtTheEdges) {
+  for (float edge : {0x1p-10f, 0x1p-17f, 0x1p-25f, 0x1p-126f, 448.f, 464.f,
+                     57344.f, 61440.f, 65504.f, 65520.f})
+    for (size_t every : {size_t(7), size_t(100), size_t(3000), 2 * kTile})
+      for (double beside : {1.2, 1e-3, 0.0}) {
+        Data data = randomData(MPOPT_F32, kTile + 300, 1, 3);
+        for (size_t i = 0; i < data.size(); ++i) {
+          float value;
+          std::memcpy(&value, &data.bytes[4 * i], 4);
+          value = i % every == every / 2 ? (i % 2 ? -edge : edge)
+                                         : float(value * beside) * edge;
+          std::memcpy(&data.bytes[4 * i], &value, 4);
+        }
+        for (size_t count :
+             {size_t(128), size_t(250), size_t(300), data.size()})
+          compare(MPOPT_F32, data, 0, count);
+      }
+}

@@ -66,6 +66,24 @@ TEST(ExactSumTest, OrderIsNoMatter) {
   EXPECT_EQ(std::memcmp(&forward, &merged, sizeof(forward)), 0);
 }
 
+/// Negative sums have ones above their digits, and carries run through them.
+TEST(ExactSumTest, MergedAcrossZero) {
+  std::mt19937_64 random(4);
+  mpopt_exact_sum whole = {}, merged = {};
+  for (int i = 0; i < 2000; ++i) {
+    double value = std::ldexp(double(int64_t(random()) >> random() % 64),
+                              int(random() % 1200) - 600);
+    // Back across zero every second time.
+    if (i % 2)
+      value = -mpopt_exact_sum_value(&whole);
+    mpopt_exact_sum part = {};
+    mpopt_exact_sum_add(&part, value);
+    mpopt_exact_sum_add(&whole, value);
+    mpopt_exact_sum_merge(&merged, &part);
+    ASSERT_EQ(std::memcmp(&whole, &merged, sizeof(whole)), 0) << i;
+  }
+}
+
 TEST(ExactSumTest, NotFiniteIsCountedApart) {
   mpopt_exact_sum sum = {};
   mpopt_exact_sum_add(&sum, HUGE_VAL);
