@@ -16,10 +16,12 @@
 
 #include "mpopt/Kernels/Recorder.h"
 #include "Observe.h"
+#include "Partial.h"
 #include "RecorderState.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -282,6 +284,15 @@ void mpopt_recorder_on_control(mpopt_recorder *recorder,
 /// Null beyond MPOPT_MAX_PROBES: a model does not have so many.
 static Probe *probeOf(State &state, uint32_t id, uint32_t kind) {
   std::lock_guard<std::mutex> lock(state.mutex);
+  Probe **known = nullptr;
+  if (kind < MPOPT_KINDS && id < kKnownProbes) {
+    auto &ofKind = state.known[kind];
+    if (id >= ofKind.size())
+      ofKind.resize(std::max<size_t>(2 * ofKind.size(), id + 1));
+    known = &ofKind[id];
+    if (*known)
+      return *known;
+  }
   auto found = state.probes.find({id, kind});
   if (found != state.probes.end())
     return found->second.get();
@@ -289,7 +300,10 @@ static Probe *probeOf(State &state, uint32_t id, uint32_t kind) {
     return nullptr;
   auto probe = std::make_unique<Probe>();
   mpopt_record_init(&probe->record, id, kind);
-  return (state.probes[{id, kind}] = std::move(probe)).get();
+  Probe *made = (state.probes[{id, kind}] = std::move(probe)).get();
+  if (known)
+    *known = made;
+  return made;
 }
 
 static std::vector<mpopt_channel_range> emptyRanges(size_t count) {
@@ -349,27 +363,53 @@ int mpopt_recorder_begin(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
   return probe && isTurn(*recorder, *probe, *step, true);
 }
 
-void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
-                            uint32_t kind, const mpopt_tensor *tensor,
-                            const mpopt_parallel *parallel) {
+/// Returns whether the call was recorded, and what it added in `record`.
+static bool observe(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
+                    const mpopt_tensor *tensor, const mpopt_parallel *parallel,
+                    mpopt_record &record) {
   State &state = *recorder->state;
   Probe *probe = probeOf(state, id, kind);
   uint64_t step;
   if (!probe || !isTurn(*recorder, *probe, step, true))
-    return;
+    return false;
   std::vector<mpopt_channel_range> channels;
   if (tensor->dims && tensor->channel_axis >= 0 &&
       uint32_t(tensor->channel_axis) < tensor->rank)
     channels = emptyRanges(size_t(std::clamp<int64_t>(
         tensor->dims[tensor->channel_axis], 0, MPOPT_MAX_CHANNELS)));
-  mpopt_record record, none = {};
+  mpopt_record none = {};
   none.probe = id;
   none.kind = kind;
   if (!observeCall(record, channels.empty() ? nullptr : channels.data(), none,
                    *tensor, step, parallel))
-    return;
+    return false;
   bool news = mergeInto(*probe, record, channels.data());
   flushIfDue(*recorder, state, news);
+  return true;
+}
+
+void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t id,
+                            uint32_t kind, const mpopt_tensor *tensor,
+                            const mpopt_parallel *parallel) {
+  mpopt_record record;
+  observe(recorder, id, kind, tensor, parallel, record);
+}
+
+int mpopt_recorder_observe_norm(mpopt_recorder *recorder, uint32_t id,
+                                uint32_t kind, const mpopt_tensor *tensor,
+                                const mpopt_parallel *parallel, double *norm) {
+  mpopt_record record;
+  if (!observe(recorder, id, kind, tensor, parallel, record) ||
+      !dtypeKernel(tensor->dtype).isFloat || record.sum_squares.lost)
+    return false;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  if (record.nan)
+    *norm = std::numeric_limits<double>::quiet_NaN();
+  else if (record.pos_inf || record.neg_inf)
+    *norm = inf;
+  else
+    *norm = std::sqrt(mpopt_exact_sum_value(&record.sum_squares));
+  return true;
 }
 
 int mpopt_recorder_merge(mpopt_recorder *recorder, const mpopt_record *record,

@@ -28,10 +28,16 @@ struct Probe {
   RecordWriter::Place place; // the flusher's
 };
 
+/// Ids from here on are looked up in the map alone.
+constexpr uint32_t kKnownProbes = 1 << 16;
+
 /// All that a forked child has to begin anew.
 struct State {
   std::mutex mutex; // of the map
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Probe>> probes;
+  /// By kind and id those of small ids, which is nearly all: a call looks one
+  /// up and little else.
+  std::vector<Probe *> known[MPOPT_KINDS];
 
   std::mutex flushing; // of what follows
   RecordWriter writer;

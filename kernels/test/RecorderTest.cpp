@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -81,6 +82,59 @@ protected:
 };
 
 } // namespace
+
+/// The norm comes from the pass that records; NaN and Inf are not hidden, and
+/// where the pass sees no squares the caller is told.
+TEST_F(RecorderTest, NormOfWhatIsRecorded) {
+  mpopt_recorder *recorder = open(path());
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  auto norm = [&](std::vector<float> values) {
+    int64_t dims[] = {int64_t(values.size())};
+    mpopt_tensor tensor = {values.data(), MPOPT_F32, 1, dims, nullptr, -1, 0};
+    double found = -1;
+    int known = mpopt_recorder_observe_norm(recorder, 3, MPOPT_VALUE, &tensor,
+                                            nullptr, &found);
+    EXPECT_EQ(known, found != -1);
+    return found;
+  };
+  EXPECT_EQ(norm({3, -4}), 5);
+  EXPECT_EQ(norm({}), 0);
+  EXPECT_EQ(norm({1e30f, 0}), double(1e30f));
+  EXPECT_EQ(norm({1, inf, 2}), inf);
+  EXPECT_TRUE(std::isnan(norm({1, inf, nan})));
+  EXPECT_EQ(read(recorder, 3).calls, 5u);
+
+  double wide[] = {1e200, 1}, found = -1;
+  int64_t dims[] = {2}, numbers[] = {1, 2};
+  for (mpopt_tensor tensor :
+       {mpopt_tensor{wide, MPOPT_F64, 1, dims, nullptr, -1, 0},
+        mpopt_tensor{numbers, MPOPT_I64, 1, dims, nullptr, -1, 0}}) {
+    EXPECT_FALSE(mpopt_recorder_observe_norm(recorder, 4, MPOPT_VALUE, &tensor,
+                                             nullptr, &found));
+    EXPECT_EQ(found, -1);
+  }
+  EXPECT_EQ(read(recorder, 4).calls, 2u);
+  mpopt_recorder_enable(recorder, 0);
+  EXPECT_EQ(norm({3, 4}), -1);
+  EXPECT_EQ(read(recorder, 3).calls, 5u);
+  EXPECT_EQ(read(recorder, 3).skipped, 1u);
+  mpopt_recorder_enable(recorder, 1);
+  EXPECT_EQ(mpopt_recorder_close(recorder), 0);
+}
+
+/// Ids that a table holds, and those beyond it.
+TEST_F(RecorderTest, LargeIds) {
+  mpopt_recorder *recorder = open(path());
+  for (uint32_t id : {0u, 65535u, 65536u, 4000000000u, 7u, 65535u})
+    observe(recorder, id, {float(id)});
+  EXPECT_EQ(read(recorder, 65535).calls, 2u);
+  for (uint32_t id : {0u, 65536u, 4000000000u, 7u}) {
+    EXPECT_EQ(read(recorder, id).calls, 1u);
+    EXPECT_EQ(read(recorder, id).max, double(float(id)));
+  }
+  EXPECT_EQ(mpopt_recorder_close(recorder), 0);
+}
 
 TEST_F(RecorderTest, StepsPeriodAndSwitch) {
   mpopt_recorder *recorder = open(path());

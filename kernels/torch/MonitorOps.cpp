@@ -7,7 +7,10 @@
 //
 // `observe` records whole lists of tensors, of any kind of record. Its `token`
 // is declared to be written and is not looked at: a compiler that makes graphs
-// functional keeps the op, and its order, for the token's sake.
+// functional keeps the op, and its order, for the token's sake. Outside of such
+// graphs one op does all that is asked of a tensor: `observe_gradients` takes
+// norms from the pass that records, `observe_output` sizes by channel while the
+// output is in the cache.
 //
 // `norms` is what a monitor takes of every gradient in every step. On the
 // processor one pass over small tensors without the dispatcher costs less than
@@ -81,11 +84,15 @@ static float normOf(const at::Tensor &x) {
   return at::linalg_vector_norm(x, 2, std::nullopt, false, wide).item<float>();
 }
 
-static void norms(at::TensorList xs, const at::Tensor &out) {
+static void checkNorms(at::TensorList xs, const at::Tensor &out) {
   TORCH_CHECK(out.dim() == 1 && out.size(0) == int64_t(xs.size()) &&
                   out.scalar_type() == at::kFloat && out.is_contiguous(),
               "mpopt::norms takes a contiguous FP32 vector with an element for "
               "each tensor");
+}
+
+static void norms(at::TensorList xs, const at::Tensor &out) {
+  checkNorms(xs, out);
   if (xs.empty())
     return;
   at::NoGradGuard guard;
@@ -98,6 +105,27 @@ static void norms(at::TensorList xs, const at::Tensor &out) {
   float *result = out.data_ptr<float>();
   for (const at::Tensor &x : xs)
     *result++ = normOf(x);
+}
+
+static void observeGradients(at::TensorList xs, const at::Tensor &out,
+                             at::IntArrayRef ids, std::string_view ledger) {
+  checkNorms(xs, out);
+  TORCH_CHECK(ids.size() == xs.size(),
+              "mpopt::observe_gradients takes an id for each tensor");
+  if (!out.is_cpu()) {
+    observeAll(xs, out, ids, MPOPT_GRADIENT, ledger);
+    return norms(xs, out);
+  }
+  at::NoGradGuard guard;
+  mpopt_recorder *recorder = findRecorder(ledger);
+  float *result = out.data_ptr<float>();
+  for (size_t i = 0; i < xs.size(); ++i) {
+    double norm;
+    bool known = isId(ids[i]) &&
+                 observeWithNorm({recorder, uint32_t(ids[i]), MPOPT_GRADIENT},
+                                 xs[i], norm);
+    result[i] = known ? float(norm) : normOf(xs[i]);
+  }
 }
 
 /// Adds the squares of `x`, [rows, channels], to the channels' `sums`: in FP32
@@ -129,20 +157,18 @@ static void addSquares(const float *x, int64_t outer, int64_t channels,
       sums[c] += sumSquares(x, inner);
 }
 
-/// FP32 [2]: root mean square of the largest channel, NaN if one holds NaN, and
-/// of the median one of those that are not 0 throughout; 0 if all are.
-static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
-  TORCH_CHECK(x.is_cpu() && out.is_cpu() && out.numel() == 2 &&
-                  out.scalar_type() == at::kFloat && out.is_contiguous() &&
-                  axis >= 0 && axis < x.dim() && x.numel() > 0,
-              "mpopt::channels takes a tensor with elements, one of its axes "
-              "and two FP32 numbers, in the processor's memory");
-  at::NoGradGuard guard;
-  at::Tensor wide = x.detach().to(at::kFloat).contiguous();
+/// Gives two numbers: root mean square of the largest channel, NaN if one holds
+/// NaN, and of the median one of those that are not 0 throughout; 0 if all are.
+static void sizesByChannel(const at::Tensor &x, int64_t axis, float *result) {
+  at::Tensor wide = x;
+  if (x.scalar_type() != at::kFloat || !x.is_contiguous())
+    wide = x.detach().to(at::kFloat).contiguous();
   int64_t count = wide.size(axis), inner = 1;
   for (int64_t i = axis + 1; i < wide.dim(); ++i)
     inner *= wide.size(i);
-  std::vector<double> sums(count, 0.0);
+  // Kept for the next one, which often has as many.
+  static thread_local std::vector<double> sums;
+  sums.assign(count, 0.0);
   addSquares(wide.const_data_ptr<float>(), wide.numel() / (count * inner),
              count, inner, sums.data());
   double largest = 0;
@@ -157,9 +183,35 @@ static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
     median = *middle;
   }
   double each = double(wide.numel()) / double(count);
-  float *result = out.data_ptr<float>();
   result[0] = float(std::sqrt(largest / each));
   result[1] = float(std::sqrt(median / each));
+}
+
+static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
+  TORCH_CHECK(x.is_cpu() && out.is_cpu() && out.numel() == 2 &&
+                  out.scalar_type() == at::kFloat && out.is_contiguous() &&
+                  axis >= 0 && axis < x.dim() && x.numel() > 0,
+              "mpopt::channels takes a tensor with elements, one of its axes "
+              "and two FP32 numbers, in the processor's memory");
+  at::NoGradGuard guard;
+  sizesByChannel(x, axis, out.data_ptr<float>());
+}
+
+static void observeOutput(const at::Tensor &x, const at::Tensor &out,
+                          int64_t place, int64_t id, int64_t axis,
+                          std::string_view ledger) {
+  TORCH_CHECK(axis < 0 || (x.is_cpu() && out.is_cpu() && axis < x.dim() &&
+                           x.numel() > 0 && out.scalar_type() == at::kFloat &&
+                           out.is_contiguous() && place >= 0 &&
+                           place < out.numel() / 2),
+              "mpopt::observe_output takes an axis of a tensor with elements "
+              "and a place among pairs of FP32 numbers, in the processor's "
+              "memory");
+  at::NoGradGuard guard;
+  if (isId(id))
+    observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE}, x);
+  if (axis >= 0)
+    sizesByChannel(x, axis, out.data_ptr<float>() + 2 * place);
 }
 
 void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
@@ -167,6 +219,10 @@ void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
           "ledger) -> ()");
   ops.def("norms(Tensor[] xs, Tensor(a!) out) -> ()");
   ops.def("channels(Tensor x, int axis, Tensor(a!) out) -> ()");
+  ops.def("observe_gradients(Tensor[] xs, Tensor(a!) norms, int[] ids, str "
+          "ledger) -> ()");
+  ops.def("observe_output(Tensor x, Tensor(a!) sizes, int place, int id, int "
+          "axis, str ledger) -> ()");
   // Never freed: other libraries' clean-up may still call ops.
   auto implement = [](c10::DispatchKey key) {
     return new torch::Library(torch::Library::IMPL, "mpopt", key, __FILE__,
@@ -176,5 +232,7 @@ void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
   all->impl("observe", observeAll);
   all->impl("norms", norms);
   all->impl("channels", channels);
+  all->impl("observe_gradients", observeGradients);
+  all->impl("observe_output", observeOutput);
   implement(c10::DispatchKey::Meta)->impl("observe", observeNothing);
 }

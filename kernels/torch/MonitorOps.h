@@ -12,8 +12,8 @@
 
 namespace mpopt::torch_ops {
 
-/// Gives `ops` the schemas of `observe`, `norms` and `channels`, and registers
-/// their kernels.
+/// Gives `ops` the schemas of `observe`, `norms`, `channels`,
+/// `observe_gradients` and `observe_output`, and registers their kernels.
 void registerMonitorOps(torch::Library &ops);
 
 } // namespace mpopt::torch_ops

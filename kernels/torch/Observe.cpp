@@ -99,10 +99,15 @@ static uint32_t dtypeOf(const at::Tensor &tensor) {
   }
 }
 
-static void record(const Target &target, const mpopt_tensor &tensor) {
+/// As many threads as the user gave PyTorch.
+static mpopt_parallel ownThreads() {
   mpopt_parallel parallel = {};
-  // As many threads as the user gave PyTorch.
   parallel.threads = uint32_t(at::get_num_threads());
+  return parallel;
+}
+
+static void record(const Target &target, const mpopt_tensor &tensor) {
+  mpopt_parallel parallel = ownThreads();
   mpopt_recorder_observe(target.recorder, target.probe, target.kind, &tensor,
                          &parallel);
 }
@@ -127,7 +132,12 @@ static mpopt_tensor describe(const Target &target, const at::Tensor &tensor) {
   plain.dtype = dtypeOf(tensor);
   plain.rank = uint32_t(tensor.dim());
   plain.dims = tensor.sizes().data();
-  plain.strides = tensor.is_contiguous() ? nullptr : tensor.strides().data();
+  // Without channels no statistic asks which element has which index, so that
+  // a tensor without gaps (channels last, transposed) is read as it lies.
+  bool asItLies =
+      tensor.is_contiguous() ||
+      (target.channelAxis < 0 && tensor.is_non_overlapping_and_dense());
+  plain.strides = asItLies ? nullptr : tensor.strides().data();
   plain.channel_axis = target.channelAxis;
   return plain;
 }
@@ -177,19 +187,37 @@ static bool observeOnCuda(const Target &target, const at::Tensor &tensor) {
   return library->isCapturing(stream);
 }
 
+/// False for what has no plain elements that may be read.
+static bool hasElements(const at::Tensor &given) {
+  return given.layout() == at::kStrided && !given.is_quantized() &&
+         !given.is_nested() && given.has_storage() &&
+         dtypeOf(given) != MPOPT_UNDEFINED;
+}
+
+bool mpopt::torch_ops::observeWithNorm(const Target &target,
+                                       const at::Tensor &given, double &norm) {
+  if (!given.defined() || !given.is_cpu() || !hasElements(given)) {
+    observe(target, given);
+    return false;
+  }
+  mpopt_parallel parallel = ownThreads();
+  mpopt_tensor plain = describe(target, given);
+  return mpopt_recorder_observe_norm(target.recorder, target.probe, target.kind,
+                                     &plain, &parallel, &norm);
+}
+
 void mpopt::torch_ops::observe(const Target &target, const at::Tensor &given) {
   if (!given.defined() || given.is_meta())
     return;
-  if (given.layout() != at::kStrided || given.is_quantized() ||
-      given.is_nested() || !given.has_storage() ||
-      dtypeOf(given) == MPOPT_UNDEFINED)
+  if (!hasElements(given))
     return countOnly(target, given);
+  if (given.is_cpu())
+    return record(target, describe(target, given));
   // No graph of gradients may grow from what is only looked at.
   at::NoGradGuard guard;
   at::Tensor tensor = given.detach();
   if (tensor.is_cuda() && observeOnCuda(target, tensor))
     return;
-  if (!tensor.is_cpu())
-    tensor = tensor.cpu();
+  tensor = tensor.cpu();
   record(target, describe(target, tensor));
 }

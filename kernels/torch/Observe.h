@@ -32,6 +32,11 @@ struct Target {
 /// Records a tensor of any device and layout; of those without plain elements
 /// (quantised, sparse, complex) the count alone.
 void observe(const Target &target, const at::Tensor &tensor);
+/// The same, and its norm, which the pass over it gives, too. False where that
+/// did not see all of it, or was not made (mpopt_recorder_observe_norm), and
+/// away from the processor.
+bool observeWithNorm(const Target &target, const at::Tensor &tensor,
+                     double &norm);
 
 } // namespace mpopt::torch_ops
 

@@ -1,5 +1,6 @@
 """What a monitor takes of a step, against the same by PyTorch."""
 
+import contextlib
 import json
 import math
 
@@ -11,7 +12,8 @@ import trainings  # noqa: E402
 from tool import run_mpopt  # noqa: E402
 from trainings import Blobs, Decoder, Text, Training, classify, mlp, predict  # noqa: E402
 import mpopt  # noqa: E402
-from mpopt.monitor import Monitor, StopTraining, channels, read  # noqa: E402
+from mpopt.monitor import Monitor, StopTraining, channels, read, record  # noqa: E402
+from mpopt.monitor.reading import root_mean_square  # noqa: E402
 
 EVERY = dict.fromkeys(["gradient", "value", "parameter", "optimizer", "output_gradient"], 1)
 
@@ -351,6 +353,76 @@ def test_norms(count, dtype):
     out = torch.empty(1)
     torch.ops.mpopt.norms([x], out)
     assert float(out) == pytest.approx(float(x.double().norm()), rel=1e-5)
+
+
+@contextlib.contextmanager
+def recorded(tmp_path, name="run"):
+    """A record that ops write to, and the text by which they find it."""
+    ledger = record.Ledger()
+    for index in range(3):
+        ledger.add("parameter", f"p{index}")
+        ledger.add("chosen", f"m{index}")
+    run = record.RunRecord(tmp_path / f"{name}.mprec", 0, ledger, None)
+    yield run, lambda probe, kind: run._recorder.read(probe, kind)
+    run.close()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_norms_from_the_pass_that_records(tmp_path, dtype):
+    """`observe_gradients` is `norms` and `observe` in one."""
+    draw = trainings.generator(3)
+    tensors = [torch.randn(shape, generator=draw).to(dtype)
+               for shape in ((), (7,), (300, 70), (0,), (64, 33), (5,), (5,))]
+    tensors[4] = tensors[4].t()
+    tensors[5][2], tensors[6][3] = math.inf, math.nan
+    ids, norms, expected = [0, -1, 2, 4, 1, 3, 5], torch.empty(7), torch.empty(7)
+    with recorded(tmp_path) as (run, read_one):
+        torch.ops.mpopt.observe_gradients(tensors, norms, ids, run.hex)
+        together = [bytes(read_one(probe, record.GRADIENT)) for probe in range(6)]
+        for wrong, words in (((tensors, norms, ids[1:]), "an id for each tensor"),
+                             ((tensors, norms[1:], ids), "an element for each tensor")):
+            with pytest.raises(RuntimeError, match=words):
+                torch.ops.mpopt.observe_gradients(*wrong, run.hex)
+    with recorded(tmp_path, "other") as (run, read_one):
+        torch.ops.mpopt.norms(tensors, expected)
+        torch.ops.mpopt.observe(tensors, torch.zeros(1), ids, record.GRADIENT, run.hex)
+        assert together == [bytes(read_one(probe, record.GRADIENT)) for probe in range(6)]
+    assert norms.tolist() == pytest.approx(expected.tolist(), rel=1e-5, nan_ok=True)
+    assert math.isinf(norms[5]) and math.isnan(norms[6])
+
+
+def test_an_output_and_its_channels_in_one(tmp_path):
+    """`observe_output` is `observe` and `channels` in one."""
+    x, sizes, expected = torch.randn(4, 6, 5), torch.full((6,), -1.0), torch.empty(2)
+    with recorded(tmp_path) as (run, read_one):
+        torch.ops.mpopt.observe_output(x, sizes, 1, 3, 2, run.hex)
+        torch.ops.mpopt.channels(x, 2, expected)
+        assert sizes.tolist() == [-1, -1, *expected.tolist(), -1, -1]
+        torch.ops.mpopt.observe_output(x, sizes, 0, -1, 1, run.hex)
+        torch.ops.mpopt.observe_output(x, sizes, 0, 3, -1, run.hex)
+        seen = read_one(3, record.VALUE)
+        assert (seen.calls, seen.count) == (2, 2 * x.numel()) and sizes[0] > 0
+        for place, axis in ((3, 1), (-1, 1), (0, 3)):
+            with pytest.raises(RuntimeError, match="mpopt::observe_output takes"):
+                torch.ops.mpopt.observe_output(x, sizes, place, 3, axis, run.hex)
+        assert read_one(3, record.VALUE).calls == 2
+
+
+def test_tensors_without_gaps_are_recorded_as_they_lie(tmp_path):
+    """Channels last, transposed: the same record as that of a copy, but for how its sums round."""
+    x = torch.randn(8, 5, 6, 7, generator=trainings.generator(1))
+    records = []
+    for name, tensor in (("a", x), ("b", x.to(memory_format=torch.channels_last)),
+                         ("c", x.permute(3, 1, 0, 2).contiguous().permute(2, 1, 3, 0))):
+        assert torch.equal(tensor, x)
+        with recorded(tmp_path, name) as (run, read_one):
+            torch.ops.mpopt.observe([tensor], torch.zeros(1), [1], record.VALUE, run.hex)
+            records.append(read_one(1, record.VALUE))
+    one = records[0]
+    for other in records[1:]:
+        assert root_mean_square(other) == pytest.approx(root_mean_square(one), rel=1e-12)
+        other.sum, other.sum_squares = one.sum, one.sum_squares
+        assert bytes(other) == bytes(one)
 
 
 @pytest.mark.parametrize("shape, axis", [((5, 3), 1), ((4, 7, 9), 2), ((2, 6, 5, 5), 1), ((3, 1), 0)])

@@ -93,6 +93,13 @@ void mpopt_recorder_set_period(mpopt_recorder *recorder, uint32_t period);
 void mpopt_recorder_observe(mpopt_recorder *recorder, uint32_t probe,
                             uint32_t kind, const mpopt_tensor *tensor,
                             const mpopt_parallel *parallel);
+/// The same, and the root of the sum of the squares of the tensor's elements in
+/// the same pass: NaN if one is, Inf if one is and none is NaN. False, and
+/// `norm` is left alone, where it is not this call's turn, or the pass did not
+/// see all squares (those of FP64 that overflow, element types without values).
+int mpopt_recorder_observe_norm(mpopt_recorder *recorder, uint32_t probe,
+                                uint32_t kind, const mpopt_tensor *tensor,
+                                const mpopt_parallel *parallel, double *norm);
 
 /// True, and the call is counted, if the probe's next call is to be left out:
 /// for callers to whom it is work to find the tensor. Otherwise they observe
