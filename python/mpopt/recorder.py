@@ -93,6 +93,8 @@ def _load() -> ctypes.CDLL:
 
 
 _library = None
+#: Functions of a recorder in it, by their name.
+_functions: dict = {}
 
 
 def library() -> ctypes.CDLL:
@@ -167,7 +169,10 @@ class Recorder:
     def _call(self, name: str, *arguments):
         if not self._handle:
             raise ValueError("the recorder is closed")
-        return getattr(library(), f"mpopt_recorder_{name}")(self._handle, *arguments)
+        function = _functions.get(name)
+        if function is None:
+            function = _functions[name] = getattr(library(), f"mpopt_recorder_{name}")
+        return function(self._handle, *arguments)
 
     def set_step(self, step: int) -> None:
         """Assigns the calls of all probes from now on to `step`. Without it runs are counted:

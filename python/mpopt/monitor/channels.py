@@ -1,32 +1,61 @@
 """Sizes of a module's output by channel, on the device."""
 
+from collections.abc import Sequence
+
 import torch
+
+from mpopt.monitor.observing import Observer
+from mpopt.monitor.packs import Pack
 
 _SECOND = (torch.nn.modules.conv._ConvNd, torch.nn.modules.batchnorm._NormBase, torch.nn.GroupNorm)
 _LAST = (torch.nn.Linear, torch.nn.LayerNorm, torch.nn.Embedding, torch.nn.RMSNorm)
 
 
-def channel_axis(module: torch.nn.Module, value: torch.Tensor) -> int | None:
-    """The axis whose indices are channels; None where the module does not say, or there are
-    fewer than two of them."""
-    axis = 1 if isinstance(module, _SECOND) else -1 if isinstance(module, _LAST) else None
-    if axis is None or value.dim() < 2 or value.shape[axis] < 2 or not value.numel():
-        return None
-    return axis % value.dim()
+def _axis_of(module: torch.nn.Module) -> int | None:
+    """The axis of its output whose indices are channels; None where the module does not say."""
+    return 1 if isinstance(module, _SECOND) else -1 if isinstance(module, _LAST) else None
 
 
-def channel_sizes(value: torch.Tensor, axis: int) -> torch.Tensor:
-    """FP32 [2]: root mean square of the largest channel, and of the median one of those that
-    are not 0 throughout (0 if all are)."""
-    if value.device.type != "cpu":
-        return sizes_by_ops(value, axis)
-    result = torch.empty(2)
-    torch.ops.mpopt.channels(value, axis, result)
-    return result
+class Channels:
+    """Sizes by channel of what modules give, into packs: a pair of numbers each."""
+
+    #: Pairs in a vector, which a step begins when it needs one.
+    ROOM = 64
+
+    def __init__(self, modules: Sequence[torch.nn.Module]):
+        self._axes = [_axis_of(module) for module in modules]
+        self._pack: Pack | None = None
+        self._step = -1
+        self._room = torch.empty(0)
+        self._indices: list[int] = []
+
+    def see(self, pack: Pack, step: int, index: int, value: torch.Tensor, probe: int,
+            observer: Observer) -> bool:
+        """Takes the sizes of what a module gave, by its index, and records it under `probe` if
+        that is one; false, and nothing was done, if it has no two channels."""
+        axis = self._axes[index]
+        if axis is None or (rank := value.dim()) < 2 or value.shape[axis] < 2 or not value.numel():
+            return False
+        axis %= rank
+        if value.device.type != "cpu":
+            if probe >= 0:
+                observer.value(probe, value)
+            pack.add(("channels", step, [index]), sizes_by_ops(value, axis))
+            return True
+        indices = self._indices
+        if pack is not self._pack or step != self._step or len(indices) == self.ROOM:
+            self._room, self._indices = torch.empty(2 * self.ROOM), (indices := [])
+            self._pack, self._step = pack, step
+            pack.add(("channels", step, indices), self._room)
+        torch.ops.mpopt.observe_output(value, self._room, len(indices), probe, axis,
+                                       observer.record.hex if probe >= 0 else "")
+        indices.append(index)
+        return True
 
 
 def sizes_by_ops(value: torch.Tensor, axis: int) -> torch.Tensor:
-    """The same on any device; nothing is waited for."""
+    """FP32 [2]: root mean square of the largest channel, and of the median one of those that
+    are not 0 throughout (0 if all are), on any device; nothing is waited for."""
     others = [other for other in range(value.dim()) if other != axis]
     # Sums of squares have no room in 16 bits.
     wide = torch.float32 if value.element_size() < 4 else None

@@ -7,18 +7,19 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
 from mpopt._command import PathLike
-from mpopt.monitor import assumptions, record
-from mpopt.monitor.channels import channel_axis, channel_sizes
+from mpopt.monitor import assumptions
+from mpopt.monitor.channels import Channels
 from mpopt.monitor.hooks import CompiledValueHooks, GradientHooks, ValueHooks, in_backward, plain
 from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.naming import Names
+from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack, Pending
-from mpopt.monitor.ranks import Ranks, own_rank
+from mpopt.monitor.ranks import Ranks
 from mpopt.monitor.scaler_watch import ScalerWatch, UpdateWatch
 from mpopt.monitor.scalers import Scaler
 
@@ -33,15 +34,6 @@ RECORDED = ("gradient", "value", "parameter", "optimizer", "output_gradient")
 SAMPLED = (*RECORDED, "channel", "update", "ranks")
 #: Steps of a window. Alerts are promised within ten, and a sample may have to be taken before.
 WINDOW = 8
-
-#: What optimizers keep of each parameter, by the class's name, before they have it.
-STATE_WORDS = {
-    **dict.fromkeys(("adam", "adamw", "nadam", "radam", "lamb", "fusedadam"),
-                    ("exp_avg", "exp_avg_sq")),
-    "adamax": ("exp_avg", "exp_inf"), "sgd": ("momentum_buffer",), "lion": ("exp_avg",),
-    "rmsprop": ("square_avg", "momentum_buffer", "grad_avg"), "adagrad": ("sum",),
-    "adadelta": ("square_avg", "acc_delta"), "adafactor": ("row_var", "col_var", "variance")}
-
 
 #: By which the monitor counts its own time, in seconds. On a machine that others use,
 #: `time.thread_time` in its place counts what the processor spent.
@@ -78,11 +70,14 @@ class Collector:
                  compiled: bool, assumed: set[str]):
         self._model, self._inner, self._names = model, inner, names
         self._optimizers, self._scaler, self._ranks = optimizers, scaler, ranks
-        self._periods, self._pattern, self._given = periods, pattern, ledger
-        self._compiled, self._assumed = compiled, assumed
+        self._periods, self._compiled, self._assumed = periods, compiled, assumed
+        #: Kind, period and the rest that the number of a step has where the kind is due: the
+        #: first sample comes at the end of the first window, when starts are over.
+        self._plan = [(kind, period, min(period, WINDOW) - 1) for kind in SAMPLED
+                      if (period := periods[kind]) and not (pattern is None and kind in RECORDED)]
         self._arguments = assumptions.argument_names(inner)
-        self._ledger = record.Ledger.read(ledger) if ledger is not None else None
-        self.record: record.RunRecord | None = None
+        self.observer = Observer(names, optimizers, pattern, ledger)
+        self._channels = Channels(names.modules)
         #: Time in the monitor's own code so far, in seconds.
         self.seconds = 0.0
         self.step = self.resumed = 0
@@ -96,7 +91,7 @@ class Collector:
         self.use_kept: Callable[[dict], None] | None = None
         #: An optimizer stepped with scaled gradients.
         self.stepped_scaled = False
-        self._token = torch.zeros(1)
+        self._device_type = names.parameters[0].device.type if names.parameters else "cpu"
         self._on_host = all(parameter.device.type == "cpu" for parameter in names.parameters)
         self._gradients = GradientHooks(names.parameters, self._see_gradients)
         self._values = ValueHooks(names.modules, self._see_value)
@@ -104,6 +99,7 @@ class Collector:
         self._updates = UpdateWatch(self._see_update)
         self._unscaling = ScalerWatch(scaler, names.index, self._see_changed) if scaler else None
         self._handles: list = []
+        self._update_handles: list = []
         self._due: set[str] = set()
         self._wanted = self._urgent = False
         self._clear()
@@ -118,20 +114,13 @@ class Collector:
     # -- On and off ----------------------------------------------------------------------
 
     def enable(self) -> None:
-        handles = [self._model.register_forward_pre_hook(self._see_batch, with_kwargs=True)]
-        for optimizer in self._optimizers:
-            if hasattr(optimizer, "register_step_pre_hook"):
-                handles += [optimizer.register_step_pre_hook(self._before_update),
-                            optimizer.register_step_post_hook(self._after_update)]
-        self._handles = handles
+        self._handles = [self._model.register_forward_pre_hook(self._see_batch, with_kwargs=True)]
         if self._unscaling:
             self._unscaling.attach()
-        if self._compiled and self._pattern is not None and not self._compiled_values:
-            self._open()
-            ids = [self.record.ledger.ids.get(("chosen", name))
-                   for name in self._names.module_names]
-            self._compiled_values = CompiledValueHooks(self._names.modules, ids, self._token,
-                                                       self.record.hex)
+        if self._compiled and self.observer.pattern is not None and not self._compiled_values:
+            self.observer.open(self.resumed)
+            self._compiled_values = CompiledValueHooks(
+                self._names.modules, self.observer.value_ids, self.observer.record.hex)
         # What is left of a step in which the watch ended belongs nowhere.
         self._clear()
         self.prepare()
@@ -142,23 +131,21 @@ class Collector:
         self._handles = []
         self._gradients.detach()
         self._values.detach()
+        self._watch_updates(False)
         if self._unscaling:
             self._unscaling.detach()
         if self._compiled_values:
             # What is in a compiled graph stays there.
-            self.record.enable(False)
+            self.observer.record.enable(False)
 
     def close(self) -> None:
         if self._compiled_values:
             self._compiled_values.detach()
-        if self.record:
-            self.record.close()
+        self.observer.close()
 
     def resume(self, step: int) -> None:
         """Goes on at a step; the record of the ones before is left alone."""
-        if self.record:
-            self.record.close()
-            self.record = None
+        self.observer.leave()
         self.step = self.resumed = step
         self._clear()
         if self._handles:
@@ -179,8 +166,7 @@ class Collector:
         step = self._current
         if isinstance(loss, torch.Tensor):
             # A captured graph writes its loss to the same place in each step.
-            self._pack.add(("loss", self.step),
-                           plain(loss).reshape(-1)[:1].to(torch.float32, copy=True))
+            self._pack.add(("loss", self.step), _number(loss))
         elif loss is not None:
             step.loss = float(loss)
         if self._scaler:
@@ -188,8 +174,7 @@ class Collector:
         if self._optimizers:
             rate = self._optimizers[0].param_groups[0].get("lr")
             if isinstance(rate, torch.Tensor):
-                self._pack.add(("learning_rate", self.step),
-                               rate.detach().reshape(1).float().clone())
+                self._pack.add(("learning_rate", self.step), _number(rate))
             else:
                 step.learning_rate = rate
         self._sample_what_lies_still()
@@ -218,47 +203,38 @@ class Collector:
 
     def prepare(self) -> None:
         """Puts on the hooks that the step about to begin needs."""
-        periods, step, wanted = self._periods, self.step, self._wanted
-        # The first sample comes at the end of the first window, when starts are over.
-        due = {kind for kind in SAMPLED if (period := periods[kind]) and
-               (wanted or step % period == min(period, WINDOW) - 1)}
-        if self._pattern is None:
-            due.difference_update(RECORDED)
+        step, wanted, norm = self.step, self._wanted, self._periods["norm"]
+        due = {kind for kind, period, rest in self._plan
+               if wanted or step % period == rest}
         self._due, self._urgent, self._wanted = due, wanted, False
-        if (periods["norm"] and step % periods["norm"] == 0) or "gradient" in due:
+        if (norm and step % norm == 0) or "gradient" in due:
             self._gradients.attach()
         else:
             self._gradients.detach()
         self._current_sample = Sample(step) if due else None
-        if due:
-            if not due.isdisjoint(RECORDED):
-                self._open()
-                self.record.set_step(step)
+        if due and not due.isdisjoint(RECORDED):
+            self.observer.open(self.resumed)
+            self.observer.record.set_step(step)
         if self._compiled_values:
-            self.record.enable("value" in due)
-        elif not due.isdisjoint(("value", "channel", "output_gradient")):
+            self.observer.record.enable("value" in due)
+        elif due and not due.isdisjoint(("value", "channel", "output_gradient")):
             self._values.attach()
         else:
             self._values.detach()
+        self._watch_updates(self._unscaling is not None or "update" in due and any(
+            map(UpdateWatch.sees, self._names.parameters)))
 
-    def _open(self) -> None:
-        """Opens the record: late, so that the optimizer has what it keeps."""
-        if self.record:
-            return
-        ledger = self._ledger
-        if ledger is None:
-            ledger, names = record.Ledger(), self._names
-            for name, module in zip(names.module_names, names.modules, strict=True):
-                ledger.add("chosen", name, layer=any(True for _ in module.parameters(recurse=False)))
-            for name, parameter in zip(names.parameter_names, names.parameters, strict=True):
-                ledger.add("parameter", name, record.dtype_name(parameter.dtype))
-            states = {name: value.dtype for name, value in self._optimizer_state()}
-            for name, dtype in (states or dict(self._expected_state())).items():
-                ledger.add("parameter", name, record.dtype_name(dtype))
-            for name in record.SCALARS:
-                ledger.add("scalar", name)
-        self.record = record.RunRecord(self._pattern, own_rank(), ledger, self._given,
-                                       self.resumed)
+    def _watch_updates(self, watched: bool) -> None:
+        if watched and not self._update_handles:
+            for optimizer in self._optimizers:
+                if hasattr(optimizer, "register_step_pre_hook"):
+                    self._update_handles += [
+                        optimizer.register_step_pre_hook(self._before_update),
+                        optimizer.register_step_post_hook(self._after_update)]
+        elif not watched and self._update_handles:
+            for handle in self._update_handles:
+                handle.remove()
+            self._update_handles = []
 
     # -- What hooks see ------------------------------------------------------------------
 
@@ -271,61 +247,53 @@ class Collector:
             setattr(self._current, name, scale)
 
     def _add_norms(self, word: str, indices: list[int], tensors: list[torch.Tensor]) -> None:
-        devices: dict[torch.device, list[int]] = {}
-        for place, tensor in enumerate(tensors):
-            devices.setdefault(tensor.device, []).append(place)
-        for device, places in devices.items():
-            norms = torch.empty(len(places), dtype=torch.float32, device=device)
-            torch.ops.mpopt.norms([tensors[place] for place in places], norms)
-            self._pack.add((word, self.step, [indices[place] for place in places]), norms)
+        for indices, tensors in _by_device(indices, tensors):
+            norms = torch.empty(len(tensors), dtype=torch.float32, device=tensors[0].device)
+            torch.ops.mpopt.norms(tensors, norms)
+            self._pack.add((word, self.step, indices), norms)
 
     @timed
     def _see_gradients(self, indices: list[int], gradients: list[torch.Tensor]) -> None:
-        if self._periods["norm"]:
-            self._add_norms("norms", indices, gradients)
         if self._scaler:
             self._add_scale("scale")
             self._unscaling.saw(indices, gradients)
-        if "gradient" in self._due:
-            self._current.recorded = True
-            names = self._names.parameter_names
-            self._observe(record.GRADIENT, ((names[index], self._as_computed(names[index], gradient))
-                                            for index, gradient in
-                                            zip(indices, gradients, strict=True)))
-
-    def _as_computed(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
-        """In the dtype of the parameter's cast, where the ledger judges the gradient of that
-        and autocast made it. Widening was exact, and what was lost is a zero of that dtype."""
-        if self._ledger is None or self.autocast is not torch.float16:
-            return gradient
-        probe = self._ledger.probes[self._ledger.ids.get(("parameter", name), 0)]
-        return gradient.half() if probe.get("cast") and probe["dtype"] == "f16" else gradient
+        if "gradient" not in self._due:
+            self._add_norms("norms", indices, gradients)
+            return
+        self._current.recorded = True
+        for indices, gradients in _by_device(indices, gradients):
+            norms = None
+            if self._periods["norm"]:
+                norms = torch.empty(len(gradients), dtype=torch.float32,
+                                    device=gradients[0].device)
+                self._pack.add(("norms", self.step, indices), norms)
+            self.observer.gradients(indices, gradients, self.autocast, norms)
 
     @timed
     def _see_value(self, index: int, module: torch.nn.Module, output: torch.Tensor) -> None:
-        value, probe = output.detach(), None
-        if self.record and not self._due.isdisjoint(("value", "output_gradient")):
-            probe = self.record.ledger.ids.get(("chosen", self._names.module_names[index]))
-        if probe is not None and "value" in self._due:
-            torch.ops.mpopt.observe([value], self._token, [probe], record.VALUE, self.record.hex)
-            self._current_sample.ran.append(index)
-        if probe is not None and "output_gradient" in self._due and output.requires_grad:
+        value, due, observer = output.detach(), self._due, self.observer
+        probe = observer.value_ids[index] if observer.record else -1
+        if probe >= 0 and "output_gradient" in due and output.requires_grad:
             self._current.recorded = True
             output.register_hook(functools.partial(self._see_output_gradient, probe))
-        if "channel" in self._due and (axis := channel_axis(module, value)) is not None:
-            self._pack.add(("channels", self.step, index), channel_sizes(value, axis))
+        recorded = probe if "value" in due else -1
+        if recorded >= 0:
+            self._current_sample.ran.append(index)
+        if "channel" not in due or not self._channels.see(self._pack, self.step, index, value,
+                                                          recorded, observer):
+            if recorded >= 0:
+                observer.value(recorded, value)
 
     @timed
     def _see_output_gradient(self, probe: int, gradient: torch.Tensor) -> None:
         if self._handles:
-            torch.ops.mpopt.observe([plain(gradient)], self._token, [probe], record.GRADIENT,
-                                    self.record.hex)
+            self.observer.output_gradient(probe, gradient)
 
     @timed
     def _see_batch(self, _, arguments, named) -> None:
         if in_backward():
             return
-        device = self._names.parameters[0].device.type if self._names.parameters else "cpu"
+        device = self._device_type
         on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
         self.autocast = torch.get_autocast_dtype(device) if on else None
         if self.keep_batch:
@@ -382,69 +350,37 @@ class Collector:
 
     def _sample_what_lies_still(self) -> None:
         if "parameter" in self._due:
-            self._observe(record.PARAMETER, zip(self._names.parameter_names,
-                                                self._names.parameters, strict=True))
+            self.observer.parameters()
         if "optimizer" in self._due:
-            self._observe(record.OPTIMIZER, self._optimizer_state())
+            self.observer.optimizer_state()
         if "ranks" in self._due and self._ranks and (gathered := self._ranks.gather()):
             self._pack.add(("ranks", self.step), *gathered)
 
-    def _observe(self, kind: int, named) -> None:
-        ids, probes, tensors = self.record.ledger.ids, [], []
-        for name, tensor in named:
-            probe = ids.get(("parameter", name))
-            if probe is not None:
-                probes.append(probe)
-                tensors.append(plain(tensor))
-        if tensors:
-            with self.record.enabled():
-                torch.ops.mpopt.observe(tensors, self._token, probes, kind, self.record.hex)
-
-    def _optimizer_state(self):
-        """What optimizers keep of each parameter, as `NAME:WORD`."""
-        for optimizer in self._optimizers:
-            for parameter, state in optimizer.state.items():
-                index = self._names.index.get(id(parameter))
-                for word, value in state.items() if index is not None else ():
-                    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim():
-                        yield f"{self._names.parameter_names[index]}:{word}", value
-
     def flush(self) -> None:
         """Leaves what is known in the file, should the process die."""
-        if self.record:
-            self.record.flush(wait=self._on_host)
+        if self.observer.record:
+            self.observer.record.flush(wait=self._on_host)
 
-    def _expected_state(self):
-        """The same for optimizers that have not stepped yet."""
-        for optimizer in self._optimizers:
-            words = STATE_WORDS.get(type(optimizer).__name__.lower(), ())
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    index = self._names.index.get(id(parameter))
-                    for word in words if index is not None else ():
-                        yield f"{self._names.parameter_names[index]}:{word}", parameter.dtype
 
-    def take(self, sample: Sample) -> None:
-        """What the record got since the last sample."""
-        if not self.record:
-            return
-        ids, names = self.record.ledger.ids, self._names
-        for kind, role, words in ((record.VALUE, "chosen", names.module_names),
-                                  (record.GRADIENT, "parameter", names.parameter_names),
-                                  (record.PARAMETER, "parameter", names.parameter_names)):
-            for index, name in enumerate(words):
-                probe = ids.get((role, name))
-                if probe is not None and (seen := self.record.take(probe, kind)):
-                    sample.seen[kind, index] = seen
-        for index, name in enumerate(names.module_names):
-            probe = ids.get(("chosen", name))
-            if probe is not None and (seen := self.record.take(probe, record.GRADIENT)):
-                sample.flowed[index] = seen
-        self.record.order((ids["chosen", names.module_names[index]] for index in sample.ran),
-                          sample.step)
-        if not sample.ran:
-            # In a compiled graph nobody says who ran; modules come as they were defined.
-            sample.ran = [index for kind, index in sample.seen if kind == record.VALUE]
+def _number(given: torch.Tensor) -> torch.Tensor:
+    """A copy of the first element of a tensor, FP32 [1]: a captured graph writes its loss to the
+    same place in each step."""
+    given = plain(given)
+    given = given.reshape(1) if given.numel() == 1 else given.reshape(-1)[:1]
+    return given.to(torch.float32, copy=True)
+
+
+def _by_device(indices: list[int], tensors: list[torch.Tensor]
+               ) -> Iterable[tuple[list[int], list[torch.Tensor]]]:
+    """Tensors, and their indices, that lie on one device."""
+    if len({tensor.device for tensor in tensors}) == 1:
+        return [(indices, tensors)]
+    devices: dict[torch.device, tuple[list[int], list[torch.Tensor]]] = {}
+    for index, tensor in zip(indices, tensors, strict=True):
+        own = devices.setdefault(tensor.device, ([], []))
+        own[0].append(index)
+        own[1].append(tensor)
+    return devices.values()
 
 
 def random_state() -> dict:
@@ -476,7 +412,9 @@ def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: floa
                 continue
             sample.at[word] = at
             if word == "channels":
-                sample.channels[rest[0]] = values[0], values[1]
+                for index, largest, median in zip(rest[0], values[::2], values[1::2],
+                                                  strict=False):
+                    sample.channels[index] = largest, median
             elif word == "ranks":
                 sample.ranks = ranks.unpack(values)
             elif math.isfinite(values[0]):

@@ -93,12 +93,10 @@ class Writer:
 
 
 def _entry(kind: int, name: str, seen) -> list:
-    filled = [index for index, count in enumerate(seen.histogram) if count]
-    first, last = (filled[0], filled[-1] + 1) if filled else (0, 0)
     from mpopt.monitor.record import LEAST
 
     return [KINDS[kind], name, seen.dtype, seen.count, seen.zero, seen.nan, seen.inf,
-            _word(float(f"{seen.absmax:.6g}")), LEAST + first - 1, seen.histogram[first:last]]
+            _word(float(f"{seen.absmax:.6g}")), LEAST + seen.first - 1, seen.counts]
 
 
 # -- Reading ----------------------------------------------------------------------------------

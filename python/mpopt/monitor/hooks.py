@@ -29,17 +29,19 @@ class GradientHooks:
         self._handles: list = []
         self._touched: list[tuple[int, torch.Tensor]] = []
         self._task = -1
+        self._hooks = [self._make(index) for index in range(len(parameters))]
 
     def attach(self) -> None:
         if not self._handles:
-            self._handles = [parameter.register_post_accumulate_grad_hook(self._make(index))
-                             for index, parameter in enumerate(self._parameters)]
+            self._handles = [parameter.register_post_accumulate_grad_hook(hook) for parameter, hook
+                             in zip(self._parameters, self._hooks, strict=True)]
 
     def detach(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-        self._touched.clear()
+        if self._handles:
+            for handle in self._handles:
+                handle.remove()
+            self._handles = []
+            self._touched.clear()
 
     def _make(self, index: int):
         touched, current = self._touched, _current_task
@@ -121,9 +123,10 @@ class ValueHooks:
                              for index, module in enumerate(self._modules)]
 
     def detach(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        if self._handles:
+            for handle in self._handles:
+                handle.remove()
+            self._handles = []
 
     def _make(self, index: int):
         see = self._see
@@ -138,14 +141,13 @@ class CompiledValueHooks:
     """Puts `mpopt::observe` behind the chosen modules, for graphs that are compiled once: the
     recorder's switch says which calls count.
 
-    ids     of the modules' probes; those without one have no hook
+    ids     of the modules' probes; those of -1 have no hook
     ledger  64 hex digits"""
 
-    def __init__(self, modules: Sequence[torch.nn.Module], ids: Sequence[int | None],
-                 token: torch.Tensor, ledger: str):
+    def __init__(self, modules: Sequence[torch.nn.Module], ids: Sequence[int], ledger: str):
+        token = torch.zeros(1)
         self._handles = [module.register_forward_hook(self._make(probe, token, ledger))
-                         for module, probe in zip(modules, ids, strict=True)
-                         if probe is not None]
+                         for module, probe in zip(modules, ids, strict=True) if probe >= 0]
 
     def detach(self) -> None:
         for handle in self._handles:

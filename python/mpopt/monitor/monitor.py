@@ -188,12 +188,12 @@ class Monitor:
     @property
     def record_path(self) -> str:
         """Path of the record; empty before the first sample."""
-        return self._collector.record.path if self._collector.record else ""
+        return self._collector.observer.record.path if self._collector.observer.record else ""
 
     @property
     def ledger_path(self) -> str:
         """Path of the record's ledger; empty before the first sample."""
-        return str(self._collector.record.ledger_path) if self._collector.record else ""
+        return str(self._collector.observer.record.ledger_path) if self._collector.observer.record else ""
 
     @property
     def kept(self) -> dict | None:
@@ -228,7 +228,7 @@ class Monitor:
                     found += judge.see_step(step)
                 self._tell_numbers(step)
             if window.sample is not None:
-                self._collector.take(window.sample)
+                self._collector.observer.take(window.sample)
                 self._tell_sample(window.sample)
                 for judge in self._judges:
                     found += judge.see_sample(window.sample)
@@ -260,24 +260,23 @@ class Monitor:
         given = {"loss": step.loss, "loss_scale": step.scale, "gradient_norm": step.total,
                  "learning_rate": step.learning_rate}
         values = {name: value for name, value in given.items() if value is not None}
-        if self._collector.record:
+        if self._collector.observer.record:
             self._record_numbers(step, values)
             self._write_step(step, values)
         for sink in self._sinks:
             sink.numbers(step.step, values)
 
     def _record_numbers(self, step: Step, values: dict[str, float]) -> None:
-        for name, value in values.items():
-            if name != "loss_scale":
-                self._collector.record.number(name, step.step, value)
         # What judges recorded gradients by their scale wants those scales and no others.
+        recorded = {name: value for name, value in values.items() if name != "loss_scale"}
         if step.recorded:
-            self._collector.record.number("loss_scale", step.step, step.scale or 1.0)
+            recorded["loss_scale"] = step.scale or 1.0
+        self._collector.observer.record.numbers(step.step, recorded)
 
     def _write_step(self, step: Step, values: dict[str, float]) -> None:
         """The step in the history, which begins with the record."""
         if self._history is None:
-            self._history = history.Writer(self._collector.record.path, own_rank(),
+            self._history = history.Writer(self._collector.observer.record.path, own_rank(),
                                            self._run.first_scale)
             for alert in self._found:
                 self._history.alert(alert)

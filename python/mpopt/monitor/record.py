@@ -10,11 +10,12 @@ import ctypes
 import hashlib
 import json
 import math
+import operator
 import os
 import pathlib
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mpopt import _command, recorder
 from mpopt.recorder import DTYPES, KINDS, Record, Recorder
@@ -118,6 +119,9 @@ class RunRecord:
         self._before: dict[tuple[int, int], Record] = {}
         self._step, self._enabled = None, True
         self._ordered: set[int] = set()
+        number = ctypes.c_double()
+        self._number = number, ctypes.byref(recorder._Tensor(
+            ctypes.addressof(number), DTYPES["f64"], 0, None, None, -1, 0))
 
     @property
     def path(self) -> str:
@@ -145,25 +149,26 @@ class RunRecord:
         finally:
             self._recorder.enable(False)
 
-    def number(self, name: str, step: int, value: float) -> None:
-        """A number of the run, if the ledger has it."""
-        probe = self.ledger.ids.get(("scalar", name))
-        if probe is not None:
-            self._scalar(probe, step, value)
+    def numbers(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers of the run, those that the ledger has."""
+        ids = self.ledger.ids
+        self._scalars(step, ((probe, value) for name, value in values.items()
+                             if (probe := ids.get(("scalar", name))) is not None))
 
     def order(self, probes: Iterable[int], step: int) -> None:
         """Probes in the order in which they ran: each one's place, once."""
-        for place, probe in enumerate(probes):
-            if probe not in self._ordered:
-                self._ordered.add(probe)
-                self._scalar(probe, step, place)
+        new = [(probe, place) for place, probe in enumerate(probes) if probe not in self._ordered]
+        if new:
+            self._ordered.update(probe for probe, _ in new)
+            self._scalars(step, new)
 
-    def _scalar(self, probe: int, step: int, value: float) -> None:
-        number = ctypes.c_double(value)
-        tensor = recorder._Tensor(ctypes.addressof(number), DTYPES["f64"], 0, None, None, -1, 0)
+    def _scalars(self, step: int, values: Iterable[tuple[int, float]]) -> None:
         self.set_step(step)
+        number, tensor = self._number
         with self.enabled():
-            self._recorder._call("observe", probe, SCALAR, ctypes.byref(tensor), None)
+            for probe, value in values:
+                number.value = value
+                self._recorder._call("observe", probe, SCALAR, tensor, None)
 
     def take(self, probe: int, kind: int) -> "Distribution | None":
         """The distribution of what was recorded since the last call; None if that is
@@ -193,30 +198,31 @@ class Distribution:
     """Values that a probe recorded in a window: a record, less the one before it.
 
     Counts are exact. Magnitudes are known to their binary exponent, and exactly where the
-    extreme of the whole run falls into the window."""
+    extreme of the whole run falls into the window.
+
+    first   the first bin that is not empty; 0 if all are
+    counts  the bins from there to the last one that is not empty"""
 
     def __init__(self, now: Record, before: Record | None = None):
-        def less(name):
-            return getattr(now, name) - (getattr(before, name) if before else 0)
-
-        self.calls, self.count, self.zero = less("calls"), less("count"), less("zero")
-        self.nan, self.inf = less("nan"), less("pos_inf") + less("neg_inf")
+        self.calls, self.count, self.zero = now.calls, now.count, now.zero
+        self.nan, self.inf = now.nan, now.pos_inf + now.neg_inf
         self.dtype = _DTYPE_NAMES.get(now.dtype, "")
-        self.first_step = before.last_step + 1 if before else now.first_step
-        self.last_step = now.last_step
-        self.first_bad_step = min(step for step in (
-            _since(now.first_nan_step, before), _since(now.first_inf_step, before),
-            math.inf))
-        histogram = list(now.histogram)
+        self.first_step, self.last_step = now.first_step, now.last_step
         if before:
-            histogram = [a - b for a, b in zip(histogram, before.histogram, strict=True)]
-        self.histogram = histogram
-        filled = [index for index, count in enumerate(histogram) if count]
-        self.nonzero = sum(histogram)
-        if not filled:
+            self.calls -= before.calls
+            self.count -= before.count
+            self.zero -= before.zero
+            self.nan -= before.nan
+            self.inf -= before.pos_inf + before.neg_inf
+            self.first_step = before.last_step + 1
+        self.first_bad_step = min(_since(now.first_nan_step, before),
+                                  _since(now.first_inf_step, before))
+        self.first, self.counts = _filled_bins(now, before)
+        self.nonzero = sum(self.counts)
+        if not self.counts:
             self.absmax = self.least = 0.0
         else:
-            top, bottom = LEAST + filled[-1], LEAST + filled[0] - 1
+            top, bottom = LEAST + self.first + len(self.counts) - 1, LEAST + self.first - 1
             #: No magnitude is above.
             self.absmax = now.absmax if not before or now.absmax_step > before.last_step \
                 else min(2.0 ** min(top, 1023), now.absmax)
@@ -225,17 +231,40 @@ class Distribution:
 
     def below(self, exponent: int) -> int:
         """Non-zero values below 2^exponent."""
-        return sum(self.histogram[:exponent - LEAST + 1])
+        return sum(self.counts[:max(0, exponent - LEAST + 1 - self.first)])
 
     def quantile(self, share: float) -> float:
         """A magnitude that `share` of the non-zero ones do not pass, within its binary
         exponent by interpolation; 0 if there are none."""
         left = share * self.nonzero
-        for index, count in enumerate(self.histogram):
+        for index, count in enumerate(self.counts, self.first):
             if count and left <= count:
                 return 2.0 ** (LEAST + index - 1 + left / count)
             left -= count
         return self.absmax
+
+
+_BINS_BEGIN = Record.histogram.offset
+_BINS_BYTES = Record.histogram.size
+_BIN_BYTES = 8
+
+
+def _filled_bins(now: Record, before: Record | None) -> tuple[int, list[int]]:
+    """The histogram of a record, less that of the one before it, from its first bin that is not
+    empty to the last: some forty of 280 are filled, of which the bytes tell."""
+    raw = ctypes.string_at(ctypes.addressof(now) + _BINS_BEGIN, _BINS_BYTES)
+    first = (_BINS_BYTES - len(raw.lstrip(b"\0"))) // _BIN_BYTES
+    last = (len(raw.rstrip(b"\0")) + _BIN_BYTES - 1) // _BIN_BYTES
+    if first >= last:
+        return 0, []
+    counts = now.histogram[first:last]
+    if before:
+        counts = list(map(operator.sub, counts, before.histogram[first:last]))
+        filled = [place for place, count in enumerate(counts) if count]
+        if not filled:
+            return 0, []
+        first, counts = first + filled[0], counts[filled[0]:filled[-1] + 1]
+    return first, counts
 
 
 def _since(step: int, before: Record | None) -> float:

@@ -82,6 +82,10 @@ class UpdateWatch:
         self._kept = kept
         self._before: list = []
 
+    @staticmethod
+    def sees(parameter: torch.Tensor) -> bool:
+        return parameter.dtype in (torch.float16, torch.bfloat16)
+
     def before(self, optimizer) -> None:
         self._before = []
         for group in optimizer.param_groups:
@@ -91,8 +95,8 @@ class UpdateWatch:
                 continue
             for parameter in group["params"]:
                 gradient = parameter.grad
-                if gradient is None or parameter.element_size() != 2 or \
-                        not parameter.is_floating_point() or gradient.layout != torch.strided:
+                if gradient is None or not self.sees(parameter) or \
+                        gradient.layout != torch.strided:
                     continue
                 stride = max(1, parameter.numel() // self.ELEMENTS)
                 self._before.append((parameter, stride, self._part(parameter, stride).clone(),
