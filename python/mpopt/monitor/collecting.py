@@ -32,6 +32,9 @@ PERIODS = {"norm": 1, "input": 1, "gradient": 100, "value": 100, "parameter": 10
 RECORDED = ("gradient", "value", "parameter", "optimizer", "output_gradient")
 #: Kinds that are looked at together.
 SAMPLED = (*RECORDED, "channel", "update", "ranks")
+#: Those that a rank does not look at because it alone is not sure of something: the others would
+#: not take part.
+TOGETHER = ("ranks",)
 #: Steps of a window. Alerts are promised within ten, and a sample may have to be taken before.
 WINDOW = 8
 
@@ -205,7 +208,7 @@ class Collector:
         """Puts on the hooks that the step about to begin needs."""
         step, wanted, norm = self.step, self._wanted, self._periods["norm"]
         due = {kind for kind, period, rest in self._plan
-               if wanted or step % period == rest}
+               if step % period == rest or wanted and kind not in TOGETHER}
         self._due, self._urgent, self._wanted = due, wanted, False
         if (norm and step % norm == 0) or "gradient" in due:
             self._gradients.attach()

@@ -11,25 +11,24 @@ class Pack:
     """FP32 vectors with tags, of which the second member is the step that they belong to."""
 
     def __init__(self):
-        self._entries: list[tuple[tuple, torch.Tensor]] = []
-        self._works: list = []
+        self._entries: list[tuple[tuple, torch.Tensor, object]] = []
 
     def add(self, tag: tuple, vector: torch.Tensor, work=None) -> None:
-        """`vector` has one axis. It must not be written again, but by the collective `work`."""
-        self._entries.append((tag, vector))
-        if work is not None:
-            self._works.append(work)
+        """`vector` has one axis. After its step it must not be written again, but by the
+        collective `work`."""
+        self._entries.append((tag, vector, work))
 
     def close(self, step: int) -> "Pending":
-        """Queues the copies of what belongs to steps before `step`, and keeps the rest."""
-        for work in self._works:
-            work.wait()
+        """Queues the copies of what belongs to steps before `step`, and keeps the rest. What a
+        collective was to bring that failed, since a rank died, is left out."""
         devices: dict[torch.device, list[tuple[tuple, torch.Tensor]]] = {}
-        for entry in self._entries:
-            if entry[0][1] < step:
-                devices.setdefault(entry[1].device, []).append(entry)
-        self._entries = [entry for entry in self._entries if entry[0][1] >= step]
-        self._works = []
+        kept = []
+        for tag, vector, work in self._entries:
+            if tag[1] >= step:
+                kept.append((tag, vector, work))
+            elif work is None or _is_done(work):
+                devices.setdefault(vector.device, []).append((tag, vector))
+        self._entries = kept
         copies = []
         for device, entries in devices.items():
             whole, event = torch.cat([vector for _, vector in entries]), None
@@ -42,6 +41,15 @@ class Pack:
                     event.record(torch.cuda.current_stream(device))
             copies.append(([(tag, vector.numel()) for tag, vector in entries], whole, event))
         return Pending(copies)
+
+
+def _is_done(work) -> bool:
+    """Waits for a collective, on a CUDA device by its stream alone; whether it succeeded."""
+    try:
+        work.wait()
+    except RuntimeError:
+        return False
+    return True
 
 
 class Pending:

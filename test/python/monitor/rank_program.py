@@ -3,8 +3,11 @@
 same    healthy
 sharded parameters are in shards (FSDP2), of which small ones are empty on some ranks
 broken  rank 1 has other weights from step 12 on, and kills itself after step 29
+dies    rank 1 kills itself where rank 0 waits for its norms
+unsure  rank 1 alone asks for a sample
 Prints the alerts, one JSON object a line."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -18,6 +21,8 @@ from trainings import Blobs, classify, mlp
 from mpopt.monitor import Monitor
 
 STEPS, WHOLE = 40, 16
+#: Seconds after which a rank that nobody answers gives up.
+PATIENCE = 300
 
 
 class Scaled(torch.nn.Module):
@@ -35,7 +40,8 @@ def main(mode: str, rank: int, world: int, folder: pathlib.Path) -> None:
     model = Scaled() if mode == "sharded" else mlp(8)
     if world > 1:
         distributed.init_process_group("gloo", f"file://{folder / 'store'}", rank=rank,
-                                       world_size=world)
+                                       world_size=world,
+                                       timeout=datetime.timedelta(seconds=PATIENCE))
     if world > 1 and mode == "sharded":
         from torch.distributed.fsdp import fully_shard
 
@@ -61,6 +67,10 @@ def main(mode: str, rank: int, world: int, folder: pathlib.Path) -> None:
             if mode == "broken" and rank == 1 and step == 12:
                 with torch.no_grad():
                     inner[2].weight[0, 0] += 0.01
+            if mode == "dies" and rank == 1 and step == 27:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if mode == "unsure" and rank == 1 and step == 11:
+                monitor.sample()
             monitor.step(loss=loss)
             if mode == "broken" and rank == 1 and step == 29:
                 os.kill(os.getpid(), signal.SIGKILL)

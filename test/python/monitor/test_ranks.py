@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not in this environment")
 import rank_program  # noqa: E402
 import tool  # noqa: E402
 from mpopt.monitor import read  # noqa: E402
-from mpopt.monitor.reading import root_mean_square  # noqa: E402
+from mpopt.monitor.reading import RunFile, root_mean_square  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 
@@ -32,7 +32,7 @@ def finish(processes) -> list[list[dict]]:
     """The alerts of each rank."""
     alerts = []
     for process in processes:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=2 * rank_program.PATIENCE)
         assert process.returncode == 0, errors
         alerts.append([json.loads(line) for line in output.splitlines()])
     return alerts
@@ -84,7 +84,8 @@ def test_gradients_of_shards_are_those_of_the_whole(tmp_path):
 
 def test_a_rank_that_differs_and_dies(tmp_path):
     first, second = start("broken", 2, tmp_path)
-    outputs = [process.communicate(timeout=120)[0] for process in (first, second)]
+    outputs = [process.communicate(timeout=2 * rank_program.PATIENCE)[0]
+               for process in (first, second)]
     assert second.returncode == -9
     assert first.returncode != 0  # gloo tells it that its peer is gone
     for output in outputs:
@@ -98,3 +99,24 @@ def test_a_rank_that_differs_and_dies(tmp_path):
     assert left["0", "value"].calls >= 30 - 8
     assert left["loss", "scalar"].calls >= 30 - 8
     assert read([tmp_path / "2-0.mprec", tmp_path / "2-1.mprec"])["0", "value"].calls >= 2 * 22
+
+
+def test_a_rank_that_dies_in_a_collective(tmp_path):
+    """Rank 0 waits for norms that do not come: its own record has all its steps all the same, and
+    is ended in order."""
+    first, second = start("dies", 2, tmp_path)
+    errors = [process.communicate(timeout=2 * rank_program.PATIENCE)[1]
+              for process in (first, second)]
+    assert second.returncode == -9
+    assert first.returncode > 0 and "Error" in errors[0].splitlines()[-1]
+    assert RunFile(tmp_path / "2-0.mprec").closed and not RunFile(tmp_path / "2-1.mprec").closed
+    left = read(tmp_path / "2-0.mprec")
+    # The program stopped in step 28, behind the forward pass.
+    assert (left["0", "value"].calls, left["loss", "scalar"].calls) == (29, 28)
+
+
+def test_a_sample_that_one_rank_asks_for(tmp_path):
+    """It has distributions of that rank alone: nobody is waited for, and ranks still agree."""
+    assert finish(start("unsure", 2, tmp_path)) == [[], []]
+    parameters = [read(tmp_path / f"2-{rank}.mprec")["0.weight", "parameter"] for rank in range(2)]
+    assert [record.calls for record in parameters] == [4, 5]
