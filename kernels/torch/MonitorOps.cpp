@@ -7,8 +7,9 @@
 //
 // `observe` records whole lists of tensors, of any kind of record. Its `token`
 // is declared to be written and is not looked at: a compiler that makes graphs
-// functional keeps the op, and its order, for the token's sake. Outside of such
-// graphs one op does all that is asked of a tensor: `observe_gradients` takes
+// functional keeps the op, and its order, for the token's sake. In graphs
+// `observe_at` records one tensor, with its id in the token. Outside of them
+// one op does all that is asked of a tensor: `observe_gradients` takes
 // norms from the pass that records, `observe_output` sizes by channel while the
 // output is in the cache.
 //
@@ -46,6 +47,19 @@ static void observeAll(at::TensorList xs, const at::Tensor &,
 
 static void observeNothing(at::TensorList, const at::Tensor &, at::IntArrayRef,
                            int64_t, std::string_view) {}
+
+/// A number would be a constant of a compiled graph, and blocks of one kind,
+/// compiled one by one, would each have a graph of their own.
+static void observeAt(const at::Tensor &x, const at::Tensor &id, int64_t kind,
+                      std::string_view ledger) {
+  TORCH_CHECK(id.is_cpu() && id.scalar_type() == at::kLong && id.numel() == 1,
+              "mpopt::observe_at takes an id as a tensor of one integer in the "
+              "processor's memory");
+  observeAll(x, id, *id.const_data_ptr<int64_t>(), kind, ledger);
+}
+
+static void observeNothingAt(const at::Tensor &, const at::Tensor &, int64_t,
+                             std::string_view) {}
 
 /// Tensors from here on are worth PyTorch's threads.
 static constexpr int64_t kManyElements = 1 << 17;
@@ -217,6 +231,7 @@ static void observeOutput(const at::Tensor &x, const at::Tensor &out,
 void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
   ops.def("observe(Tensor[] xs, Tensor(a!) token, int[] ids, int kind, str "
           "ledger) -> ()");
+  ops.def("observe_at(Tensor x, Tensor(a!) id, int kind, str ledger) -> ()");
   ops.def("norms(Tensor[] xs, Tensor(a!) out) -> ()");
   ops.def("channels(Tensor x, int axis, Tensor(a!) out) -> ()");
   ops.def("observe_gradients(Tensor[] xs, Tensor(a!) norms, int[] ids, str "
@@ -230,9 +245,12 @@ void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
   };
   auto *all = implement(c10::DispatchKey::CompositeExplicitAutograd);
   all->impl("observe", observeAll);
+  all->impl("observe_at", observeAt);
   all->impl("norms", norms);
   all->impl("channels", channels);
   all->impl("observe_gradients", observeGradients);
   all->impl("observe_output", observeOutput);
-  implement(c10::DispatchKey::Meta)->impl("observe", observeNothing);
+  auto *meta = implement(c10::DispatchKey::Meta);
+  meta->impl("observe", observeNothing);
+  meta->impl("observe_at", observeNothingAt);
 }

@@ -12,7 +12,7 @@
 
 namespace mpopt::torch_ops {
 
-/// Gives `ops` the schemas of `observe`, `norms`, `channels`,
+/// Gives `ops` the schemas of `observe`, `observe_at`, `norms`, `channels`,
 /// `observe_gradients` and `observe_output`, and registers their kernels.
 void registerMonitorOps(torch::Library &ops);
 

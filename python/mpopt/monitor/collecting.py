@@ -14,7 +14,14 @@ import torch
 from mpopt._command import PathLike
 from mpopt.monitor import assumptions
 from mpopt.monitor.channels import Channels
-from mpopt.monitor.hooks import CompiledValueHooks, GradientHooks, ValueHooks, in_backward, plain
+from mpopt.monitor.hooks import (
+    CompiledValueHooks,
+    GradientHooks,
+    InputHook,
+    ValueHooks,
+    in_backward,
+    plain,
+)
 from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.naming import Names
 from mpopt.monitor.observing import Observer
@@ -117,7 +124,7 @@ class Collector:
     # -- On and off ----------------------------------------------------------------------
 
     def enable(self) -> None:
-        self._handles = [self._model.register_forward_pre_hook(self._see_batch, with_kwargs=True)]
+        self._handles = [InputHook(self._model, self._see_batch)]
         if self._unscaling:
             self._unscaling.attach()
         if self._compiled and self.observer.pattern is not None and not self._compiled_values:

@@ -138,15 +138,14 @@ class ValueHooks:
 
 
 class CompiledValueHooks:
-    """Puts `mpopt::observe` behind the chosen modules, for graphs that are compiled once: the
+    """Puts `mpopt::observe_at` behind the chosen modules, for graphs that are compiled once: the
     recorder's switch says which calls count.
 
     ids     of the modules' probes; those of -1 have no hook
     ledger  64 hex digits"""
 
     def __init__(self, modules: Sequence[torch.nn.Module], ids: Sequence[int], ledger: str):
-        token = torch.zeros(1)
-        self._handles = [module.register_forward_hook(self._make(probe, token, ledger))
+        self._handles = [module.register_forward_hook(self._make(torch.tensor([probe]), ledger))
                          for module, probe in zip(modules, ids, strict=True) if probe >= 0]
 
     def detach(self) -> None:
@@ -155,9 +154,42 @@ class CompiledValueHooks:
         self._handles = []
 
     @staticmethod
-    def _make(probe: int, token: torch.Tensor, ledger: str):
+    def _make(probe: torch.Tensor, ledger: str):
         def hook(module, arguments, output):
             value = first_float(output)
             if value is not None:
-                torch.ops.mpopt.observe([value.detach()], token, [probe], 0, ledger)
+                torch.ops.mpopt.observe_at(value.detach(), probe, 0, ledger)
         return hook
+
+
+class InputHook:
+    """Calls `see(module, arguments, keywords)` before each forward pass of a module. One that
+    compiles itself (`module.compile()`) takes hooks into its graph, so there it is what calls
+    that graph; in a graph that is made later nothing is seen."""
+
+    def __init__(self, module: torch.nn.Module, see: Callable):
+        self._module = module
+        self._graph = graph = getattr(module, "_compiled_call_impl", None)
+        self._handle = None
+        if graph is None:
+            self._handle = module.register_forward_pre_hook(self._make(see), with_kwargs=True)
+            return
+
+        def call(*arguments, **keywords):
+            see(module, arguments, keywords)
+            return graph(*arguments, **keywords)
+
+        self._call = module._compiled_call_impl = call
+
+    @staticmethod
+    def _make(see: Callable):
+        def hook(module, arguments, keywords):
+            if not torch.compiler.is_compiling():
+                see(module, arguments, keywords)
+        return hook
+
+    def remove(self) -> None:
+        if self._handle is not None:
+            self._handle.remove()
+        elif self._module._compiled_call_impl is self._call:
+            self._module._compiled_call_impl = self._graph
