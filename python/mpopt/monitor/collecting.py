@@ -26,6 +26,7 @@ from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.naming import Names
 from mpopt.monitor.observing import Observer
 from mpopt.monitor.packs import Pack, Pending
+from mpopt.monitor.random_state import random_state
 from mpopt.monitor.ranks import Ranks
 from mpopt.monitor.scaler_watch import ScalerWatch, UpdateWatch
 from mpopt.monitor.scalers import Scaler
@@ -391,12 +392,6 @@ def _by_device(indices: list[int], tensors: list[torch.Tensor]
         own[0].append(index)
         own[1].append(tensor)
     return devices.values()
-
-
-def random_state() -> dict:
-    """The state of PyTorch's random generators."""
-    return {"cpu": torch.get_rng_state(),
-            "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []}
 
 
 def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: float | None,

@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mpopt._command import Error
-from mpopt.monitor.collecting import random_state
+from mpopt.monitor.random_state import random_state, set_random_state
 
 #: Ops that put infinities where a program wants them: masks of attention.
 _PLACES = ("masked_fill", "full", "full_like", "fill", "fill_", "where", "scalar_tensor",
@@ -212,6 +212,12 @@ class _Watch(TorchDispatchMode):
         return max(chains, key=lambda entry: entry[0])[1] if chains else ()
 
 
+def _op_by_op() -> contextlib.AbstractContextManager:
+    """Compiled parts run as they were written; nothing has to be done where no compiler was."""
+    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else \
+        contextlib.nullcontext()
+
+
 @contextlib.contextmanager
 def _untouched(model: torch.nn.Module, parameters) -> Iterator[None]:
     """Gives back gradients, buffers and the generators' state as they were."""
@@ -229,12 +235,6 @@ def _untouched(model: torch.nn.Module, parameters) -> Iterator[None]:
             for buffer, old in buffers:
                 buffer.copy_(old)
         set_random_state(random)
-
-
-def set_random_state(state: dict) -> None:
-    torch.set_rng_state(state["cpu"])
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all(state["cuda"])
 
 
 def find_loss(output) -> torch.Tensor | None:
@@ -275,7 +275,7 @@ def find_first_bad(model: torch.nn.Module, parameters, batch, *,
     scale     the loss scale of the backward pass
     random    state of the random generators (`Monitor.kept["random"]`); default: as they are"""
     parameters = list(parameters)
-    with _untouched(model, parameters), torch.enable_grad():
+    with _untouched(model, parameters), torch.enable_grad(), _op_by_op():
         if random is not None:
             set_random_state(random)
         watch = _Watch(model)

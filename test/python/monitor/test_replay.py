@@ -11,6 +11,7 @@ from trainings import Blobs, Training, classify, mlp  # noqa: E402
 from torch import nn  # noqa: E402
 import mpopt  # noqa: E402
 from mpopt.monitor import Monitor  # noqa: E402
+from mpopt.monitor.random_state import random_state  # noqa: E402
 
 
 class Root(nn.Module):
@@ -146,6 +147,51 @@ def test_random_numbers_of_the_kept_batch():
             random = {"cpu": torch.get_rng_state(), "cuda": []}
             finite = bool(torch.isfinite(model(x)))
             assert (monitor.find_first_bad((x,), random=random) is None) == finite
+
+
+def test_random_numbers_of_others():
+    """Layers left out by Python's and NumPy's generators: the step is the one that was, and both go
+    on as if nothing had been computed."""
+    import random
+
+    numpy = pytest.importorskip("numpy")
+
+    class Chance(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(()))
+
+        def forward(self, x):
+            kept = random.random() < 0.5 and numpy.random.rand() < 0.5
+            return (self.weight / float(kept) if kept else self.weight / 0 * 0).sum() + x.sum() * 0
+
+    model, x = Chance(), torch.zeros(1)
+    outcomes = set()
+    with Monitor(model, record=None, periods={"norm": 0}, sinks=[]) as monitor:
+        for seed in range(8):
+            random.seed(seed)
+            numpy.random.seed(seed)
+            state = random_state()
+            finite = bool(torch.isfinite(model(x)))
+            outcomes.add(finite)
+            before = random.getstate(), numpy.random.get_state()[1].tolist()
+            assert (monitor.find_first_bad((x,), random=state) is None) == finite
+            assert before == (random.getstate(), numpy.random.get_state()[1].tolist())
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("how", ["whole", "part"])
+def test_a_compiled_model_is_seen_op_by_op(how):
+    torch._dynamo.reset()
+    model = Root()
+    (model if how == "whole" else model.distance).compile(fullgraph=True, backend="aot_eager")
+    training = Training(model, Blobs(), autocast=None)
+    with Monitor(model, training.optimizer, record=None, sinks=[]) as monitor:
+        x, y = training.batches(0)
+        classify(training.model(x), y).backward()
+        bad = monitor.find_first_bad((x, y))
+    assert (bad.phase, bad.layer) == ("backward", "distance")
+    assert bad.location == f"{__file__}:{line_of(Distance())}"
 
 
 def test_a_model_without_a_loss():
