@@ -239,6 +239,8 @@ class FlushedGradients(Judge):
         for index, seen in sample.of(GRADIENT):
             last = seen.below(-22)
             flushed = seen.nonzero >= 32 and not seen.below(-24) and last >= self.SHARE * seen.nonzero
+            if flushed and not self.memory["levels"].get(str(index), (0, 0, False))[0]:
+                self.wants_sample = True
             if not self.begins(str(index), flushed, times=2):
                 continue
             name = self.run.parameters[index]

@@ -25,39 +25,49 @@ def fp16(model, batches=None, loss=classify, optimizer=None, **options) -> Train
                     options.pop("scaler", None) or trainings.scaler(), **options)
 
 
-def watch(training, folder, rule, steps=150, severity=None, **options):
-    """The first alert of the rule, and all."""
-    with Monitor(training.model, training.optimizer, training.scaler,
-                 record=folder / "run-%r.mprec", **options) as monitor:
-        training.run(steps, monitor)
-        alerts = monitor.alerts
-    found = [alert for alert in alerts if alert.rule == rule and
-             severity in (None, alert.severity)]
-    assert found, f"no {rule}, but {[str(alert) for alert in alerts]}"
-    return found[0], alerts
-
-
 class Raised:
     """Says at which step an alert was raised: that of the `step` call that delivered it."""
 
-    def __init__(self):
+    def __init__(self, training):
         self.at, self.steps = {}, 0
+        self._before, training.before_batch = training.before_batch, self._count
+
+    def _count(self, training, step, batch):
+        self.steps = step
+        return self._before(training, step, batch) if self._before else batch
 
     def alert(self, alert):
-        self.at.setdefault(alert.rule, self.steps)
+        self.at.setdefault((alert.rule, alert.severity), self.steps)
 
     def numbers(self, step, values):
         pass
 
 
-def test_nan_in_data(tmp_path):
+def watch(training, folder, rule, steps=150, severity=None, *, since=0, late, **options):
+    """The first alert of the rule, and all. It was delivered at most `late` steps after step
+    `since`, in which the fault began."""
+    raised = Raised(training)
+    with Monitor(training.model, training.optimizer, training.scaler,
+                 record=folder / "run-%r.mprec", sinks=[raised], **options) as monitor:
+        training.run(steps, monitor)
+        alerts = monitor.alerts
+    found = [alert for alert in alerts if alert.rule == rule and
+             severity in (None, alert.severity)]
+    assert found, f"no {rule}, but {[str(alert) for alert in alerts]}"
+    after = raised.at[rule, found[0].severity] - since
+    assert 0 <= after <= late
+    return found[0], alerts
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_nan_in_data(value, tmp_path):
     def spoil(training, step, batch):
         if step == 30:
-            batch[0][3, 2] = torch.nan
+            batch[0][3, 2] = value
         return batch
 
     training = fp16(mlp(), before_batch=spoil)
-    alert, alerts = watch(training, tmp_path, "MP501", 60)
+    alert, alerts = watch(training, tmp_path, "MP501", 60, since=30, late=10)
     assert (alert.severity, alert.layer, alert.step) == ("error", "input", 30), alerts
 
 
@@ -74,21 +84,20 @@ def test_exploding_learning_rate(half, tmp_path):
     training = Training(model, batches, lambda output, x: (output.float() - x).square().mean(),
                         sgd(model, 0.05), trainings.scaler(init_scale=2.0**12) if half else None,
                         torch.float16 if half else None)
-    alert, alerts = watch(training, tmp_path, "MP505", 70)
-    assert alert.severity in ("warning", "error") and 50 < alert.step <= 60, alerts
+    alert, alerts = watch(training, tmp_path, "MP505", 70, since=50, late=10)
+    assert alert.severity in ("warning", "error") and 50 < alert.step, alerts
     assert alert.layer in ("encode.0", "decode")
 
 
 def test_unsafe_loss(tmp_path):
-    """A sum of squares in FP16: 65504 is soon passed."""
+    """A sum of squares in FP16: 65504 is soon passed. From 2^16 it takes sixteen steps to 1, and
+    some more to see that it stays."""
     def loss(output, target):
         return (output * 200).square().half().sum().float()
 
     model = mlp()
     training = Training(model, Blobs(), loss, sgd(model, 1e-9), trainings.scaler())
-    alert, alerts = watch(training, tmp_path, "MP506", 60, "error")
-    # From 2^16 it takes sixteen steps to 1.
-    assert alert.step <= 16 + 10, alerts
+    alert, alerts = watch(training, tmp_path, "MP506", 60, "error", since=19, late=10)
     assert "does not rise" in alert.message
     loss, = [alert for alert in alerts if alert.rule == "MP501"]
     assert loss.step == 0 and "loss is inf" in loss.message and not loss.layer
@@ -109,7 +118,7 @@ def test_dead_units(tmp_path):
     model = Dying()
     with torch.no_grad():
         model.first.bias.fill_(-1e3)
-    alert, alerts = watch(fp16(model), tmp_path, "MP504", 110)
+    alert, alerts = watch(fp16(model), tmp_path, "MP504", 110, late=15)
     assert alert.layer == "act" and alert.step <= 100, alerts
     gone = [alert for alert in alerts if alert.rule == "MP508"]
     assert [alert.layer for alert in gone] == ["first"]
@@ -138,8 +147,7 @@ class Amplified(nn.Module):
 
 
 def test_scale_that_falls_to_one(tmp_path):
-    alert, alerts = watch(fp16(Amplified()), tmp_path, "MP506", 40, "error")
-    assert alert.step <= 16 + 10, alerts
+    alert, alerts = watch(fp16(Amplified()), tmp_path, "MP506", 40, "error", since=19, late=10)
     # Down there infinite gradients are nobody's search for a scale any more: they begin at the
     # layer behind which they overflow.
     bad = [alert for alert in alerts if alert.rule == "MP501"]
@@ -152,7 +160,7 @@ def test_clipped_before_unscaled(tmp_path):
     def clip(training):
         nn.utils.clip_grad_norm_(training.model.parameters(), 0.1)
 
-    alert, alerts = watch(fp16(mlp(), before_step=clip), tmp_path, "MP411", 20)
+    alert, alerts = watch(fp16(mlp(), before_step=clip), tmp_path, "MP411", 20, late=10)
     assert (alert.severity, alert.step) == ("error", 0), alerts
     assert "before clip_grad_norm_" in alert.message
 
@@ -192,7 +200,7 @@ def test_epsilon_of_zero(tmp_path):
         return x.half(), y
 
     training = Training(model, batches, classify, adam(model), None, None)
-    alert, alerts = watch(training, tmp_path, "MP407", 3)
+    alert, alerts = watch(training, tmp_path, "MP407", 3, late=1)
     assert (alert.severity, alert.layer, alert.step) == ("error", "0", 0), alerts
     assert "float16" in alert.message
 
@@ -206,7 +214,7 @@ def test_lost_updates(tmp_path):
         return x.bfloat16(), y
 
     training = Training(model, batches, classify, sgd(model, 1e-5), None, None)
-    alert, alerts = watch(training, tmp_path, "MP409", 40)
+    alert, alerts = watch(training, tmp_path, "MP409", 40, late=15)
     assert alert.severity == "warning" and alert.step <= 20, alerts
     assert {found.layer for found in alerts if found.rule == "MP409"} >= {"0", "2", "4"}
 
@@ -233,7 +241,7 @@ def test_growing_activation(tmp_path):
         return batch
 
     training = fp16(model, before_batch=grow)
-    alert, alerts = watch(training, tmp_path, "MP502", 240, periods={"value": 20})
+    alert, alerts = watch(training, tmp_path, "MP502", 240, since=150, late=20, periods={"value": 20})
     assert alert.layer == "gain", alerts
     assert "grows" in alert.message
     # It passes 65504 three samples later.
@@ -257,7 +265,7 @@ class Multiplied(Detached):
 
 @pytest.mark.parametrize("make", [Detached, Multiplied])
 def test_silent_zero_gradients(make, tmp_path):
-    alert, alerts = watch(fp16(make()), tmp_path, "MP508", 40)
+    alert, alerts = watch(fp16(make()), tmp_path, "MP508", 40, late=28)
     assert (alert.severity, alert.layer) == ("warning", "body") and alert.step <= 28, alerts
     assert [found.rule for found in alerts] == ["MP508"]
 
@@ -269,7 +277,7 @@ def test_flushed_gradients(tmp_path):
 
     model = mlp()
     training = Training(model, Blobs(), loss, adam(model))
-    alert, alerts = watch(training, tmp_path, "MP503", 120)
+    alert, alerts = watch(training, tmp_path, "MP503", 120, late=15)
     assert alert.severity == "warning" and alert.layer in ("0", "2", "4"), alerts
 
 
@@ -277,7 +285,7 @@ def test_inputs_outside_of_what_was_assumed(tmp_path):
     def widen(training, step, batch):
         return (batch[0] * 100, batch[1]) if step >= 20 else batch
 
-    alert, alerts = watch(fp16(mlp(), before_batch=widen), tmp_path, "MP513", 40,
+    alert, alerts = watch(fp16(mlp(), before_batch=widen), tmp_path, "MP513", 40, since=20, late=10,
                           inputs={"input": "-10:10"})
     assert (alert.layer, alert.step) == ("input", 20), alerts
 
@@ -297,7 +305,7 @@ def test_channels_of_other_orders(tmp_path):
 
     model = Raw()
     training = Training(model, Blobs(), classify, adam(model), None, None)
-    alert, alerts = watch(training, tmp_path, "MP510", 60, periods={"channel": 10})
+    alert, alerts = watch(training, tmp_path, "MP510", 60, late=40, periods={"channel": 10})
     assert (alert.severity, alert.layer) == ("note", "embed") and alert.step <= 40, alerts
 
 
@@ -311,7 +319,7 @@ def test_skipped_steps(tmp_path):
     training = fp16(model, before_batch=overflow)
     training.loss = lambda output, target: classify(output, target) * (
         1e36 if training.bad else 1.0)
-    alert, alerts = watch(training, tmp_path, "MP507", 110)
+    alert, alerts = watch(training, tmp_path, "MP507", 110, since=62, late=10)
     assert alert.severity == "warning" and 62 <= alert.step <= 72, alerts
 
 
@@ -325,23 +333,6 @@ def test_first_descent_is_no_fault(tmp_path):
         assert [alert.rule for alert in monitor.alerts] == []
 
 
-def test_alerts_come_within_ten_steps(tmp_path):
-    """Of kinds that are seen each step; the alert is delivered then, not only dated then."""
-    raised = Raised()
-
-    def spoil(training, step, batch):
-        raised.steps = step
-        if step == 33:
-            batch[0][0] = torch.inf
-        return batch
-
-    training = fp16(mlp(), before_batch=spoil)
-    with Monitor(training.model, training.optimizer, training.scaler, record=tmp_path / "r.mprec",
-                 sinks=[raised]) as monitor:
-        training.run(60, monitor)
-    assert 33 <= raised.at["MP501"] <= 43
-
-
 def test_a_loss_that_breaks_names_the_module(tmp_path):
     class Breaks(nn.Module):
         def __init__(self):
@@ -353,19 +344,13 @@ def test_a_loss_that_breaks_names_the_module(tmp_path):
         def forward(self, x):
             return self.last(self.loud(self.first(x)))
 
-    model, raised = Breaks(), Raised()
+    model = Breaks()
 
     def break_it(training, step, batch):
-        raised.steps = step
         if step == 25:
             with torch.no_grad():
                 model.loud.weight.fill_(6e4)
         return batch
 
-    training = fp16(model, before_batch=break_it)
-    with Monitor(training.model, training.optimizer, training.scaler, record=tmp_path / "r.mprec",
-                 sinks=[raised]) as monitor:
-        training.run(45, monitor)
-        alert = [alert for alert in monitor.alerts if alert.rule == "MP501"][0]
+    alert, _ = watch(fp16(model, before_batch=break_it), tmp_path, "MP501", 45, since=25, late=10)
     assert (alert.layer, alert.step) == ("loud", 25), alert
-    assert raised.at["MP501"] <= 35
