@@ -41,6 +41,7 @@ WAYS = {
         "periods": {"norm": 10}},
     "the default: gradients each step, distributions every 100th": {},
     "everything each step": {"periods": EVERY},
+    "everything each step, gradients of outputs, too": {"periods": {**EVERY, "output_gradient": 1}},
 }
 
 
