@@ -3,9 +3,7 @@
 Nothing here reads what a device computed. Hooks queue work on the device's own stream, and
 keep to the periods of each kind."""
 
-import dataclasses
 import functools
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -25,15 +23,17 @@ from mpopt.monitor.hooks import (
 from mpopt.monitor.judging import Sample, Step
 from mpopt.monitor.naming import Names
 from mpopt.monitor.observing import Observer
-from mpopt.monitor.packs import Pack, Pending
+from mpopt.monitor.packs import Pack
 from mpopt.monitor.random_state import random_state
 from mpopt.monitor.ranks import Ranks
 from mpopt.monitor.scaler_watch import ScalerWatch, UpdateWatch
 from mpopt.monitor.scalers import Scaler
+from mpopt.monitor.windows import Window
 
 #: Steps between two looks of each kind; 0 is never. `norm`: norms of gradients; `input`:
-#: extremes of inputs; `output_gradient`: gradients of what modules gave; `channel`: sizes of outputs by channel; `update`: which weights in 16 bits
-#: changed; `ranks`: whether ranks agree; the others: distributions, into the record.
+#: extremes of inputs; `output_gradient`: gradients of what modules gave; `channel`: sizes of
+#: outputs by channel; `update`: which weights in 16 bits changed; `ranks`: whether ranks agree;
+#: the others: distributions, into the record.
 PERIODS = {"norm": 1, "input": 1, "gradient": 100, "value": 100, "parameter": 100,
            "optimizer": 100, "output_gradient": 100, "channel": 100, "update": 100, "ranks": 100}
 #: Kinds whose distributions are recorded.
@@ -61,15 +61,6 @@ def timed(method):
         finally:
             self.seconds += clock() - begin
     return call
-
-
-@dataclasses.dataclass
-class Window:
-    """Steps whose numbers are on their way to the host."""
-
-    pending: Pending
-    steps: list[Step]
-    sample: Sample | None
 
 
 class Collector:
@@ -392,54 +383,3 @@ def _by_device(indices: list[int], tensors: list[torch.Tensor]
         own[0].append(index)
         own[1].append(tensor)
     return devices.values()
-
-
-def fill(steps: Sequence[Step], sample: Sample | None, numbers, last_scale: float | None,
-         ranks: Ranks | None) -> float | None:
-    """Puts the numbers of a pack where they belong. `last_scale` is the one after the step
-    before; returned is the one after the last of these."""
-    by_step = {step.step: step for step in steps}
-    raw: dict[int, dict[int, float]] = {step.step: {} for step in steps}
-    changed: dict[int, dict[int, float]] = {step.step: {} for step in steps}
-    for (word, at, *rest), values in numbers:
-        step = by_step[at]
-        if word in ("norms", "changed"):
-            into = (raw if word == "norms" else changed)[at]
-            for index, value in zip(rest[0], values, strict=True):
-                # Of several passes that accumulate the last one has the sum.
-                into.pop(index, None)
-                into[index] = value
-        elif word == "input":
-            lo, hi = step.inputs.get(rest[0], (math.inf, -math.inf))
-            step.inputs[rest[0]] = _least(lo, values[0]), -_least(-hi, -values[1])
-        elif word in ("channels", "kept", "ranks"):
-            if sample is None:
-                continue
-            sample.at[word] = at
-            if word == "channels":
-                for index, largest, median in zip(rest[0], values[::2], values[1::2],
-                                                  strict=False):
-                    sample.channels[index] = largest, median
-            elif word == "ranks":
-                sample.ranks = ranks.unpack(values)
-            elif math.isfinite(values[0]):
-                sample.kept[rest[0]] = values[0], rest[1]
-        else:
-            setattr(step, word, values[0])
-    for step in steps:
-        if step.scale is None and step.next_scale is not None:
-            # Nobody looked at this step's gradients: their scale is the one before.
-            step.scale = step.next_scale if last_scale is None else last_scale
-        last_scale = step.next_scale if step.next_scale is not None else last_scale
-        scale = step.scale or 1.0
-        step.norms = {index: norm / scale for index, norm in raw[step.step].items()}
-        step.changed = {index: (raw[step.step].get(index, math.nan), norm)
-                        for index, norm in changed[step.step].items()}
-        if sample is not None and sample.step == step.step:
-            sample.scale = scale
-    return last_scale
-
-
-def _least(one: float, other: float) -> float:
-    """The smaller one; NaN if one of the two is."""
-    return math.nan if math.isnan(one) or math.isnan(other) else min(one, other)

@@ -10,7 +10,7 @@ from mpopt import _torch_ops
 from mpopt._command import Error, PathLike
 from mpopt.monitor import assumptions, history, replay
 from mpopt.monitor.alerts import Alert, Log, Sink, StopTraining, check_actions, deliver, make_sink
-from mpopt.monitor.collecting import PERIODS, Collector, Window, fill
+from mpopt.monitor.collecting import PERIODS, Collector
 from mpopt.monitor.gradient_rules import FlushedGradients, GradientNorm, NoGradient, NonFinite
 from mpopt.monitor.judging import Judge, Run, Step
 from mpopt.monitor.naming import Names, is_compiled, unwrap
@@ -33,6 +33,7 @@ from mpopt.monitor.value_rules import (
     NearOverflow,
     WideRange,
 )
+from mpopt.monitor.windows import Window, fill
 
 _JUDGES = (NonFinite, GradientNorm, NoGradient, LossScale, SkippedSteps, ClippedScaled,
            FlushedGradients, NearOverflow, DeadLayer, WideRange, ChannelImbalance, InputRange,
