@@ -102,6 +102,27 @@ def test_mlflow():
     assert [step for step, _ in fake.metrics] == list(range(20))
 
 
+def test_the_real_weights_and_biases(tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    run = wandb.init(dir=tmp_path, project="test", mode="offline")
+    train([run])
+    assert isinstance(make_sink(run), WeightsAndBiases) and run.summary["mpopt/step"] == 19
+    run.finish()
+
+
+def test_the_real_mlflow(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri(f"file://{tmp_path}/runs")
+    with mlflow.start_run() as run:
+        alerts = train([mlflow])
+    tags = mlflow.get_run(run.info.run_id).data.tags
+    assert tags[f"mpopt.MP501.{alerts[0].step}"] == alerts[0].message
+    history = mlflow.MlflowClient().get_metric_history(run.info.run_id, "mpopt/loss")
+    assert [metric.step for metric in history] == list(range(20))
+
+
 def test_the_real_summary_writer(tmp_path):
     tensorboard = pytest.importorskip("torch.utils.tensorboard",
                                       reason="tensorboard is not in this environment")
