@@ -18,6 +18,7 @@
 #include "lib/Driver/DescribeTraining.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Effects/GradientErrors.h"
+#include "mpopt/Effects/OutputBounds.h"
 #include "mpopt/Effects/Severity.h"
 #include "mpopt/Fix/FixTrial.h"
 #include "mpopt/Gradients/LossScale.h"
@@ -190,6 +191,7 @@ void ModuleCheck::judgeByEffect() {
   if (const RuleInfo *rule = findEffectRule(selected))
     reportOutputErrors(module, *effects, ranges(), *rule, entries);
   result.effects = describeEffects(module, *effects, entries);
+  addBounds(module, *effects, ranges(), result.effects);
 }
 
 /// The findings of a copy: where they are is enough.

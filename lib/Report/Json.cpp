@@ -237,7 +237,8 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
         attribute(json, "output", effect.output);
         json.attribute("expected_error", jsonNumber(effect.error));
         json.attribute("expected_rms", jsonNumber(effect.rms));
-        json.attribute("bound", nullptr);
+        json.attribute("bound", jsonNumber(effect.bound));
+        json.attribute("absolute_bound", jsonNumber(effect.absoluteBound));
         json.attributeArray("causes", [&] {
           for (const EffectReport::Cause &cause : effect.causes)
             json.object([&] {

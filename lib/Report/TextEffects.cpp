@@ -49,6 +49,8 @@ static std::string describeEffect(const EffectReport &effect,
   std::string text = (precision + " is expected to move ").str() + who;
   text += effect.error >= 1 ? std::string(" by more than its largest value")
                             : " by " + getPercent(effect.error);
+  if (!std::isnan(effect.bound))
+    text += " (" + getPercent(effect.bound) + " at most)";
   text += (": " + getVerdict(effect, least)).str();
   if (effect.level == 0)
     return text;

@@ -13,6 +13,7 @@
 #ifndef MPOPT_REPORT_EFFECT_H
 #define MPOPT_REPORT_EFFECT_H
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct EffectReport {
   /// Largest error of the largest magnitude, and root mean square of root mean
   /// square; infinite if Inf or NaN is expected, NaN if it is not known.
   double error = 0, rms = 0;
+  /// What `error` cannot exceed, and the largest error itself, in the output's
+  /// own units; NaN where there is no such bound.
+  double bound = std::numeric_limits<double>::quiet_NaN();
+  double absoluteBound = std::numeric_limits<double>::quiet_NaN();
   /// The tensors that cause most, each with its share of the squared error.
   struct Tensor {
     std::string tensor;
