@@ -7,8 +7,8 @@
 //
 // What its parts have, apart: dV = P^T dY, dP = dY v^T, dS = P (dP - sum P dP),
 // dQ = scale dS k and dK = scale dS^T q, by the formulas of softmax and of
-// contractions. Not covered, so unknown: operands without a dim of heads, keys
-// that several queries share, pasts, sinks, lengths, windows and soft caps.
+// contractions. A soft cap is a slope on the way of dS. Not covered, so
+// unknown: pasts and sinks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +28,56 @@ using namespace mpopt;
 /// Scores this far down take no part.
 static constexpr double kMasked = -1e4;
 
-/// Operands are [B, H, S or T, D or E]: heads and channels are told apart.
-static AbstractValue channelsOf(SpreadContext &ctx, Value value) {
-  return ctx.of(value).keeping({1, 3});
+namespace {
+/// Where an operand or a result has its heads, rows and channels.
+struct Layout {
+  int64_t heads = 1, rows = 0, width = 0;
+  /// The axis of the rows, and those of heads and channels.
+  int64_t rowAxis = 0;
+  SmallVector<int64_t, 2> channelAxes;
+  bool batched = true;
+
+  /// The layout of a tensor of rank 3 with heads side by side, of rank 4, or
+  /// without heads. Nothing if a dim is not known.
+  static std::optional<Layout> of(Value value, int64_t heads) {
+    MaybeShape shape = getShape(value);
+    if (!shape || shape->size() < 2 ||
+        llvm::any_of(*shape, [](int64_t dim) { return dim < 1; }))
+      return std::nullopt;
+    int64_t rank = shape->size();
+    Layout layout;
+    layout.rows = (*shape)[rank - 2];
+    layout.width = shape->back();
+    layout.rowAxis = rank - 2;
+    layout.channelAxes = {rank - 1};
+    layout.batched = rank > 2;
+    if (rank == 4) {
+      layout.heads = (*shape)[1];
+      layout.channelAxes = {1, 3};
+    } else if (rank == 3 && heads > 0) {
+      layout.heads = heads;
+      layout.width /= heads;
+    }
+    return layout;
+  }
+};
+} // namespace
+
+/// Heads and channels of `from`, told apart if `to` has as many in the same
+/// places.
+static AbstractValue channelsOf(SpreadContext &ctx, Value from, Value to) {
+  MaybeShape has = getShape(from), wants = getShape(to);
+  std::optional<Layout> layout = Layout::of(from, 0);
+  bool alike = layout && has->size() == wants->size() &&
+               llvm::all_of(layout->channelAxes, [&](int64_t axis) {
+                 return (*has)[axis] == (*wants)[axis];
+               });
+  if (alike)
+    return ctx.of(from).keeping(layout->channelAxes);
+  AbstractValue merged(AbstractValue::Dims(wants->size(), 1),
+                       ctx.of(from).hull());
+  merged.source = LikelySource::Propagated;
+  return merged;
 }
 
 /// The share of the keys that a mask is expected to keep. One of which nothing
@@ -50,13 +97,35 @@ static double shareKept(SpreadContext &ctx, Value mask) {
       (hull.mean - hull.likelyLo) / (hull.likelyHi - hull.likelyLo), 0.0, 1.0);
 }
 
+/// The keys that each query sees of those within a distance.
+static std::vector<double> windowLengths(mp::AttentionGradOp op,
+                                         int64_t queries, int64_t keys) {
+  int64_t left = op.getLeftWindow(), right = op.getRightWindow();
+  if (op.getIsCausal())
+    right = 0;
+  int64_t shift = op.getCausalEnd() ? keys - queries : 0;
+  std::vector<double> lengths;
+  for (int64_t query = 0; query < queries; ++query) {
+    int64_t at = query + shift;
+    int64_t first = left < 0 ? 0 : std::max<int64_t>(at - left, 0);
+    int64_t last = right < 0 ? keys - 1 : std::min(at + right, keys - 1);
+    if (last >= first)
+      lengths.push_back(double(last - first + 1));
+  }
+  return lengths;
+}
+
 /// The length of each row, or nothing for a mask whose rows are not known
 /// beside those of a causal one.
 static std::vector<double> rowLengths(mp::AttentionGradOp op,
                                       SpreadContext &ctx, int64_t queries,
                                       int64_t keys) {
   std::vector<double> lengths{double(keys)};
-  if (op.getIsCausal())
+  bool windowed = int64_t(op.getLeftWindow()) >= 0 ||
+                  int64_t(op.getRightWindow()) >= 0 || op.getCausalEnd();
+  if (windowed)
+    lengths = windowLengths(op, queries, keys);
+  else if (op.getIsCausal())
     lengths = causalLengths(double(queries), double(keys));
   for (Value mask : {op.getMask(), op.getBias()}) {
     if (!mask)
@@ -65,7 +134,7 @@ static std::vector<double> rowLengths(mp::AttentionGradOp op,
     std::vector<double> live = countLive(ctx, mask, keys, [&](double held) {
       return added ? held > kMasked : held != 0;
     });
-    if (op.getIsCausal())
+    if (op.getIsCausal() || windowed)
       return {};
     if (live.empty())
       live.push_back(std::round(double(keys) * shareKept(ctx, mask)));
@@ -80,7 +149,7 @@ static std::vector<double> rowLengths(mp::AttentionGradOp op,
 
 /// Gives a result whose groups are those of `from`, each by `make`.
 static void giveChannels(SpreadContext &ctx, unsigned index,
-                         const AbstractValue &from, double terms, int zeroSum,
+                         const AbstractValue &from, double terms, bool zeroSum,
                          llvm::function_ref<Moments(const Cell &)> make) {
   Value made = ctx.op()->getResult(index);
   double draws = ctx.elementsPerGroup(made, from.groups());
@@ -94,10 +163,11 @@ static void giveChannels(SpreadContext &ctx, unsigned index,
   AbstractValue value(AbstractValue::Dims(from.dims()), cells);
   value.source = LikelySource::Propagated;
   Spread spread;
-  spread.axes.batch = 0;
-  spread.axes.positions = 1u << 2;
+  Layout layout = *Layout::of(made, 0);
+  spread.axes.batch = layout.batched ? 0 : -1;
+  spread.axes.positions = 1u << layout.rowAxis;
   spread.alike = all.alike();
-  spread.zeroSum = zeroSum;
+  spread.zeroSum = zeroSum ? int(layout.rowAxis) : -1;
   Losses losses = ctx.combineLosses();
   losses.hit = losses.hit.ofSums(terms);
   ctx.giveLosses(index, losses);
@@ -105,23 +175,26 @@ static void giveChannels(SpreadContext &ctx, unsigned index,
 }
 
 static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
-  MaybeShape query = getShape(op.getQuery()), key = getShape(op.getKey()),
-             value = getShape(op.getValue());
-  for (const MaybeShape &shape : {query, key, value})
-    if (!shape || shape->size() != 4 ||
-        llvm::any_of(*shape, [](int64_t dim) { return dim < 1; }))
-      return;
-  if ((*query)[1] != (*key)[1] || op.getPastKey() || op.getKeyLengths() ||
-      op.getSink() || op.getSmoothSoftmax() || op.getCausalEnd() ||
-      !op.getSoftcap().isZero() || int64_t(op.getLeftWindow()) >= 0 ||
-      int64_t(op.getRightWindow()) >= 0)
+  std::optional<Layout> query = Layout::of(op.getQuery(), op.getNumHeads()),
+                        key = Layout::of(op.getKey(), op.getKvNumHeads()
+                                                          ? op.getKvNumHeads()
+                                                          : op.getNumHeads()),
+                        value =
+                            Layout::of(op.getValue(), op.getKvNumHeads()
+                                                          ? op.getKvNumHeads()
+                                                          : op.getNumHeads());
+  if (!query || !key || !value || key->heads != value->heads ||
+      query->heads % key->heads != 0 || op.getPastKey() || op.getSink() ||
+      op.getSmoothSoftmax())
     return;
   Value grad = op.getGrad();
   for (Value operand : {grad, op.getQuery(), op.getKey(), op.getValue()})
-    if (!ctx.of(operand).hasLikely())
+    if (!getShape(operand) || !ctx.of(operand).hasLikely())
       return;
-  int64_t queries = (*query)[2], keys = (*key)[2];
-  double depth = double((*query)[3]), width = double((*value)[3]);
+  int64_t queries = query->rows, keys = key->rows;
+  // Queries of several heads read one head of keys.
+  double sharing = double(query->heads / key->heads);
+  double depth = double(query->width), width = double(value->width);
   double scale = op.getScale().convertToDouble();
   if (scale == 0)
     scale = 1 / std::sqrt(depth);
@@ -131,6 +204,16 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
 
   Moments q = ctx.moments(op.getQuery()), k = ctx.moments(op.getKey());
   double score = sumOf(q * k, {depth, 1, 1}).scaled(scale).variance();
+  double slope = 1;
+  if (double cap = op.getSoftcap().convertToDouble(); cap > 0) {
+    slope = momentsOf(0, score, [&](double x) {
+              double capped = std::tanh(x / cap);
+              return 1 - capped * capped;
+            }).square;
+    score = momentsOf(0, score, [&](double x) {
+              return cap * std::tanh(x / cap);
+            }).variance();
+  }
   Moments p = probabilitiesOf(lengths, double(keys), score);
   Moments dy = ctx.moments(grad), v = ctx.moments(op.getValue());
   // Within a row only what values do not share differs.
@@ -141,13 +224,14 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
             channels)
           .square;
   double own = std::max(product.square - inRow, 0.0);
-  double dScore = logitSquare(lengths, double(keys), score) * own;
+  double dScore = logitSquare(lengths, double(keys), score) * own * slope;
 
   for (auto [index, number] : llvm::enumerate(op.getWanted())) {
+    Value made = op->getResult(index);
     switch (gradients::slotOf(op, number)) {
     case 1: // query: what keys share meets a sum of 0
-      giveChannels(ctx, index, channelsOf(ctx, op.getKey()), double(keys), -1,
-                   [&](const Cell &cell) {
+      giveChannels(ctx, index, channelsOf(ctx, op.getKey(), made), double(keys),
+                   false, [&](const Cell &cell) {
                      Moments x = ctx.moments(op.getKey(), cell);
                      double rest = x.square - x.common;
                      return sumOf({0, 0, dScore * rest}, {1, 1, double(keys)})
@@ -155,19 +239,19 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
                    });
       break;
     case 2: // key: columns of a row's score gradients add up to 0
-      giveChannels(ctx, index, channelsOf(ctx, op.getQuery()), double(queries),
-                   2, [&](const Cell &cell) {
+      giveChannels(ctx, index, channelsOf(ctx, op.getQuery(), made),
+                   sharing * double(queries), true, [&](const Cell &cell) {
                      Moments x = ctx.moments(op.getQuery(), cell);
                      return sumOf({0, 0, dScore * x.square},
-                                  {1, 1, double(queries)})
+                                  {sharing, 1, double(queries)})
                          .scaled(scale);
                    });
       break;
     case 3: // value
-      giveChannels(ctx, index, channelsOf(ctx, grad), double(queries), -1,
-                   [&](const Cell &cell) {
+      giveChannels(ctx, index, channelsOf(ctx, grad, made),
+                   sharing * double(queries), false, [&](const Cell &cell) {
                      Moments x = ctx.moments(grad, cell);
-                     TermCount count{1, 1, double(queries)};
+                     TermCount count{sharing, 1, double(queries)};
                      Moments term = p * x, sum = sumOf(term, count);
                      // Other keys meet the same queries.
                      sum.common =

@@ -28,7 +28,7 @@ class Graph:
 
     def __init__(self, seed: int = 0):
         self.random = np.random.default_rng(seed)
-        self.nodes, self.weights = [], []
+        self.nodes, self.weights, self.opset = [], [], 17
 
     def weight(self, *shape, std=None, values=None):
         if values is None:
@@ -61,7 +61,7 @@ class Graph:
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
         y = helper.make_tensor_value_info(result, TensorProto.FLOAT, None)
         return helper.make_model(helper.make_graph(self.nodes, "g", [x], [y], self.weights),
-                                 opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+                                 opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8 if self.opset < 20 else 10)
 
 
 @network
@@ -94,6 +94,30 @@ def attention(g):
     scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 2, 1]))
     scores = g.add("Mul", scores, g.number(32 ** -0.5))
     return [BATCH, 12, 32], g.add("Add", "x", g.add("MatMul", g.add("Softmax", scores, axis=-1), v))
+
+
+def fused(g, query_heads: int, key_heads: int, **attributes):
+    """Attention in one op, its heads side by side in the last dim."""
+    g.opset = 23
+    q = g.linear("x", 32, 8 * query_heads, std=0.5)
+    k, v = (g.linear("x", 32, 8 * key_heads, std=0.5) for _ in range(2))
+    y = g.add("Attention", q, k, v, q_num_heads=query_heads, kv_num_heads=key_heads, **attributes)
+    return [BATCH, 12, 32], g.linear(y, 8 * query_heads, 16)
+
+
+@network
+def fused_attention(g):
+    return fused(g, 4, 4)
+
+
+@network
+def shared_keys(g):
+    return fused(g, 4, 1, is_causal=1)
+
+
+@network
+def capped_scores(g):
+    return fused(g, 4, 4, softcap=2.0)
 
 
 @network
