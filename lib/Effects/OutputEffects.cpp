@@ -14,6 +14,7 @@
 
 #include "mpopt/Effects/OutputEffects.h"
 
+#include "AssumedSizes.h"
 #include "Branches.h"
 #include "InfinityWalk.h"
 #include "OutputGradients.h"
@@ -30,6 +31,7 @@
 #include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+#include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -377,6 +379,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       output.nonFinite = true;
     }
 
+  if (sizesMatter(module, ranges.context().shapes()) &&
+      assumeSizes(module, ranges, findings))
+    return;
   std::vector<Part> parts = chooseParts(outputs);
   SmallVector<Value> looked;
   for (const Part &part : parts)
@@ -438,6 +443,47 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         own.push_back(&part);
     judge(output, own, body, ranges, gradients);
   }
+  assumeSizes(module, ranges, findings);
+}
+
+bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
+                                ArrayRef<FindingList::Entry> findings) {
+  auto isUnknown = [](const OutputEffect &output) {
+    return !output.error && !output.nonFinite;
+  };
+  if (llvm::none_of(outputs, isUnknown))
+    return true;
+  std::optional<SizedCopy> sized = mpopt::assumeSizes(module);
+  if (!sized)
+    return false;
+  std::vector<FindingList::Entry> moved(findings);
+  for (FindingList::Entry &entry : moved) {
+    entry.op = sized->mapping.lookupOrDefault(entry.op);
+    entry.value = sized->mapping.lookupOrDefault(entry.value);
+  }
+  ModuleAnalysisManager manager(*sized->module, /*passInstrumentor=*/nullptr);
+  AnalysisManager analyses = manager;
+  reuseRanges(analyses, ranges, sized->change, Recompute::All);
+  OutputEffects its(*sized->module, analyses, moved);
+  auto back = [&](Value value) {
+    return sized->change.originals.lookup(value);
+  };
+  for (auto [output, known] : llvm::zip_equal(outputs, its.outputs)) {
+    if (!isUnknown(output) || isUnknown(known))
+      continue;
+    known.value = output.value;
+    known.nonFinite = false;
+    known.sizes = sized->sizes;
+    llvm::MapVector<Value, double> squares;
+    for (auto [value, square] : known.squares)
+      squares[back(value)] = square;
+    known.squares = std::move(squares);
+    for (OutputEffect::Sum &sum : known.sums)
+      for (Value &value : sum.values)
+        value = back(value);
+    output = std::move(known);
+  }
+  return llvm::none_of(outputs, isUnknown);
 }
 
 SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {

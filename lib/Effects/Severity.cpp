@@ -176,6 +176,8 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     report.output = output.name;
     report.error = errorOf(output);
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
+    for (const AssumedSize &assumed : output.sizes)
+      report.sizes.emplace_back(assumed.dim, assumed.size);
     if (!std::isnan(report.error))
       report.level = int(severityOf(report.error, module));
     if (!output.nonFinite)

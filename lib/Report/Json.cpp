@@ -239,6 +239,11 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
         json.attribute("expected_rms", jsonNumber(effect.rms));
         json.attribute("bound", jsonNumber(effect.bound));
         json.attribute("absolute_bound", jsonNumber(effect.absoluteBound));
+        if (!effect.sizes.empty())
+          json.attributeObject("assumed_dims", [&] {
+            for (const auto &[dim, size] : effect.sizes)
+              json.attribute(jsonText(dim), size);
+          });
         json.attributeArray("causes", [&] {
           for (const EffectReport::Cause &cause : effect.causes)
             json.object([&] {

@@ -51,6 +51,12 @@ static std::string describeEffect(const EffectReport &effect,
                             : " by " + getPercent(effect.error);
   if (!std::isnan(effect.bound))
     text += " (" + getPercent(effect.bound) + " at most)";
+  std::vector<std::string> sizes;
+  for (const auto &[dim, size] : effect.sizes)
+    if (size != 1)
+      sizes.push_back(dim + " " + std::to_string(size));
+  if (!sizes.empty())
+    text += ", with " + llvm::join(sizes, ", ");
   text += (": " + getVerdict(effect, least)).str();
   if (effect.level == 0)
     return text;

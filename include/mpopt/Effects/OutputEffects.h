@@ -29,6 +29,12 @@ namespace mpopt {
 
 class RangeAnalysis;
 
+/// The size that an open dim of the inputs is taken to have.
+struct AssumedSize {
+  std::string dim;
+  int64_t size;
+};
+
 /// One output.
 struct OutputEffect {
   /// The value that the main function returns, and its name.
@@ -52,6 +58,8 @@ struct OutputEffect {
     double factor = 1;
   };
   std::vector<Sum> sums;
+  /// The sizes of open dims with which all that is so, if it depends on them.
+  std::vector<AssumedSize> sizes;
 };
 
 class OutputEffects {
@@ -77,6 +85,11 @@ public:
   llvm::SmallVector<mlir::Value> originsOf(size_t output) const;
 
 private:
+  /// Finds out what is not known of outputs with sizes for open dims. True if
+  /// all of them are known then.
+  bool assumeSizes(mlir::ModuleOp module, const RangeAnalysis &ranges,
+                   llvm::ArrayRef<FindingList::Entry> findings);
+
   /// For each tensor at which Inf or NaN is expected to begin the outputs that
   /// it reaches, a bit each.
   llvm::MapVector<mlir::Value, llvm::SmallVector<bool, 4>> reached;

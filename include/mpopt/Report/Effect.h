@@ -13,8 +13,10 @@
 #ifndef MPOPT_REPORT_EFFECT_H
 #define MPOPT_REPORT_EFFECT_H
 
+#include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mpopt {
@@ -49,6 +51,9 @@ struct EffectReport {
     double share = 0;
   };
   std::vector<Cause> causes;
+  /// The sizes of open dims with which that is so, by name; empty if it does not
+  /// depend on them.
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
   /// How bad that is: 0 fine, 1 past the threshold of warnings, 2 of errors.
   int level = 0;
 };

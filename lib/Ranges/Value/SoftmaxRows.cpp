@@ -19,6 +19,7 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Logistic.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/OpenAxis.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 
@@ -231,15 +232,17 @@ static void fitMeans(const MutableCells &cells, ArrayRef<uint32_t> rowOf,
 
 /// Sets the estimates of the elements whose logits are `x`.
 static void estimateElements(const MutableCells &cells, const AbstractValue &x,
-                             const SoftmaxRows &rows, bool logarithm) {
-  Cell unknown = unknownSoftmax(rows.count(), logarithm);
+                             const SoftmaxRows &rows, bool hasAxis,
+                             bool logarithm) {
+  // A scalar has no axis; one of unknown length has more than one element.
+  double count = rows.isCounted() ? rows.count() : hasAxis ? kOpenAxis : 1;
+  Cell unknown = unknownSoftmax(count, logarithm);
   if (!x.hasLikely()) {
     for (CellRef cell : cells)
       setLikely(cell, unknown);
     return;
   }
-  std::vector<SoftmaxRow> expected =
-      estimateSoftmaxRows(x, rows.row(), rows.isCounted() ? rows.count() : 1);
+  std::vector<SoftmaxRow> expected = estimateSoftmaxRows(x, rows.row(), count);
   std::vector<double> rest(cells.size());
   for (auto [group, row] : llvm::enumerate(rows.rowOf())) {
     Cell logit = x.cell(group);
@@ -257,8 +260,8 @@ static void estimateElements(const MutableCells &cells, const AbstractValue &x,
   for (size_t group = 0; group < cells.size(); ++group)
     if (isBimodal(x.cell(group)))
       setLikely(cells[group], unknown);
-  if (!logarithm && rows.isCounted())
-    fitMeans(cells, rows.rowOf(), rows.row().groups(), rows.count());
+  if (!logarithm && (rows.isCounted() || hasAxis))
+    fitMeans(cells, rows.rowOf(), rows.row().groups(), count);
 }
 
 //===----------------------------------------------------------------------===//
@@ -281,7 +284,7 @@ AbstractValue cells::softmaxOf(const MaybeShape &shape, const AbstractValue &x,
                        ? functions.minNormal
                        : functions.minSubnormal;
   MutableCells cells = result.mutableCells();
-  estimateElements(cells, x, rows, logarithm);
+  estimateElements(cells, x, rows, shape && !axes.empty(), logarithm);
   for (size_t group = 0; group < cells.size(); ++group) {
     CellRef cell = cells[group];
     if (logarithm) {

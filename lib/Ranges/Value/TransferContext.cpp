@@ -8,6 +8,7 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Ranges/Value/OpenAxis.h"
 
 #include <cmath>
 
@@ -45,10 +46,6 @@ std::optional<int64_t> TransferContext::dimOf(Value value, int64_t axis) {
     return std::nullopt;
   return (*shape)[axis];
 }
-
-/// An axis of unknown size, other than the leading one: one position is never
-/// all, and the extremes of 16 or 256 times as many elements differ little.
-static constexpr double kOpenAxis = 64;
 
 double TransferContext::elementsPerGroup(Value value, size_t groups) const {
   double count = 1;
