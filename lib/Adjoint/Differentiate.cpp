@@ -55,8 +55,9 @@ static bool carriesGradient(OpResult result) {
          !isa<TensorType>(result.getType());
 }
 
-void mpopt::prepareGradients(Operation *root) {
-  root->walk([](mp::DropoutOp op) {
+void mpopt::prepareGradients(Operation *root,
+                             llvm::function_ref<void(Value, Value)> replaced) {
+  root->walk([&](mp::DropoutOp op) {
     if (op.getMask() || (!op.getTraining() && !op.getDynamicTraining()))
       return;
     OpBuilder builder(op);
@@ -67,6 +68,8 @@ void mpopt::prepareGradients(Operation *root) {
          getTensorType(getShape(op.getResult()), builder.getI1Type())});
     state.addAttributes(op->getAttrs());
     Operation *made = builder.create(state);
+    if (replaced)
+      replaced(op.getResult(), made->getResult(0));
     op.getResult().replaceAllUsesWith(made->getResult(0));
     op.erase();
   });

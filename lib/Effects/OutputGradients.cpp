@@ -64,6 +64,14 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   for (auto [from, to] : mapping.getValueMap())
     change.originals[to] = from;
   inlineBranches(ranges);
+  // Ops that gradients need more results of.
+  prepareGradients(*copy, [&](Value result, Value stands) {
+    Value original = change.originals.lookup(result);
+    change.originals.erase(result);
+    change.originals[stands] = original;
+    change.changed.insert(stands.getDefiningOp());
+    mapping.map(original, stands);
+  });
   fuseComposites();
   Operation *terminator = findReturn(*copy);
   SmallVector<Value> wanted = findOrigins(*terminator->getBlock());

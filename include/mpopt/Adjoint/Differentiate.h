@@ -52,8 +52,10 @@ llvm::FailureOr<Gradients> differentiate(mlir::OpBuilder &builder,
                                          llvm::ArrayRef<mlir::Value> wanted);
 
 /// Gives ops below `root` the results that their gradients read: dropout its
-/// mask.
-void prepareGradients(mlir::Operation *root);
+/// mask. `replaced` is told of each result that another op has now.
+void prepareGradients(
+    mlir::Operation *root,
+    llvm::function_ref<void(mlir::Value, mlir::Value)> replaced = {});
 
 /// True for the cast by which a precision stores a constant in 16 bits: its
 /// result is the parameter that the model then has.

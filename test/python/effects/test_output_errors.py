@@ -42,8 +42,10 @@ class Graph:
         return self.weight(values=value)
 
     def integers(self, *values):
+        """A list of several, a scalar of one."""
         name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
+        self.weights.append(numpy_helper.from_array(np.asarray(values if len(values) > 1 else values[0], np.int64),
+                                                    name))
         return name
 
     def add(self, kind, *inputs, **attributes):
@@ -118,6 +120,15 @@ def shared_keys(g):
 @network
 def capped_scores(g):
     return fused(g, 4, 4, softcap=2.0)
+
+
+@network
+def spectrogram(g):
+    x = g.add("Reshape", "x", g.integers(BATCH, 400, 1))
+    window = g.weight(values=np.hanning(64))
+    x = g.add("STFT", x, g.integers(16), window, g.integers(64))
+    x = g.add("ReduceSumSquare", x, axes=[-1], keepdims=0)
+    return [BATCH, 400], g.linear(g.add("Relu", g.linear(x, 33, 32)), 32, 16)
 
 
 @network

@@ -1,0 +1,86 @@
+//===- Signal.cpp - Spreads of gradients of transforms
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sample lies in length / step frames, times the window, and each bin of a
+// frame has it times a cosine and a sine, whose squares add up to 1.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/GradientOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Value/GradientSupport.h"
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Gives a result of numbers with that mean square, all alike, each the sum of
+/// so many terms.
+static void giveSums(SpreadContext &ctx, unsigned index, double square,
+                     double terms) {
+  Value made = ctx.op()->getResult(index);
+  MaybeShape shape = getShape(made);
+  if (!shape)
+    return;
+  AbstractValue value(
+      AbstractValue::Dims(shape->size(), 1),
+      SpreadContext::normalCell({0, 0, square}, ctx.elementsPerGroup(made, 1)));
+  value.source = LikelySource::Propagated;
+  Spread spread;
+  spread.axes.batch = shape->size() > 1 ? 0 : -1;
+  spread.axes.positions = shape->size() > 1 ? 1u << 1 : 0;
+  Losses losses = ctx.combineLosses();
+  losses.hit = losses.hit.ofSums(terms);
+  ctx.giveLosses(index, losses);
+  ctx.give(index, std::move(value), spread);
+}
+
+static void spreadStftGrad(mp::STFTGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad(), signal = op.getSignal(), window = op.getWindow();
+  MaybeShape bins = getShape(grad);
+  std::optional<double> step = getSplatConstant(op.getFrameStep());
+  if (!bins || bins->size() != 4 || !step || !(*step > 0) ||
+      llvm::any_of(*bins, [](int64_t dim) { return dim < 1; }) ||
+      !ctx.of(grad).hasLikely())
+    return;
+  std::optional<double> length;
+  if (op.getFrameLength())
+    length = getSplatConstant(op.getFrameLength());
+  else if (MaybeShape shape = window ? getShape(window) : MaybeShape();
+           shape && shape->size() == 1 && shape->front() > 0)
+    length = double(shape->front());
+  if (!length)
+    return;
+  double dy = double((*bins)[2]) * ctx.moments(grad).square;
+  double frames = double((*bins)[0] * (*bins)[1]);
+  double overlap = std::max(1.0, *length / *step);
+  for (auto [index, number] : llvm::enumerate(op.getWanted())) {
+    switch (gradients::slotOf(op, number)) {
+    case 1: // signal
+      if (window && !ctx.of(window).hasLikely())
+        break;
+      giveSums(ctx, index,
+               overlap * dy * (window ? ctx.moments(window).square : 1),
+               overlap * double((*bins)[2]));
+      break;
+    case 3: // window: each of its numbers meets every frame
+      if (ctx.of(signal).hasLikely())
+        giveSums(ctx, index, frames * dy * ctx.moments(signal).square,
+                 frames * double((*bins)[2]));
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+void mpopt::attachSignalSpreads(MLIRContext *context) {
+  attachSpread<spreadStftGrad, mp::STFTGradOp>(context);
+}
