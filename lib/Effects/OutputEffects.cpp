@@ -383,6 +383,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       assumeSizes(module, ranges, findings))
     return;
   std::vector<Part> parts = chooseParts(outputs);
+  // What is nothing but zeros beside other parts has no error.
+  llvm::erase_if(parts, [&](const Part &part) {
+    return part.value != outputs[part.output].value &&
+           ranges.preRounding(part.value).constant() == 0.0;
+  });
   SmallVector<Value> looked;
   for (const Part &part : parts)
     looked.push_back(part.value);

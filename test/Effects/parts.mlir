@@ -35,3 +35,17 @@ func.func @main(%x: tensor<8x64xf32>, %y: tensor<8x4096xf32>) -> (tensor<4160x8x
   %2 = mp.transpose %1 {perm = array<i64: 1, 0>} : (tensor<8x4160xf32>) -> tensor<4160x8xf32>
   return %2 : tensor<4160x8xf32>
 }
+
+// A cache whose other places are still zeros.
+// RUN: mpopt --check %t/padded.mlir --precision fp16 --format json -o %t/padded.json
+// RUN: %python %S/Inputs/same-error.py %t/boxes.json %t/padded.json
+
+//--- padded.mlir
+func.func @main(%x: tensor<8x64xf32>) -> (tensor<8x128xf32> {mp.name = "result"}) {
+  %pixels = mp.constant dense<320.0> : tensor<f32>
+  %zeros = mp.constant dense<0.0> : tensor<8x64xf32>
+  %b = mp.sigmoid %x : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %0 = mp.mul %b, %pixels : (tensor<8x64xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %1 = mp.concat %0, %zeros {axis = 1 : i64} : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x128xf32>
+  return %1 : tensor<8x128xf32>
+}
