@@ -28,13 +28,17 @@ LINEAR = {
     "unsqueeze",
 }
 FACTOR = {True: 1.01, False: 2.0}
+#: Expected errors of outputs are estimates that are right to this factor.
+EFFECT_FACTOR = 4.0
+VERDICTS = ["fine", "warning", "error"]
 
 
 @dataclass(frozen=True, order=True)
 class Difference:
     #: Which of the two models has it: `torchscript` or `twin`; of a range, is wider.
     side: str
-    #: `MP101 softmax`, `output 0`, `output 0 nan`.
+    #: `MP101 softmax`, `output 0`, `output 0 nan`; `effect 0`, where its expected
+    #: error is larger, `effect 0 unknown`; `verdict`, where the worst finding is worse.
     what: str
 
 
@@ -42,6 +46,10 @@ class Difference:
 class Said:
     findings: Counter
     outputs: list[dict]
+    #: The expected error of each output, as far as it is known.
+    effects: list[float | None] = field(default_factory=list)
+    #: The severity of the worst finding; notes are fine.
+    verdict: str = "fine"
 
 
 @dataclass
@@ -58,7 +66,12 @@ def said_of(checked: torchscript_import.Checked) -> Said:
         kind = finding["op"]["kind"]
         findings[finding["rule"], SAME_KIND.get(kind, kind)] += 1
     tensors = checked.ranges["tensors"]
-    return Said(findings, [tensors[name] for name in checked.ranges["outputs"]])
+    errors = [effect["expected_error"] for effect in checked.report.get("effects", [])]
+    severities = [finding["severity"] for finding in checked.report["findings"]
+                  if finding["severity"] in VERDICTS]
+    return Said(findings, [tensors[name] for name in checked.ranges["outputs"]],
+                [None if error is None else float(error) for error in errors],
+                max(["fine", *severities], key=VERDICTS.index))
 
 
 def op_kinds(text: str) -> Counter:
@@ -103,6 +116,15 @@ def compare(torchscript: Said, twin: Said, linear: bool) -> Comparison:
             if a[flag] != b[flag]:
                 side = "torchscript" if a[flag] else "twin"
                 result.differences.add(Difference(side, f"output {index} {flag}"))
+    for index, (a, b) in enumerate(zip(torchscript.effects, twin.effects)):
+        if (a is None) != (b is None):
+            result.differences.add(
+                Difference("torchscript" if a is None else "twin", f"effect {index} unknown"))
+        elif a is not None and b is not None and max(a, b) > EFFECT_FACTOR * min(a, b):
+            result.differences.add(Difference("torchscript" if a > b else "twin", f"effect {index}"))
+    worse = VERDICTS.index(torchscript.verdict) - VERDICTS.index(twin.verdict)
+    if worse:
+        result.differences.add(Difference("torchscript" if worse > 0 else "twin", "verdict"))
     return result
 
 
