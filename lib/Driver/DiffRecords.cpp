@@ -18,6 +18,7 @@
 #include "mpopt/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mpopt;
@@ -26,7 +27,8 @@ using llvm::Expected;
 using llvm::StringRef;
 
 bool diffing::isRecord(StringRef path) {
-  if (path == "-")
+  // A pipe can be read once, and holds a report.
+  if (!llvm::sys::fs::is_regular_file(path))
     return false;
   Expected<std::unique_ptr<llvm::MemoryBuffer>> file = readInputFile(path);
   if (!file) {

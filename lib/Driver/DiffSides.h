@@ -25,7 +25,7 @@ std::optional<DiffSide> readRecordSide(const Options &options,
 /// that a report knows.
 void listFoundOps(DiffSide &side);
 
-/// True if `path` is a file that begins as records do.
+/// True if `path` is a regular file that begins as records do.
 bool isRecord(llvm::StringRef path);
 
 /// True if the name is that of a float format of 16 or 8 bits.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import numpy
 import onnx
@@ -10,7 +11,7 @@ import pytest
 from ci_models import info, overflowing, save
 from onnx import TensorProto, helper, numpy_helper
 from page_models import layers
-from tool import run_mpopt
+from tool import MPOPT, run_mpopt
 
 
 def diff(a, b, *options):
@@ -80,6 +81,14 @@ def test_reports_compare_what_has_findings(models, tmp_path):
     # A model beside a report of it is compared by what has findings, too.
     status, report = diff(tmp_path / "a.json", models("a"), "--precision", "fp16")
     assert status == 0 and report["stayed"] == report["a"]["findings"] > 0 and report["matched"] > 0 and not report["ranges"]
+
+
+def test_a_report_may_come_by_a_pipe(models, tmp_path):
+    model = models("a")
+    run_mpopt("--check", model, "--precision", "fp16", "--format", "json", "-o", tmp_path / "a.json")
+    done = subprocess.run(["bash", "-c", '"$0" --diff <(cat "$1") "$1" --format json', MPOPT, tmp_path / "a.json"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["stayed"] > 0, done.stderr
 
 
 def converted(path, wide):
