@@ -449,6 +449,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     judge(output, own, body, ranges, gradients);
   }
   assumeSizes(module, ranges, findings);
+  for (const OutputEffect &output : outputs)
+    for (const auto &[value, square] : output.squares)
+      rounded.insert(value);
 }
 
 bool OutputEffects::assumeSizes(ModuleOp module, const RangeAnalysis &ranges,
@@ -499,13 +502,11 @@ SmallVector<Value, 2> OutputEffects::sourcesOf(Value value) const {
     Value next = work.pop_back_val();
     if (!visited.insert(next).second)
       continue;
-    bool rounded = llvm::any_of(outputs, [&](const OutputEffect &output) {
-      return output.squares.contains(next);
-    });
-    if (rounded || reached.contains(next))
+    bool isRounded = rounded.contains(next);
+    if (isRounded || reached.contains(next))
       sources.push_back(next);
     Operation *op = next.getDefiningOp();
-    if (!rounded && op &&
+    if (!isRounded && op &&
         (isa<mp::CastOp, mp::IdentityOp>(op) ||
          hasRole(op, Role::CopiesElements | Role::Concatenation)))
       llvm::append_range(work, op->getOperands());

@@ -171,6 +171,10 @@ std::vector<EffectReport>
 mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
                        ArrayRef<FindingList::Entry> entries) {
   std::vector<EffectReport> reports;
+  std::vector<SmallVector<Value, 2>> subjects;
+  for (const FindingList::Entry &entry : entries)
+    subjects.push_back(isJudgedByEffect(entry) ? subjectsOf(entry, effects)
+                                               : SmallVector<Value, 2>());
   for (auto [index, output] : llvm::enumerate(effects.outputs)) {
     EffectReport &report = reports.emplace_back();
     report.output = output.name;
@@ -183,10 +187,10 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     if (!output.nonFinite)
       for (auto [value, share] : findCauses(output))
         report.tensors.push_back({getTensorName(value), share});
-    for (const FindingList::Entry &entry : entries) {
+    for (auto [entry, its] : llvm::zip_equal(entries, subjects)) {
       if (!isJudgedByEffect(entry))
         continue;
-      double error = errorBy(subjectsOf(entry, effects), effects, index);
+      double error = errorBy(its, effects, index);
       double share = std::isinf(error) ? 1
                      : output.nonFinite || !(report.error > 0)
                          ? 0

@@ -20,6 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Value.h"
 #include "mlir/Pass/AnalysisManager.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <optional>
@@ -85,6 +86,8 @@ public:
   llvm::SmallVector<mlir::Value> originsOf(size_t output) const;
 
 private:
+  /// The keys of all outputs' `squares`.
+  llvm::DenseSet<mlir::Value> rounded;
   /// Finds out what is not known of outputs with sizes for open dims. True if
   /// all of them are known then.
   bool assumeSizes(mlir::ModuleOp module, const RangeAnalysis &ranges,
