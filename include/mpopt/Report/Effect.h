@@ -51,8 +51,8 @@ struct EffectReport {
     double share = 0;
   };
   std::vector<Cause> causes;
-  /// The sizes of open dims with which that is so, by name; empty if it does not
-  /// depend on them.
+  /// The sizes of open dims with which that is so, by name; empty if it does
+  /// not depend on them.
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   /// How bad that is: 0 fine, 1 past the threshold of warnings, 2 of errors.
   int level = 0;
