@@ -193,7 +193,7 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
       return;
   int64_t queries = query->rows, keys = key->rows;
   // Queries of several heads read one head of keys.
-  double sharing = double(query->heads / key->heads);
+  double sharing = double(query->heads) / double(key->heads);
   double depth = double(query->width), width = double(value->width);
   double scale = op.getScale().convertToDouble();
   if (scale == 0)
