@@ -187,7 +187,7 @@ void ErrorBounds::settle(Value result, AbstractValue error, bool isInput) {
       sum = std::min(sum, most);
     }
     // FP32, and what P computes in it before it rounds.
-    if (!copies || (op && isa<mp::CastOp>(op) && !exact && !rounds))
+    if (!copies || (isa_and_nonnull<mp::CastOp>(op) && !exact && !rounds))
       sum += 2.1 * (most + error) * f32.unitRoundoff() + 2 * f32.minNormal;
     return sum * (1 + 1e-9);
   };
