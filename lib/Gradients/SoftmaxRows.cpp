@@ -114,12 +114,18 @@ Value mpopt::skipCopies(Value value) {
   return value;
 }
 
-std::vector<double> mpopt::causalLengths(double rows, double count) {
+std::vector<double> mpopt::chooseRows(double rows) {
   double kept = std::min(rows, kMostRows), distance = rows / kept;
-  std::vector<double> lengths;
-  for (double row = 1; row <= kept; ++row)
-    lengths.push_back(
-        std::min(std::round((row - 0.5) * distance + 0.5), count));
+  std::vector<double> chosen;
+  for (double row = 0; row < kept; ++row)
+    chosen.push_back(std::round((row + 0.5) * distance - 0.5));
+  return chosen;
+}
+
+std::vector<double> mpopt::causalLengths(double rows, double count) {
+  std::vector<double> lengths = chooseRows(rows);
+  for (double &length : lengths)
+    length = std::min(length + 1, count);
   return lengths;
 }
 

@@ -37,8 +37,12 @@ double logitVariance(double count, double collisions);
 /// The value in front of casts and identities.
 mlir::Value skipCopies(mlir::Value value);
 
-/// The lengths of `rows` causal rows of at most `count` elements: of row i the
-/// first i + 1. Of many rows some in even distances stand for all.
+/// The indices of all of `rows` rows, or of many of them those that stand for
+/// all, in even distances.
+std::vector<double> chooseRows(double rows);
+
+/// The lengths of those of `rows` causal rows of at most `count` elements: of
+/// row i the first i + 1.
 std::vector<double> causalLengths(double rows, double count);
 
 /// Elements of each row of a constant mask for which `isLive`; nothing for

@@ -100,17 +100,17 @@ static double shareKept(SpreadContext &ctx, Value mask) {
 /// The keys that each query sees of those within a distance.
 static std::vector<double> windowLengths(mp::AttentionGradOp op,
                                          int64_t queries, int64_t keys) {
-  int64_t left = op.getLeftWindow(), right = op.getRightWindow();
-  if (op.getIsCausal())
-    right = 0;
-  int64_t shift = op.getCausalEnd() ? keys - queries : 0;
+  double left = double(int64_t(op.getLeftWindow()));
+  double right = op.getIsCausal() ? 0 : double(int64_t(op.getRightWindow()));
+  double end = double(keys) - 1;
+  double shift = op.getCausalEnd() ? double(keys) - double(queries) : 0;
   std::vector<double> lengths;
-  for (int64_t query = 0; query < queries; ++query) {
-    int64_t at = query + shift;
-    int64_t first = left < 0 ? 0 : std::max<int64_t>(at - left, 0);
-    int64_t last = right < 0 ? keys - 1 : std::min(at + right, keys - 1);
+  for (double query : chooseRows(double(queries))) {
+    double at = query + shift;
+    double first = left < 0 ? 0 : std::max(at - left, 0.0);
+    double last = right < 0 ? end : std::min(at + right, end);
     if (last >= first)
-      lengths.push_back(double(last - first + 1));
+      lengths.push_back(last - first + 1);
   }
   return lengths;
 }
