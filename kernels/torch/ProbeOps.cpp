@@ -46,6 +46,8 @@ static void beginRun(std::string_view ledger) {
   mpopt_recorder_begin_run(findRecorder(ledger), /*here=*/1);
 }
 
+static void beginNothing(std::string_view) {}
+
 // -- mpopt::probe and mpopt::probe_channels ----------------------------------
 //
 // One op is the other one without an axis. Each has a kernel for where a tensor
@@ -215,6 +217,7 @@ static bool registerOps() {
     library->impl("probe_channels", probeChannels);
   }
   auto *meta = implement(c10::DispatchKey::Meta);
+  meta->impl("begin_run", beginNothing);
   meta->impl("probe", probeNothing);
   meta->impl("probe_channels", probeNoChannels);
   auto *autograd = implement(c10::DispatchKey::Autograd);
@@ -223,8 +226,10 @@ static bool registerOps() {
   auto *batched = implement(c10::DispatchKey::FuncTorchBatched);
   batched->impl("probe", probeBatch);
   batched->impl("probe_channels", probeChannelsOfBatch);
+  // Not implicit: a tracer would run it once and leave it out of its graph.
+  implement(c10::DispatchKey::CompositeExplicitAutograd)
+      ->impl("begin_run", beginRun);
   auto *composite = implement(c10::DispatchKey::CompositeImplicitAutograd);
-  composite->impl("begin_run", beginRun);
   composite->impl("probe_optional", probeOptional);
   composite->impl("probe_number", probeNumber);
   composite->impl("probe_members", probeMembers);

@@ -12,6 +12,7 @@
 #include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Adjoint/Loss.h"
+#include "mpopt/Instrument/ExportedProgram.h"
 #include "mpopt/Instrument/Ledger.h"
 #include "mpopt/Instrument/Onnx.h"
 #include "mpopt/Instrument/Tensors.h"
@@ -194,18 +195,23 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   if (report->training)
     options.probes.loss = findLoss(*report->training, outputs);
   bool isTorch = format == ModelFormat::TorchScript;
-  if (format != ModelFormat::Onnx && !isTorch)
+  bool isProgram = format == ModelFormat::ExportedProgram;
+  if (format != ModelFormat::Onnx && !isTorch && !isProgram)
     return fail(path +
-                ": --instrument takes binary ONNX files and TorchScript "
-                "archives, and this is " +
+                ": --instrument takes binary ONNX files, TorchScript archives "
+                "and exported programs, and this is " +
                 (report->format == "onnx" ? "ONNX as text" : report->format));
-  if (isTorch && options.probeWith == ProbeWith::Outputs)
-    return fail(path + ": --probe-with outputs is for ONNX, and this is "
-                       "TorchScript");
-
+  StringRef kind = isTorch     ? "TorchScript"
+                   : isProgram ? "an exported program"
+                               : "ONNX";
+  if (format != ModelFormat::Onnx && options.probeWith == ProbeWith::Outputs)
+    return fail(path + ": --probe-with outputs is for ONNX, and this is " +
+                kind);
   if (!isTorch && options.probes.train)
-    return fail(path + ": --instrument --train is for TorchScript, which is "
-                       "trained as it is, and this is ONNX");
+    return fail(path +
+                ": --instrument --train is for TorchScript, which is "
+                "trained as it is, and this is " +
+                kind);
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file =
       readInputFile(path);
@@ -220,6 +226,13 @@ LogicalResult mpopt::instrument(const Options &given, StringRef version) {
   if (isTorch) {
     auto instrumenter = TorchInstrumenter::open(
         model, path, options.import.method, std::move(places));
+    if (!instrumenter)
+      return fail(path, instrumenter.takeError());
+    return writeProbed(options, version, *instrumenter, tensors,
+                       std::move(ledger));
+  }
+  if (isProgram) {
+    auto instrumenter = ProgramInstrumenter::open(model, std::move(places));
     if (!instrumenter)
       return fail(path, instrumenter.takeError());
     return writeProbed(options, version, *instrumenter, tensors,
@@ -248,12 +261,14 @@ LogicalResult mpopt::strip(const Options &options) {
     return fail("cannot read '" + path +
                 "': " + llvm::toString(file.takeError()));
   StringRef model = (*file)->getBuffer();
-  bool isTorch = detectFormat(model) == ModelFormat::TorchScript;
+  ModelFormat format = detectFormat(model);
+  bool isArchive = format == ModelFormat::TorchScript ||
+                   format == ModelFormat::ExportedProgram;
   llvm::Expected<Undo> undo =
-      isTorch ? findTorchProbes(model) : findOnnxProbes(model);
+      isArchive ? findArchiveProbes(model) : findOnnxProbes(model);
   if (!undo)
     return fail(path, undo.takeError());
-  if (!isTorch && !findWeightFiles(options, model, path))
+  if (!isArchive && !findWeightFiles(options, model, path))
     return failure();
   Error error = revert(model, *undo, [&](StringRef original) {
     return writeOutput(options.output,

@@ -8,50 +8,23 @@
 #include "mpopt/Instrument/TorchScript.h"
 
 #include "mpopt/Import/TorchScript/ProbeInsertion.h"
-#include "mpopt/Support/ZipTail.h"
 
 using namespace mpopt;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-static constexpr llvm::StringLiteral kUndo = "extra/mpopt_undo.json";
-/// There are no edits inside the archive to be listed.
-static constexpr uint64_t kMaxUndo = 1 << 16;
-static constexpr llvm::StringLiteral kLedger = "extra/mpopt_ledger_sha256";
-
-/// Files of an archive lie in one folder.
-static StringRef findFolder(llvm::ArrayRef<ZipMember> members) {
-  StringRef first = members.empty() ? StringRef() : members.front().name;
-  return first.take_front(first.find('/') + 1);
-}
-
-static const ZipMember *findMember(llvm::ArrayRef<ZipMember> members,
-                                   StringRef name) {
-  StringRef folder = findFolder(members);
-  for (const ZipMember &member : members)
-    if (StringRef rest = member.name;
-        rest.consume_front(folder) && rest == name)
-      return &member;
-  return nullptr;
-}
-
 Expected<TorchInstrumenter> TorchInstrumenter::open(StringRef model,
                                                     StringRef path,
                                                     StringRef method,
                                                     GraphPlaces places) {
-  Expected<std::vector<ZipMember>> members = readZipDirectory(model);
-  if (!members)
-    return members.takeError();
-  if (findMember(*members, kUndo))
-    return llvm::createStringError(
-        "it has probes already; mpopt --strip takes them out");
-  TorchInstrumenter made(model);
+  Expected<ProbedArchive> archive = ProbedArchive::open(model);
+  if (!archive)
+    return archive.takeError();
+  TorchInstrumenter made(std::move(*archive));
   made.path = path.str();
   made.method = method.str();
   made.places = std::move(places);
-  made.folder = findFolder(*members).str();
-  made.members = std::move(*members);
   return made;
 }
 
@@ -98,28 +71,6 @@ Error TorchInstrumenter::prepare(llvm::ArrayRef<Probe> probes,
       torchscript::insertProbes(path, method, placed, ledgerHash);
   if (!records)
     return records.takeError();
-  ZipTail zip(std::move(members), model.size());
-  for (const auto &[name, bytes] : *records)
-    zip.add(folder + name, bytes);
-  zip.add(folder + kLedger.str(), ledgerHash);
-  zip.add(folder + kUndo.str(), FilePatch().makeUndo(model).encode());
-  tail = zip.finish();
+  archive.finish(*records, ledgerHash);
   return Error::success();
-}
-
-void TorchInstrumenter::write(llvm::raw_ostream &os) { os << model << tail; }
-
-Expected<Undo> mpopt::findTorchProbes(StringRef model) {
-  Expected<std::vector<ZipMember>> members = readZipDirectory(model);
-  if (!members)
-    return members.takeError();
-  const ZipMember *undo = findMember(*members, kUndo);
-  if (!undo)
-    return llvm::createStringError("it has no probes");
-  Expected<std::string> text = unpackZipMember(*undo, kMaxUndo);
-  if (!text) {
-    llvm::consumeError(text.takeError());
-    return llvm::createStringError("what undoes the probes is damaged");
-  }
-  return Undo::decode(*text);
 }

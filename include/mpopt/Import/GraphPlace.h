@@ -33,6 +33,8 @@ struct GraphPlace {
   /// For a value in loops that the importer unrolled: the name of each loop's
   /// counter, and its count in that round, outermost first.
   std::vector<std::pair<std::string, int64_t>> rounds;
+  /// The file has one node for this and other values of the graph.
+  bool repeats = false;
 
   bool operator==(const GraphPlace &) const = default;
 };

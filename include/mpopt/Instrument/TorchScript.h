@@ -4,20 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// An archive is a zip file: its bytes stay as they are, and the code with
-// probes follows them, with a directory that leads to it. Weights stay where
-// they are.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MPOPT_INSTRUMENT_TORCHSCRIPT_H
 #define MPOPT_INSTRUMENT_TORCHSCRIPT_H
 
 #include "mpopt/Import/GraphPlace.h"
-#include "mpopt/Instrument/FilePatch.h"
 #include "mpopt/Instrument/Plan.h"
-#include "mpopt/Support/ZipFile.h"
+#include "mpopt/Instrument/ProbedArchive.h"
 
 namespace mpopt {
 
@@ -42,22 +35,16 @@ public:
 
   /// `ledgerHash` is 64 hex digits.
   llvm::Error prepare(llvm::ArrayRef<Probe> probes, llvm::StringRef ledgerHash);
-  void write(llvm::raw_ostream &os);
+  void write(llvm::raw_ostream &os) { archive.write(os); }
 
 private:
-  TorchInstrumenter(llvm::StringRef model) : model(model) {}
+  explicit TorchInstrumenter(ProbedArchive archive)
+      : archive(std::move(archive)) {}
 
-  llvm::StringRef model;
+  ProbedArchive archive;
   std::string path, method;
   GraphPlaces places;
-  std::vector<ZipMember> members;
-  std::string folder; ///< of the archive, with a slash
-  std::string tail;
 };
-
-/// Reads from an archive with probes how to remove them; an error if it has
-/// none.
-llvm::Expected<Undo> findTorchProbes(llvm::StringRef model);
 
 } // namespace mpopt
 

@@ -133,6 +133,10 @@ Expected<Archive> Archive::open(StringRef bytes) {
   return archive;
 }
 
+Expected<std::string> Archive::readModel() const {
+  return readText(modelMember(), kMaxJson);
+}
+
 Expected<llvm::json::Value> Archive::readJson(StringRef member) const {
   Expected<std::string> text = readText(member, kMaxJson);
   if (!text)

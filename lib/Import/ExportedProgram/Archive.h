@@ -31,6 +31,9 @@ public:
   llvm::StringRef model() const { return name; }
   /// The parsed JSON of a member of the archive's folder.
   llvm::Expected<llvm::json::Value> readJson(llvm::StringRef member) const;
+  /// The JSON of the program, as text, and the member that it is.
+  std::string modelMember() const { return "models/" + name + ".json"; }
+  llvm::Expected<std::string> readModel() const;
   bool contains(llvm::StringRef member) const;
   /// Null if there is no such member, or it is packed.
   std::optional<Record> findRecord(llvm::StringRef member) const;

@@ -40,6 +40,7 @@ ValueId GraphReader::define(Scope &scope, StringRef name, Kind kind) {
   ValueId id = addValue(scope.prefix + name.str(), std::move(type));
   if (!scope.values.try_emplace(name, id).second)
     damage.report("defines '" + name + "' twice", ImportCode::DuplicateName);
+  place(scope, name, id);
   const json::Object *meta =
       scope.tensors ? scope.tensors->getObject(name) : nullptr;
   if (kind != Kind::Tensor || !meta)
@@ -50,6 +51,16 @@ ValueId GraphReader::define(Scope &scope, StringRef name, Kind kind) {
   value.declaredSizes = std::move(declared.sizes);
   value.dimNames = std::move(declared.symbols);
   return id;
+}
+
+void GraphReader::place(const Scope &scope, StringRef name, ValueId id) {
+  aten::GraphValue &value = graph.values[id];
+  value.origin = scope.prefix + name.str();
+  if (scope.prefix.empty())
+    return;
+  Inlined &body = inlined[scope.prefix];
+  body.values.push_back(id);
+  value.repeats = body.count > 1;
 }
 
 GraphReader::Scope GraphReader::open(const json::Object &from,

@@ -28,7 +28,7 @@ void mpopt::importExportedProgram(StringRef bytes, StringRef path,
   if (!archive)
     return refuse(archive.takeError());
   llvm::Expected<llvm::json::Value> document =
-      archive->readJson(("models/" + archive->model() + ".json").str());
+      archive->readJson(archive->modelMember());
   if (!document)
     return refuse(document.takeError());
   Damage damage;

@@ -90,7 +90,8 @@ void GraphReader::readInputs(const json::Object &from, StringRef op,
   }
 }
 
-void GraphReader::readOutput(const json::Value &output, aten::Node &node,
+void GraphReader::readOutput(const json::Value &output,
+                             const std::string &listName, aten::Node &node,
                              Scope &scope, std::vector<aten::Node> &unpacks) {
   Choice choice = getChoice(output, damage);
   StringRef kind = choice.kind;
@@ -112,15 +113,18 @@ void GraphReader::readOutput(const json::Value &output, aten::Node &node,
   } else if (kind == "as_tensors" || kind == "as_optional_tensors") {
     aten::Node unpack;
     unpack.op = "prim::ListUnpack";
-    unpack.inputs = {addValue("list", {Kind::List, {{Kind::Tensor, {}}}})};
+    unpack.inputs = {addValue(listName, {Kind::List, {{Kind::Tensor, {}}}})};
+    std::vector<std::string> origins;
     for (const json::Value &member : choice.array(damage)) {
       Choice one = kind == "as_tensors" ? Choice{kind, &member}
                                         : getChoice(member, damage);
+      bool isThere = one.kind != "as_none";
       unpack.outputs.push_back(
-          one.kind == "as_none"
-              ? addValue("none", {Kind::None, {}})
-              : define(scope, one.name(damage), Kind::Tensor));
+          isThere ? define(scope, one.name(damage), Kind::Tensor)
+                  : addValue("none", {Kind::None, {}}));
+      origins.push_back(graph.values[unpack.outputs.back()].origin);
     }
+    graph.values[unpack.inputs.front()].memberOrigins = std::move(origins);
     node.outputs.push_back(unpack.inputs.front());
     unpacks.push_back(std::move(unpack));
   } else {
@@ -131,8 +135,11 @@ void GraphReader::readOutput(const json::Value &output, aten::Node &node,
 void GraphReader::finish(aten::Node node, const json::Object &from,
                          Scope &scope, aten::GraphBlock &block) {
   std::vector<aten::Node> unpacks;
+  // The field is not in files of older minor versions.
+  StringRef own = from.getString("name").value_or("");
+  std::string listName = own.empty() ? "list" : scope.prefix + own.str();
   for (const json::Value &output : getArray(from, "outputs", damage))
-    readOutput(output, node, scope, unpacks);
+    readOutput(output, listName, node, scope, unpacks);
   block.nodes.push_back(std::move(node));
   for (aten::Node &unpack : unpacks)
     block.nodes.push_back(std::move(unpack));

@@ -57,6 +57,9 @@ public:
                              aten::GraphBlock &block);
   aten::ValueId addConstant(aten::Constant value, aten::GraphBlock &block);
 
+  /// Sets how the value is found in the file: by its name in that graph.
+  void place(const Scope &scope, llvm::StringRef name, aten::ValueId id);
+
   /// The names of parameters and buffers, with their paths: each is read before
   /// the first node that uses it.
   llvm::StringMap<std::string> state;
@@ -83,8 +86,9 @@ private:
   /// Adds the node with a value for each output, and unpacks lists.
   void finish(aten::Node node, const llvm::json::Object &from, Scope &scope,
               aten::GraphBlock &block);
-  void readOutput(const llvm::json::Value &output, aten::Node &node,
-                  Scope &scope, std::vector<aten::Node> &unpacks);
+  void readOutput(const llvm::json::Value &output, const std::string &listName,
+                  aten::Node &node, Scope &scope,
+                  std::vector<aten::Node> &unpacks);
 
   // SymbolicOps.cpp
   /// Whether `target` is arithmetic of Python on sizes.
@@ -132,6 +136,13 @@ private:
   const std::map<std::string, int64_t> &dims;
   Damage &damage;
   llvm::StringMap<unsigned> names; ///< how often each was given
+  /// The values of each graph inside of another, by its prefix, and how often
+  /// it was read.
+  struct Inlined {
+    unsigned count = 0;
+    std::vector<aten::ValueId> values;
+  };
+  llvm::StringMap<Inlined> inlined;
   size_t numNodes = 0;
 };
 

@@ -90,6 +90,10 @@ GraphReader::Operands GraphReader::inlineBody(const Body &body,
                                               const Scope &outer,
                                               aten::GraphBlock &block) {
   Scope inner = open(*body.graph, outer.prefix + body.name + ".");
+  // The condition of a loop is read for its start and for each round.
+  if (Inlined &known = inlined[inner.prefix]; ++known.count == 2)
+    for (ValueId value : known.values)
+      graph.values[value].repeats = true;
   const json::Array &inputs = getArray(*body.graph, "inputs", damage);
   if (inputs.size() != operands.size()) {
     damage.report("gives " + llvm::Twine(operands.size()) + " values to '" +
@@ -103,8 +107,12 @@ GraphReader::Operands GraphReader::inlineBody(const Body &body,
     StringRef name = choice.kind == "as_name"      ? choice.string(damage)
                      : choice.value->getAsObject() ? choice.name(damage)
                                                    : StringRef();
-    if (!name.empty())
-      inner.values[name] = operand;
+    if (name.empty())
+      continue;
+    inner.values[name] = operand;
+    // What a loop carries has no name outside of it.
+    if (graph.values[operand].origin.empty())
+      place(inner, name, operand);
   }
   std::string node = damage.currentNode;
   readNodes(*body.graph, inner, block);

@@ -105,6 +105,12 @@ struct GraphValue {
   std::vector<int64_t> declaredSizes;
   std::vector<std::string> dimNames;
   int declaredType = -1;
+  /// The file's own name of the value, below the path of its graph; of a list,
+  /// those of its members. Empty where a reader's names are the file's.
+  std::string origin;
+  std::vector<std::string> memberOrigins;
+  /// The node that makes it is read more than once, as other values.
+  bool repeats = false;
 };
 
 struct SourceLine {

@@ -131,8 +131,13 @@ void GraphImporter::recordPlace(Value value, ValueId id, int64_t member) {
   if (!options.wantPlaces)
     return;
   GraphPlace place;
-  place.value = graph.values[id].name;
-  if (member >= 0)
+  const GraphValue &from = graph.values[id];
+  place.value = from.origin.empty() ? from.name : from.origin;
+  place.repeats = from.repeats;
+  // Members that have names are values of their own.
+  if (size_t(member) < from.memberOrigins.size())
+    place.value = from.memberOrigins[member];
+  else if (member >= 0)
     place.members = {member};
   for (auto [counter, count] : rounds)
     place.rounds.push_back({graph.values[counter].name, count});
