@@ -52,6 +52,7 @@ private:
   using Kept = llvm::DenseSet<Node>;
 
   std::optional<KeepState> tryNodes(const Kept &nodes);
+  void learnFrom(const KeepState &state);
   bool isOver(size_t output, double error, double limit) const;
   bool isContent(const KeepState &state) const;
   bool isAsGood(const KeepState &state) const;
@@ -82,6 +83,9 @@ private:
   unsigned runsLeft;
   /// The verdict without a list, and with the one that is held now.
   KeepState before, now;
+  /// The roundings of each output in verdicts where nothing overflows: Inf
+  /// hides how much a rounding after it counts.
+  std::vector<OutputState> learned;
   /// The largest error that each output may have.
   std::vector<double> limits;
   Kept kept;
@@ -109,7 +113,8 @@ KeepSearch::KeepSearch(ModuleOp module, const Verdict &verdict,
       before(makeState(verdict, request.least,
                        {[](Value value) { return value; },
                         [](Operation *op) { return op; }})),
-      now(before) {
+      now(before), learned(before.outputs.size()) {
+  learnFrom(before);
   for (const OutputState &output : before.outputs)
     limits.push_back(output.error >= warning ? warning * kMargin : warning);
 }
@@ -123,9 +128,24 @@ std::optional<KeepState> KeepSearch::tryNodes(const Kept &tried) {
     llvm::append_range(ops, nodes.opsOf(node));
   std::optional<KeepState> state = tryKept(module, ops, request.least, judge);
   // Where nothing is stored narrowly no output moves, and none is listed.
-  if (state)
+  if (state) {
     state->outputs.resize(before.outputs.size());
+    learnFrom(*state);
+  }
   return state;
+}
+
+void KeepSearch::learnFrom(const KeepState &state) {
+  if (llvm::any_of(state.troubles, [](const Trouble &trouble) {
+        return trouble.place.first == StringRef(toString(Hazard::Overflow));
+      }))
+    return;
+  for (auto [known, output] : llvm::zip(learned, state.outputs)) {
+    for (auto [value, square] : output.squares)
+      known.squares[value] = square;
+    if (!output.sums.empty())
+      known.sums = output.sums;
+  }
 }
 
 ArrayRef<Node> KeepSearch::holding(Value value) {
@@ -410,7 +430,7 @@ bool KeepSearch::mayGo(const Kept &without) {
   if (!request.bySums)
     return true;
   constexpr double kSure = 4;
-  for (auto [index, output] : llvm::enumerate(before.outputs)) {
+  for (auto [index, output] : llvm::enumerate(learned)) {
     double held = now.outputs[index].error;
     if (!std::isfinite(held))
       continue;
