@@ -155,7 +155,7 @@ FAULTS = (
           (_MASK,),
           predicted=(Told("lint", "MP747", r"-1e9"), Told("check", "MP411", r"attention")),
           seen=(Told("monitor", "MP501", r"blocks\.0\.attention", 2),
-                Told("confirm", "MP208", r"attention", 2)), steps=12, probed=3),
+                Told("confirm", "MP208", r"softmax", 2)), steps=12, probed=3),
     Fault("loss", "a penalty on logits that is added up in FP16", TRAININGS["fp16"],
           (_PENALTY,), mend=(Edit(_PENALTY.file, _PENALTY.old, _PENALTY.new.replace(
               "logits.square()", "logits.float().square()")),),

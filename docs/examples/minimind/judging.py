@@ -56,13 +56,11 @@ class Seen:
                         for by, findings in found.items()}
 
     def find(self, told: Told) -> dict | None:
-        """The first finding that names the fault."""
-        for place, finding in self._places.get(told.by, ()):
-            at = step_of(told.by, finding)
-            if finding["rule"] == told.rule and told.is_about(place) and \
-                    (told.step is None or at is None or at <= told.step):
-                return finding
-        return None
+        """The worst finding that names the fault, the first of these."""
+        found = [finding for place, finding in self._places.get(told.by, ())
+                 if finding["rule"] == told.rule and told.is_about(place) and
+                 (told.step is None or (step_of(told.by, finding) or 0) <= told.step)]
+        return min(found, key=lambda each: SEVERITIES.index(each["severity"]), default=None)
 
     def finds(self, told: Told, severity: str) -> bool:
         """Whether the rule finds as much as that, at whatever step."""
@@ -77,7 +75,7 @@ def describe(told: Told, finding: dict) -> str:
 
 
 def show_loss(value) -> str:
-    return f"{value:.2f}" if isinstance(value, float) and math.isfinite(value) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 def last_loss(losses: list) -> str:
@@ -172,10 +170,7 @@ def judge_training(training: Training, out: Path) -> dict:
     steps.export()
     lint, check = steps.lint(), steps.check()
     run = steps.train()
-    confirm = steps.confirm(1)
-    statuses = [finding["status"] for finding in confirm["findings"]
-                if finding["severity"] != "note"]
-    ratios = ratios_of_gradients(check, confirm)
+    ratios = ratios_of_gradients(check, steps.confirm(1))
     missing = [] if ratios else ["no gradient was recorded"]
     if any(isinstance(loss, str) for loss in run["losses"]):
         missing.append("the loss is not finite")
@@ -184,7 +179,6 @@ def judge_training(training: Training, out: Path) -> dict:
     return {"name": training.name, "title": training.title,
             "lint": worst_severities(lint), "check": worst_severities(check["findings"]),
             "window": window_of(check), "monitor": worst_severities(run["alerts"]),
-            "confirmed": statuses.count("confirmed"), "refuted": statuses.count("refuted"),
             "ratios": [round(statistics.median(ratios), 2), round(ratios[-1], 2)],
             "losses": [show_loss(run["losses"][0]), last_loss(run["losses"])],
             "seconds_per_step": round(run["seconds"] / len(run["losses"]), 3),
@@ -193,7 +187,6 @@ def judge_training(training: Training, out: Path) -> dict:
 
 def table_of_trainings(rows: list[dict]) -> list[list[str]]:
     return [[row["title"], row["lint"], row["check"], row["window"], row["monitor"],
-             f"{row['confirmed']} confirmed, {row['refuted']} refuted",
              "{}, at most {}".format(*row["ratios"]), " to ".join(row["losses"]),
              f"{row['seconds_per_step']:.2f} s"] for row in rows]
 
@@ -201,4 +194,4 @@ def table_of_trainings(rows: list[dict]) -> list[list[str]]:
 def table_of_faults(rows: list[dict]) -> list[list[str]]:
     return [[row["title"], "<br>".join(row["predicted"]), "<br>".join(row["seen"]),
              "" if row["step"] is None else str(row["step"]),
-             "; ".join(row["missing"]) or "none of it", " / ".join(row["losses"])] for row in rows]
+             "; ".join(row["missing"]) or "gone", " / ".join(row["losses"])] for row in rows]

@@ -125,7 +125,7 @@ class Steps:
         for old in self.folder.glob("run*"):
             old.unlink()
         self.run(self.sources / self.training.script, f"--steps={steps or self.training.steps}",
-                 f"--batch={self._batch}", f"--data={self._data}", "--threads=1",
+                 f"--batch={self._batch}", f"--data={self._data}",
                  "--record", self.folder / "run.mprec", "--summary", self.folder / "run.json")
         self.run("-m", "mpopt.view", self.folder / "run.mprec", "-o", self.folder / "run.html")
         return self._json("run.json")
@@ -136,7 +136,7 @@ class Steps:
         record.unlink(missing_ok=True)
         self.mpopt("--instrument", self.folder / "model.pt", *self._judged(), "-o", probed)
         self.run(self.sources / self.training.script, f"--steps={steps}",
-                 f"--batch={self._batch}", f"--data={self._data}", "--threads=1",
+                 f"--batch={self._batch}", f"--data={self._data}",
                  "--probed", probed, "--record", record)
         for form in ("json", "html"):
             self.mpopt("--confirm", record, "--ledger", f"{probed}.probes.json",

@@ -27,7 +27,8 @@ def read_options(about: str) -> argparse.Namespace:
                         help="train this model with probes; its record is --record")
     parser.add_argument("--summary", type=Path, metavar="FILE.json",
                         help="write losses, alerts and processor time")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=1,
+                        help="so small a model is fastest with one; default: %(default)s")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     return options

@@ -52,6 +52,12 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _cite(alert: dict) -> str:
+    """An alert as evidence. Most messages begin with their step."""
+    step = f"step {alert['step']}: "
+    return f"{alert['rule']}, {step}{alert['message'].removeprefix(step)}"
+
+
 class _Signs:
     """What a run shows, asked question by question."""
 
@@ -69,8 +75,7 @@ class _Signs:
         """Yes if a rule said so; not known if the run could not have told (`needs` is false)."""
         found = [alert for alert in self.alerts(*rules) if where(alert)]
         if found:
-            return Answer(question, YES, f"{found[0]['rule']}, step {found[0]['step']}: "
-                                         f"{found[0]['message']}")
+            return Answer(question, YES, _cite(found[0]))
         return Answer(question, NO, f"no alert of {', '.join(rules)}") if needs else \
             Answer(question, UNKNOWN, "the record holds nothing that would tell")
 
@@ -174,7 +179,7 @@ class _Signs:
                                                 for sample, seen in self.seen("gradient")
                                                 if seen.dtype in _FLUSH}
         if found := self.alerts("MP503"):
-            return Answer(question, YES, f"MP503, step {found[0]['step']}: {found[0]['message']}"), found[0]["layer"]
+            return Answer(question, YES, _cite(found[0])), found[0]["layer"]
         if not last:
             return Answer(question, UNKNOWN, "no gradients in 16 or 8 bits were recorded"), ""
         worst, share = None, -1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import histories
 import pytest
@@ -100,6 +101,8 @@ def test_signs_lead_to_the_cause(tmp_path, name):
     causes = diagnose(histories.write(tmp_path / "run.history.jsonl", **FAILURES[name]))
     assert causes[0].name == name, [cause.name for cause in causes]
     assert causes[0].remedies and all(answer.evidence for answer in causes[0].answers)
+    # Messages begin with their step: it is not said twice.
+    assert not any(re.search(r"step (\d+): step \1:", answer.evidence) for answer in causes[0].answers)
     assert any(answer.answer == "yes" for answer in causes[0].answers)
 
 
