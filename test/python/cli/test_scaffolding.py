@@ -73,7 +73,7 @@ def test_what_nobody_makes_is_refused(tree: Path, text: str, reason: str):
 
 
 def test_every_figure_is_in_a_page():
-    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     for group, measured in json.loads((ROOT / "docs/measured.json").read_text(encoding="utf-8")).items():
         assert measured["command"]
         for name in measured.get("figures", {}):
