@@ -62,6 +62,28 @@ func.func @statistics(%x: tensor<1x2x8x8xf32> {mp.assume = {lo = -8.0 : f64, hi 
 
 // -----
 
+// No channels have the same statistics after training, and none are 20
+// deviations from where the weights put them: both are of other weights, and
+// the norm does what its formula says.
+func.func @other_weights(%x: tensor<1x2x8x8xf32> {mp.assume = {lo = 0.0 : f64, hi = 80.0 : f64, mean = 40.0 : f64, std = 1.0 : f64}}) {
+  %filled = mp.constant dense<0.5> : tensor<2xf32>
+  %zero = mp.constant dense<0.0> : tensor<2xf32>
+  %one = mp.constant dense<1.0> : tensor<2xf32>
+  %m = mp.constant dense<[5.0, 3.0]> : tensor<2xf32>
+  %v = mp.constant dense<[4.0, 1.0]> : tensor<2xf32>
+  // expected-remark @below {{mean -40 std 0.99}}
+  %0 = mp.neg %x : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  // expected-remark @below {{mean -57.2}}
+  %1 = mp.batch_norm %0 scale %one bias %zero mean %filled variance %filled : (tensor<1x2x8x8xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x8x8xf32>
+  // expected-remark @below {{mean 40 std 0.99}}
+  %2 = mp.neg %0 : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  // expected-remark @below {{mean 17.5 }}
+  %3 = mp.batch_norm %2 scale %one bias %zero mean %m variance %v : (tensor<1x2x8x8xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x8x8xf32>
+  return
+}
+
+// -----
+
 // Integers of a float that may be Inf are expected where the float is.
 func.func @integers(%x: tensor<64xf32> {mp.assume = {lo = -100000.0 : f64, hi = 100000.0 : f64, mean = 0.0 : f64, std = 10.0 : f64}}) {
   %0 = mp.cast %x : (tensor<64xf32>) -> tensor<64xf16>

@@ -8,8 +8,9 @@
 // The running mean and variance of a batch normalisation are those that its
 // input had in training, channel by channel: better than moments that were
 // propagated as if elements were independent, as long as the model gets what it
-// was trained on. An estimate that is off by far is of another input, or the
-// statistics are as they were initialised: then it stays.
+// was trained on. An estimate that is off by far is of another input or of
+// weights that were not trained with these statistics, and statistics that are
+// the same for all channels are as somebody filled them in: then it stays.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +18,13 @@
 
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
+#include "mpopt/Ranges/Value/TrainedStatistics.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::relations;
-
-/// A factor between deviations beyond which the estimate is of something else.
-static constexpr double kFar = 8;
 
 /// The extremes of heavy tails, in those of a normal value.
 static constexpr double kMostReach = 2;
@@ -45,6 +44,13 @@ static bool isVector(const AbstractValue &value, size_t channels) {
          (value.groups() == channels || value.groups() == 1);
 }
 
+/// True if all of several channels have one number, which training never does.
+static bool isFilled(const AbstractValue &vector, size_t channels) {
+  return channels > 1 && llvm::all_of(vector.cells(), [&](const Cell &cell) {
+           return cell.lo == cell.hi && cell.lo == vector.cell(0).lo;
+         });
+}
+
 void relations::expectStatistics(Value result, AbstractValue &value,
                                  TransferContext &ctx) {
   mp::BatchNormOp norm = findReader(result);
@@ -56,7 +62,8 @@ void relations::expectStatistics(Value result, AbstractValue &value,
   const AbstractValue &means = ctx.of(norm.getMean());
   const AbstractValue &variances = ctx.of(norm.getVariance());
   size_t count = *channels;
-  if (!isVector(means, count) || !isVector(variances, count))
+  if (!isVector(means, count) || !isVector(variances, count) ||
+      (isFilled(means, count) && isFilled(variances, count)))
     return;
   AbstractValue::Dims dims(value.dims());
   dims[1] = *channels;
@@ -68,15 +75,14 @@ void relations::expectStatistics(Value result, AbstractValue &value,
     return vector.cell(vector.groups() == 1 ? 0 : channelOf(group)).mean;
   };
   AbstractValue spread = value.regrouped(dims);
-  double expected = 0, seen = 0;
+  StatisticsMatch match;
   bool trained = false;
   for (size_t group = 0; group < spread.groups(); ++group) {
-    expected += spread.cell(group).variance;
-    seen += of(variances, group);
-    trained |= of(means, group) != 0 || of(variances, group) != 1;
+    double mean = of(means, group), variance = of(variances, group);
+    match.add(spread.cell(group), mean, variance);
+    trained |= mean != 0 || variance != 1;
   }
-  if (!trained || !(seen < expected * kFar * kFar) ||
-      !(seen * kFar * kFar > expected))
+  if (!trained || !match.isAlike())
     return;
   double reach =
       expectedExtreme(ctx.elementsPerGroup(result, spread.groups()), 1);

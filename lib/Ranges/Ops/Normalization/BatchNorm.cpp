@@ -9,8 +9,9 @@
 // (x - mean) / sqrt(variance + eps) * scale + bias; kernels also compute
 // x a + (bias - mean a), so errors are relative to those terms. The running
 // statistics say how the input was distributed in training: evidence beside
-// the estimate that is propagated, and of the two the wider one counts. In
-// training rows are channels over the batch, with the bounds of Standardize.h.
+// the estimate that is propagated, and of the two the wider one counts, unless
+// they are of another input. In training rows are channels over the batch, with
+// the bounds of Standardize.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/TrainedStatistics.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -56,7 +58,8 @@ static Cell byEvidence(const Cell &scale, const Cell &bias, double draws) {
 
 static Cell normalizeCell(const Cell &x, const Cell &mean, const Cell &variance,
                           const Cell &scale, const Cell &bias, double epsilon,
-                          double unit, bool likely, bool fixed, double draws) {
+                          double unit, bool likely, bool fixed, bool trusted,
+                          double draws) {
   Interval radicand = bound(variance) + epsilon;
   Interval root = sqrt(radicand);
   Interval factor = (bound(scale) / root).widened(8 * unit);
@@ -89,6 +92,12 @@ static Cell normalizeCell(const Cell &x, const Cell &mean, const Cell &variance,
         end += (end - (x.mean * slope + shift)) * (factor - 1);
   }
   double wide = x.variance * slope * slope;
+  if (!trusted) {
+    setLikely(cell,
+              Likely{x.mean * slope + shift, wide, std::min(ends[0], ends[1]),
+                     std::max(ends[0], ends[1])});
+    return cell;
+  }
   bool wider = wide >= evidence.variance;
   cell.mean = wider ? x.mean * slope + shift : evidence.mean;
   cell.variance = std::max(wide, evidence.variance);
@@ -118,12 +127,18 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
                values[3].source == LikelySource::Weight;
   // In FP16 an epsilon of 1e-8 is none.
   double stored = format.round(epsilon);
+  StatisticsMatch match;
+  if (x.hasLikely())
+    forEachGroup(dims, values, [&](size_t, ArrayRef<size_t> at) {
+      match.add(values[0].cell(at[0]), values[1].cell(at[1]).mean,
+                values[2].cell(at[2]).mean);
+    });
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &variance = values[2].cell(at[2]);
     cells[group] =
         normalizeCell(values[0].cell(at[0]), values[1].cell(at[1]), variance,
                       values[3].cell(at[3]), values[4].cell(at[4]), stored,
-                      unit, x.hasLikely(), fixed, draws);
+                      unit, x.hasLikely(), fixed, match.isNear(), draws);
     // Kernels compute x factor + (bias - mean factor).
     Interval factor =
         (bound(values[3].cell(at[3])) / sqrt(bound(variance) + stored))
