@@ -59,14 +59,23 @@ static SmallVector<Value, 2> subjectsOf(const FindingList::Entry &entry,
   return subjects;
 }
 
+/// True if the rule's findings may say why a value becomes Inf or NaN. Others
+/// tell of digits, which are not what such a value lacks.
+static bool tellsOfInfinity(const RuleInfo &rule) {
+  return rule.byRange || rule.nonFinite || rule.decision == Decision::Overflow;
+}
+
 /// The error of one output by the finding; NaN if it is not known.
-static double errorBy(ArrayRef<Value> subjects, const OutputEffects &effects,
-                      size_t index) {
+static double errorBy(const FindingList::Entry &entry, ArrayRef<Value> subjects,
+                      const OutputEffects &effects, size_t index) {
   const OutputEffect &output = effects.outputs[index];
-  for (Value value : subjects)
-    if (effects.reaches(value, index))
-      return kInfinity;
-  return effects.errorBy(subjects, output).value_or(NAN);
+  SmallVector<Value, 2> finite(subjects);
+  llvm::erase_if(finite,
+                 [&](Value value) { return effects.reaches(value, index); });
+  if (finite.size() != subjects.size() &&
+      tellsOfInfinity(*findRule(entry.finding.rule)))
+    return kInfinity;
+  return effects.errorBy(finite, output).value_or(NAN);
 }
 
 static bool isJudgedByEffect(const FindingList::Entry &entry) {
@@ -88,7 +97,7 @@ void mpopt::judgeByEffect(ModuleOp module, const OutputEffects &effects,
     size_t where = 0;
     bool known = true;
     for (size_t index = 0; index < effects.outputs.size(); ++index) {
-      double error = errorBy(subjects, effects, index);
+      double error = errorBy(entry, subjects, effects, index);
       known &= !std::isnan(error);
       if (error > most) {
         most = error;
@@ -190,7 +199,7 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     for (auto [entry, its] : llvm::zip_equal(entries, subjects)) {
       if (!isJudgedByEffect(entry))
         continue;
-      double error = errorBy(its, effects, index);
+      double error = errorBy(entry, its, effects, index);
       double share = std::isinf(error) ? 1
                      : output.nonFinite || !(report.error > 0)
                          ? 0

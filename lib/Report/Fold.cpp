@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -139,5 +140,18 @@ mpopt::groupFindings(llvm::ArrayRef<Finding> findings) {
       fold.layers = areLayers(fold.members);
     sorted.push_back(std::move(group));
   }
+  // Digits are of no use in outputs that are expected to be Inf or NaN.
+  auto weight = [](const FindingGroup &group) {
+    bool endsInInf = llvm::any_of(group.folded, [](const FoldedFinding &fold) {
+      return llvm::any_of(fold.members, [](const Finding *finding) {
+        return finding->effect && std::isinf(finding->effect->error);
+      });
+    });
+    return std::pair(int(group.severity), endsInInf);
+  };
+  llvm::stable_sort(sorted,
+                    [&](const FindingGroup &lhs, const FindingGroup &rhs) {
+                      return weight(lhs) > weight(rhs);
+                    });
   return sorted;
 }

@@ -6,6 +6,7 @@
 // RUN: mpopt --check %t/clip.mlir | FileCheck %s --check-prefix CLIP
 // RUN: not mpopt --check %t/quotient.mlir --format json | FileCheck %s --check-prefix QUOTIENT
 // RUN: mpopt --check %t/compared.mlir | FileCheck %s --check-prefix COMPARED
+// RUN: not mpopt --check %t/digits.mlir | FileCheck %s --check-prefix DIGITS
 
 // REACHES: storage in its own dtypes is expected to make Inf or NaN of `result
 // REACHES: error[MP201]
@@ -18,6 +19,11 @@
 // QUOTIENT: "expected_error": {{[0-9.]+}}
 // QUOTIENT: "severity": "error"
 // COMPARED-NOT: error
+// Digits are not what an infinite value lacks: the overflow is the error, and
+// comes first.
+// DIGITS: to make Inf or NaN of `result
+// DIGITS: error[MP201]
+// DIGITS: note[MP109]
 
 //--- reaches.mlir
 func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
@@ -66,4 +72,13 @@ func.func @main(%x: tensor<64xf16>, %y: tensor<64xf16>) -> (tensor<64xf16> {mp.n
   %1 = mp.greater %0, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xi1>
   %2 = mp.where %1, %x, %y : (tensor<64xi1>, tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
   return %2 : tensor<64xf16>
+}
+
+//--- digits.mlir
+func.func @main(%x: tensor<1x2x8xf16>) -> (tensor<1x2x8xf16> {mp.name = "result"}) {
+  %m = mp.constant dense<[-0.1, 0.2]> : tensor<2xf16>
+  %v = mp.constant dense<[1.2, 0.9]> : tensor<2xf16>
+  %scale = mp.constant dense<[50000.0, 60000.0]> : tensor<2xf16>
+  %0 = mp.batch_norm %x scale %scale bias %m mean %m variance %v : (tensor<1x2x8xf16>, tensor<2xf16>, tensor<2xf16>, tensor<2xf16>, tensor<2xf16>) -> tensor<1x2x8xf16>
+  return %0 : tensor<1x2x8xf16>
 }
