@@ -548,8 +548,15 @@ std::map<int, double> GradientAnalysis::sizes(Value gradient) const {
 }
 
 double GradientAnalysis::shareBelow(Value gradient, double limit) const {
-  return driver->allSizes(gradient).shareBelow(
-      limit, driver->spread(gradient).factors);
+  return sharesBelow(gradient)(limit);
+}
+
+std::function<double(double)>
+GradientAnalysis::sharesBelow(Value gradient) const {
+  return [sizes = driver->allSizes(gradient),
+          factors = driver->spread(gradient).factors](double limit) {
+    return sizes.shareBelow(limit, factors);
+  };
 }
 
 bool GradientAnalysis::isInvalidated(

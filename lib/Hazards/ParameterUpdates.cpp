@@ -99,10 +99,8 @@ ParameterUpdates::ParameterUpdates(Operation *module, AnalysisManager &manager)
     sizes.rms = its.rms * clip;
     sizes.zero = its.zero;
     sizes.matrix = parameter.rank > 1;
-    sizes.below = [&gradients, clip,
-                   gradient = parameter.gradient](double limit) {
-      return gradients.shareBelow(gradient, limit / clip);
-    };
+    sizes.below = [shares = gradients.sharesBelow(parameter.gradient),
+                   clip](double limit) { return shares(limit / clip); };
     double live = std::max(1 - its.zero, 1e-9);
     list.push_back({&parameter, value, type, state ? state : type,
                     sizes.rms / std::sqrt(live),

@@ -20,6 +20,7 @@
 
 #include "mlir/Pass/AnalysisManager.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -65,6 +66,8 @@ public:
   /// The share of the elements that are not 0 whose magnitude is at most
   /// `limit`, by the sizes of groups.
   double shareBelow(mlir::Value gradient, double limit) const;
+  /// The same as a function, for many limits. It does not need the analysis.
+  std::function<double(double limit)> sharesBelow(mlir::Value gradient) const;
   /// Samples of the batch that estimates are of.
   double samples() const;
 
