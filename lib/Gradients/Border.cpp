@@ -161,24 +161,26 @@ mpopt::convolveToBorder(SpreadContext &ctx, mp::ConvOp op, double alike) {
   int64_t perGroup = outputs / std::max<int64_t>(op.getGroup(), 1);
   int64_t taps = weights->size() / (outputs * channels);
   double draws = ctx.elementsPerGroup(op.getResult(), size_t(outputs));
-  std::vector<double> row(channels * taps), sums(taps);
+  // By tap, so that no addition waits for the one before.
+  std::vector<double> row(channels * taps), sums(taps), powers(taps);
   std::vector<Cell> cells;
   double random = 0, all = 0;
   for (int64_t made = 0; made < outputs; ++made) {
     weights->read(made * channels * taps, row);
     sums.assign(taps, 0.0);
-    double variance = 0;
+    powers.assign(taps, 0.0);
     for (int64_t channel = 0; channel < channels; ++channel) {
       int64_t source = made / perGroup * channels + channel;
       Cell cell = x.cell(x.groups() == 1 ? 0 : size_t(source));
+      const double *from = &row[channel * taps];
       for (int64_t tap = 0; tap < taps; ++tap) {
-        double weight = row[channel * taps + tap];
-        sums[tap] += weight * cell.mean;
-        variance += weight * weight * cell.variance * shares[tap * taps + tap];
+        sums[tap] += from[tap] * cell.mean;
+        powers[tap] += from[tap] * from[tap] * cell.variance;
       }
     }
-    double mean = 0, square = 0;
+    double mean = 0, square = 0, variance = 0;
     for (int64_t tap = 0; tap < taps; ++tap) {
+      variance += powers[tap] * shares[tap * taps + tap];
       mean += sums[tap] * shares[tap * taps + tap];
       for (int64_t other = 0; other < taps; ++other)
         square += sums[tap] * sums[other] * shares[tap * taps + other];

@@ -139,15 +139,48 @@ static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
 static constexpr int64_t kSampled = 256;
 
 namespace {
-/// What is known of the terms of a sum, one entry for all or one each.
+/// Variances of the terms of a sum and squares of how far they reach, one entry
+/// for all or one each.
 struct TermMoments {
-  std::vector<double> variance, reach;
+  std::vector<double> variance, square;
 
-  double varianceOf(int64_t term) const {
-    return variance.size() == 1 ? variance.front() : variance[term];
+  /// Adds one term of many sums: the expected squares, and sixth powers of the
+  /// extremes.
+  void addTerm(ArrayRef<double> weights, size_t term,
+               MutableArrayRef<double> squares,
+               MutableArrayRef<double> sixths) const {
+    bool same = variance.size() == 1;
+    double v = variance[same ? 0 : term], r = square[same ? 0 : term];
+    for (size_t at = 0; at < weights.size(); ++at) {
+      double w = weights[at] * weights[at], far = w * r;
+      squares[at] += w * v;
+      sixths[at] += far * far * far;
+    }
   }
-  double reachOf(int64_t term) const {
-    return reach.size() == 1 ? reach.front() : reach[term];
+
+  /// Adds terms of one sum, from `first` on: a multiple of what a vector holds.
+  void addSum(ArrayRef<double> weights, size_t first, double &squares,
+              double &sixths) const {
+    constexpr size_t kLanes = 8;
+    static_assert(kSampled % kLanes == 0);
+    bool same = variance.size() == 1;
+    std::vector<double> all(same ? kLanes : 0, variance.front());
+    std::vector<double> allSquares(same ? kLanes : 0, square.front());
+    double v[kLanes] = {}, far[kLanes] = {};
+    for (size_t at = 0; at < weights.size(); at += kLanes) {
+      const double *its = same ? all.data() : &variance[first + at];
+      const double *reach = same ? allSquares.data() : &square[first + at];
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        double w = weights[at + lane] * weights[at + lane];
+        double own = w * reach[lane];
+        v[lane] += w * its[lane];
+        far[lane] += own * own * own;
+      }
+    }
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      squares += v[lane];
+      sixths += far[lane];
+    }
   }
 };
 } // namespace
@@ -162,7 +195,7 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms) {
     if (!(cell.mean * cell.mean <= kSmall * cell.variance))
       return std::nullopt;
     found.variance.push_back(cell.variance);
-    found.reach.push_back((cell.likelyHi - cell.likelyLo) / 2);
+    found.square.push_back(std::pow((cell.likelyHi - cell.likelyLo) / 2, 2));
     most = std::max(most, cell.variance);
     sum += cell.variance;
   }
@@ -193,12 +226,6 @@ static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
                    moments->variance.size() != size_t(terms)))
     return false;
   std::vector<double> mean(outputs), variance(outputs), tail(outputs);
-  auto add = [&](int64_t output, int64_t term, double w) {
-    double square = w * w,
-           far = square * moments->reachOf(term) * moments->reachOf(term);
-    variance[output] += square * moments->varianceOf(term);
-    tail[output] += far * far * far;
-  };
   // Multiples of the golden ratio are even whatever the count.
   auto spreadOut = [](int64_t index, int64_t count) {
     constexpr double kGolden = 0.6180339887498949;
@@ -211,15 +238,15 @@ static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
     int64_t first = transposed ? spreadOut(i, columns - kSampled + 1) : 0;
     int64_t row = transposed ? i : i * rows / kSampled;
     view->read(row * columns + first, buffer);
-    for (auto [offset, w] : llvm::enumerate(buffer)) {
-      int64_t column = first + int64_t(offset);
-      add(transposed ? row : column, transposed ? column : row, w);
-    }
+    if (transposed)
+      moments->addSum(buffer, first, variance[row], tail[row]);
+    else
+      moments->addTerm(buffer, row, variance, tail);
   }
   double scale = double(terms) / double(kSampled);
   for (int64_t output = 0; output < outputs; ++output) {
     variance[output] *= scale;
-    tail[output] = std::pow(tail[output] * scale, 1.0 / 6);
+    tail[output] = likely::tailFromPower(tail[output] * scale);
     if (!std::isfinite(variance[output]) || !std::isfinite(tail[output]))
       return false;
   }

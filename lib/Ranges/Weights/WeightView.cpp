@@ -10,6 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Kernels/Reader.h"
+
+#include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <array>
@@ -119,6 +122,26 @@ static void readIntegers(const char *data, IntegerType type, int64_t first,
   }
 }
 
+/// The same in vector code, for floats that are rounded once. False where one
+/// of them is not finite, or overflows.
+static bool readRounded(const WeightView &view, int64_t first,
+                        MutableArrayRef<double> out) {
+  // A reader makes a table of bytes first.
+  constexpr size_t kLeast = 64;
+  const FloatFormat *format = getFloatFormat(view.elementType);
+  if (view.roundings.size() != 1 || out.size() < kLeast || !format ||
+      format->bits < 16 || format->bits > 32)
+    return false;
+  WeightTensor tensor;
+  tensor.bytes = view.data;
+  tensor.format = format;
+  tensor.storage = view.roundings.front();
+  bool finite = true;
+  kernels::WeightReader(tensor).read(first, out.size(), out.data(),
+                                     [&](size_t, uint8_t) { finite = false; });
+  return finite;
+}
+
 void WeightView::read(int64_t first, MutableArrayRef<double> out) const {
   if (splat && out.size() > 1) {
     read(0, out.take_front());
@@ -127,6 +150,8 @@ void WeightView::read(int64_t first, MutableArrayRef<double> out) const {
   }
   if (splat)
     first = 0;
+  if (readRounded(*this, first, out))
+    return;
   if (auto type = dyn_cast<FloatType>(elementType))
     readFloats(data.data(), type, first, out);
   else
