@@ -58,7 +58,7 @@ void ErrorSink::error(ImportCode code, llvm::StringRef node,
 
 void ErrorSink::warn(const llvm::Twine &text) {
   std::string line = clean(text.str());
-  if (result.warnings.size() < kMaxErrors &&
+  if (result.warnings.size() < kMaxWarnings &&
       !llvm::is_contained(result.warnings, line))
     result.warnings.push_back(std::move(line));
 }
@@ -73,6 +73,7 @@ void ErrorSink::finish() {
   if (dropped)
     result.errors.push_back(
         {result.errors.back().code, "",
-         "and " + std::to_string(dropped) + " more errors"});
+         "and " + std::to_string(dropped) +
+             (dropped == 1 ? " more error" : " more errors")});
   dropped = 0;
 }

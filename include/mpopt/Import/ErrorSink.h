@@ -24,8 +24,8 @@ llvm::StringRef getCodeName(ImportCode code);
 /// Errors of one import, all of them up to a limit, and warnings.
 class ErrorSink {
 public:
-  /// Errors that are kept; later ones are only counted.
-  static constexpr size_t kMaxErrors = 200;
+  /// Errors that are kept, as many as one reads; later ones are only counted.
+  static constexpr size_t kMaxErrors = 20, kMaxWarnings = 200;
 
   explicit ErrorSink(ImportResult &result) : result(result) {}
 

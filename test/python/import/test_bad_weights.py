@@ -93,3 +93,24 @@ def test_file_shrinks(tmp_path):
     finally:
         stop.set()
         thread.join()
+
+
+def test_many_errors_are_a_page_at_most(tmp_path):
+    """A file that is too short lacks many weights: some are named, all are counted."""
+    weights = []
+    for index in range(50):
+        weight = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[2],
+                             data_location=TensorProto.EXTERNAL)
+        for key, value in ("location", "short.bin"), ("offset", str(8 * index)), ("length", "8"):
+            weight.external_data.add(key=key, value=value)
+        weights.append(weight)
+    nodes = [node("Add", ["x" if index == 0 else f"y{index - 1}", f"w{index}"], [f"y{index}"])
+             for index in range(50)]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model(nodes, ["x"], ["y49"], initializer=weights))
+    (tmp_path / "short.bin").write_bytes(bytes(8 * 20))
+    done = run("--check", path)
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 2
+    assert len(lines) == 21 and all("MPI304" in line for line in lines)
+    assert lines[-1].endswith("and 10 more errors")
