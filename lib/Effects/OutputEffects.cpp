@@ -19,6 +19,7 @@
 #include "InfinityWalk.h"
 #include "OutputGradients.h"
 #include "Parts.h"
+#include "Steps.h"
 #include "Storage.h"
 
 #include "mpopt/Dialect/MPDialect.h"
@@ -76,6 +77,28 @@ static double squareOf(Value value, AbstractValue gradient,
     sum = sum + sumOf(product, count);
   });
   return sum.square;
+}
+
+/// An error with what crosses the edges of steps added to each element's.
+static std::optional<AbstractValue>
+withSteps(std::optional<AbstractValue> error, double square) {
+  if (square == 0)
+    return error;
+  if (!error) {
+    error.emplace(AbstractValue::Dims(), Cell{0, 0, 0, square, 0, 0});
+    error->source = LikelySource::Propagated;
+    return error;
+  }
+  for (CellRef cell : error->mutableCells())
+    cell.variance += square;
+  return error;
+}
+
+static double meanSquare(const AbstractValue &error) {
+  double square = 0;
+  for (const Cell &cell : error.cells())
+    square += cell.mean * cell.mean + cell.variance;
+  return square / double(error.groups());
 }
 
 /// The expected largest error of so many elements, in units of their root mean
@@ -160,16 +183,56 @@ findContended(Operation *softmax, const llvm::MapVector<Value, double> &squares,
   return found;
 }
 
+namespace {
+/// The part of an output's error that is whole steps of few elements, each of
+/// which is one of the output's.
+struct Stepped {
+  Value value;
+  /// What it adds to the squared error, the square of one step, and the share
+  /// of the elements.
+  double square = 0, step = 0, share = 1;
+};
+} // namespace
+
+/// True if each element of the output depends on one of the value's.
+static bool isElementwise(Value value, Value output) {
+  if (getShape(value) != getShape(output))
+    return false;
+  constexpr unsigned kMost = 16;
+  for (unsigned count = 0; count < kMost && value != output; ++count) {
+    if (!value.hasOneUse())
+      return false;
+    Operation *user = *value.getUsers().begin();
+    constexpr Role kElementwise =
+        Role::Arithmetic | Role::Negation | Role::Limit | Role::LimitsBelow |
+        Role::LimitsAbove | Role::Rectifier | Role::Quantization;
+    if (!isa<mp::CastOp, mp::IdentityOp>(user) &&
+        !hasRole(user, kElementwise) && !roundsToWhole(user))
+      return false;
+    value = user->getResult(0);
+  }
+  return value == output;
+}
+
 /// The expected largest error of an element, in units of the output's root mean
-/// square: of many, and of the few rows that move, if any.
+/// square: of many, of the few rows that move, and of the few elements that are
+/// a step off, if any.
 /// Adds to `sums` those that it is the largest of, as OutputEffect has them.
 /// `most` is the largest of many.
 static double largestError(const llvm::MapVector<Value, double> &squares,
                            double sum, double most, Block &body,
                            const RangeAnalysis &ranges,
                            const OutputGradients &gradients,
+                           ArrayRef<Stepped> steps, double count,
                            std::vector<OutputEffect::Sum> &sums) {
   double largest = 0;
+  for (const Stepped &step : steps) {
+    double chance = -std::expm1(-step.share * count);
+    largest = std::max(largest, std::sqrt(step.step) * chance);
+    sum = std::max(0.0, sum - step.square);
+    sums.push_back({{step.value},
+                    chance * chance * step.step / (step.square * most * most)});
+  }
   forEachLiveOp(body, ranges, [&](Operation *op) {
     if (!hasRole(op, Role::Softmax) || op->getNumOperands() == 0)
       return;
@@ -294,6 +357,7 @@ struct Part {
   /// units of the part's root mean square.
   llvm::MapVector<Value, double> squares;
   double sum = 0;
+  std::vector<Stepped> steps;
 };
 } // namespace
 
@@ -320,7 +384,7 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
       break;
     left -= ops;
     for (Value part : parts)
-      chosen.push_back({index, part, std::nullopt, true, {}, 0});
+      chosen.push_back({index, part, std::nullopt, true, {}, 0, {}});
   }
   return chosen;
 }
@@ -349,8 +413,9 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
   output.sums.push_back({});
   for (const Part *part : parts) {
     const Size &size = *part->size;
-    double largest = largestError(part->squares, part->sum, size.peak(), body,
-                                  ranges, gradients, output.sums);
+    double largest =
+        largestError(part->squares, part->sum, size.peak(), body, ranges,
+                     gradients, part->steps, size.count, output.sums);
     output.error = std::max(*output.error, largest * size.rms / most);
     double peak = size.peak() * size.rms / most;
     for (auto [value, square] : part->squares) {
@@ -393,14 +458,18 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     looked.push_back(part.value);
   OutputGradients gradients(module, ranges, looked);
   Storage storage(ranges);
+  Steps steps(*findReturn(module)->getBlock(), ranges, storage);
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = sizeOf(part.value, ranges);
     part.known = part.size && !gradients.lacks(index);
   }
   auto add = [&](Value value) {
+    if (!isa<FloatType>(getElementType(value)))
+      return;
     double lost = walk.lostShare(value);
-    if (!isa<FloatType>(getElementType(value)) ||
-        (!storage.rounds(value) && lost == 0))
+    StepError crossed = steps.at(value);
+    bool isStored = storage.rounds(value) || lost > 0;
+    if (!isStored && crossed.square == 0)
       return;
     // The steps of a function round as its result does.
     Value place = value;
@@ -412,8 +481,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       if (!gradient || !part.known)
         continue;
       if (!error)
-        error = storage.errorOf(place, lost,
-                                gradients.analysis().of(gradient).dims());
+        error = withSteps(
+            isStored ? storage.errorOf(place, lost,
+                                       gradients.analysis().of(gradient).dims())
+                     : std::nullopt,
+            crossed.square);
       if (!*error)
         return;
       const AbstractValue &slope = gradients.analysis().of(gradient);
@@ -430,6 +502,13 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       }
       const Size &size = *part.size;
       square /= size.count * size.rms * size.rms;
+      if (crossed.square > 0 && square > 0) {
+        double gain = square / meanSquare(**error);
+        if (isElementwise(value, part.value))
+          part.steps.push_back({value, crossed.square * gain,
+                                crossed.width * crossed.width * gain,
+                                crossed.share});
+      }
       part.sum += square;
       if (square > 0)
         part.squares[value] = square;

@@ -13,10 +13,12 @@
 #include "OutputGradients.h"
 
 #include "Branches.h"
+#include "Steps.h"
 #include "WrittenOut.h"
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Adjoint/Differentiate.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
@@ -73,6 +75,7 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
     mapping.map(original, stands);
   });
   fuseComposites();
+  passSteps();
   Operation *terminator = findReturn(*copy);
   SmallVector<Value> wanted = findOrigins(*terminator->getBlock());
   Operation *last = terminator->getPrevNode();
@@ -112,6 +115,31 @@ void OutputGradients::fuseComposites() {
     fused[original] = made->getResult(0);
     for (Operation *member : composite.members)
       parts[originals.lookup(member)] = original;
+  }
+}
+
+/// Rounding to whole numbers has no slope, but on average it moves as what is
+/// rounded does.
+void OutputGradients::passSteps() {
+  llvm::DenseMap<Operation *, Operation *> originals;
+  for (auto [from, to] : mapping.getOperationMap())
+    originals[to] = from;
+  SmallVector<Operation *> steps;
+  for (Operation &op : *findReturn(*copy)->getBlock())
+    if (originals.contains(&op) && roundsToWhole(&op))
+      steps.push_back(&op);
+  for (Operation *op : steps) {
+    OpBuilder builder(op);
+    Value result = op->getResult(0);
+    Value stands = mp::IdentityOp::create(builder, op->getLoc(),
+                                          result.getType(), op->getOperand(0))
+                       .getResult();
+    Value original = change.originals.lookup(result);
+    change.originals.erase(result);
+    change.originals[stands] = original;
+    mapping.map(original, stands);
+    result.replaceAllUsesWith(stands);
+    op->erase();
   }
 }
 

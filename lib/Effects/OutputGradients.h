@@ -55,6 +55,7 @@ private:
 
   void inlineBranches(const RangeAnalysis &ranges);
   void fuseComposites();
+  void passSteps();
   void append(mlir::Value output, llvm::ArrayRef<mlir::Value> wanted);
   void findChanges(mlir::Operation *last);
 
