@@ -28,9 +28,6 @@ namespace mpopt {
 class RangeAnalysis;
 class Storage;
 
-/// True for ops that round to whole numbers.
-bool roundsToWhole(mlir::Operation *op);
-
 /// Errors of whole steps.
 struct StepError {
   /// The width of a step.
