@@ -9,7 +9,9 @@
 // numbers: a round replaces an op's hash by that of itself and of the ops its
 // operands come from, in any order. Exporters differ in casts, views, the order
 // of factors, what computes shapes, and whether a bias is added by an op of its
-// own: the walk passes them by. Hashes must be equal on every machine and in
+// own: the walk passes them by. They choose, too, whether a composite is one op
+// or written out: one that RecognizeIdioms has marked is one node of its kind,
+// which its result stands for. Hashes must be equal on every machine and in
 // every run, so pointers and llvm::hash_value stay out.
 //
 //===----------------------------------------------------------------------===//
@@ -22,6 +24,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/xxhash.h"
@@ -56,36 +59,30 @@ static bool isFloat(Value value) {
   return isa_and_present<FloatType>(getElementType(value));
 }
 
-static bool isNumber(Value constant) {
-  auto type = dyn_cast<RankedTensorType>(constant.getType());
-  return type && type.hasStaticShape() && type.getNumElements() == 1;
+static std::optional<int64_t> countElements(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape())
+    return std::nullopt;
+  return type.getNumElements();
 }
 
-// The op that computes `value`, past casts, views and added biases; null for
-// arguments and constants.
-static Operation *getSource(Value value) {
-  for (unsigned passed = 0; passed < kMostPassed; ++passed) {
-    Operation *maker = getMaker(value, Peel::CastsAndViews);
-    if (!maker || isa<mp::ConstantOp>(maker))
-      return nullptr;
-    if (!hasRole(maker, Role::Addition) || maker->getNumOperands() != 2)
-      return maker;
-    bool first = isConstant(maker->getOperand(0));
-    if (first == isConstant(maker->getOperand(1)))
-      return maker;
-    // An added number is no bias.
-    if (isNumber(maker->getOperand(first ? 0 : 1)))
-      return maker;
-    value = maker->getOperand(first ? 1 : 0);
-  }
-  return nullptr;
+static bool isNumber(Value value) { return countElements(value) == 1; }
+
+// The constant that a float operand is made of, past casts and views: a view of
+// it may have the size of the batch.
+static mp::ConstantOp getConstant(Value operand) {
+  return isFloat(operand)
+             ? getMaker<mp::ConstantOp>(operand, Peel::CastsAndViews)
+             : nullptr;
 }
 
-// The name of a composite for its members. Exporters choose between several ops
-// for a product with a weight, and for a mean.
+static mp::IdiomAttr getIdiom(Operation *op) {
+  return op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+}
+
+// The kind of an op. Exporters choose between several ops for a product with a
+// weight, and for a mean.
 static StringRef getKind(Operation *op) {
-  if (auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom"))
-    return idiom.getKind().getValue();
   if (hasRole(op, Role::Contraction))
     return "contraction";
   if (hasRole(op, Role::Mean))
@@ -93,57 +90,163 @@ static StringRef getKind(Operation *op) {
   return op->getName().stripDialect();
 }
 
+static uint64_t hashKind(Operation *op, StringRef kind) {
+  uint64_t hash = hashText(kind);
+  Operation *parent = op->getParentOp();
+  return parent ? mix(hash, hashText(parent->getName().getStringRef())) : hash;
+}
+
+// The number of elements of the largest weight that the op reads.
+static int64_t getWeightSize(Operation *op) {
+  int64_t largest = 0;
+  for (Value operand : op->getOperands())
+    if (mp::ConstantOp constant = getConstant(operand))
+      if (int64_t count = countElements(constant).value_or(0); count != 1)
+        largest = std::max(largest, count);
+  return largest;
+}
+
 // The op alone: its kind, the numbers it reads and the size of its largest
 // weight. The sizes of other tensors change with the batch.
 static uint64_t hashLocal(Operation *op) {
-  uint64_t hash = hashText(getKind(op));
-  if (Operation *parent = op->getParentOp())
-    hash = mix(hash, hashText(parent->getName().getStringRef()));
   uint64_t numbers = 0;
-  int64_t largest = 0;
-  for (Value operand : op->getOperands()) {
-    if (!isFloat(operand) || !isConstant(operand))
-      continue;
-    if (isNumber(operand)) {
-      if (std::optional<double> number = getSplatConstant(operand))
+  for (Value operand : op->getOperands())
+    if (mp::ConstantOp constant = getConstant(operand);
+        constant && isNumber(constant))
+      if (std::optional<double> number = getSplatConstant(constant))
         numbers += hashNumber(*number);
-    } else if (auto type = dyn_cast<RankedTensorType>(operand.getType());
-               type && type.hasStaticShape()) {
-      largest = std::max(largest, type.getNumElements());
-    }
-  }
-  return mix(mix(hash, numbers), uint64_t(largest));
+  return mix(mix(hashKind(op, getKind(op)), numbers),
+             uint64_t(getWeightSize(op)));
 }
 
-Fingerprints::Fingerprints(Operation *root) {
-  SmallVector<Operation *> ops;
-  DenseMap<Operation *, uint64_t> hashes;
-  DenseMap<Operation *, SmallVector<Operation *, 2>> sources;
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An op, or the members of a composite that is written out.
+struct Node {
+  /// The op whose result is the node's.
+  Operation *result = nullptr;
+  SmallVector<Operation *, 1> members;
+  uint64_t hash = 0;
+  SmallVector<unsigned, 2> sources;
+};
+
+class Graph {
+public:
+  explicit Graph(Operation *root);
+
+  /// One round: each node learns of the nodes that it reads.
+  void refine();
+
+  std::vector<Node> nodes;
+  /// All ops in the order of the module, with the numbers of their nodes.
+  llvm::MapVector<Operation *, unsigned> ofOp;
+
+private:
+  std::optional<unsigned> findSource(Value value) const;
+  uint64_t hashNode(const Node &node) const;
+};
+} // namespace
+
+Graph::Graph(Operation *root) {
+  llvm::DenseMap<int64_t, unsigned> composites;
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    ops.push_back(op);
-    hashes[op] = hashLocal(op);
-    SmallVector<Operation *, 2> &list = sources[op];
-    for (Value operand : op->getOperands())
-      if (isFloat(operand))
-        if (Operation *source = getSource(operand))
-          list.push_back(source);
+    mp::IdiomAttr idiom = getIdiom(op);
+    unsigned index = nodes.size();
+    if (idiom)
+      index = composites.try_emplace(idiom.getId(), index).first->second;
+    if (index == nodes.size())
+      nodes.emplace_back();
+    Node &node = nodes[index];
+    node.members.push_back(op);
+    if (!node.result || (idiom && idiom.getResult()))
+      node.result = op;
+    ofOp[op] = index;
   });
-
-  for (unsigned round = 0; round < kRadius; ++round) {
-    DenseMap<Operation *, uint64_t> refined;
-    refined.reserve(hashes.size());
-    for (Operation *op : ops) {
-      uint64_t around = 0;
-      for (Operation *source : sources[op])
-        around += mix(hashes[source], 1);
-      refined[op] = mix(hashes[op], around);
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    node.hash = hashNode(node);
+    for (Operation *op : node.members)
+      for (Value operand : op->getOperands())
+        if (std::optional<unsigned> source =
+                isFloat(operand) ? findSource(operand) : std::nullopt;
+            source && *source != index)
+          node.sources.push_back(*source);
+    // Members share what the composite reads once.
+    if (node.members.size() > 1) {
+      llvm::sort(node.sources);
+      node.sources.erase(llvm::unique(node.sources), node.sources.end());
     }
-    hashes = std::move(refined);
   }
+}
 
+// The node that computes `value`, past casts, views and added biases; nothing
+// for arguments and constants.
+std::optional<unsigned> Graph::findSource(Value value) const {
+  for (unsigned passed = 0; passed < kMostPassed; ++passed) {
+    Operation *maker = getMaker(value, Peel::CastsAndViews);
+    if (!maker || isa<mp::ConstantOp>(maker))
+      return std::nullopt;
+    auto found = ofOp.find(maker);
+    if (found == ofOp.end())
+      return std::nullopt;
+    if (getIdiom(maker) || !hasRole(maker, Role::Addition) ||
+        maker->getNumOperands() != 2)
+      return found->second;
+    bool first = isConstant(maker->getOperand(0));
+    if (first == isConstant(maker->getOperand(1)))
+      return found->second;
+    // An added number is no bias.
+    if (isNumber(maker->getOperand(first ? 0 : 1)))
+      return found->second;
+    value = maker->getOperand(first ? 1 : 0);
+  }
+  return std::nullopt;
+}
+
+// A composite has the numbers of its formula in some exports and in others
+// none.
+uint64_t Graph::hashNode(const Node &node) const {
+  mp::IdiomAttr idiom = getIdiom(node.result);
+  if (!idiom)
+    return hashLocal(node.result);
+  int64_t largest = 0;
+  for (Operation *op : node.members)
+    largest = std::max(largest, getWeightSize(op));
+  return mix(mix(hashKind(node.result, idiom.getKind().getValue()), 0),
+             uint64_t(largest));
+}
+
+void Graph::refine() {
+  std::vector<uint64_t> refined;
+  refined.reserve(nodes.size());
+  for (const Node &node : nodes) {
+    uint64_t around = 0;
+    for (unsigned source : node.sources)
+      around += mix(nodes[source].hash, 1);
+    refined.push_back(mix(node.hash, around));
+  }
+  for (auto [node, hash] : llvm::zip_equal(nodes, refined))
+    node.hash = hash;
+}
+
+//===----------------------------------------------------------------------===//
+// Fingerprints
+//===----------------------------------------------------------------------===//
+
+Fingerprints::Fingerprints(Operation *root) {
+  Graph graph(root);
+  for (unsigned round = 0; round < kRadius; ++round)
+    graph.refine();
   DenseMap<uint64_t, unsigned> counts;
-  for (Operation *op : ops)
-    entries[op] = {hashes[op], ++counts[hashes[op]]};
+  for (auto [op, index] : graph.ofOp) {
+    const Node &node = graph.nodes[index];
+    // What is said of a member but the last is of the form that is written out.
+    uint64_t hash =
+        op == node.result ? node.hash : mix(node.hash, hashLocal(op));
+    entries[op] = {hash, ++counts[hash]};
+  }
 }
 
 std::string Fingerprints::get(Operation *op, StringRef key) const {

@@ -15,7 +15,9 @@
 #include "mpopt/Driver/Output.h"
 #include "mpopt/Report/JsonReader.h"
 #include "mpopt/Support/InputFile.h"
+#include "passes/transforms/Passes.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -29,8 +31,13 @@ static FloatType getFloat(Value value) {
   return dyn_cast_if_present<FloatType>(getElementType(value));
 }
 
-/// Ops with a float result, but for constants and casts: what computes.
+/// Ops with a float result, but for constants and casts: what computes. Marks
+/// composites that are written out, since one side may have them as ops.
 static void listOps(ModuleOp module, DiffSide &side) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  passes.addPass(createRecognizeIdioms());
+  (void)passes.run(module);
   Fingerprints fingerprints(module);
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op->getNumResults() == 0 || isa<mp::ConstantOp, mp::IdentityOp>(op))

@@ -14,6 +14,8 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace mpopt;
 
@@ -98,6 +100,52 @@ TEST_F(FingerprintTest, IgnoresTheSizesOfWhatIsComputed) {
            t + "\n%0 = mp.exp %s : (" + t + ") -> " + t;
   };
   EXPECT_EQ(get(body("tensor<8xf32>"))[1], get(body("tensor<?xf32>"))[1]);
+}
+
+// GELU by its erf, as a single op and written out with marks, between two ops.
+TEST_F(FingerprintTest, TakesACompositeForOneOp) {
+  const std::string before =
+      "%0 = mp.neg %x : (tensor<4xf32>) -> tensor<4xf32>\n";
+  const std::string after =
+      "\n%9 = mp.exp %8 : (tensor<4xf32>) -> tensor<4xf32>";
+  auto fused = get(
+      before + "%8 = mp.gelu %0 : (tensor<4xf32>) -> tensor<4xf32>" + after);
+  const std::string binary = "(tensor<4xf32>, tensor<f32>) -> tensor<4xf32>\n";
+  auto written =
+      get(before +
+          "%r = mp.constant dense<1.41421354> : tensor<f32>\n"
+          "%o = mp.constant dense<1.0> : tensor<f32>\n"
+          "%h = mp.constant dense<0.5> : tensor<f32>\n"
+          "%1 = mp.div %0, %r {mp.idiom = #mp.idiom<\"gelu\", 0, false>} : " +
+          binary +
+          "%2 = mp.erf %1 {mp.idiom = #mp.idiom<\"gelu\", 0, false>} : "
+          "(tensor<4xf32>) -> tensor<4xf32>\n"
+          "%3 = mp.add %2, %o {mp.idiom = #mp.idiom<\"gelu\", 0, false>} : " +
+          binary +
+          "%4 = mp.mul %0, %3 {mp.idiom = #mp.idiom<\"gelu\", 0, false>} : "
+          "(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
+          "%8 = mp.mul %4, %h {mp.idiom = #mp.idiom<\"gelu\", 0, true>} : " +
+          binary + after);
+  ASSERT_EQ(fused.size(), 3u);
+  ASSERT_EQ(written.size(), 10u);
+  EXPECT_EQ(written[0], fused[0]);
+  EXPECT_EQ(written[8], fused[1]);
+  EXPECT_EQ(written[9], fused[2]);
+  // Each other member is one of its own.
+  std::set<std::string> distinct(written.begin(), written.end());
+  EXPECT_EQ(distinct.size(), written.size());
+}
+
+TEST_F(FingerprintTest, CountsTheElementsOfTheWeightAndNotOfItsViews) {
+  auto body = [](const char *rows) {
+    std::string t = "tensor<" + std::string(rows) + "x4xf32>";
+    return "%s = mp.constant dense<[" + std::string(rows) +
+           ", 4]> : tensor<2xi64>\n"
+           "%w = mp.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>\n"
+           "%v = mp.expand %w, %s : (tensor<4xf32>, tensor<2xi64>) -> " +
+           t + "\n%0 = mp.add %x, %v : (tensor<4xf32>, " + t + ") -> " + t;
+  };
+  EXPECT_EQ(get(body("1")).back(), get(body("8")).back());
 }
 
 TEST_F(FingerprintTest, NumbersEqualOnes) {
