@@ -8,11 +8,12 @@
 // Weisfeiler-Lehman refinement, two rounds, over the graph of ops that compute
 // numbers: a round replaces an op's hash by that of itself and of the ops its
 // operands come from, in any order. Exporters differ in casts, views, the order
-// of factors, what computes shapes, and whether a bias is added by an op of its
-// own: the walk passes them by. They choose, too, whether a composite is one op
-// or written out: one that RecognizeIdioms has marked is one node of its kind,
-// which its result stands for. Hashes must be equal on every machine and in
-// every run, so pointers and llvm::hash_value stay out.
+// of factors, what is computed from shapes and constants, where a row is scaled
+// by a number, and whether a bias is added by an op of its own: the walk passes
+// them by. They choose, too, whether a composite is one op or written out: one
+// that RecognizeIdioms has marked is one node of its kind, which its result
+// stands for. Hashes must be equal on every machine and in every run, so
+// pointers and llvm::hash_value stay out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 
@@ -141,11 +143,15 @@ public:
   void refine();
 
   std::vector<Node> nodes;
+  /// Ops whose results depend on no input but for its shape.
+  DenseSet<Operation *> given;
   /// All ops in the order of the module, with the numbers of their nodes.
   llvm::MapVector<Operation *, unsigned> ofOp;
 
 private:
   std::optional<unsigned> findSource(Value value) const;
+  Value getPassedOn(Operation *op) const;
+  bool isGiven(Value value) const;
   uint64_t hashNode(const Node &node) const;
 };
 } // namespace
@@ -164,6 +170,13 @@ Graph::Graph(Operation *root) {
     if (!node.result || (idiom && idiom.getResult()))
       node.result = op;
     ofOp[op] = index;
+    if (isa<mp::ConstantOp, mp::ShapeOp, mp::SizeOp>(op) ||
+        (op->getNumOperands() > 0 && op->getNumRegions() == 0 &&
+         isMemoryEffectFree(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return given.contains(operand.getDefiningOp());
+         })))
+      given.insert(op);
   });
   for (auto [index, node] : llvm::enumerate(nodes)) {
     node.hash = hashNode(node);
@@ -181,28 +194,40 @@ Graph::Graph(Operation *root) {
   }
 }
 
-// The node that computes `value`, past casts, views and added biases; nothing
-// for arguments and constants.
+// The operand that an op gives a bias or a scale, or passes on alone; null if
+// it does something else. An added number is no bias: it may guard a root.
+Value Graph::getPassedOn(Operation *op) const {
+  if (hasRole(op, Role::Concatenation) && op->getNumOperands() == 1)
+    return op->getOperand(0);
+  bool adds = hasRole(op, Role::Addition);
+  bool divides = hasRole(op, Role::Division);
+  if (op->getNumOperands() != 2 ||
+      !(adds || divides || hasRole(op, Role::Multiplication)))
+    return {};
+  bool first = isGiven(op->getOperand(0));
+  if (first == isGiven(op->getOperand(1)) || (first && divides))
+    return {};
+  Value other = op->getOperand(first ? 0 : 1);
+  return isNumber(other) == adds ? Value() : op->getOperand(first ? 1 : 0);
+}
+
+// The node that computes `value`, past casts, views, biases and scales; nothing
+// for arguments and what is given.
 std::optional<unsigned> Graph::findSource(Value value) const {
   for (unsigned passed = 0; passed < kMostPassed; ++passed) {
     Operation *maker = getMaker(value, Peel::CastsAndViews);
-    if (!maker || isa<mp::ConstantOp>(maker))
-      return std::nullopt;
-    auto found = ofOp.find(maker);
+    auto found = given.contains(maker) ? ofOp.end() : ofOp.find(maker);
     if (found == ofOp.end())
       return std::nullopt;
-    if (getIdiom(maker) || !hasRole(maker, Role::Addition) ||
-        maker->getNumOperands() != 2)
+    value = getIdiom(maker) ? Value() : getPassedOn(maker);
+    if (!value)
       return found->second;
-    bool first = isConstant(maker->getOperand(0));
-    if (first == isConstant(maker->getOperand(1)))
-      return found->second;
-    // An added number is no bias.
-    if (isNumber(maker->getOperand(first ? 0 : 1)))
-      return found->second;
-    value = maker->getOperand(first ? 1 : 0);
   }
   return std::nullopt;
+}
+
+bool Graph::isGiven(Value value) const {
+  return given.contains(getMaker(value, Peel::CastsAndViews));
 }
 
 // A composite has the numbers of its formula in some exports and in others

@@ -8,9 +8,11 @@
 // Names of nodes and tensors change with every export. A fingerprint hashes
 // structure instead: the kind of an op, the numbers it reads and the size of
 // its weight, and those of the ops up to two steps before it. Casts, views,
-// shapes of other tensors, dtypes and added biases are passed by: they change
-// with the exporter, the batch and the precision. Ops with equal structure are
-// distinguished by their order in the module.
+// shapes of other tensors, what depends on no input, dtypes, added biases and
+// scaling by a number are passed by, and a composite that is written out
+// (`mp.idiom`) counts as one op: they change with the exporter, the opset, the
+// batch and the precision. Ops with equal structure are distinguished by their
+// order in the module.
 //
 //===----------------------------------------------------------------------===//
 

@@ -92,6 +92,51 @@ TEST_F(FingerprintTest, PassesByWhatExportersChoose) {
   EXPECT_EQ(plain[1], other.back());
 }
 
+// By a constant, by a number that is computed from a shape, and not at all.
+TEST_F(FingerprintTest, PassesByScales) {
+  auto body = [](const std::string &scale) {
+    return "%e = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>\n" + scale +
+           "\n%0 = mp.neg %s : (tensor<4xf32>) -> tensor<4xf32>";
+  };
+  const std::string type = " : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>";
+  const std::string half = "%h = mp.constant dense<0.5> : tensor<1xf32>\n";
+  const std::string root =
+      "%d = mp.shape %x : (tensor<4xf32>) -> tensor<1xi64>\n"
+      "%c = mp.cast %d : (tensor<1xi64>) -> tensor<1xf32>\n"
+      "%r = mp.sqrt %c : (tensor<1xf32>) -> tensor<1xf32>\n";
+  auto plain =
+      get(body("%s = mp.identity %e : (tensor<4xf32>) -> tensor<4xf32>"));
+  auto scaled = [&](const std::string &text) {
+    return get(body(text + type)).back();
+  };
+  EXPECT_EQ(scaled(half + "%s = mp.mul %e, %h"), plain.back());
+  EXPECT_EQ(scaled(root + "%s = mp.div %e, %r"), plain.back());
+  EXPECT_NE(scaled(half + "%s = mp.add %e, %h"), plain.back());
+  const std::string inverse =
+      " : (tensor<1xf32>, tensor<4xf32>) -> tensor<4xf32>";
+  EXPECT_NE(get(body(half + "%s = mp.div %h, %e" + inverse)).back(),
+            plain.back());
+}
+
+// Random numbers differ from run to run, whatever they are made from.
+TEST_F(FingerprintTest, PassesByWhatDependsOnNoInput) {
+  auto body = [](const char *kind) {
+    return std::string("%d = mp.shape %x : (tensor<4xf32>) -> tensor<1xi64>\n"
+                       "%n = mp.") +
+           kind +
+           " : (tensor<1xi64>) -> tensor<4xf32>\n"
+           "%e = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>\n"
+           "%m = mp.add %e, %n : (tensor<4xf32>, tensor<4xf32>) -> "
+           "tensor<4xf32>\n"
+           "%0 = mp.neg %m : (tensor<4xf32>) -> tensor<4xf32>";
+  };
+  auto plain = get("%e = mp.exp %x : (tensor<4xf32>) -> tensor<4xf32>\n"
+                   "%0 = mp.neg %e : (tensor<4xf32>) -> tensor<4xf32>");
+  EXPECT_EQ(get(body("fill %d {value = dense<2.0> : tensor<1xf32>}")).back(),
+            plain.back());
+  EXPECT_NE(get(body("random_normal %d")).back(), plain.back());
+}
+
 TEST_F(FingerprintTest, IgnoresTheSizesOfWhatIsComputed) {
   auto body = [](const char *type) {
     std::string t = type;
