@@ -20,6 +20,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <cmath>
 
@@ -238,23 +239,65 @@ static bool judgesRecords(const Options &options) {
   return judges;
 }
 
+using Paths = llvm::ArrayRef<std::string>;
+
+/// The two that were given, or all that were and those of `--against`.
+static std::pair<Paths, Paths> splitSides(const Options &options) {
+  Paths models = options.models;
+  if (options.against.empty())
+    return {models.take_front(), models.drop_front()};
+  return {models, options.against};
+}
+
+/// True if both sides are records; nothing if they are not of one kind or come
+/// with options of the other, which is printed.
+static std::optional<bool> checkKinds(const Options &options, Paths first,
+                                      Paths second) {
+  std::string record, other;
+  for (Paths side : {first, second})
+    for (const std::string &path : side) {
+      if (path != "-" && !llvm::sys::fs::exists(path)) {
+        printError(path + ": cannot be read: No such file or directory");
+        return std::nullopt;
+      }
+      (isRecord(path) ? record : other) = path;
+    }
+  if (!record.empty() && !other.empty()) {
+    printError("'" + record + "' is " +
+               (llvm::sys::fs::is_directory(record) ? "a folder of records"
+                                                    : "a record") +
+               " and '" + other +
+               "' is none: --confirm compares a run with what was predicted");
+    return std::nullopt;
+  }
+  bool areRecords = other.empty();
+  if (areRecords && judgesRecords(options))
+    return std::nullopt;
+  if (areRecords)
+    return true;
+  if (!options.against.empty()) {
+    printError("'" + other +
+               "' is no record: --against names those of the "
+               "other run's ranks");
+    return std::nullopt;
+  }
+  if (!(options.ledger + options.againstLedger).empty()) {
+    printError("--ledger and --against-ledger go with records");
+    return std::nullopt;
+  }
+  return false;
+}
+
 /// False if a side is at fault, which is printed.
 static bool readSides(const Options &options, DiffReport &diff) {
-  StringRef first = options.models[0], second = options.models[1];
-  bool isFirst = isRecord(first), isSecond = isRecord(second);
-  if (isFirst != isSecond) {
-    printError("'" + (isFirst ? first : second) + "' is a record and '" +
-               (isFirst ? second : first) +
-               "' is none: --confirm compares a run with what was predicted");
+  auto [first, second] = splitSides(options);
+  std::optional<bool> areRecords = checkKinds(options, first, second);
+  if (!areRecords)
     return false;
-  }
-  if (isFirst && judgesRecords(options))
-    return false;
-  if (!isFirst && !(options.ledger + options.againstLedger).empty()) {
-    printError("--ledger and --against-ledger go with records");
-    return false;
-  }
-  auto read = isFirst ? readRecordSide : readModelSide;
+  auto read = [&](const Options &how, Paths paths) {
+    return *areRecords ? readRecordSide(how, paths)
+                       : readModelSide(how, paths.front());
+  };
   std::optional<DiffSide> b = read(options, second);
   if (!b)
     return false;

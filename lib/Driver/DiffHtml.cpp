@@ -10,17 +10,29 @@
 #include "mpopt/Report/JsonSupport.h"
 #include "mpopt/Report/Page.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
 using namespace mpopt;
 using namespace mpopt::diffing;
 using llvm::json::OStream;
 
+/// The last name of the path, of a folder too.
+static std::string getTitle(const DiffSide &side) {
+  llvm::SmallString<128> path(side.path);
+  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  llvm::StringRef name = llvm::sys::path::filename(path);
+  std::string title = name.empty() ? side.path : name.str();
+  if (side.given > 1)
+    title += " and " + std::to_string(side.given - 1) + " more";
+  return title;
+}
+
 static void writeSide(OStream &json, const DiffSide &side,
                       llvm::StringRef version) {
   // Runs of one model are told apart by their records.
   if (side.run) {
-    json.attribute("title", jsonText(llvm::sys::path::filename(side.path)));
+    json.attribute("title", jsonText(getTitle(side)));
     writeConfirmPage(json, side.run->run.ledger, side.run->run.records,
                      side.run->confirmation, version);
   } else {

@@ -27,6 +27,8 @@ using llvm::Expected;
 using llvm::StringRef;
 
 bool diffing::isRecord(StringRef path) {
+  if (llvm::sys::fs::is_directory(path))
+    return true;
   // A pipe can be read once, and holds a report.
   if (!llvm::sys::fs::is_regular_file(path))
     return false;
@@ -88,8 +90,9 @@ static void listNeeded(const DiffRun &run, DiffSide &side) {
       side.needed.push_back(kept.op.name);
 }
 
-std::optional<DiffSide> diffing::readRecordSide(const Options &options,
-                                                StringRef path) {
+std::optional<DiffSide>
+diffing::readRecordSide(const Options &options,
+                        llvm::ArrayRef<std::string> paths) {
   std::vector<std::string> known;
   for (const std::string &ledger : {options.ledger, options.againstLedger})
     if (!ledger.empty())
@@ -98,10 +101,18 @@ std::optional<DiffSide> diffing::readRecordSide(const Options &options,
     printError(llvm::toString(std::move(error)));
     return std::nullopt;
   };
-  Expected<std::string> ledger = findLedger(path, known);
+  std::vector<std::string> files;
+  for (const std::string &path : paths) {
+    Expected<std::vector<std::string>> list = listRecordFiles(path);
+    if (!list)
+      return fail(list.takeError());
+    llvm::append_range(files, *list);
+  }
+  // That of the first: one of another ledger is refused.
+  Expected<std::string> ledger = findLedger(files.front(), known);
   if (!ledger)
     return fail(ledger.takeError());
-  Expected<RecordedRun> run = readRecordedRun(path.str(), "--ledger", *ledger);
+  Expected<RecordedRun> run = readRecordedRun(files, "--ledger", *ledger);
   if (!run)
     return fail(run.takeError());
   for (const std::string &warning : run->records.warnings)
@@ -113,7 +124,9 @@ std::optional<DiffSide> diffing::readRecordSide(const Options &options,
     listing.minCertainty = Certainty::Possible;
   DiffSide side;
   side.kind = DiffKind::Record;
-  side.path = path;
+  side.path = paths.front();
+  side.given = paths.size();
+  side.records = std::move(files);
   side.run = std::make_unique<DiffRun>(DiffRun{std::move(*run), {}});
   DiffRun &own = *side.run;
   keepSelected(listing, own.run.ledger.report.findings);

@@ -17,15 +17,19 @@ namespace mpopt::diffing {
 std::optional<DiffSide> readModelSide(const Options &options,
                                       llvm::StringRef path);
 
-/// A side that is a record. Nothing if it is at fault, which is printed.
+/// A side that is a run: its records, or folders of them, are merged. Nothing
+/// if one is at fault, which is printed.
 std::optional<DiffSide> readRecordSide(const Options &options,
-                                       llvm::StringRef path);
+                                       llvm::ArrayRef<std::string> paths);
+
+/// The path of a side, and how many more there are.
+std::string getLabel(const DiffSide &side);
 
 /// Makes the tensors that have findings, each with them, the ops of a side: all
 /// that a report knows.
 void listFoundOps(DiffSide &side);
 
-/// True if `path` is a regular file that begins as records do.
+/// True if `path` is a folder, or a regular file that begins as records do.
 bool isRecord(llvm::StringRef path);
 
 /// True if the name is that of a float format of 16 or 8 bits.

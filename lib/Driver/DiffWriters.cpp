@@ -136,12 +136,19 @@ static std::string describeOps(const DiffReport &diff) {
          (areRecords ? " recorded casts" : " casts between floats");
 }
 
+std::string diffing::getLabel(const DiffSide &side) {
+  size_t more = side.given > 1 ? side.given - 1 : 0;
+  return side.path + (more ? " and " + std::to_string(more) + " more" : "");
+}
+
 /// `judged as fp16`, and of a record what ran.
 static std::string describeSide(const DiffSide &side) {
   std::string text = "judged as " + side.report.precision;
   if (!side.run)
     return text;
   const RunRecords &records = side.run->run.records;
+  if (records.files > 1)
+    text += "; " + std::to_string(records.files) + " records";
   auto ran = llvm::count_if(
       records.probes, [](const ProbeSight &sight) { return sight.ran(); });
   text += "; " + std::to_string(ran) + " probes ran";
@@ -168,7 +175,7 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
   TextStyle style(os, options);
   for (auto [sign, side] : {std::pair("-", &diff.a), std::pair("+", &diff.b)}) {
     os << sign << ' ';
-    style.bold(side->path);
+    style.bold(getLabel(*side));
     style.plain(": " + describeSide(*side));
     os << '\n';
   }
@@ -192,10 +199,11 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
 static void writeDiffMarkdown(llvm::raw_ostream &os, const DiffReport &diff,
                               const WriteOptions &) {
   os << "## mpopt: " << markdownText(describeFindings(diff)) << "\n\n"
-     << "From " << markdownCode(diff.a.path) << " ("
+     << "From " << markdownCode(getLabel(diff.a)) << " ("
      << markdownText(describeSide(diff.a)) << ") to "
-     << markdownCode(diff.b.path) << " (" << markdownText(describeSide(diff.b))
-     << "): " << describeOps(diff) << ".\n\n";
+     << markdownCode(getLabel(diff.b)) << " ("
+     << markdownText(describeSide(diff.b)) << "): " << describeOps(diff)
+     << ".\n\n";
   for (const Part &part : listParts(diff)) {
     if (part.lines.empty())
       continue;
@@ -227,6 +235,11 @@ static void writeSide(OStream &json, StringRef key, const DiffSide &side) {
   json.attributeObject(key, [&] {
     json.attribute("kind", toString(side.kind));
     json.attribute("path", jsonText(side.path));
+    if (!side.records.empty())
+      json.attributeArray("records", [&] {
+        for (const std::string &path : side.records)
+          json.value(jsonText(path));
+      });
     json.attribute("precision", side.report.precision);
     json.attribute("ops", int64_t(side.ops.size()));
     json.attribute("casts", side.casts);

@@ -8,6 +8,7 @@
 #include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Driver/TrainRequest.h"
+#include "mpopt/Instrument/RecordedRun.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -15,6 +16,7 @@
 
 using namespace mpopt;
 using llvm::Error;
+using llvm::Expected;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 
@@ -75,16 +77,31 @@ static std::vector<Named> listOutputs(const Options &options) {
   return outputs;
 }
 
+/// Adds `paths`, and the records in those that are folders of them.
+static void addRecords(const Options &options,
+                       llvm::ArrayRef<std::string> paths, StringRef what,
+                       std::vector<Named> &inputs) {
+  for (const std::string &path : paths) {
+    inputs.push_back(input(what, path));
+    if (options.action != Action::Diff || !fs::is_directory(path))
+      continue;
+    Expected<std::vector<std::string>> files = listRecordFiles(path);
+    if (!files)
+      llvm::consumeError(files.takeError()); // Said when it is read.
+    else
+      for (const std::string &file : *files)
+        inputs.push_back(input("the record", file));
+  }
+}
+
 static std::vector<Named> listInputs(const Options &options) {
   std::vector<Named> inputs;
   StringRef what =
       options.action == Action::Confirm ? "the record" : "the model";
-  for (StringRef path : options.models)
-    inputs.push_back(input(what, path));
+  addRecords(options, options.models, what, inputs);
   if (!options.ledger.empty())
     inputs.push_back(input("the ledger", options.ledger));
-  for (StringRef path : options.against)
-    inputs.push_back(input("the other record", path));
+  addRecords(options, options.against, "the other record", inputs);
   if (!options.againstLedger.empty())
     inputs.push_back(input("the other ledger", options.againstLedger));
   if (options.action == Action::Strip)

@@ -105,8 +105,10 @@ Error Validator::checkModels() {
                   "': " + getName(options.action) + " takes no model");
     return Error::success();
   }
-  if (options.action == Action::Diff && options.models.size() != 2)
-    return fail("--diff takes two models, reports or records");
+  if (options.action == Action::Diff && !has(OPT_against) &&
+      options.models.size() != 2)
+    return fail("--diff takes two models, reports or records (of several "
+                "ranks, a folder, or --diff A... --against B...)");
   if (options.models.empty())
     return fail("no model given: mpopt --check MODEL");
   if (llvm::count(options.models, "-") > 1)
@@ -284,9 +286,11 @@ Error Validator::checkConfirming() {
   if (options.action == Action::Diff) {
     options.ledger = text(OPT_ledger);
     options.againstLedger = text(OPT_against_ledger);
-    for (OptionId option : {OPT_ledger, OPT_against_ledger})
-      if (has(option) && (text(option).empty() || text(option) == "-"))
-        return fail(getName(option) + ": --diff needs a file");
+    options.against = texts(OPT_against);
+    for (OptionId option : {OPT_ledger, OPT_against_ledger, OPT_against})
+      for (const std::string &value : texts(option))
+        if (value.empty() || value == "-")
+          return fail(getName(option) + ": --diff needs a file");
   }
   if (options.action != Action::Confirm)
     return Error::success();

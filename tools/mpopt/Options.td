@@ -76,7 +76,8 @@ def emit_mlir : Switch<"emit-mlir">, Group<usage>, MetaVarName<"MODEL">,
 def list_rules : Switch<"list-rules">, Group<usage>,
   HelpText<"all rules and their settings">;
 def diff : Switch<"diff">, Group<usage>, MetaVarName<"A B [options]">,
-  HelpText<"what changed from one model, JSON report or record to another">;
+  HelpText<"what changed from one model, JSON report or run to another; a "
+           "run is a record, or the folder of those of its ranks">;
 defm completion : Valued<"completion">, Group<usage>, MetaVarName<"SHELL">,
   Values<"bash,zsh,fish">,
   HelpText<"a script that completes options">;
@@ -238,9 +239,10 @@ defm ledger : Valued<"ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger that --instrument wrote (--diff of records looks beside "
            "them)">;
-defm against : Valued<"against">, Group<probed>, Visibility<[InConfirm]>,
-  Flags<[Repeated]>, MetaVarName<"RUN.mprec">,
-  HelpText<"a record of another run on the same batches, to compare with">;
+defm against : Valued<"against">, Group<probed>,
+  Visibility<[InConfirm, InDiff]>, Flags<[Repeated]>, MetaVarName<"RUN.mprec">,
+  HelpText<"a record of another run, to compare with: with --confirm on the "
+           "same batches, with --diff those of its ranks">;
 defm against_ledger : Valued<"against-ledger">, Group<probed>,
   Visibility<[InConfirm, InDiff]>, MetaVarName<"FILE">,
   HelpText<"the ledger of that run (default: that of --ledger)">;

@@ -49,7 +49,10 @@ struct DiffRun {
 
 struct DiffSide {
   DiffKind kind = DiffKind::Model;
-  std::string path;
+  std::string path; ///< The first that was given.
+  size_t given = 1; ///< Files or folders of this side on the command line.
+  /// Of a run: its records, one of each rank.
+  std::vector<std::string> records;
   /// Of a record: the findings that it confirms, and those of the record alone.
   ModelReport report;
   /// Of a report only what has findings.

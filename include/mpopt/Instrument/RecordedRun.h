@@ -22,6 +22,11 @@ struct RecordedRun {
 /// True if the bytes begin as those of a record file do.
 bool isRecordFile(llvm::StringRef bytes);
 
+/// The record files at `path`: it, or, of a folder, those in it that are called
+/// `*.mprec`, in the order of their names. The error is one line: the folder
+/// cannot be read, or has none.
+llvm::Expected<std::vector<std::string>> listRecordFiles(llvm::StringRef path);
+
 /// The ledger that the record at `path` belongs to: the file of `known`, or of
 /// those called `*.probes.json` beside the record, that has the SHA-256 which
 /// is in the record. The error is one line.

@@ -10,6 +10,7 @@
 #include "mpopt/Instrument/FilePatch.h"
 #include "mpopt/Support/InputFile.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -22,6 +23,25 @@ using llvm::StringRef;
 
 bool mpopt::isRecordFile(StringRef bytes) {
   return bytes.starts_with(MPOPT_FILE_MAGIC);
+}
+
+Expected<std::vector<std::string>> mpopt::listRecordFiles(StringRef path) {
+  namespace fs = llvm::sys::fs;
+  if (!fs::is_directory(path))
+    return std::vector<std::string>{path.str()};
+  std::vector<std::string> files;
+  std::error_code code;
+  for (fs::directory_iterator entry(path, code), end; !code && entry != end;
+       entry.increment(code))
+    if (StringRef(entry->path()).ends_with(".mprec") &&
+        fs::is_regular_file(entry->path()))
+      files.push_back(entry->path());
+  if (code)
+    return llvm::createStringError(path + ": " + code.message());
+  if (files.empty())
+    return llvm::createStringError(path + ": has no record (*.mprec)");
+  llvm::sort(files);
+  return files;
 }
 
 static bool isLedger(StringRef path, StringRef digest) {

@@ -57,13 +57,14 @@ function compareSides(diff, reports, view) {
     h("div", { class: "grid" }, countsOfSides(diff, reports, heads), outputsOfSides(reports, heads))];
 }
 
-/** What tells the sides apart: their files' names, or, where those are equal, more of the path. */
+/** What tells the sides apart: the names of their files or folders, or, where those are equal, more of the path. */
 function sideTitles(diff) {
-  const paths = [diff.a, diff.b].map((side) => String(side.path).split("/"));
+  const paths = [diff.a, diff.b].map((side) => String(side.path).replace(/(?<=.)\/+$/, "").split("/"));
   let parts = 1;
   while (parts < 4 && paths[0].slice(-parts).join("/") === paths[1].slice(-parts).join("/")) ++parts;
   const names = paths.map((path) => path.slice(-parts).join("/"));
-  return [diff.a, diff.b].map((side, index) => `${names[index]}${side.precision && diff.a.kind !== "record" ? ` (${side.precision})` : ""}`);
+  const more = (side) => (side.records && side.records.length > 1 ? ` (${side.records.length} records)` : "");
+  return [diff.a, diff.b].map((side, index) => `${names[index]}${more(side)}${side.precision && diff.a.kind !== "record" ? ` (${side.precision})` : ""}`);
 }
 
 function verdictOfSides(diff, words, heads) {

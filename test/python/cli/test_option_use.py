@@ -62,7 +62,7 @@ OPTIONS = {
     "probe": ("all", {"instrument"}),
     "probe-with": ("outputs", {"instrument"}),
     "ledger": ("none.json", {"confirm", "diff"}),
-    "against": ("none.mprec", {"confirm"}),
+    "against": ("none.mprec", {"confirm", "diff"}),
     "against-ledger": ("none.json", {"confirm", "diff"}),
 }
 # They go with --train.

@@ -97,28 +97,78 @@ def test_a_converter_is_judged_by_its_run(tmp_path):
     assert [op["type"] for op in report["only_a"]] == ["Identity"] and not report["only_b"] and not report["ranges"]
 
 
-def test_records_of_a_training_go_by_names(tmp_path):
+def train(record: Path, *, factor: float = 1.0, scale: float = 1.0, seed: int = 1) -> Path:
+    """The record of four steps of a small network whose second weight, and whose inputs, are multiplied."""
     torch = pytest.importorskip("torch")
     import logging
 
     from mpopt.monitor import Monitor
 
     logging.getLogger("mpopt.monitor").setLevel(logging.CRITICAL)
-    for name, factor in (("one", 1.0), ("other", 64.0)):
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
-        with torch.no_grad():
-            model[2].weight.mul_(factor)
-        draw = torch.Generator().manual_seed(1)
-        with Monitor(model, record=tmp_path / f"{name}.mprec", periods={"value": 1, "gradient": 1}) as monitor:
-            for _ in range(4):
-                model(torch.randn(4, 8, generator=draw)).square().mean().backward()
-                monitor.step()
-    _, report = diff(tmp_path / "one.mprec", tmp_path / "other.mprec")
+    record.parent.mkdir(exist_ok=True)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
+    with torch.no_grad():
+        model[2].weight.mul_(factor)
+    draw = torch.Generator().manual_seed(seed)
+    with Monitor(model, record=record, periods={"value": 1, "gradient": 1}) as monitor:
+        for _ in range(4):
+            model(scale * torch.randn(4, 8, generator=draw)).square().mean().backward()
+            monitor.step()
+    return record
+
+
+def test_records_of_a_training_go_by_names(tmp_path):
+    one, other = train(tmp_path / "one.mprec"), train(tmp_path / "other.mprec", factor=64.0)
+    _, report = diff(one, other)
     assert report["matched"] == report["a"]["ops"] > 4
     moved = {(pair["b"]["name"], pair["b"].get("gradient", False)) for pair in report["ranges"]}
     assert ("2", False) in moved and ("0", False) not in moved and any(gradient for _, gradient in moved)
-    assert "matched by name" in run_mpopt("--diff", tmp_path / "one.mprec", tmp_path / "other.mprec").stdout
+    assert "matched by name" in run_mpopt("--diff", one, other).stdout
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """Folders of the records of two ranks: in the second run the second rank's inputs are larger."""
+    folder = tmp_path_factory.mktemp("ranks")
+    for run_name, scales in (("before", (1.0, 1.0)), ("after", (1.0, 64.0))):
+        for rank, scale in enumerate(scales):
+            train(folder / run_name / f"run-{rank}.mprec", scale=scale, seed=rank)
+    return folder / "before", folder / "after"
+
+
+def without_places(report: dict) -> dict:
+    return {key: {**value, "path": "", "records": []} if key in ("a", "b") else value for key, value in report.items()}
+
+
+def test_ranks_are_merged(ranks):
+    before, after = ranks
+    _, first = diff(before / "run-0.mprec", after / "run-0.mprec")
+    assert not first["ranges"]
+    _, report = diff(before, after)
+    assert report["matched"] == report["a"]["ops"] == first["matched"]
+    assert [Path(path).name for path in report["b"]["records"]] == ["run-0.mprec", "run-1.mprec"]
+    moved = {pair["b"]["name"]: pair for pair in report["ranges"] if not pair["b"].get("gradient")}
+    assert {"0", "1", "2"} <= set(moved)
+    _, second = diff(before / "run-1.mprec", after / "run-1.mprec")
+    alone = {pair["b"]["name"]: pair for pair in second["ranges"] if not pair["b"].get("gradient")}
+    assert moved["2"]["b"]["seen"] == alone["2"]["b"]["seen"]
+    # Files one by one are the same, and so is a folder with its slash.
+    pairs = [["--against", after / f"run-{rank}.mprec"] for rank in (0, 1)]
+    _, files = diff(before / "run-0.mprec", before / "run-1.mprec", *pairs[0], *pairs[1])
+    assert without_places(files) == without_places(report)
+    _, mixed = diff(f"{before}/", f"{after}/")
+    assert without_places(mixed) == without_places(report)
+
+
+def test_ranks_in_each_form(ranks):
+    before, after = ranks
+    text = run_mpopt("--diff", before, after).stdout
+    assert f"- {before}: " in text and text.count("2 records") == 2 and "seen ranges that moved" in text
+    files = run_mpopt("--diff", before / "run-0.mprec", before / "run-1.mprec", "--against", after, "--format", "markdown").stdout
+    assert "run-0.mprec and 1 more" in files and "2 records" in files
+    page = run_mpopt("--diff", before, after, "--format", "html")
+    assert page.returncode == 0 and page.stdout.startswith("<!doctype html>")
 
 
 def refused(*arguments) -> str:
@@ -157,3 +207,27 @@ def test_forms(records, tmp_path, form):
     assert done.returncode == 1 and not done.stdout, done.stderr
     text = output.read_text(encoding="utf-8")
     assert "MP201" in text or form == "html"
+
+
+def test_bad_ranks_are_one_line(ranks, records, tmp_path):
+    before, after = ranks
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "has no record" in refused(empty, after) and "has no record" in refused(before, empty)
+    model = records["plain"].parent.with_suffix(".onnx")
+    assert "is a folder of records and" in refused(before, model)
+    assert "--diff A... --against B" in refused(before, after, after)
+    assert "is no record" in refused(model, model, "--against", model)
+    assert "--against: --diff needs a file" in refused(before, "--against", "-")
+    assert "was given already" in refused(before, before / "run-0.mprec", "--against", after)
+    mixed = tmp_path / "mixed"
+    shutil.copytree(before, mixed)
+    shutil.copy(records["plain"], mixed / "run-2.mprec")
+    assert "run-2.mprec: is a record of another ledger" in refused(mixed, after)
+    (mixed / "run-2.mprec").write_bytes((before / "run-0.mprec").read_bytes()[:60])
+    assert "run-2.mprec" in refused(after, mixed)
+    kept = (mixed / "run-1.mprec").read_bytes()
+    (mixed / "run-2.mprec").unlink()
+    assert "would overwrite" in refused(mixed, after, "-o", mixed / "run-1.mprec")
+    assert "nosuch: cannot be read" in refused(tmp_path / "nosuch", after)
+    assert (mixed / "run-1.mprec").read_bytes() == kept
