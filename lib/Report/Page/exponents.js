@@ -7,8 +7,8 @@ function exponentRows(report) {
   const rows = { values: [], gradients: [] };
   const map = report.map;
   if (map) {
-    map.tensor.forEach((tensor, at) => {
-      const label = shortened(tensor || map.op[at], 160);
+    placeNames(map).forEach((called, at) => {
+      const label = shortened(called, 160);
       const seen = map.seen && map.seen[at];
       if (map.exponents[at] || seen && seen.exponents || map.likely[at]) {
         rows.values.push({ label, at, dtype: map.dtype[at], expected: map.exponents[at], seen: seen && seen.exponents,

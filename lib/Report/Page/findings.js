@@ -150,7 +150,7 @@ function findingItem(group, view) {
 
 function drawFindings(report, page, go, view) {
   const findings = report.findings;
-  if (!findings.length) return [h("p", { class: "empty" }, "No findings are listed.")];
+  if (!findings.length) return [h("p", { class: "empty" }, unlistedText(report))];
   const shown = listShown(report);
   const wanted = { severity: new Set(SEVERITIES), status: new Set(STATUSES), rule: "", text: "", follow: false };
   const list = h("div", { id: "finding-list" }), count = h("p", { class: "readout", role: "status" });

@@ -30,9 +30,16 @@ const bitsText = (bits) => Number.isNaN(bits) ? "not known" : !Number.isFinite(b
 
 const RUN = 32;
 
+/** A leaf is called like its op; of an op with several tensors like the tensor, those without a name by their number. */
+function leafLabel(map, at, named) {
+  if (map.tensor[at] && named.get(map.op[at]) > 1) return lastOf(map.tensor[at], map.type[at]);
+  return lastOf(map.op[at], map.type[at]) + (map.tensor[at] ? "" : placeNames(map)[at].slice(map.op[at].length));
+}
+
 /** The tree of modules. A leaf is {label, places}, with a place in the map for each layer that is folded into it. */
 function moduleTree(map, fold) {
   const root = { label: "model", children: [], index: new Map() };
+  const named = d3.rollup(map.op.filter((_, at) => map.tensor[at]), (ops) => ops.length, (op) => op);
   for (let at = 0; at < map.tensor.length; ++at) {
     if (map.role[at] & 1) continue;
     let node = root;
@@ -45,7 +52,7 @@ function moduleTree(map, fold) {
       }
       node = child;
     }
-    node.children.push({ label: lastOf(map.op[at], map.type[at]), places: [at] });
+    node.children.push({ label: leafLabel(map, at, named), places: [at] });
   }
   inRuns(root);
   return joined(fold ? foldRepeated(root, map) : root, true);
@@ -236,7 +243,7 @@ class MapView {
   }
 
   makeNode(svg, node, left, top, wide, size, kind) {
-    const words = `${visible(shortened(labelOf(node.data), 120))}: ${node.data.places ? "" : `${plural(node.total, "op")}, least `}${bitsText(node.bits)}`;
+    const words = `${visible(shortened(labelOf(node.data), 120))}: ${node.data.places ? "" : `${plural(node.total, "tensor")}, least `}${bitsText(node.bits)}`;
     const group = s("g", { class: `node ${kind}`, role: "treeitem", "aria-level": node.depth - this.focus.depth + 1, "aria-label": words,
       "aria-selected": String(node === this.selected), "aria-expanded": node.children ? "true" : null, tabindex: node === this.selected ? "0" : "-1",
       transform: `translate(${left},${top})` });
@@ -255,7 +262,7 @@ class MapView {
       s("rect", { width: strip, height: high, fill: headroomColor(node.bits), rx: size > 8 ? 2 : 0 }));
     if (size > 13) group.append(s("text", { x: strip + 6, y: Math.min(size / 2, 13) + 4 }, fittedSvg(labelOf(node.data), wide - strip - 14)));
     const past = node.bits < 0 ? d3.sum(node.leaves(), (leaf) => leaf.data.places.filter((at) => this.bits(at) < 0).length) : 0;
-    if (size > 32) group.append(s("text", { class: "more", x: strip + 6, y: 31 }, fittedSvg(`${plural(node.total, "op")}${past ? `, ${past} past` : ""}`, wide - strip - 14)));
+    if (size > 32) group.append(s("text", { class: "more", x: strip + 6, y: 31 }, fittedSvg(`${plural(node.total, "tensor")}${past ? `, ${past} past` : ""}`, wide - strip - 14)));
   }
 
   drawLeaf(svg, node, left, top, wide, size, isChain) {
@@ -376,7 +383,7 @@ class MapView {
   }
 
   link(at) {
-    return h("button", { class: "link", type: "button", onclick: () => this.showPlace(at) }, name(this.map.tensor[at] || this.map.op[at], 60));
+    return h("button", { class: "link", type: "button", onclick: () => this.showPlace(at) }, name(placeNames(this.map)[at], 60));
   }
 
   describeModule(node) {
@@ -384,7 +391,7 @@ class MapView {
     const worst = places.map((at) => [at, this.bits(at)]).filter(([, bits]) => !Number.isNaN(bits)).sort((a, b) => a[1] - b[1]).slice(0, 10);
     const findings = places.flatMap((at) => this.findingsOf.get(at) || []).filter((finding) => this.shown.has(finding));
     const counts = SEVERITIES.map((severity) => [severity, findings.filter((finding) => finding.severity === severity).length]).filter(([, count]) => count);
-    return [h("h3", null, name(labelOf(node.data), 80)), h("p", { class: "soft small" }, plural(places.length, "op"), node.data.repeats > 1 ? ` in ${node.data.repeats} layers that are alike` : ""),
+    return [h("h3", null, name(labelOf(node.data), 80)), h("p", { class: "soft small" }, plural(places.length, "tensor"), node.data.repeats > 1 ? ` in ${node.data.repeats} layers that are alike` : ""),
       counts.length ? h("p", null, counts.map(([severity, count]) => [badge(severity, plural(count, severity)), " "])) : null,
       h("h4", null, `Least room ${HEADROOMS[this.mode].label}`),
       worst.length ? table(["tensor", "bits"], worst.map(([at, bits]) => [h("span", { class: "named" }, h("i", { class: "swatch", style: { background: headroomColor(bits) } }), this.link(at)),
@@ -414,7 +421,7 @@ class MapView {
     })]);
     const others = places.length > 1 ? folded(`The same in ${places.length} layers`, () => h("ul", null, places.slice(0, 200).map((each) =>
       h("li", null, this.link(each), ` ${bitsText(this.bits(each))}`)))) : null;
-    return [h("h3", null, name(map.tensor[at] || map.op[at], 90)), h("dl", { class: "facts" }, facts),
+    return [h("h3", null, name(placeNames(map)[at], 90)), h("dl", { class: "facts" }, facts),
       h("h4", null, "Room in bits"), table(["", "overflow", "proved", "zero"], rows),
       findings.map((finding) => h("p", null, badge(finding.severity), ` ${finding.rule} `, h("button", { class: "link", type: "button", onclick: () => this.view.open(finding) },
         said(finding.message, 140)), " ", (finding.cause || []).length ? h("button", { type: "button", class: "small", onclick: () => this.view.show(finding) }, "path") : null)),

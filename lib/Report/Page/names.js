@@ -52,3 +52,18 @@ function lastOf(op, type) {
 }
 
 const foldDigits = (text) => String(text).replace(/\d+/g, "#");
+
+/** What the tensors of a map are called, by place. An op that the importer made several ops of has tensors
+    without a name: they are numbered. */
+function placeNames(map) {
+  if (!map.names) {
+    const unnamed = new Map();
+    const numbers = map.tensor.map((tensor, at) => {
+      if (tensor) return 0;
+      unnamed.set(map.op[at], (unnamed.get(map.op[at]) || 0) + 1);
+      return unnamed.get(map.op[at]);
+    });
+    map.names = map.tensor.map((tensor, at) => tensor || (map.op[at] && unnamed.get(map.op[at]) > 1 ? `${map.op[at]} #${numbers[at]}` : map.op[at]));
+  }
+  return map.names;
+}

@@ -117,7 +117,7 @@ function outputsCard(report) {
   };
   return card("Expected error of the outputs", table(["output", "largest error", "root mean square", "", "most of it from"],
     effects.slice(0, 40).map(row)), h("p", { class: "small soft" },
-    "Errors are of the largest magnitude of an output, and an estimate: off by up to a factor of 4."));
+    "The largest error is a share of the largest magnitude of an output, the root mean square one of that of its elements. Both are estimates: off by up to a factor of 4."));
 }
 
 const SOURCES = { default: "assumed, since nobody said", option: "said by an option", config: "said by the training configuration",
@@ -148,18 +148,26 @@ function coverageCard(report) {
     report.policy ? h("p", { class: "small soft" }, "Policy ", name(report.policy)) : null);
 }
 
+/** Why none is listed. */
+function unlistedText(report) {
+  const count = report.summary ? report.summary.certain + report.summary.likely + report.summary.possible : 0;
+  return count ? `None is listed: ${plural(count, "finding")} ${count === 1 ? "is" : "are"} less certain than asked for (--min-certainty possible lists all).` : "None is listed.";
+}
+
 function countsCard(report, go) {
   const summary = report.summary, counting = listCounting(report);
   const of = (severity) => counting.filter((finding) => finding.severity === severity).length;
   const aside = ["known", "suppressed"].map((standing) => [standing, report.findings.filter((finding) => finding.standing === standing).length]).filter((each) => each[1]);
   const tile = (kind, count, noun) => h("div", { class: `tile ${count ? kind : ""}` }, h("b", null, count.toLocaleString("en")), h("span", null, noun));
   const counts = report.confirmation;
+  const listed = report.findings.length, more = listed - listShown(report).size;
+  const beside = [...(more ? [`${more.toLocaleString("en")} more follow${more === 1 ? "s" : ""} from these`] : []), ...aside.map(([standing, count]) => `${count} ${standing}`)];
   return card("Findings", h("div", { class: "tiles" }, tile("error", of("error"), "errors"), tile("warning", of("warning"), "warnings"),
     tile("", of("note"), "notes")), h("p", { class: "small soft" },
-    `${report.findings.length - listShown(report).size} more follow from these${aside.map(([standing, count]) => `, ${count} ${standing}`).join("")}. Of all: ${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible.`),
+    `${beside.length ? `${beside.join(", ")}. ` : ""}Of all: ${summary.certain} certain, ${summary.likely} likely, ${summary.possible} only possible.`),
     counts ? h("p", null, ["confirmed", "refuted", "not-exercised", "not-observable"].map((status) =>
       [badge(status, `${counts[status]} ${status.replace("-", " ")}`), " "])) : null,
-    h("button", { class: "link", type: "button", onclick: () => go("findings") }, "Look at them"));
+    listed ? h("button", { class: "link", type: "button", onclick: () => go("findings") }, "Look at them") : h("p", { class: "small soft" }, unlistedText(report)));
 }
 
 function drawVerdict(report, page, go) {
