@@ -107,8 +107,9 @@ class Page:
         source = Path(axe_core_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
         self.driver.execute_script(source)
         result = self.driver.execute_async_script(
-            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done, (error) => done({violations: "
-            "[{id: String(error), nodes: []}]}));")
+            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done, (error) => done({error: "
+            "`${error} ${error.stack}`}));")
+        assert "error" not in result, f"axe could not look at the page: {result['error']}"
         return [f"{each['id']}: {len(each['nodes'])}: {[node['html'][:160] for node in each['nodes'][:2]]} "
                 f"{[node.get('failureSummary', '')[:200] for node in each['nodes'][:1]]}"
                 for each in result["violations"]]
