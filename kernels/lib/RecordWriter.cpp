@@ -140,37 +140,24 @@ int RecordWriter::open(const std::string &pattern, const uint8_t ledger[32],
   return put(&header, sizeof(header), 0);
 }
 
-namespace {
+NoFileSizeSignal::NoFileSizeSignal() {
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGXFSZ);
+  sigset_t pending;
+  sigemptyset(&pending);
+  sigpending(&pending);
+  before = sigismember(&pending, SIGXFSZ) == 1;
+  pthread_sigmask(SIG_BLOCK, &signals, &saved);
+}
 
-/// A file-size limit sends SIGXFSZ, which ends a process that does not expect
-/// it. Held back here, it is left as EFBIG.
-class NoFileSizeSignal {
-public:
-  NoFileSizeSignal() {
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGXFSZ);
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    before = sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &signals, &saved);
-  }
-  ~NoFileSizeSignal() {
-    timespec none = {};
-    while (!before && sigtimedwait(&signals, nullptr, &none) == SIGXFSZ)
-      ;
-    pthread_sigmask(SIG_SETMASK, &saved, nullptr);
-  }
-
-private:
-  sigset_t signals, saved;
-  bool before;
-};
-
-} // namespace
+NoFileSizeSignal::~NoFileSizeSignal() {
+  timespec none = {};
+  while (!before && sigtimedwait(&signals, nullptr, &none) == SIGXFSZ)
+    ;
+  pthread_sigmask(SIG_SETMASK, &saved, nullptr);
+}
 
 int RecordWriter::put(const void *data, size_t size, uint64_t offset) {
-  NoFileSizeSignal guard;
   const char *from = static_cast<const char *>(data);
   while (size) {
     ssize_t done = ::pwrite(fd, from, size, off_t(offset));

@@ -10,10 +10,27 @@
 
 #include "mpopt/Kernels/RecordFile.h"
 
+#include <csignal>
+
 namespace mpopt::kernels {
 
+/// A file-size limit sends SIGXFSZ, which ends a process that does not expect
+/// it. While one of these lives the thread holds it back, and it is left as
+/// EFBIG. Four calls of the system: one for all records of a flush.
+class NoFileSizeSignal {
+public:
+  NoFileSizeSignal();
+  NoFileSizeSignal(const NoFileSizeSignal &) = delete;
+  ~NoFileSizeSignal();
+
+private:
+  sigset_t signals, saved;
+  bool before;
+};
+
 /// One open record file. The caller sees to it that one thread uses it at a
-/// time. Functions return 0 or an errno.
+/// time, and holds a NoFileSizeSignal where it writes. Functions return 0 or an
+/// errno.
 class RecordWriter {
 public:
   RecordWriter() = default;

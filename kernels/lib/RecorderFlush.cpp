@@ -84,6 +84,7 @@ static int flushLocked(mpopt_recorder &recorder, State &state, bool wait,
   }
   if (probes.empty() && !state.ran)
     return 0;
+  NoFileSizeSignal guard;
   if (int error = openFile(recorder, state))
     return error;
   int error = state.writer.setClosed(false);
