@@ -94,6 +94,8 @@ DtypeKernel dtypeKernel(uint32_t dtype);
 /// Instruction sets of this processor.
 enum class Isa { Portable, Avx2, Avx512 };
 Isa processorIsa();
+/// The processor's, or what MPOPT_ISA names if that is less.
+Isa chosenIsa();
 DtypeKernel portableKernel(uint32_t dtype);
 /// Null block where the instructions have nothing better.
 DtypeKernel avx2Kernel(uint32_t dtype);

@@ -48,7 +48,7 @@ Isa mpopt::kernels::processorIsa() {
 
 static constexpr const char *kIsaNames[] = {"portable", "avx2", "avx512"};
 
-static Isa chosenIsa() {
+Isa mpopt::kernels::chosenIsa() {
   static const Isa chosen = [] {
     Isa best = processorIsa();
     const char *wish = std::getenv("MPOPT_ISA");

@@ -64,35 +64,11 @@ static void observeNothingAt(const at::Tensor &, const at::Tensor &, int64_t,
 /// Tensors from here on are worth PyTorch's threads.
 static constexpr int64_t kManyElements = 1 << 17;
 
-static double sumSquares(const float *x, int64_t count) {
-  constexpr int64_t kLanes = 16, kBlock = 4096;
-  double sum = 0;
-  for (int64_t first = 0; first < count; first += kBlock) {
-    int64_t end = std::min(first + kBlock, count), i = first;
-    float lanes[kLanes] = {};
-    for (; i + kLanes <= end; i += kLanes)
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        lanes[lane] += x[i + lane] * x[i + lane];
-    double block = 0;
-    for (float lane : lanes)
-      block += lane;
-    for (; i < end; ++i)
-      block += double(x[i]) * x[i];
-    // Squares of numbers beyond 2^64 or below 2^-63 leave the range of FP32.
-    if (!std::isfinite(block) || block < 1e-30) {
-      block = 0;
-      for (i = first; i < end; ++i)
-        block += double(x[i]) * x[i];
-    }
-    sum += block;
-  }
-  return sum;
-}
-
 static float normOf(const at::Tensor &x) {
   if (x.scalar_type() == at::kFloat && x.numel() < kManyElements &&
       x.is_non_overlapping_and_dense())
-    return float(std::sqrt(sumSquares(x.const_data_ptr<float>(), x.numel())));
+    return float(std::sqrt(
+        mpopt_sum_squares(x.const_data_ptr<float>(), uint64_t(x.numel()))));
   // A sum of squares has no room in 16 bits.
   at::ScalarType wide = x.element_size() < 4 ? at::kFloat : x.scalar_type();
   return at::linalg_vector_norm(x, 2, std::nullopt, false, wide).item<float>();
@@ -142,35 +118,6 @@ static void observeGradients(at::TensorList xs, const at::Tensor &out,
   }
 }
 
-/// Adds the squares of `x`, [rows, channels], to the channels' `sums`: in FP32
-/// over a few rows at a time, which is what vector units do fast.
-static void addRows(const float *x, int64_t rows, int64_t channels,
-                    double *sums) {
-  constexpr int64_t kRows = 64, kChannels = 256;
-  for (int64_t row = 0; row < rows; row += kRows)
-    for (int64_t first = 0; first < channels; first += kChannels) {
-      int64_t count = std::min(kChannels, channels - first);
-      float block[kChannels] = {};
-      for (int64_t i = row, end = std::min(row + kRows, rows); i < end; ++i) {
-        const float *line = x + i * channels + first;
-        for (int64_t c = 0; c < count; ++c)
-          block[c] += line[c] * line[c];
-      }
-      for (int64_t c = 0; c < count; ++c)
-        sums[first + c] += block[c];
-    }
-}
-
-/// The same of `x`, [outer, channels, inner].
-static void addSquares(const float *x, int64_t outer, int64_t channels,
-                       int64_t inner, double *sums) {
-  if (inner == 1)
-    return addRows(x, outer, channels, sums);
-  for (int64_t i = 0; i < outer; ++i)
-    for (int64_t c = 0; c < channels; ++c, x += inner)
-      sums[c] += sumSquares(x, inner);
-}
-
 /// Gives two numbers: root mean square of the largest channel, NaN if one holds
 /// NaN, and of the median one of those that are not 0 throughout; 0 if all are.
 static void sizesByChannel(const at::Tensor &x, int64_t axis, float *result) {
@@ -183,8 +130,9 @@ static void sizesByChannel(const at::Tensor &x, int64_t axis, float *result) {
   // Kept for the next one, which often has as many.
   static thread_local std::vector<double> sums;
   sums.assign(count, 0.0);
-  addSquares(wide.const_data_ptr<float>(), wide.numel() / (count * inner),
-             count, inner, sums.data());
+  mpopt_channel_squares(wide.const_data_ptr<float>(),
+                        uint64_t(wide.numel() / (count * inner)),
+                        uint64_t(count), uint64_t(inner), sums.data());
   double largest = 0;
   for (double sum : sums)
     if (std::isnan(sum) || sum > largest)

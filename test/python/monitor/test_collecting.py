@@ -452,6 +452,16 @@ def test_sizes_of_channels(shape, axis, dtype):
             assert float(out[1]) == pytest.approx(median, rel=1e-3)
 
 
+@pytest.mark.parametrize("shape, axis", [((40, 6), 1), ((70, 300), 1), ((4, 6, 9), 1)])
+@pytest.mark.parametrize("size", [1e-25, 1e25])
+def test_sizes_of_channels_whose_squares_fp32_does_not_hold(shape, axis, size):
+    x = torch.full(shape, size)
+    x.select(axis, 0).mul_(4)
+    out = torch.empty(2)
+    torch.ops.mpopt.channels(x, axis, out)
+    assert out.tolist() == pytest.approx([4 * size, size], rel=1e-5, abs=0)
+
+
 def test_sizes_of_channels_of_zeros_and_of_odd_arguments():
     x, out = torch.zeros(3, 4), torch.empty(2)
     torch.ops.mpopt.channels(x, 1, out)

@@ -1,0 +1,27 @@
+//===- Squares.h - Sums of squares of FP32 numbers -----------------------===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_KERNELS_LIB_SQUARES_H
+#define MPOPT_KERNELS_LIB_SQUARES_H
+
+#include <cstddef>
+
+namespace mpopt::kernels {
+
+struct SquareKernels {
+  double (*sum)(const float *x, size_t count);
+  /// Adds the squares of `x`, [rows, channels], to the channels' `sums`.
+  void (*addRows)(const float *x, size_t rows, size_t channels, double *sums);
+};
+
+/// Called only where the processor has the instructions.
+SquareKernels avx2Squares();
+SquareKernels avx512Squares();
+
+} // namespace mpopt::kernels
+
+#endif // MPOPT_KERNELS_LIB_SQUARES_H
