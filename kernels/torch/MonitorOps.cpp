@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 using namespace mpopt::torch_ops;
@@ -159,21 +160,30 @@ static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
   sizesByChannel(x, axis, out.data_ptr<float>());
 }
 
-static void observeOutput(const at::Tensor &x, const at::Tensor &out,
-                          int64_t place, int64_t id, int64_t axis,
+/// Records `x` if `id` is one. Gives sizes by channel to the pair `place` of
+/// `out` and returns true if there is an axis, from the end if negative, with
+/// two channels.
+static bool observeOutput(const at::Tensor &x, const at::Tensor &out,
+                          int64_t place, int64_t id,
+                          std::optional<int64_t> axis,
                           std::string_view ledger) {
-  TORCH_CHECK(axis < 0 || (x.is_cpu() && out.is_cpu() && axis < x.dim() &&
-                           x.numel() > 0 && out.scalar_type() == at::kFloat &&
-                           out.is_contiguous() && place >= 0 &&
-                           place < out.numel() / 2),
-              "mpopt::observe_output takes an axis of a tensor with elements "
-              "and a place among pairs of FP32 numbers, in the processor's "
-              "memory");
+  int64_t rank = x.dim();
+  bool sized = axis && rank > 1 && x.numel();
+  if (sized && *axis < 0)
+    *axis += rank;
+  TORCH_CHECK(!sized || (x.is_cpu() && out.is_cpu() && *axis >= 0 &&
+                         *axis < rank && out.scalar_type() == at::kFloat &&
+                         out.is_contiguous() && place >= 0 &&
+                         place < out.numel() / 2),
+              "mpopt::observe_output takes an axis of a tensor and a place "
+              "among pairs of FP32 numbers, in the processor's memory");
   at::NoGradGuard guard;
   if (isId(id))
     observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE}, x);
-  if (axis >= 0)
-    sizesByChannel(x, axis, out.data_ptr<float>() + 2 * place);
+  sized = sized && x.size(*axis) > 1;
+  if (sized)
+    sizesByChannel(x, *axis, out.data_ptr<float>() + 2 * place);
+  return sized;
 }
 
 void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
@@ -184,8 +194,8 @@ void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
   ops.def("channels(Tensor x, int axis, Tensor(a!) out) -> ()");
   ops.def("observe_gradients(Tensor[] xs, Tensor(a!) norms, int[] ids, str "
           "ledger) -> ()");
-  ops.def("observe_output(Tensor x, Tensor(a!) sizes, int place, int id, int "
-          "axis, str ledger) -> ()");
+  ops.def("observe_output(Tensor x, Tensor(a!) sizes, int place, int id, int? "
+          "axis, str ledger) -> bool");
   // Never freed: other libraries' clean-up may still call ops.
   auto implement = [](c10::DispatchKey key) {
     return new torch::Library(torch::Library::IMPL, "mpopt", key, __FILE__,
@@ -198,6 +208,12 @@ void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
   all->impl("channels", channels);
   all->impl("observe_gradients", observeGradients);
   all->impl("observe_output", observeOutput);
+  // None of them gives what has a gradient: the one in the middle would only
+  // look at all operands.
+  auto *autograd = implement(c10::DispatchKey::Autograd);
+  for (const char *name : {"observe", "norms", "channels", "observe_gradients",
+                           "observe_output"})
+    autograd->impl(name, torch::CppFunction::makeFallthrough());
   auto *meta = implement(c10::DispatchKey::Meta);
   meta->impl("observe", observeNothing);
   meta->impl("observe_at", observeNothingAt);

@@ -17,40 +17,42 @@ def _axis_of(module: torch.nn.Module) -> int | None:
 
 
 class Channels:
-    """Sizes by channel of what modules give, into packs: a pair of numbers each."""
+    """What modules give, into the record, and its sizes by channel, into packs: a pair of numbers
+    each."""
 
     #: Pairs in a vector, which a step begins when it needs one.
     ROOM = 64
 
     def __init__(self, modules: Sequence[torch.nn.Module]):
         self._axes = [_axis_of(module) for module in modules]
+        self._observe = torch.ops.mpopt.observe_output.default
         self._pack: Pack | None = None
         self._step = -1
         self._room = torch.empty(0)
         self._indices: list[int] = []
 
     def see(self, pack: Pack, step: int, index: int, value: torch.Tensor, probe: int,
-            observer: Observer) -> bool:
-        """Takes the sizes of what a module gave, by its index, and records it under `probe` if
-        that is one; false, and nothing was done, if it has no two channels."""
-        axis = self._axes[index]
-        if axis is None or (rank := value.dim()) < 2 or value.shape[axis] < 2 or not value.numel():
-            return False
-        axis %= rank
-        if value.device.type != "cpu":
+            observer: Observer, sized: bool) -> None:
+        """Records what a module gave, by its index, under `probe` if that is one, and takes its
+        sizes if these are wanted and it has two channels: on the processor by one op."""
+        axis = self._axes[index] if sized else None
+        if not value.is_cpu:
+            value = value.detach()
             if probe >= 0:
                 observer.value(probe, value)
-            pack.add(("channels", step, [index]), sizes_by_ops(value, axis))
-            return True
+            if axis is not None and value.dim() > 1 and value.shape[axis] > 1 and value.numel():
+                pack.add(("channels", step, [index]), sizes_by_ops(value, axis % value.dim()))
+            return
+        if axis is None and probe < 0:
+            return
         indices = self._indices
         if pack is not self._pack or step != self._step or len(indices) == self.ROOM:
             self._room, self._indices = torch.empty(2 * self.ROOM), (indices := [])
             self._pack, self._step = pack, step
-            pack.add(("channels", step, indices), self._room)
-        torch.ops.mpopt.observe_output(value, self._room, len(indices), probe, axis,
-                                       observer.record.hex if probe >= 0 else "")
-        indices.append(index)
-        return True
+            if sized:
+                pack.add(("channels", step, indices), self._room)
+        if self._observe(value, self._room, len(indices), probe, axis, observer.hex):
+            indices.append(index)
 
 
 def sizes_by_ops(value: torch.Tensor, axis: int) -> torch.Tensor:

@@ -17,6 +17,7 @@ from mpopt.monitor.hooks import (
     GradientHooks,
     InputHook,
     ValueHooks,
+    first_float,
     in_backward,
     plain,
 )
@@ -272,19 +273,20 @@ class Collector:
             self.observer.gradients(indices, gradients, self.autocast, norms)
 
     @timed
-    def _see_value(self, index: int, module: torch.nn.Module, output: torch.Tensor) -> None:
-        value, due, observer = output.detach(), self._due, self.observer
+    def _see_value(self, index: int, output) -> None:
+        value, due = first_float(output), self._due
+        if value is None:
+            return
+        observer = self.observer
         probe = observer.value_ids[index] if observer.record else -1
-        if probe >= 0 and "output_gradient" in due and output.requires_grad:
+        if probe >= 0 and "output_gradient" in due and value.requires_grad:
             self._current.recorded = True
-            output.register_hook(functools.partial(self._see_output_gradient, probe))
+            value.register_hook(functools.partial(self._see_output_gradient, probe))
         recorded = probe if "value" in due else -1
         if recorded >= 0:
             self._current_sample.ran.append(index)
-        if "channel" not in due or not self._channels.see(self._pack, self.step, index, value,
-                                                          recorded, observer):
-            if recorded >= 0:
-                observer.value(recorded, value)
+        self._channels.see(self._pack, self.step, index, value, recorded, observer,
+                           "channel" in due)
 
     @timed
     def _see_output_gradient(self, probe: int, gradient: torch.Tensor) -> None:
@@ -375,7 +377,8 @@ def _number(given: torch.Tensor) -> torch.Tensor:
 def _by_device(indices: list[int], tensors: list[torch.Tensor]
                ) -> Iterable[tuple[list[int], list[torch.Tensor]]]:
     """Tensors, and their indices, that lie on one device."""
-    if len({tensor.device for tensor in tensors}) == 1:
+    # All on the processor, which has no number.
+    if tensors and max(map(torch.Tensor.get_device, tensors)) < 0:
         return [(indices, tensors)]
     devices: dict[torch.device, tuple[list[int], list[torch.Tensor]]] = {}
     for index, tensor in zip(indices, tensors, strict=True):

@@ -3,6 +3,7 @@ nothing, since they are taken off."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -110,11 +111,10 @@ def first_float(output, depth: int = 3) -> torch.Tensor | None:
 
 
 class ValueHooks:
-    """Calls `see(index, module, output)` for the chosen modules while attached, outside of
+    """Calls `see(index, output)` with what the chosen modules give while attached, outside of
     checkpoints that are computed again."""
 
-    def __init__(self, modules: Sequence[torch.nn.Module],
-                 see: Callable[[int, torch.nn.Module, torch.Tensor], None]):
+    def __init__(self, modules: Sequence[torch.nn.Module], see: Callable[[int, Any], None]):
         self._modules, self._see, self._handles = modules, see, []
 
     def attach(self) -> None:
@@ -129,11 +129,11 @@ class ValueHooks:
             self._handles = []
 
     def _make(self, index: int):
-        see = self._see
+        see, current = self._see, _current_task
 
         def hook(module, _, output):
-            if not in_backward() and (value := first_float(output)) is not None:
-                see(index, module, value)
+            if current() == -1:
+                see(index, output)
         return hook
 
 

@@ -33,6 +33,8 @@ class Observer:
         self.pattern, self._given = pattern, given
         self._ledger = record.Ledger.read(given) if given is not None else None
         self._token = torch.zeros(1)
+        #: By which ops find the record; empty before there is one.
+        self.hex = ""
         #: None until the first sample, so that the optimizer has what it keeps by then.
         self.record: record.RunRecord | None = None
         #: By index of module.
@@ -40,6 +42,11 @@ class Observer:
         self._parameter_ids: list[int] = []
         #: By a parameter's id() and a word of its state.
         self._state_ids: dict[int, dict[str, int]] = {}
+        #: By place of an optimizer: what it keeps, and of each parameter in that, in order, how
+        #: many words there are and those that the ledger has, with their probes.
+        self._state_plans: dict[int, tuple] = {}
+        self._are_plain = all(type(parameter) in (torch.Tensor, torch.nn.Parameter) and
+                              parameter.layout is torch.strided for parameter in names.parameters)
 
     def open(self, resumed: int = 0) -> None:
         if self.record:
@@ -62,7 +69,7 @@ class Observer:
             for name in record.SCALARS:
                 ledger.add("scalar", name)
         self.record = record.RunRecord(self.pattern, own_rank(), ledger, self._given, resumed)
-        ids = ledger.ids
+        self.hex, ids = self.record.hex, ledger.ids
         self.value_ids = [ids.get(("chosen", name), -1) for name in names.module_names]
         self._parameter_ids = [ids.get(("parameter", name), -1) for name in names.parameter_names]
         words: dict[str, dict[str, int]] = {}
@@ -72,6 +79,7 @@ class Observer:
                 words.setdefault(parameter, {})[word] = probe
         self._state_ids = {id(parameter): words.get(name, {}) for name, parameter in
                            zip(names.parameter_names, names.parameters, strict=True)}
+        self._state_plans = {}
 
     def close(self) -> None:
         if self.record:
@@ -109,16 +117,35 @@ class Observer:
         return gradient.half() if judged.get("cast") and judged["dtype"] == "f16" else gradient
 
     def parameters(self) -> None:
-        self._observe(record.PARAMETER, self._parameter_ids,
-                      [plain(parameter) for parameter in self._names.parameters])
+        parameters = self._names.parameters
+        self._observe(record.PARAMETER, self._parameter_ids, parameters if self._are_plain else
+                      [plain(parameter) for parameter in parameters])
 
     def optimizer_state(self) -> None:
-        ids, tensors, known = [], [], self._state_ids
-        for parameter, word, value in self._state():
-            if (words := known.get(parameter)) and (probe := words.get(word)) is not None:
-                ids.append(probe)
-                tensors.append(plain(value))
+        ids, tensors = [], []
+        for place, optimizer in enumerate(self._optimizers):
+            states = optimizer.state
+            planned, plan = self._state_plans.get(place, (None, ()))
+            if planned is not states or len(plan) != len(states):
+                plan = [(parameter, len(state), self._state_words(parameter, state))
+                        for parameter, state in states.items()]
+                self._state_plans[place] = states, plan
+            for (parameter, state), (known, count, words) in zip(states.items(), plan, strict=True):
+                if parameter is not known or len(state) != count:
+                    self._state_plans.pop(place, None)
+                    words = self._state_words(parameter, state)
+                for word, probe in words:
+                    # Another tensor in each step, maybe; None before the first update.
+                    value = state.get(word)
+                    if isinstance(value, torch.Tensor) and value.dim():
+                        ids.append(probe)
+                        tensors.append(plain(value))
         self._observe(record.OPTIMIZER, ids, tensors)
+
+    def _state_words(self, parameter: torch.Tensor, state: dict) -> list[tuple[str, int]]:
+        """Words of a parameter's state that the ledger has, and their probes."""
+        known = self._state_ids.get(id(parameter), {})
+        return [(word, known[word]) for word in state if word in known]
 
     def _observe(self, kind: int, ids: list[int], tensors: list[torch.Tensor]) -> None:
         if tensors:
@@ -172,4 +199,3 @@ class Observer:
         if not sample.ran:
             # In a compiled graph nobody says who ran; modules come as they were defined.
             sample.ran = [index for kind, index in seen if kind == record.VALUE]
-
