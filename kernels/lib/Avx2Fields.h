@@ -10,7 +10,7 @@
 // and carry-save adders sum the bits of sixteen vectors before anything is
 // added up (the positional population count of W. Mula, N. Kurz, D. Lemire,
 // "Faster population counts using AVX2 instructions"). What is outside the
-// window takes the sixteenth place and is looked at one by one.
+// window takes the sixteenth place: the next window down has it, or a table.
 //
 // Included by one unit, after Avx2.h.
 //
@@ -105,22 +105,17 @@ inline uint64_t countZeros(const uint8_t *fields, size_t count) {
   return zeros;
 }
 
-/// Calls found(i) for each field that is neither zero, nor `top`, nor in the
-/// window.
+/// Calls found(i) for each field that is below `end` and not zero.
 template <class Found>
-inline void forOutliers(const uint8_t *fields, size_t count, int window,
-                        uint8_t top, Found found) {
-  const __m256i first = _mm256_set1_epi8(char(window));
-  const __m256i last = _mm256_set1_epi8(kWindow - 1);
+inline void forOutliers(const uint8_t *fields, size_t count, uint8_t end,
+                        Found found) {
+  const __m256i ends = _mm256_set1_epi8(char(end));
   const __m256i zero = _mm256_setzero_si256();
-  const __m256i tops = _mm256_set1_epi8(char(top));
   for (size_t at = 0; at < count; at += 32) {
     __m256i field =
         _mm256_load_si256(reinterpret_cast<const __m256i *>(fields + at));
-    __m256i place = _mm256_sub_epi8(field, first);
-    __m256i known = _mm256_cmpeq_epi8(_mm256_min_epu8(place, last), place);
+    __m256i known = _mm256_cmpeq_epi8(_mm256_max_epu8(field, ends), field);
     known = _mm256_or_si256(known, _mm256_cmpeq_epi8(field, zero));
-    known = _mm256_or_si256(known, _mm256_cmpeq_epi8(field, tops));
     uint32_t rest = ~uint32_t(_mm256_movemask_epi8(known));
     for (; rest; rest &= rest - 1)
       found(at + size_t(__builtin_ctz(rest)));
@@ -142,7 +137,7 @@ inline void forField(const uint8_t *fields, size_t count, uint8_t value,
   }
 }
 
-/// The table of all fields of a block, for when no window is known.
+/// The table of all fields of a block, for when windows do not hold them.
 inline void countAllFields(const uint8_t *fields, size_t count,
                            uint32_t *table) {
   uint32_t copies[3][256] = {};
@@ -155,24 +150,6 @@ inline void countAllFields(const uint8_t *fields, size_t count,
   }
   for (int field = 0; field < 256; ++field)
     table[field] += copies[0][field] + copies[1][field] + copies[2][field];
-}
-
-/// The first field of the window that holds most, -1 if an eighth is outside
-/// even of that one.
-inline int bestWindow(const uint32_t *table, size_t count, uint8_t top) {
-  uint32_t inside = 0, best = 0;
-  int window = 1;
-  for (int field = 1; field < top; ++field) {
-    inside += table[field];
-    if (field > kWindow)
-      inside -= table[field - kWindow];
-    if (inside > best && field >= kWindow) {
-      best = inside;
-      window = field - kWindow + 1;
-    }
-  }
-  uint32_t outside = uint32_t(count) - best - table[0] - table[top];
-  return outside * 8 <= count ? window : -1;
 }
 
 } // namespace

@@ -89,14 +89,14 @@ static bool isEdgeField(unsigned field) {
   return false;
 }
 
-/// Up to so many fields are counted one by one: a window is not worth its
-/// search.
-constexpr size_t kFewFields = 256;
-
 /// True if only a value that is exactly 2^(field - 127) is at the edge.
 static bool isPowerField(unsigned field) {
   return field < 127 && isEdgeField(field);
 }
+
+/// Windows are counted down from the largest magnitude. A table counts what
+/// lies below so many of them, unless it is few.
+constexpr int kWindows = 3;
 
 /// Counts the fields of a block's finite normal values, of which none is a
 /// power of two unless there are `powers`. Returns how many are 0.
@@ -120,50 +120,47 @@ countBlockFields(const void *data, size_t count, uint8_t *fields, uint32_t most,
     else
       countEdgeField<Dtype>(data, count, field + rebias, most, partial);
   };
-  if (count <= kFewFields) {
-    uint32_t table[256] = {};
-    for (size_t i = 0; i < count; ++i)
-      ++table[fields[i]];
-    // No field is above that of the largest finite magnitude.
-    for (unsigned field = 1, end = most >> Dtype::mantissa; field <= end;
-         ++field)
-      if (table[field])
-        addField(field, table[field]);
-    return table[0];
-  }
-  if (partial.window < 0) {
-    uint32_t table[256] = {};
-    size_t sample = count < 1024 ? count : 1024;
-    countAllFields(fields, sample, table);
-    partial.window = bestWindow(table, sample, Dtype::top);
-    if (partial.window < 0) {
-      countAllFields(fields + sample, count - sample, table);
-      for (unsigned field = 1; field < Dtype::top; ++field)
-        addField(field, table[field]);
-      return table[0];
-    }
-  }
-  // Filled up with zeros, which are among the others then.
+  // No field is above that of the largest finite magnitude.
+  const int top = int(most >> Dtype::mantissa);
+  // Filled up with zeros.
   size_t whole = (count + Dtype::round - 1) / Dtype::round * Dtype::round;
   __builtin_memset(fields + count, 0, whole - count);
-  uint32_t places[kWindow + 1];
-  Dtype::countFields(fields, whole, partial.window, places);
-  for (int i = 0; i < kWindow; ++i)
-    addField(unsigned(partial.window + i), places[i]);
-  // Patterns that are not finite lie above every window.
-  uint64_t others = places[kWindow] - (whole - count) - notFinite;
-  if (!others)
-    return 0;
-  uint64_t zeros = countZeros(fields, count), outliers = others - zeros;
+  // Those from `begin` on are counted; `below` are the others, zeros too.
+  int begin = top + 1;
+  uint64_t below = count - notFinite, zeros = below, few = count / 32;
+  for (int i = 0; i < kWindows && begin > 1; ++i) {
+    int end = begin;
+    begin = end > kWindow ? end - kWindow : 1;
+    uint32_t places[kWindow + 1];
+    Dtype::countFields(fields, whole, begin, places);
+    for (int field = begin; field < end; ++field) {
+      below -= places[field - begin];
+      addField(unsigned(field), places[field - begin]);
+    }
+    if (!below)
+      return 0;
+    if (!i)
+      zeros = countZeros(fields, count);
+    // The rest is few, or lies far down.
+    if (begin == 1 || below - zeros <= few || (i && below - zeros > count / 4))
+      break;
+  }
+  uint64_t outliers = begin > 1 ? below - zeros : 0;
+  if (outliers > few) {
+    uint32_t table[256] = {};
+    countAllFields(fields, count, table);
+    for (int field = 1; field < begin; ++field)
+      if (table[field])
+        addField(unsigned(field), table[field]);
+    return table[0];
+  }
   if (outliers)
-    forOutliers(fields, count, partial.window, Dtype::top, [&](size_t i) {
+    forOutliers(fields, count, uint8_t(begin), [&](size_t i) {
       unsigned field = fields[i] + rebias;
       ++partial.fields[field];
       if (isEdgeField(field))
         countEdge(i);
     });
-  if (outliers * 8 > count)
-    partial.window = -1;
   return zeros;
 }
 

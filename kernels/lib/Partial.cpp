@@ -72,7 +72,6 @@ void Partial::reset() {
   std::memset(histogram, 0, sizeof(histogram));
   std::memset(edge, 0, sizeof(edge));
   sum = sumSquares = {};
-  window = -1;
   special = false;
 }
 

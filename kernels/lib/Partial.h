@@ -36,10 +36,8 @@ struct Partial {
   /// Elements in `codes` or `wideFields` since the last fold.
   uint64_t unfolded = 0;
 
-  /// Memory of vector code about the last block to choose how it counts: the
-  /// dtype's exponent fields from `window` on hold most of what was seen
-  /// (negative: not known), and whether there was Inf or NaN.
-  int window = -1;
+  /// Memory of vector code about the last block, to choose how it scans the
+  /// next one: whether there was Inf or NaN.
   bool special = false;
 
   void widen(double low, double high) {

@@ -92,6 +92,32 @@ TEST(BlockTest, VectorsAgreeWhenValuesMove) {
   }
 }
 
+/// Magnitudes over more and more binary orders, zeros among them, and one that
+/// is far above all others.
+TEST(BlockTest, VectorsAgreeWhenValuesSpread) {
+  for (uint32_t dtype : floatDtypes())
+    for (double spread : {3.0, 8.0, 12.0, 20.0, 60.0})
+      for (bool outlier : {false, true}) {
+        Data data{dtype, {}};
+        Layout layout = layoutOf(dtype);
+        int most = (1 << layout.exponentBits) - 2;
+        std::mt19937_64 random(7);
+        std::normal_distribution<double> order(most - 40, spread);
+        for (size_t i = 0; i < kTile + 700; ++i) {
+          int field = std::clamp(int(order(random)), 0, most);
+          uint64_t mantissa = random() % 4 ? random() : 0;
+          data.push(i % 5 ? uint64_t(field) << layout.mantissaBits |
+                                mantissa >> (64 - layout.mantissaBits)
+                          : 0);
+        }
+        if (outlier)
+          data.push(uint64_t(most) << layout.mantissaBits);
+        compare(dtype, data, 0, data.size());
+        for (size_t count : {128, 300, 1000})
+          compare(dtype, data, data.size() - count, count);
+      }
+}
+
 /// Values exactly at the edges of formats: none, one, a few and many in a tile,
 /// alone and beside others of their binary order.
 TEST(BlockTest, VectorsAgreeAtTheEdges) {

@@ -171,10 +171,10 @@ static bool observeOutput(const at::Tensor &x, const at::Tensor &out,
   bool sized = axis && rank > 1 && x.numel();
   if (sized && *axis < 0)
     *axis += rank;
-  TORCH_CHECK(!sized || (x.is_cpu() && out.is_cpu() && *axis >= 0 &&
-                         *axis < rank && out.scalar_type() == at::kFloat &&
-                         out.is_contiguous() && place >= 0 &&
-                         place < out.numel() / 2),
+  TORCH_CHECK(!sized ||
+                  (x.is_cpu() && out.is_cpu() && *axis >= 0 && *axis < rank &&
+                   out.scalar_type() == at::kFloat && out.is_contiguous() &&
+                   place >= 0 && place < out.numel() / 2),
               "mpopt::observe_output takes an axis of a tensor and a place "
               "among pairs of FP32 numbers, in the processor's memory");
   at::NoGradGuard guard;
@@ -211,8 +211,8 @@ void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {
   // None of them gives what has a gradient: the one in the middle would only
   // look at all operands.
   auto *autograd = implement(c10::DispatchKey::Autograd);
-  for (const char *name : {"observe", "norms", "channels", "observe_gradients",
-                           "observe_output"})
+  for (const char *name :
+       {"observe", "norms", "channels", "observe_gradients", "observe_output"})
     autograd->impl(name, torch::CppFunction::makeFallthrough());
   auto *meta = implement(c10::DispatchKey::Meta);
   meta->impl("observe", observeNothing);
