@@ -105,20 +105,18 @@ inline uint64_t countZeros(const uint8_t *fields, size_t count) {
   return zeros;
 }
 
-/// Calls found(i) for each field that is below `end` and not zero.
-template <class Found>
-inline void forOutliers(const uint8_t *fields, size_t count, uint8_t end,
-                        Found found) {
-  const __m256i ends = _mm256_set1_epi8(char(end));
-  const __m256i zero = _mm256_setzero_si256();
-  for (size_t at = 0; at < count; at += 32) {
-    __m256i field =
-        _mm256_load_si256(reinterpret_cast<const __m256i *>(fields + at));
-    __m256i known = _mm256_cmpeq_epi8(_mm256_max_epu8(field, ends), field);
-    known = _mm256_or_si256(known, _mm256_cmpeq_epi8(field, zero));
-    uint32_t rest = ~uint32_t(_mm256_movemask_epi8(known));
+/// Calls found(i) for each field in [begin, end). `count` is a multiple of the
+/// vector.
+template <class Bytes, class Found>
+void forFields(const uint8_t *fields, size_t count, int begin, int end,
+               Found found) {
+  using Vector = typename Bytes::Vector;
+  const Vector first = Bytes::set(char(begin));
+  const Vector range = Bytes::set(char(end - begin));
+  for (size_t at = 0; at < count; at += sizeof(Vector)) {
+    uint64_t rest = Bytes::below(Bytes::load(fields + at), first, range);
     for (; rest; rest &= rest - 1)
-      found(at + size_t(__builtin_ctz(rest)));
+      found(at + size_t(__builtin_ctzll(rest)));
   }
 }
 

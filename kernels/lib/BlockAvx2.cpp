@@ -29,6 +29,12 @@ struct Bytes {
   static Vector load(const uint8_t *from) {
     return _mm256_load_si256(reinterpret_cast<const Vector *>(from));
   }
+  /// A bit for each field that is less than `range` above `first`, or at it.
+  static uint64_t below(Vector field, Vector first, Vector range) {
+    Vector place = _mm256_sub_epi8(field, first);
+    Vector beyond = _mm256_cmpeq_epi8(_mm256_max_epu8(place, range), place);
+    return ~uint32_t(_mm256_movemask_epi8(beyond));
+  }
   static Vector placeOf(Vector field, Vector first, Vector last) {
     return _mm256_min_epu8(_mm256_sub_epi8(field, first), last);
   }
@@ -156,6 +162,7 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
 /// The part that the dtypes share. kOrigin says where byte i of 32 packed
 /// fields comes from, since packing interleaves the 128-bit halves.
 template <class Dtype> struct Avx2Dtype {
+  using FieldBytes = Bytes;
   static constexpr size_t round = kRound;
   template <bool special>
   static void scan(const void *data, size_t count, Scan &scan,

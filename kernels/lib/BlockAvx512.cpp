@@ -28,6 +28,10 @@ struct Bytes {
     return _mm512_broadcast_i32x4(quarter);
   }
   static Vector load(const uint8_t *from) { return _mm512_load_si512(from); }
+  /// A bit for each field that is less than `range` above `first`, or at it.
+  static uint64_t below(Vector field, Vector first, Vector range) {
+    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(field, first), range);
+  }
   static Vector placeOf(Vector field, Vector first, Vector last) {
     return _mm512_min_epu8(_mm512_sub_epi8(field, first), last);
   }
@@ -166,6 +170,7 @@ void scanBlock(const void *data, size_t count, Scan &scan, uint8_t *fields) {
 /// The part that the dtypes share: fields lie in the buffer as elements do in
 /// memory.
 template <class Dtype> struct Avx512Dtype {
+  using FieldBytes = Bytes;
   static constexpr size_t round = kRound;
   template <bool special>
   static void scan(const void *data, size_t count, Scan &scan,

@@ -122,13 +122,13 @@ countBlockFields(const void *data, size_t count, uint8_t *fields, uint32_t most,
   };
   // No field is above that of the largest finite magnitude.
   const int top = int(most >> Dtype::mantissa);
-  // Filled up with zeros.
+  // Filled up with what is above every window.
   size_t whole = (count + Dtype::round - 1) / Dtype::round * Dtype::round;
-  __builtin_memset(fields + count, 0, whole - count);
+  __builtin_memset(fields + count, 0xFF, whole - count);
   // Those from `begin` on are counted; `below` are the others, zeros too.
   int begin = top + 1;
-  uint64_t below = count - notFinite, zeros = below, few = count / 32;
-  for (int i = 0; i < kWindows && begin > 1; ++i) {
+  uint64_t below = count - notFinite, zeros = 0, few = count / 64;
+  for (int i = 0; i < kWindows && below > few && begin > 1; ++i) {
     int end = begin;
     begin = end > kWindow ? end - kWindow : 1;
     uint32_t places[kWindow + 1];
@@ -137,16 +137,15 @@ countBlockFields(const void *data, size_t count, uint8_t *fields, uint32_t most,
       below -= places[field - begin];
       addField(unsigned(field), places[field - begin]);
     }
-    if (!below)
-      return 0;
-    if (!i)
+    if (!i && below > few)
       zeros = countZeros(fields, count);
-    // The rest is few, or lies far down.
-    if (begin == 1 || below - zeros <= few || (i && below - zeros > count / 4))
+    // The rest is zeros, or lies far down.
+    if (zeros == below || (i && below - zeros > count / 4))
       break;
   }
-  uint64_t outliers = begin > 1 ? below - zeros : 0;
-  if (outliers > few) {
+  if (begin == 1 || zeros == below)
+    return below;
+  if (below - zeros > few) {
     uint32_t table[256] = {};
     countAllFields(fields, count, table);
     for (int field = 1; field < begin; ++field)
@@ -154,13 +153,18 @@ countBlockFields(const void *data, size_t count, uint8_t *fields, uint32_t most,
         addField(unsigned(field), table[field]);
     return table[0];
   }
-  if (outliers)
-    forOutliers(fields, count, uint8_t(begin), [&](size_t i) {
-      unsigned field = fields[i] + rebias;
-      ++partial.fields[field];
-      if (isEdgeField(field))
-        countEdge(i);
-    });
+  // Zeros are looked at, too, if they are few.
+  forFields<typename Dtype::FieldBytes>(fields, whole, zeros ? 1 : 0, begin,
+                                        [&](size_t i) {
+                                          if (!fields[i]) {
+                                            ++zeros;
+                                            return;
+                                          }
+                                          unsigned field = fields[i] + rebias;
+                                          ++partial.fields[field];
+                                          if (isEdgeField(field))
+                                            countEdge(i);
+                                        });
   return zeros;
 }
 
