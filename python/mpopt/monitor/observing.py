@@ -42,6 +42,8 @@ class Observer:
         self._parameter_ids: list[int] = []
         #: By a parameter's id() and a word of its state.
         self._state_ids: dict[int, dict[str, int]] = {}
+        #: Gradients of outputs were recorded since somebody asked.
+        self._flowed = False
         #: By place of an optimizer: what it keeps, and of each parameter in that, in order, how
         #: many words there are and those that the ledger has, with their probes.
         self._state_plans: dict[int, tuple] = {}
@@ -158,6 +160,7 @@ class Observer:
         torch.ops.mpopt.observe([value], self._token, [probe], record.VALUE, self.record.hex)
 
     def output_gradient(self, probe: int, gradient: torch.Tensor) -> None:
+        self._flowed = True
         torch.ops.mpopt.observe([plain(gradient)], self._token, [probe], record.GRADIENT,
                                 self.record.hex)
 
@@ -192,9 +195,11 @@ class Observer:
             for index, probe in enumerate(ids):
                 if probe >= 0 and (found := take(probe, kind)):
                     seen[kind, index] = found
-        for index, probe in enumerate(self.value_ids):
-            if probe >= 0 and (found := take(probe, record.GRADIENT)):
-                sample.flowed[index] = found
+        if self._flowed:
+            self._flowed = False
+            for index, probe in enumerate(self.value_ids):
+                if probe >= 0 and (found := take(probe, record.GRADIENT)):
+                    sample.flowed[index] = found
         self.record.order((self.value_ids[index] for index in sample.ran), sample.step)
         if not sample.ran:
             # In a compiled graph nobody says who ran; modules come as they were defined.

@@ -14,6 +14,7 @@ import operator
 import os
 import pathlib
 import re
+import struct
 import tempfile
 from collections.abc import Iterable, Mapping
 
@@ -116,9 +117,12 @@ class RunRecord:
         if resumed and os.path.exists(path):
             path = f"{path.removesuffix('.mprec')}-from-{resumed}.mprec"
         self._recorder = Recorder(digest, path, "mpopt.monitor", beside=True)
-        self._before: dict[tuple[int, int], Record] = {}
+        self._before: dict[tuple[int, int], _Reading] = {}
         self._step, self._enabled = None, True
         self._ordered: set[int] = set()
+        # Where records are read to, over and over.
+        record = Record()
+        self._read = record, ctypes.byref(record)
         number = ctypes.c_double()
         self._number = number, ctypes.byref(recorder._Tensor(
             ctypes.addressof(number), DTYPES["f64"], 0, None, None, -1, 0))
@@ -173,13 +177,13 @@ class RunRecord:
     def take(self, probe: int, kind: int) -> "Distribution | None":
         """The distribution of what was recorded since the last call; None if that is
         nothing."""
-        now = self._recorder.read(probe, kind)
-        if now is None:
+        record, place = self._read
+        if not self._recorder._call("read", probe, kind, place, None, 0):
             return None
         before = self._before.get((probe, kind))
-        if before is not None and before.calls == now.calls:
+        if before is not None and before.calls == record.calls:
             return None
-        self._before[probe, kind] = now
+        self._before[probe, kind] = now = _Reading(record)
         return Distribution(now, before)
 
     def flush(self, wait: bool) -> None:
@@ -203,21 +207,21 @@ class Distribution:
     first   the first bin that is not empty; 0 if all are
     counts  the bins from there to the last one that is not empty"""
 
-    def __init__(self, now: Record, before: Record | None = None):
-        self.calls, self.count, self.zero = now.calls, now.count, now.zero
-        self.nan, self.inf = now.nan, now.pos_inf + now.neg_inf
-        self.dtype = _DTYPE_NAMES.get(now.dtype, "")
+    def __init__(self, now: "Record | _Reading", before: "_Reading | None" = None):
+        now = _Reading(now) if isinstance(now, Record) else now
+        self.calls, self.count, self.zero, self.nan = now.calls, now.count, now.zero, now.nan
+        self.inf, self.dtype = now.inf, now.dtype
         self.first_step, self.last_step = now.first_step, now.last_step
         if before:
             self.calls -= before.calls
             self.count -= before.count
             self.zero -= before.zero
             self.nan -= before.nan
-            self.inf -= before.pos_inf + before.neg_inf
+            self.inf -= before.inf
             self.first_step = before.last_step + 1
         self.first_bad_step = min(_since(now.first_nan_step, before),
                                   _since(now.first_inf_step, before))
-        self.first, self.counts = _filled_bins(now, before)
+        self.first, self.counts = _less(now, before)
         self.nonzero = sum(self.counts)
         if not self.counts:
             self.absmax = self.least = 0.0
@@ -244,30 +248,55 @@ class Distribution:
         return self.absmax
 
 
-_BINS_BEGIN = Record.histogram.offset
-_BINS_BYTES = Record.histogram.size
-_BIN_BYTES = 8
+_NUMBERS = struct.Struct("@7Q4d6Q")
+_NUMBERS_AT = Record.calls.offset
+_BINS = len(Record().histogram)
 
 
-def _filled_bins(now: Record, before: Record | None) -> tuple[int, list[int]]:
-    """The histogram of a record, less that of the one before it, from its first bin that is not
-    empty to the last: some forty of 280 are filled, of which the bytes tell."""
-    raw = ctypes.string_at(ctypes.addressof(now) + _BINS_BEGIN, _BINS_BYTES)
-    first = (_BINS_BYTES - len(raw.lstrip(b"\0"))) // _BIN_BYTES
-    last = (len(raw.rstrip(b"\0")) + _BIN_BYTES - 1) // _BIN_BYTES
-    if first >= last:
+class _Reading:
+    """What a distribution takes of a record, whose bytes tell it faster than its fields do: its
+    numbers, and the bins of its histogram that are not empty, with those between, some forty of
+    280."""
+
+    __slots__ = ("absmax", "absmax_step", "calls", "count", "counts", "dtype", "end", "first",
+                 "first_inf_step", "first_nan_step", "first_step", "inf", "last_step",
+                 "min_nonzero", "nan", "zero")
+
+    def __init__(self, record: Record):
+        (self.calls, _, self.count, self.nan, above, below, self.zero,
+         _, _, self.absmax, self.min_nonzero, self.first_step, self.last_step, self.first_nan_step,
+         self.first_inf_step, self.absmax_step, _) = _NUMBERS.unpack_from(record, _NUMBERS_AT)
+        self.inf, self.dtype = above + below, _DTYPE_NAMES.get(record.dtype, "")
+        # The first bin and the last one that are not empty have the extremes.
+        if self.absmax > 0:
+            self.first, self.end = _bin_of(self.min_nonzero), _bin_of(self.absmax) + 1
+            self.counts = record.histogram[self.first:self.end]
+        else:
+            self.first, self.end, self.counts = 0, 0, []
+
+
+def _bin_of(magnitude: float) -> int:
+    return min(max(math.frexp(magnitude)[1] - LEAST, 0), _BINS - 1)
+
+
+def _less(now: _Reading, before: _Reading | None) -> tuple[int, list[int]]:
+    """The histogram of a record less that of the one before it, none of whose bins has more, from
+    its first bin that is not empty to the last."""
+    first, counts = now.first, now.counts
+    if before is not None and before.counts:
+        earlier = before.counts
+        if before.first != first or before.end != now.end:
+            earlier = [*[0] * (before.first - first), *earlier, *[0] * (now.end - before.end)]
+        counts = list(map(operator.sub, counts, earlier))
+    if not counts or counts[0] and counts[-1]:
+        return first, counts
+    filled = [place for place, count in enumerate(counts) if count]
+    if not filled:
         return 0, []
-    counts = now.histogram[first:last]
-    if before:
-        counts = list(map(operator.sub, counts, before.histogram[first:last]))
-        filled = [place for place, count in enumerate(counts) if count]
-        if not filled:
-            return 0, []
-        first, counts = first + filled[0], counts[filled[0]:filled[-1] + 1]
-    return first, counts
+    return first + filled[0], counts[filled[0]:filled[-1] + 1]
 
 
-def _since(step: int, before: Record | None) -> float:
+def _since(step: int, before: _Reading | None) -> float:
     if step == recorder.NEVER or before and step <= before.last_step:
         return math.inf
     return step

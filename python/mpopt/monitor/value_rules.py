@@ -93,9 +93,10 @@ class WideRange(Judge):
                 normal = LEAST_NORMAL.get(seen.dtype)
                 if normal is None or seen.nonzero < 1000:
                     continue
-                median = seen.quantile(0.5)
-                ratio = seen.quantile(0.999) / median if median else 0.0
-                wide = ratio > self.RATIO and seen.below(normal) >= 0.001 * seen.nonzero
+                ratio = 0.0
+                if seen.below(normal) >= 0.001 * seen.nonzero and (median := seen.quantile(0.5)):
+                    ratio = seen.quantile(0.999) / median
+                wide = ratio > self.RATIO
                 key = f"{noun} {names[index]}"
                 told = self.memory["told"].get(key)
                 worse = told is not None and wide and ratio > self.WORSE * told
