@@ -366,7 +366,8 @@ int mpopt_recorder_begin(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
 /// Returns whether the call was recorded, and what it added in `record`.
 static bool observe(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
                     const mpopt_tensor *tensor, const mpopt_parallel *parallel,
-                    mpopt_record &record) {
+                    mpopt_record &record,
+                    const mpopt_squares *squares = nullptr) {
   State &state = *recorder->state;
   Probe *probe = probeOf(state, id, kind);
   uint64_t step;
@@ -381,7 +382,7 @@ static bool observe(mpopt_recorder *recorder, uint32_t id, uint32_t kind,
   none.probe = id;
   none.kind = kind;
   if (!observeCall(record, channels.empty() ? nullptr : channels.data(), none,
-                   *tensor, step, parallel))
+                   *tensor, step, parallel, squares))
     return false;
   bool news = mergeInto(*probe, record, channels.data());
   flushIfDue(*recorder, state, news);
@@ -410,6 +411,15 @@ int mpopt_recorder_observe_norm(mpopt_recorder *recorder, uint32_t id,
   else
     *norm = std::sqrt(mpopt_exact_sum_value(&record.sum_squares));
   return true;
+}
+
+int mpopt_recorder_observe_squares(mpopt_recorder *recorder, uint32_t id,
+                                   uint32_t kind, const mpopt_tensor *tensor,
+                                   const mpopt_squares *squares,
+                                   const mpopt_parallel *parallel) {
+  mpopt_record record;
+  return observe(recorder, id, kind, tensor, parallel, record, squares) &&
+         dtypeKernel(tensor->dtype).isFloat;
 }
 
 int mpopt_recorder_merge(mpopt_recorder *recorder, const mpopt_record *record,

@@ -11,8 +11,17 @@
 
 #include "SquaresBody.h"
 
+static void widenHalf(const uint16_t *from, size_t count, float *to) {
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(
+                                 reinterpret_cast<const __m128i *>(from + i))));
+  for (; i < count; ++i)
+    to[i] = _cvtsh_ss(from[i]);
+}
+
 mpopt::kernels::SquareKernels mpopt::kernels::avx2Squares() {
-  return {sumSquares, addRows};
+  return {sumSquares, addRows, widenHalf};
 }
 
 MPOPT_AVX2_END

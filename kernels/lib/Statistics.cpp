@@ -11,6 +11,7 @@
 #include "Layout.h"
 #include "Observe.h"
 #include "Partial.h"
+#include "Squares.h"
 #include "Sums.h"
 #include "Threads.h"
 
@@ -82,9 +83,10 @@ struct Reading {
   const char *data;
   DtypeKernel kernel;
   uint32_t dtype;
-  mpopt_record &record;
-  Channels channels; // count 0: none to keep
+  mpopt_record *record; // null: only squares are wanted
+  Channels channels;    // count 0: none to keep
   mpopt_channel_range *ranges;
+  const mpopt_squares *squares; // null: not wanted
   uint64_t unit = kMostUnit;
   std::atomic<uint64_t> nextUnit{0};
   std::mutex mutex{};
@@ -93,7 +95,8 @@ struct Reading {
 } // namespace
 
 static void readBlocks(Reading &reading, uint64_t first, uint64_t last,
-                       Partial &partial, mpopt_channel_range *ranges) {
+                       Partial &partial, mpopt_channel_range *ranges,
+                       const mpopt_squares &squares) {
   const Layout &layout = reading.layout;
   unsigned bytes = reading.kernel.bytes;
   alignas(32) char gathered[kBlock * 8];
@@ -106,7 +109,10 @@ static void readBlocks(Reading &reading, uint64_t first, uint64_t last,
       words = reading.data + from * bytes;
     else
       layout.gather(reading.data, bytes, from, count, gathered);
-    reading.kernel.block(words, count, partial);
+    if (reading.record)
+      reading.kernel.block(words, count, partial);
+    if (reading.squares)
+      addSquares(words, reading.dtype, from, count, squares);
     if (ranges)
       widenChannels(words, reading.dtype, from, count, reading.channels,
                     ranges);
@@ -136,13 +142,24 @@ static void work(void *data, size_t) {
   Partial &partial = *kept;
   partial.reset();
   std::vector<mpopt_channel_range> ranges = emptyRanges(reading.channels.count);
+  static thread_local std::vector<double> sums;
+  mpopt_squares squares = {};
+  if (reading.squares) {
+    squares = *reading.squares;
+    sums.assign(squares.channels, 0.0);
+    squares.sums = sums.data();
+  }
   for (; unit * reading.unit < blocks; unit = reading.nextUnit++)
     readBlocks(reading, unit * reading.unit,
                std::min(blocks, (unit + 1) * reading.unit), partial,
-               ranges.empty() ? nullptr : ranges.data());
+               ranges.empty() ? nullptr : ranges.data(), squares);
   partial.fold(reading.kernel.decodeCode);
   std::lock_guard<std::mutex> lock(reading.mutex);
-  partial.addTo(reading.record);
+  for (uint64_t i = 0; i < squares.channels; ++i)
+    reading.squares->sums[i] += sums[i];
+  if (!reading.record)
+    return;
+  partial.addTo(*reading.record);
   mpopt_channels_merge(reading.ranges, ranges.data(), uint32_t(ranges.size()));
 }
 
@@ -222,7 +239,8 @@ bool mpopt::kernels::observeCall(mpopt_record &record,
                                  mpopt_channel_range *channels,
                                  const mpopt_record &into,
                                  const mpopt_tensor &tensor, uint64_t step,
-                                 const mpopt_parallel *parallel) {
+                                 const mpopt_parallel *parallel,
+                                 const mpopt_squares *squares) {
   if (!wellFormed(tensor))
     return false;
   Layout layout(tensor);
@@ -238,10 +256,10 @@ bool mpopt::kernels::observeCall(mpopt_record &record,
     record.flags |= MPOPT_COUNT_ONLY;
   } else {
     Channels kept = keptChannels(tensor, channels, into, record);
-    Reading reading{layout,  static_cast<const char *>(tensor.data),
-                    kernel,  tensor.dtype,
-                    record,  kept,
-                    channels};
+    Reading reading{layout,   static_cast<const char *>(tensor.data),
+                    kernel,   tensor.dtype,
+                    &record,  kept,
+                    channels, kernel.isFloat ? squares : nullptr};
     if (record.count)
       readTensor(reading, parallel);
   }
@@ -257,4 +275,19 @@ int mpopt_record_observe(mpopt_record *into, mpopt_channel_range *channels,
   mpopt_record record;
   return observeCall(record, channels, *into, *tensor, step, parallel) &&
          mpopt_record_merge(into, &record);
+}
+
+int mpopt_add_squares(const mpopt_tensor *tensor, const mpopt_squares *squares,
+                      const mpopt_parallel *parallel) {
+  DtypeKernel kernel = dtypeKernel(tensor->dtype);
+  if (!wellFormed(*tensor) || !kernel.isFloat)
+    return false;
+  Layout layout(*tensor);
+  Reading reading{layout,  static_cast<const char *>(tensor->data),
+                  kernel,  tensor->dtype,
+                  nullptr, {},
+                  nullptr, squares};
+  if (layout.elements())
+    readTensor(reading, parallel);
+  return true;
 }

@@ -44,6 +44,50 @@ static void runOnThreads(void *, size_t count, void (*task)(void *, size_t),
     thread.join();
 }
 
+/// Squares by channel of any dtype, read as they lie or by strides, by one
+/// thread and by several.
+TEST(TensorTest, SquaresByChannel) {
+  for (uint32_t dtype :
+       {MPOPT_F32, MPOPT_F16, MPOPT_BF16, MPOPT_F64, MPOPT_F8E5M2})
+    for (bool strided : {false, true})
+      for (uint64_t inner : {1, 7, 700}) {
+        constexpr int64_t kChannels = 43;
+        Data data = randomData(dtype, 2 * 43 * 2100, 1, 4);
+        for (size_t i = 0; i < data.size(); ++i)
+          if (!std::isfinite(data.value(i)) || std::fabs(data.value(i)) > 100)
+            std::memset(&data.bytes[i * bytesOf(dtype)], 0, bytesOf(dtype));
+        int64_t outer = 2100 / int64_t(inner);
+        std::vector<int64_t> dims = {outer, kChannels, int64_t(inner)};
+        // With strides every other element.
+        int64_t step = strided ? 2 : 1;
+        std::vector<int64_t> strides = {step * kChannels * int64_t(inner),
+                                        step * int64_t(inner), step};
+        mpopt_tensor tensor =
+            tensorOf(data, dims, strided ? strides.data() : nullptr);
+        std::vector<double> expected(kChannels);
+        for (int64_t i = 0; i < outer * kChannels * int64_t(inner); ++i) {
+          double value = data.value(size_t(step * i));
+          expected[size_t(i / int64_t(inner) % kChannels)] += value * value;
+        }
+        for (unsigned threads : {1u, 3u}) {
+          mpopt_parallel parallel = {runOnThreads, nullptr, threads};
+          std::vector<double> sums(kChannels, 1.0);
+          mpopt_squares squares = {inner, kChannels, sums.data()};
+          EXPECT_TRUE(mpopt_add_squares(&tensor, &squares, &parallel));
+          for (size_t i = 0; i < kChannels; ++i)
+            EXPECT_NEAR(sums[i] - 1, expected[i], 1e-5 * expected[i])
+                << "dtype " << dtype << ", inner " << inner;
+        }
+      }
+  Data integers{MPOPT_I32, std::vector<char>(40)};
+  std::vector<int64_t> dims = {10};
+  double sum = 3;
+  mpopt_squares squares = {10, 1, &sum};
+  mpopt_tensor tensor = tensorOf(integers, dims);
+  EXPECT_FALSE(mpopt_add_squares(&tensor, &squares, nullptr));
+  EXPECT_EQ(sum, 3);
+}
+
 TEST(TensorTest, ThreadsAreNoMatter) {
   for (uint32_t dtype : {MPOPT_F32, MPOPT_F16, MPOPT_F64, MPOPT_F8E5M2}) {
     Data data = randomData(dtype, 300000, 1, 1);

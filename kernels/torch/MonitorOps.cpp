@@ -119,21 +119,17 @@ static void observeGradients(at::TensorList xs, const at::Tensor &out,
   }
 }
 
-/// Gives two numbers: root mean square of the largest channel, NaN if one holds
-/// NaN, and of the median one of those that are not 0 throughout; 0 if all are.
-static void sizesByChannel(const at::Tensor &x, int64_t axis, float *result) {
-  at::Tensor wide = x;
-  if (x.scalar_type() != at::kFloat || !x.is_contiguous())
-    wide = x.detach().to(at::kFloat).contiguous();
-  int64_t count = wide.size(axis), inner = 1;
-  for (int64_t i = axis + 1; i < wide.dim(); ++i)
-    inner *= wide.size(i);
-  // Kept for the next one, which often has as many.
+/// Room for sums by channel, kept for the next one, which often has as many.
+static std::vector<double> &sumsByChannel(int64_t channels) {
   static thread_local std::vector<double> sums;
-  sums.assign(count, 0.0);
-  mpopt_channel_squares(wide.const_data_ptr<float>(),
-                        uint64_t(wide.numel() / (count * inner)),
-                        uint64_t(count), uint64_t(inner), sums.data());
+  sums.assign(size_t(channels), 0.0);
+  return sums;
+}
+
+/// Gives two numbers of sums of squares over `each` elements: root mean square
+/// of the largest channel, NaN if one holds NaN, and of the median one of those
+/// that are not 0 throughout; 0 if all are.
+static void sizesOf(std::vector<double> &sums, double each, float *result) {
   double largest = 0;
   for (double sum : sums)
     if (std::isnan(sum) || sum > largest)
@@ -145,19 +141,21 @@ static void sizesByChannel(const at::Tensor &x, int64_t axis, float *result) {
     std::nth_element(sums.begin(), middle, sums.end());
     median = *middle;
   }
-  double each = double(wide.numel()) / double(count);
   result[0] = float(std::sqrt(largest / each));
   result[1] = float(std::sqrt(median / each));
 }
 
 static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
+  constexpr const char *kTakes =
+      "mpopt::channels takes a tensor with float elements, one of its axes and "
+      "two FP32 numbers, in the processor's memory";
   TORCH_CHECK(x.is_cpu() && out.is_cpu() && out.numel() == 2 &&
                   out.scalar_type() == at::kFloat && out.is_contiguous() &&
                   axis >= 0 && axis < x.dim() && x.numel() > 0,
-              "mpopt::channels takes a tensor with elements, one of its axes "
-              "and two FP32 numbers, in the processor's memory");
-  at::NoGradGuard guard;
-  sizesByChannel(x, axis, out.data_ptr<float>());
+              kTakes);
+  std::vector<double> &sums = sumsByChannel(x.size(axis));
+  TORCH_CHECK(addSquares(x, axis, sums.data()), kTakes);
+  sizesOf(sums, double(x.numel() / x.size(axis)), out.data_ptr<float>());
 }
 
 /// Records `x` if `id` is one. Gives sizes by channel to the pair `place` of
@@ -177,13 +175,23 @@ static bool observeOutput(const at::Tensor &x, const at::Tensor &out,
                    place >= 0 && place < out.numel() / 2),
               "mpopt::observe_output takes an axis of a tensor and a place "
               "among pairs of FP32 numbers, in the processor's memory");
-  at::NoGradGuard guard;
-  if (isId(id))
-    observe({findRecorder(ledger), uint32_t(id), MPOPT_VALUE}, x);
   sized = sized && x.size(*axis) > 1;
-  if (sized)
-    sizesByChannel(x, *axis, out.data_ptr<float>() + 2 * place);
-  return sized;
+  Target target;
+  if (isId(id))
+    target = {findRecorder(ledger), uint32_t(id), MPOPT_VALUE};
+  if (!sized) {
+    if (target.recorder)
+      observe(target, x);
+    return false;
+  }
+  std::vector<double> &sums = sumsByChannel(x.size(*axis));
+  bool summed =
+      target.recorder && observeWithSquares(target, x, *axis, sums.data());
+  if (!summed && !addSquares(x, *axis, sums.data()))
+    return false;
+  sizesOf(sums, double(x.numel() / x.size(*axis)),
+          out.data_ptr<float>() + 2 * place);
+  return true;
 }
 
 void mpopt::torch_ops::registerMonitorOps(torch::Library &ops) {

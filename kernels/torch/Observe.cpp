@@ -206,6 +206,41 @@ bool mpopt::torch_ops::observeWithNorm(const Target &target,
                                      &plain, &parallel, &norm);
 }
 
+/// `plain` describes `tensor`.
+static mpopt_squares squaresBy(const at::Tensor &tensor,
+                               const mpopt_tensor &plain, int64_t axis,
+                               double *sums) {
+  // As it lies, an index changes with each stride.
+  int64_t inner = plain.strides ? 1 : tensor.stride(axis);
+  for (int64_t i = axis + 1; plain.strides && i < tensor.dim(); ++i)
+    inner *= tensor.size(i);
+  return {uint64_t(inner), uint64_t(tensor.size(axis)), sums};
+}
+
+bool mpopt::torch_ops::observeWithSquares(const Target &target,
+                                          const at::Tensor &given, int64_t axis,
+                                          double *sums) {
+  if (!given.is_cpu() || !hasElements(given)) {
+    observe(target, given);
+    return false;
+  }
+  mpopt_parallel parallel = ownThreads();
+  mpopt_tensor plain = describe(target, given);
+  mpopt_squares squares = squaresBy(given, plain, axis, sums);
+  return mpopt_recorder_observe_squares(
+      target.recorder, target.probe, target.kind, &plain, &squares, &parallel);
+}
+
+bool mpopt::torch_ops::addSquares(const at::Tensor &given, int64_t axis,
+                                  double *sums) {
+  if (!given.is_cpu() || !hasElements(given))
+    return false;
+  mpopt_parallel parallel = ownThreads();
+  mpopt_tensor plain = describe({}, given);
+  mpopt_squares squares = squaresBy(given, plain, axis, sums);
+  return mpopt_add_squares(&plain, &squares, &parallel);
+}
+
 void mpopt::torch_ops::observe(const Target &target, const at::Tensor &given) {
   if (!given.defined() || given.is_meta())
     return;

@@ -22,9 +22,9 @@ mpopt_recorder *findRecorder(std::string_view ledger);
 
 /// The quantity that a probe records.
 struct Target {
-  mpopt_recorder *recorder;
-  uint32_t probe;
-  uint32_t kind;
+  mpopt_recorder *recorder = nullptr;
+  uint32_t probe = 0;
+  uint32_t kind = 0;
   /// -1: no ranges by channel.
   int32_t channelAxis = -1;
 };
@@ -37,6 +37,13 @@ void observe(const Target &target, const at::Tensor &tensor);
 /// away from the processor.
 bool observeWithNorm(const Target &target, const at::Tensor &tensor,
                      double &norm);
+/// The same with the squares of a tensor's elements, which are added to `sums`
+/// by index of an axis: each has as many as that is long. False where they were
+/// not, for tensors without plain float elements, too.
+bool observeWithSquares(const Target &target, const at::Tensor &tensor,
+                        int64_t axis, double *sums);
+/// The squares alone.
+bool addSquares(const at::Tensor &tensor, int64_t axis, double *sums);
 
 } // namespace mpopt::torch_ops
 

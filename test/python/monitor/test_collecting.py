@@ -425,8 +425,35 @@ def test_tensors_without_gaps_are_recorded_as_they_lie(tmp_path):
         assert bytes(other) == bytes(one)
 
 
-@pytest.mark.parametrize("shape, axis", [((5, 3), 1), ((4, 7, 9), 2), ((2, 6, 5, 5), 1), ((3, 1), 0)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("layout", ["channels last", "permuted", "every other"])
+def test_an_output_is_read_where_it_lies(tmp_path, layout, dtype):
+    """Its record and its sizes by channel are those of a copy."""
+    x = torch.randn(6, 20, 30, 34, generator=trainings.generator(2)).to(dtype)
+    x *= torch.linspace(1, 3, 20)[:, None, None].to(dtype)
+    lies = {"channels last": lambda: x.to(memory_format=torch.channels_last),
+            "permuted": lambda: x.permute(3, 0, 2, 1).contiguous().permute(1, 3, 2, 0),
+            "every other": lambda: torch.stack([x, x + 1], -1)[..., 0]}[layout]()
+    assert torch.equal(lies, x) and not lies.is_contiguous()
+    sizes = torch.empty(6)
+    with recorded(tmp_path) as (run, read_one):
+        for place, tensor in enumerate((x, lies)):
+            assert torch.ops.mpopt.observe_output(tensor, sizes, place, 2 * place + 1, 1, run.hex)
+        # Without a record, by the last axis, and of what has no two channels.
+        assert torch.ops.mpopt.observe_output(lies, sizes, 2, -1, -3, "")
+        one, other = read_one(1, record.VALUE), read_one(3, record.VALUE)
+        assert not torch.ops.mpopt.observe_output(x[:, :1], sizes, 0, 1, 1, run.hex)
+        assert not torch.ops.mpopt.observe_output(x[0, 0, 0], sizes, 0, 1, -1, run.hex)
+        assert not torch.ops.mpopt.observe_output(x, sizes, 0, 1, None, run.hex)
+        assert read_one(1, record.VALUE).calls == 4
+    assert sizes[2:4].tolist() == pytest.approx(sizes[:2].tolist(), rel=1e-5)
+    assert sizes[4:].tolist() == pytest.approx(sizes[:2].tolist(), rel=1e-5)
+    other.probe, other.sum, other.sum_squares = one.probe, one.sum, one.sum_squares
+    assert bytes(one) == bytes(other)
+
+
+@pytest.mark.parametrize("shape, axis", [((5, 3), 1), ((4, 7, 9), 2), ((2, 6, 5, 5), 1), ((3, 1), 0)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_sizes_of_channels(shape, axis, dtype):
     """As FP64 says them; the same by the ops that other devices run."""
     x = torch.randn(shape, generator=trainings.generator()).to(dtype)

@@ -101,6 +101,14 @@ int mpopt_recorder_observe_norm(mpopt_recorder *recorder, uint32_t probe,
                                 uint32_t kind, const mpopt_tensor *tensor,
                                 const mpopt_parallel *parallel, double *norm);
 
+/// The same, and the squares of the tensor's elements by channel
+/// (mpopt_add_squares). False, and they are left alone, where it is not this
+/// call's turn, or the elements are no floats.
+int mpopt_recorder_observe_squares(mpopt_recorder *recorder, uint32_t probe,
+                                   uint32_t kind, const mpopt_tensor *tensor,
+                                   const mpopt_squares *squares,
+                                   const mpopt_parallel *parallel);
+
 /// True, and the call is counted, if the probe's next call is to be left out:
 /// for callers to whom it is work to find the tensor. Otherwise they observe
 /// it.

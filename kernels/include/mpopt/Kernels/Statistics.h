@@ -59,13 +59,23 @@ int mpopt_record_observe(mpopt_record *record, mpopt_channel_range *channels,
                          const mpopt_tensor *tensor, uint64_t step,
                          const mpopt_parallel *parallel);
 
-/// Sum of the squares of FP32 numbers, and the squares of `x`, contiguous
-/// [outer, channels, inner], added to `sums` by channel: within 2^-17 of the
-/// sum, however large or small the numbers are. Low bits depend on the
-/// instruction set. NaN and Inf make NaN and Inf.
+/// Sum of the squares of FP32 numbers, within 2^-17 of it, however large or
+/// small they are; NaN and Inf make NaN and Inf. Low bits depend on the
+/// instruction set, here and in what follows.
 double mpopt_sum_squares(const float *x, uint64_t count);
-void mpopt_channel_squares(const float *x, uint64_t outer, uint64_t channels,
-                           uint64_t inner, double *sums);
+
+/// Where a pass over a tensor leaves sums of squares by channel. Element i, in
+/// the order in which it is read (the logical one, that of memory without
+/// strides), belongs to channel (i / inner) % channels.
+typedef struct mpopt_squares {
+  uint64_t inner, channels;
+  double *sums;
+} mpopt_squares;
+
+/// Adds the squares of a tensor to `squares->sums`. False, and they are left
+/// alone, if its elements are no floats or it is malformed.
+int mpopt_add_squares(const mpopt_tensor *tensor, const mpopt_squares *squares,
+                      const mpopt_parallel *parallel);
 
 /// "avx512", "avx2" or "portable": what the processor has, or less if MPOPT_ISA
 /// names it.
