@@ -6,7 +6,9 @@
 For each way of watching, steps of two copies of one training, one watched and one not,
 are taken in turn, and the order within a pair is drawn. Printed are the time inside the monitor's
 own code by its own counter, as a share of the step, and the median of the ratios of a
-pair with its 95 % interval (of order statistics). On a machine with other work
+pair with its 95 % interval (of order statistics), and all of it as rows of docs/measured.json.
+Beside them stand hooks that take one op a statistic, and autograd's own detection of anomalies, a
+quarter of as many pairs each. On a machine with other work
 `--clock processor` counts the time that the processor spent on the program, for which
 `--threads 1` leaves nothing uncounted.
 """
@@ -14,6 +16,7 @@ pair with its 95 % interval (of order statistics). On a machine with other work
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import random
@@ -36,10 +39,10 @@ from mpopt.monitor import Monitor, collecting  # noqa: E402
 EVERY = dict.fromkeys(["norm", "input", "gradient", "value", "parameter", "optimizer", "channel",
                        "update"], 1)
 WAYS = {
-    "idle (enabled=False)": {"enabled": False},
+    "idle (`enabled=False`)": {"enabled": False},
     "scale, loss, inputs each step; gradients every 10th; distributions every 100th": {
         "periods": {"norm": 10}},
-    "the default: gradients each step, distributions every 100th": {},
+    "the default: gradients each step; distributions every 100th": {},
     "everything each step": {"periods": EVERY},
     "everything each step, gradients of outputs, too": {"periods": {**EVERY, "output_gradient": 1}},
 }
@@ -107,6 +110,8 @@ def gpt_loss(output, target):
 NETWORKS = {"gpt": (Gpt, gpt_batch, gpt_loss),
             "resnet": (resnet18, lambda: (torch.randn(8, 3, 32, 32), torch.randint(0, 10, (8,))),
                        functional.cross_entropy)}
+#: Of rows in docs/measured.json, whose table is that of the first network.
+PREFIXES = {"gpt": "", "resnet": "ResNet-18, 8 images of 32 x 32: "}
 
 
 def one_op_a_statistic(model):
@@ -159,15 +164,19 @@ def pairs(steps: int, with_it, without_it) -> list[float]:
     return ratios
 
 
-def row(name: str, own: str, ratios: list[float]) -> None:
+def row(name: str, own: str, ratios: list[float]) -> list[str]:
+    """Prints a row; gives it as docs/measured.json has it."""
     low, high = interval(ratios)
     print(f"| {name} | {own} | {statistics.median(ratios) - 1:+.2%} | {low - 1:+.2%} to "
           f"{high - 1:+.2%} |", flush=True)
+    return [name, own.replace("%", " %"), f"{100 * (statistics.median(ratios) - 1):+.1f} %",
+            f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"]
 
 
-def measure(network: str, steps: int) -> None:
+def measure(network: str, steps: int) -> list[list[str]]:
     print(f"\n## {network}, {steps} steps\n\n| way | own time | step time | 95 % interval |\n"
           "|---|---|---|---|")
+    rows = []
     # Two copies of one training, so that windows go on as in a run.
     step, bare = Step(network), Step(network)
     for _ in range(10):
@@ -184,7 +193,7 @@ def measure(network: str, steps: int) -> None:
                     times[watched] = step.take(monitor) if watched else bare.take()
                 ratios.append(times[True] / times[False])
                 spent += times[True]
-            row(name, f"{monitor.seconds / spent:.2%}", ratios)
+            rows.append(row(name, f"{monitor.seconds / spent:.2%}", ratios))
     handles = []
 
     def hooked():
@@ -194,9 +203,10 @@ def measure(network: str, steps: int) -> None:
             handles.pop().remove()
         return taken
 
-    row("gradients each step, one op a statistic and `.item()`", "", pairs(steps // 4, hooked, bare.take))
-    row("torch.autograd.detect_anomaly", "",
-        pairs(steps // 4, lambda: step.take(anomaly=True), bare.take))
+    for name, way in (("gradients each step, one op a statistic and `.item()`", hooked),
+                      ("`torch.autograd.detect_anomaly`", lambda: step.take(anomaly=True))):
+        rows.append(row(name, "", pairs(steps // 4, way, bare.take)))
+    return [[PREFIXES[network] + name, *rest] for name, *rest in rows]
 
 
 def main() -> int:
@@ -215,8 +225,11 @@ def main() -> int:
     load = os.getloadavg()[0]
     print(f"PyTorch {torch.__version__}, {arguments.threads} threads, {arguments.clock} time, load "
           f"{load:.1f} of {os.cpu_count()} processors")
+    rows = []
     for network in arguments.network or NETWORKS:
-        measure(network, arguments.steps)
+        rows += measure(network, arguments.steps)
+    print("\nrows of docs/measured.json, monitor-overhead:\n" +
+          json.dumps(rows, indent=1, ensure_ascii=False))
     return 0
 
 
