@@ -7,6 +7,7 @@
 
 #include "mpopt/Numerics/LikelyGroups.h"
 
+#include "Gamma.h"
 #include "Quadrature.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <iterator>
 #include <numbers>
+#include <optional>
 
 using namespace mpopt;
 using llvm::ArrayRef, llvm::MutableArrayRef, llvm::SmallVector;
@@ -270,6 +272,31 @@ static NodeNumbers findNodes(const Likely &x) {
   return points;
 }
 
+/// The same where the least value is about where a gamma distribution has it,
+/// and a normal one would reach far below: sums of positive terms.
+static std::optional<NodeNumbers> findPositiveNodes(const Likely &x, double k) {
+  double sigma = x.deviation();
+  if (!(x.lo > 0) || !(x.variance > 0) || x.mean - x.lo >= k * sigma)
+    return std::nullopt;
+  double ratio = expectedLeast(x.mean, x.variance, k) / x.lo;
+  if (!(ratio > 0.5 && ratio < 2))
+    return std::nullopt;
+  double shape = x.mean * x.mean / x.variance;
+  NodeNumbers points;
+  size_t count = 0;
+  auto add = [&](double z) {
+    double share = std::log(std::erfc(-z / std::numbers::sqrt2) / 2);
+    points[count++] = std::clamp(
+        gammaQuantile(shape, share) * x.variance / x.mean, x.lo, x.hi);
+  };
+  for (const QuadratureNode &node : kNodes) {
+    if (node.at > 0)
+      add(-node.at);
+    add(node.at);
+  }
+  return points;
+}
+
 /// The moments by the values at those points, with `extremes` as the extremes.
 static Likely sumNodes(const NodeNumbers &values, const Extremes &extremes) {
   auto [low, high] = extremes;
@@ -390,6 +417,10 @@ Likely likely::reciprocal(const Likely &x, double k) {
   Extremes extremes;
   extremes.add(holdsZero && x.hi > 0 ? 1 / least : 1 / x.lo);
   extremes.add(holdsZero && x.lo < 0 ? -1 / least : 1 / x.hi);
+  if (std::optional<NodeNumbers> nodes = findPositiveNodes(x, k)) {
+    llvm::transform(*nodes, nodes->begin(), invert);
+    return sumNodes(*nodes, extremes);
+  }
   return integrate(invert, x, extremes);
 }
 

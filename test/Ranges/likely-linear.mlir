@@ -51,3 +51,19 @@ func.func @outlier(%x: tensor<32x64xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0
   %1 = mp.matmul %0, %ones : (tensor<32x65xf32>, tensor<65x1xf32>) -> tensor<32x1xf32>
   return
 }
+
+// -----
+
+// Of powers and filters none is negative, and all three bins of a band are seldom
+// near 0 together: a gamma distribution of that mean and variance has its least
+// of 64 draws at 0.52.
+func.func @band(%x: tensor<64x3xf32> {mp.assume = {lo = 0.0 : f64, hi = 1000.0 : f64, mean = 1.0 : f64, std = 1.0 : f64}}) {
+  %w = mp.constant dense<1.0> : tensor<3x1xf32>
+  // expected-remark @below {{[0, 3000] likely (propagated) [0.515936, 7.99533] mean 3}}
+  %0 = mp.matmul %x, %w : (tensor<64x3xf32>, tensor<3x1xf32>) -> tensor<64x1xf32>
+  // With a filter that is negative somewhere all is possible.
+  %v = mp.constant dense<[[1.0], [-1.0], [1.0]]> : tensor<3x1xf32>
+  // expected-remark @below {{[-3.99533, 5.99533] mean 1 std 1.73205}}
+  %1 = mp.matmul %x, %v : (tensor<64x3xf32>, tensor<3x1xf32>) -> tensor<64x1xf32>
+  return
+}

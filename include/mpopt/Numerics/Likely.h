@@ -56,6 +56,11 @@ double expectedExtreme(double count, double draws = 1);
 /// without structure are normal. The geometric mean of both extremes,
 /// ln(count)^(3/4), is within a factor 1.6 of either up to 10^9 draws.
 double expectedFilterExtreme(double count);
+/// The least of as many draws of a positive number as `k` stands for
+/// (expectedExtreme). Sums of squares and of other positive terms are near a
+/// gamma distribution of their mean and variance, whose density at 0 decides
+/// how near to it the least one comes: x with P(X < x) = exp(-k^2 / 2).
+double expectedLeast(double mean, double variance, double k);
 /// The expectation of the largest of `count` normal draws, in standard
 /// deviations from the mean; 0 for one draw.
 double expectedMaximum(double count);

@@ -293,6 +293,8 @@ AbstractValue Contraction::run() {
     combined.push_back(a.value.hull());
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
+  rules.setLeast(expectedExtreme(
+      ctx.elementsPerGroup(ctx.op()->getResult(0), cells.size()), 1));
   SmallVector<int64_t, 6> at(dims.size(), 0);
   Row left, right;
   for (size_t group = 0; group < cells.size(); ++group) {

@@ -192,7 +192,8 @@ ProductResult::ProductResult(TransferContext &ctx, Value operand, Value result)
     : accumulator(getFloatFormat(getElementType(operand))
                       ? &ctx.productFormat(operand)
                       : nullptr),
-      reach(expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1)) {}
+      reach(expectedExtreme(ctx.elementsPerGroup(result, 1), /*draws=*/1)),
+      leastReach(reach) {}
 
 void ProductResult::addOperand(const AbstractValue &value) {
   // Inf times 0, or minus another Inf, is NaN.
@@ -248,7 +249,13 @@ Cell ProductResult::finish(ProductSum sum, double alpha,
   bool nonNegative =
       sum.nonNegative && alpha >= 0 && (!bias || (bias->lo >= 0 && beta >= 0));
   double spread = sum.tail;
+  // A sum of positive terms is near 0 where all of them are, which is rarer
+  // than a normal distribution has it.
+  double least = -kInfinity;
+  if (nonNegative && sum.mean > 0)
+    least = expectedLeast(sum.mean, sum.variance, leastReach);
   if (bias && beta != 0) {
+    least += std::max(0.0, beta * bias->likelyLo);
     Interval added = cells::bound(*bias) * beta;
     if (!added.isEmpty()) {
       sum.bound = sum.bound + added;
@@ -289,7 +296,7 @@ Cell ProductResult::finish(ProductSum sum, double alpha,
   Likely likely =
       likely::sum(sum.mean, std::max(0.0, sum.variance), spread, reach);
   double mostReach = std::max(sum.mostReach, spread);
-  likely.lo = std::max(likely.lo, likely.mean - mostReach);
+  likely.lo = std::max({likely.lo, likely.mean - mostReach, least});
   likely.hi = std::min(likely.hi, likely.mean + mostReach);
   Cell cell{sum.bound.lo, sum.bound.hi};
   cells::setLikely(cell, likely);

@@ -89,6 +89,12 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   if (gained && products.bound.empty() && matrices == 1 &&
       weights.size() <= kMostGained)
     products = gained->multiply(request, ctx.jobs());
+  auto isPositive = [](const AbstractValue &value) {
+    return llvm::all_of(value.cells(),
+                        [](const Cell &cell) { return cell.lo >= 0; });
+  };
+  bool nonNegative =
+      zeroPoints.empty() && isPositive(ctx.of(constant)) && isPositive(input);
   double scale = 1;
   if (biasCells && alpha == 1 && beta == 1)
     scale = scaleByBias(sums.mean,
@@ -98,6 +104,7 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
     if (!heavy.empty())
       sum.mostReach = heavy[channel];
     sum.scaleEstimate(scale);
+    sum.nonNegative = nonNegative;
     if (!products.bound.empty()) {
       sum.bound = intersect(sum.bound, products.bound[channel]);
       sum.terms = std::min(sum.terms, products.terms[channel]);
@@ -171,6 +178,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
     biasCells = broadcastBias(bias->withRank(rank), dims);
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
+  rules.setLeast(expectedExtreme(
+      ctx.elementsPerGroup(ctx.op()->getResult(0), cells.size()), 1));
   size_t perRun = matrices > 1 ? input.groups() : input.dims()[last];
   size_t runs = input.groups() / perRun;
   for (size_t run = 0; run < runs; ++run) {

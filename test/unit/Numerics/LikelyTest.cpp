@@ -181,6 +181,49 @@ TEST(Likely, StaysWithinBounds) {
   EXPECT_NEAR(expectedExtreme(1e6, 1), 5.2565, 1e-3);
 }
 
+/// Sums of squares: of two normal numbers the power of a spectrum's bin, of
+/// more that of a band.
+TEST(Likely, PositiveSums) {
+  std::mt19937_64 generator(11);
+  for (double shape : {0.5, 1.0, 3.0, 20.0}) {
+    constexpr int kRuns = 20, kCount = 1000;
+    std::gamma_distribution<double> draw(shape, 2.0);
+    double least = 0, inverse = 0, squared = 0;
+    for (int run = 0; run < kRuns; ++run) {
+      double low = HUGE_VAL;
+      for (int i = 0; i < kCount; ++i) {
+        double x = draw(generator);
+        low = std::min(low, x);
+        inverse += 1 / x / kRuns / kCount;
+      }
+      least += std::log(low) / kRuns;
+    }
+    double k = expectedExtreme(kCount, 1);
+    double expected = expectedLeast(2 * shape, 4 * shape, k);
+    // A power of the count that is the inverse of the shape.
+    EXPECT_NEAR(std::log(expected), least, 0.6 / shape + 0.05) << shape;
+    Likely x{2 * shape, 4 * shape, expected,
+             2 * shape + k * k / 2 * 2 * std::sqrt(shape)};
+    Likely its = likely::reciprocal(x, k);
+    if (shape > 1) {
+      EXPECT_NEAR(its.mean, inverse, 0.1 * inverse) << shape;
+      // Cut at the least number, of which a normal estimate has far more.
+      squared = 1 / (4 * (shape - 1) * (shape - 2));
+      double square = its.mean * its.mean + its.variance;
+      EXPECT_GT(square, 0.5 * squared) << shape;
+      EXPECT_LT(square, 2 * squared) << shape;
+    }
+    if (shape == 1) {
+      // E 1 / x^2 from the least number on: 1 / (4 least), about.
+      double square = its.mean * its.mean + its.variance;
+      EXPECT_GT(square, 0.25 / (2 * expected));
+      EXPECT_LT(square, 4 / (2 * expected));
+    }
+  }
+  EXPECT_EQ(expectedLeast(3, 0, 4), 3);
+  EXPECT_NEAR(expectedLeast(1e4, 1, 4), 1e4 - 4, 1);
+}
+
 /// Between the extremes of normal and of Laplacian draws.
 TEST(Likely, ExtremesOfFilters) {
   std::mt19937_64 generator(5);

@@ -118,6 +118,9 @@ public:
   /// The expected distance of extremes from the mean, in standard deviations.
   double extreme() const { return reach; }
   void setExtreme(double deviations) { reach = deviations; }
+  /// The same for the least of the elements of one group, where sums of
+  /// positive terms are nearest to 0.
+  void setLeast(double deviations) { leastReach = deviations; }
   /// The largest absolute error of a result so far.
   double error() const { return largestError; }
 
@@ -130,7 +133,7 @@ public:
 
 private:
   const FloatFormat *accumulator;
-  double reach;
+  double reach, leastReach;
   double largestError = 0;
   /// The error of sums of so many products, which most results are.
   std::optional<DotError> rounding;

@@ -1,0 +1,24 @@
+//===- Gamma.h - Positive numbers -------------------------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums of n squares of normal numbers have a gamma distribution of shape n / 2,
+// sums of other positive terms nearly one of their mean and variance.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_NUMERICS_GAMMA_H
+#define MPOPT_LIB_NUMERICS_GAMMA_H
+
+namespace mpopt {
+
+/// x with ln P(X < x) = `wanted` for a gamma distribution of that shape and
+/// scale 1.
+double gammaQuantile(double shape, double wanted);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_NUMERICS_GAMMA_H
