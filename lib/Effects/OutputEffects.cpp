@@ -18,6 +18,7 @@
 #include "Branches.h"
 #include "InfinityWalk.h"
 #include "OutputGradients.h"
+#include "OwnSlope.h"
 #include "Parts.h"
 #include "Steps.h"
 #include "Storage.h"
@@ -496,6 +497,13 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       double square =
           squareOf(place, slope, gradients.analysis().spread(gradient),
                    gradients.analysis().samples(), **error);
+      if (lost == 0) {
+        auto gradientOf = [&](Value of) -> const AbstractValue * {
+          Value its = gradients.gradient(index, of);
+          return its ? &gradients.analysis().of(its) : nullptr;
+        };
+        square *= OwnSlope(place, gradientOf).factor(ranges, **error);
+      }
       if (!std::isfinite(square)) {
         part.known = false;
         continue;

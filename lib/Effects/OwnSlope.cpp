@@ -1,0 +1,220 @@
+//===- OwnSlope.cpp - Errors as large as the slope is small
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OwnSlope.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/Infinity.h"
+#include "mpopt/Numerics/StorageError.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/FunctionOf.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// Ops that are looked through.
+static constexpr unsigned kMostSteps = 8;
+/// Groups of a tensor that are told apart.
+static constexpr size_t kMostGroups = 64;
+
+static double countElements(Value value) {
+  MaybeShape shape = getShape(value);
+  if (!shape)
+    return NAN;
+  double count = 1;
+  for (int64_t dim : *shape)
+    count *= double(dim);
+  return count;
+}
+
+/// The result as a function of `operand`; nothing if it is none.
+std::optional<OwnSlope::Step> OwnSlope::stepOf(Operation *op, Value operand) {
+  if (op->getNumResults() != 1 ||
+      !isa<FloatType>(getElementType(op->getResult(0))) ||
+      countElements(op->getResult(0)) != countElements(operand))
+    return std::nullopt;
+  if (getSquared(op) == operand)
+    return [](double x) { return x * x; };
+  if (op->getOperand(0) == operand &&
+      (isa<mp::CastOp, mp::IdentityOp>(op) || hasRole(op, Role::Rearranges)))
+    return [](double x) { return x; };
+  if (op->getNumOperands() == 1) {
+    std::optional<Unary> unary = getFunction(op);
+    if (!unary)
+      return std::nullopt;
+    return [unary = *unary](double x) { return evaluate(unary, x); };
+  }
+  if (auto clip = dyn_cast<mp::ClipOp>(op)) {
+    double ends[] = {-kInfinity, kInfinity};
+    for (auto [limit, end] : llvm::zip(
+             std::initializer_list<Value>{clip.getMin(), clip.getMax()}, ends))
+      if (limit) {
+        std::optional<double> number = getSplatConstant(limit);
+        if (!number)
+          return std::nullopt;
+        end = *number;
+      }
+    if (clip.getInput() != operand)
+      return std::nullopt;
+    return [lo = ends[0], hi = ends[1]](double x) {
+      return std::min(std::max(x, lo), hi);
+    };
+  }
+  std::optional<std::pair<Value, double>> split = splitNumber(op);
+  if (op->getNumOperands() != 2 || !split || split->first != operand)
+    return std::nullopt;
+  bool first = op->getOperand(0) == operand;
+  auto with = [number = split->second, first](auto function) -> Step {
+    if (first)
+      return [=](double x) { return function(x, number); };
+    return [=](double x) { return function(number, x); };
+  };
+  if (isa<mp::AddOp>(op))
+    return with([](double a, double b) { return a + b; });
+  if (isa<mp::SubOp>(op))
+    return with([](double a, double b) { return a - b; });
+  if (isa<mp::MulOp>(op))
+    return with([](double a, double b) { return a * b; });
+  if (isa<mp::DivOp>(op))
+    return with([](double a, double b) { return a / b; });
+  if (isa<mp::PowOp>(op) && first)
+    return with([](double a, double b) { return std::pow(a, b); });
+  return std::nullopt;
+}
+
+/// The mean of the products of two tensors' squares, of which the groups that
+/// both have belong together.
+static double joinSquares(const AbstractValue &lhs, const AbstractValue &rhs) {
+  auto squareOf = [](const Cell &cell) {
+    return cell.mean * cell.mean + cell.variance;
+  };
+  double left = 0, right = 0, both = 0;
+  for (const Cell &cell : lhs.cells())
+    left += squareOf(cell) / double(lhs.groups());
+  for (const Cell &cell : rhs.cells())
+    right += squareOf(cell) / double(rhs.groups());
+  if (lhs.dims() != rhs.dims())
+    return left * right;
+  for (size_t group = 0; group < lhs.groups(); ++group)
+    both += squareOf(lhs.cell(group)) * squareOf(rhs.cell(group));
+  return both / double(lhs.groups());
+}
+
+OwnSlope::OwnSlope(Value value,
+                   llvm::function_ref<const AbstractValue *(Value)> gradientOf)
+    : value(value) {
+  const AbstractValue *own = gradientOf(value);
+  if (!own || !own->hasLikely())
+    return;
+  before = own;
+  std::vector<Step> passed;
+  Value at = value;
+  for (unsigned step = 0; step < kMostSteps; ++step) {
+    // Its only reader that the output depends on.
+    Operation *reader = nullptr;
+    for (Operation *user : at.getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        return;
+      bool matters = llvm::any_of(user->getResults(), [&](Value result) {
+        return gradientOf(result) != nullptr;
+      });
+      if (user == reader || !matters)
+        continue;
+      if (reader)
+        return;
+      reader = user;
+    }
+    if (!reader)
+      return;
+    std::optional<Step> its = stepOf(reader, at);
+    if (!its)
+      return;
+    at = reader->getResult(0);
+    passed.push_back(std::move(*its));
+    const AbstractValue *gradient = gradientOf(at);
+    if (!gradient || !gradient->hasLikely())
+      return;
+    steps = passed;
+    behind = gradient;
+  }
+}
+
+/// The expected square of what storing x changes.
+static double squareAt(double x, const FloatFormat &format) {
+  x = std::fabs(x);
+  if (x < format.flushAt)
+    return x * x;
+  if (x < format.minNormal)
+    return format.minSubnormal * format.minSubnormal / 12;
+  double error = format.unitRoundoff() * x;
+  return 2 * std::numbers::ln2 / 9 * error * error;
+}
+
+double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format) const {
+  auto function = [&](double at) {
+    for (const Step &step : steps)
+      at = step(at);
+    return at;
+  };
+  // Points of a normal number that are dense enough to find where a function
+  // of it is steep.
+  constexpr int kPoints = 400;
+  constexpr double kReach = 5, kNear = 1e-5;
+  double deviation = std::sqrt(std::max(x.variance, 0.0));
+  double sum = 0, weights = 0;
+  for (int i = 0; i < kPoints; ++i) {
+    double z = kReach * ((2 * i + 1.0) / kPoints - 1);
+    double at = x.mean + z * deviation;
+    if (x.likelyLo <= x.likelyHi)
+      at = std::clamp(at, x.likelyLo, x.likelyHi);
+    double step = kNear * (at == 0 ? deviation : std::fabs(at));
+    double slope =
+        step > 0 ? (function(at + step) - function(at - step)) / (2 * step) : 0;
+    if (!std::isfinite(slope))
+      continue;
+    double weight = std::exp(-z * z / 2);
+    sum += weight * slope * slope * squareAt(at, format);
+    weights += weight;
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+double OwnSlope::factor(const RangeAnalysis &ranges,
+                        const AbstractValue &error) const {
+  const AbstractValue &x = ranges.preRounding(value);
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  if (steps.empty() || !format || !x.hasLikely() || x.integral)
+    return 1;
+  for (const Cell &cell : error.cells())
+    // What is lost with its whole size is no rounding.
+    if (cell.mean * cell.mean > 0.1 * cell.variance)
+      return 1;
+  // Of many groups the whole tensor says how much the squares differ.
+  bool whole = x.groups() > kMostGroups;
+  auto grouped = [&](const AbstractValue &of) {
+    return whole ? of.merged() : of;
+  };
+  AbstractValue exact = grouped(x);
+  for (CellRef cell : exact.mutableCells()) {
+    if (std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) >=
+        format->overflowFrom)
+      return 1;
+    cell.variance = meanSquare(cell, *format);
+    cell.mean = 0;
+  }
+  double factor = joinSquares(grouped(*behind), exact) /
+                  joinSquares(grouped(*before), grouped(error));
+  return std::isfinite(factor) ? factor : 1;
+}

@@ -1,0 +1,56 @@
+//===- OwnSlope.h - Errors as large as the slope is small -------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rounding of x is as large as x, and so may be the slope of what reads it:
+// a logarithm is steep where roundings are small, a sigmoid flat where they are
+// large, and x^2 steepest where they are largest. The mean of a product of both
+// squares is not the product of their means.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_OWNSLOPE_H
+#define MPOPT_LIB_EFFECTS_OWNSLOPE_H
+
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace mpopt {
+
+/// The functions of one number that a stored tensor goes through before
+/// anything else is done with it.
+class OwnSlope {
+public:
+  /// `gradientOf` gives the estimate of the gradient of a value that arrives at
+  /// the output; null where none does.
+  OwnSlope(mlir::Value value,
+           llvm::function_ref<const AbstractValue *(mlir::Value)> gradientOf);
+
+  /// The mean square of slope times rounding error over that of the gradient
+  /// times `error`, both with respect to the tensor. 1 if the tensor is not
+  /// read by one function of one number, or if more is lost than roundings.
+  double factor(const RangeAnalysis &ranges, const AbstractValue &error) const;
+
+private:
+  using Step = std::function<double(double)>;
+  static std::optional<Step> stepOf(mlir::Operation *op, mlir::Value operand);
+  /// E (F'(x) d(x))^2, with d the rounding error of x.
+  double meanSquare(const Cell &x, const FloatFormat &format) const;
+
+  mlir::Value value;
+  std::vector<Step> steps;
+  /// The gradients at the tensor and behind the functions.
+  const AbstractValue *before = nullptr, *behind = nullptr;
+};
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_OWNSLOPE_H
