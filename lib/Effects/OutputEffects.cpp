@@ -16,6 +16,7 @@
 
 #include "AssumedSizes.h"
 #include "Branches.h"
+#include "Cuts.h"
 #include "InfinityWalk.h"
 #include "OutputGradients.h"
 #include "OwnSlope.h"
@@ -100,6 +101,30 @@ static double meanSquare(const AbstractValue &error) {
   for (const Cell &cell : error.cells())
     square += cell.mean * cell.mean + cell.variance;
   return square / double(error.groups());
+}
+
+/// The share of a tensor's squares that is lost as numbers become 0; none of
+/// roundings.
+static double lostShare(Value value, const AbstractValue &error,
+                        const RangeAnalysis &ranges) {
+  const AbstractValue &x = ranges.preRounding(value);
+  // What overflows is followed as Inf, which may matter to nobody.
+  const FloatFormat &format = *getFloatFormat(getElementType(value));
+  Cell hull = x.hull();
+  if (std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
+      format.overflowFrom)
+    return 0;
+  auto squareOf = [](const AbstractValue &of) {
+    double sum = 0;
+    for (const Cell &cell : of.cells())
+      sum += cell.mean * cell.mean + cell.variance;
+    return sum / double(of.groups());
+  };
+  // Far more than the coarsest format rounds away.
+  constexpr double kLeast = 0.01;
+  double all = x.hasLikely() ? squareOf(x) : 0;
+  double share = all > 0 ? squareOf(error) / all : 0;
+  return share >= kLeast ? std::min(share, 1.0) : 0;
 }
 
 /// The expected largest error of so many elements, in units of their root mean
@@ -258,6 +283,9 @@ namespace {
 /// how many of these hold nearly all of the error.
 struct Size {
   double rms = 0, most = 0, count = 1, moving = 1;
+  /// The share of the mean square that varies; the rest is the same for all
+  /// inputs.
+  double varying = 0;
 
   /// The expected largest error, in units of its root mean square.
   double peak() const {
@@ -296,10 +324,12 @@ static std::optional<Size> sizeOf(Value output, const RangeAnalysis &ranges) {
   for (const Cell &cell : value.cells()) {
     mean += cell.mean;
     size.rms += cell.mean * cell.mean + cell.variance;
+    size.varying += cell.variance;
     size.most = std::max(
         {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
   }
   mean /= double(value.groups());
+  size.varying /= size.rms;
   size.rms = std::sqrt(size.rms / double(value.groups()));
   if (MaybeShape shape = getShape(output))
     for (int64_t dim : *shape)
@@ -359,6 +389,7 @@ struct Part {
   llvm::MapVector<Value, double> squares;
   double sum = 0;
   std::vector<Stepped> steps;
+  llvm::DenseSet<Value> cuts;
 };
 } // namespace
 
@@ -385,7 +416,7 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
       break;
     left -= ops;
     for (Value part : parts)
-      chosen.push_back({index, part, std::nullopt, true, {}, 0, {}});
+      chosen.push_back({index, part, std::nullopt, true, {}, 0, {}, {}});
   }
   return chosen;
 }
@@ -463,6 +494,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = sizeOf(part.value, ranges);
     part.known = part.size && !gradients.lacks(index);
+    part.cuts = findCuts(part.value);
   }
   auto add = [&](Value value) {
     if (!isa<FloatType>(getElementType(value)))
@@ -517,6 +549,12 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                                 crossed.width * crossed.width * gain,
                                 crossed.share});
       }
+      // What crosses a step is not lost.
+      double share = crossed.square > 0
+                         ? lost
+                         : std::max(lost, lostShare(place, **error, ranges));
+      if (share > 0 && part.cuts.contains(place))
+        square = std::max(square, share * size.varying);
       part.sum += square;
       if (square > 0)
         part.squares[value] = square;

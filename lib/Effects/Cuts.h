@@ -1,0 +1,30 @@
+//===- Cuts.h - Tensors that all of an output depends on --------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is lost with its whole size is a part of the signal, and travels as the
+// signal does: filters add up what neighbours have in common. Gradients of
+// independent errors know nothing of that. But where every path from the inputs
+// to an output leads through a tensor, the output has nothing else to vary by:
+// of what it varies, the lost part is lost.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_CUTS_H
+#define MPOPT_LIB_EFFECTS_CUTS_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mpopt {
+
+/// The float tensors of the output's block through which every path leads that
+/// floats take from the block's arguments to `output`.
+llvm::DenseSet<mlir::Value> findCuts(mlir::Value output);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_CUTS_H
