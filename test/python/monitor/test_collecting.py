@@ -167,6 +167,39 @@ def test_records_hold_what_modules_gave_and_parameters_are(tmp_path):
     assert records["loss", "scalar"].calls == 5
 
 
+def test_what_an_optimizer_keeps_is_found_though_it_changes(tmp_path):
+    """Kept late, restored, and started anew: other dictionaries, in another order."""
+    model, x = mlp(), torch.randn(4, trainings.FEATURES)
+    first, last = model[0].weight, model[4].weight
+    optimizer = torch.optim.SGD([first, last], 1e-3, momentum=0.9)
+    kept = {first: 0, last: 0}
+    with Monitor(model, optimizer, record=tmp_path / "run.mprec", sinks=[],
+                 periods={"optimizer": 1}) as monitor:
+        for step in range(24):
+            model(x).square().mean().backward()
+            if step < 10 or step == 18:
+                # Nothing is kept of what has no gradient.
+                last.grad = None
+            if step == 14:
+                optimizer.load_state_dict(optimizer.state_dict())
+            elif step == 16:
+                del optimizer.state[first]
+            elif step == 18:
+                optimizer.state[last] = {}
+            elif step == 20:
+                optimizer.state[first] = {"momentum_buffer": None, "other": 1}
+            optimizer.step()
+            optimizer.zero_grad()
+            for parameter in kept:
+                kept[parameter] += optimizer.state[parameter].get("momentum_buffer") is not None
+            monitor.step()
+    records = read(tmp_path / "run.mprec")
+    assert (kept[first], kept[last]) == (24, 13)
+    for name, parameter in (("0.weight", first), ("4.weight", last)):
+        seen = records[f"{name}:momentum_buffer", "optimizer"]
+        assert (seen.calls, seen.count) == (kept[parameter], kept[parameter] * parameter.numel())
+
+
 def test_gradients_of_outputs(tmp_path):
     """As they flow, multiplied by the loss scale, of all micro-batches; and nothing of a
     training changes."""
