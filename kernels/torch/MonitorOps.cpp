@@ -155,7 +155,8 @@ static void channels(const at::Tensor &x, int64_t axis, const at::Tensor &out) {
               kTakes);
   std::vector<double> &sums = sumsByChannel(x.size(axis));
   TORCH_CHECK(addSquares(x, axis, sums.data()), kTakes);
-  sizesOf(sums, double(x.numel() / x.size(axis)), out.data_ptr<float>());
+  sizesOf(sums, double(x.numel()) / double(x.size(axis)),
+          out.data_ptr<float>());
 }
 
 /// Records `x` if `id` is one. Gives sizes by channel to the pair `place` of
@@ -189,7 +190,7 @@ static bool observeOutput(const at::Tensor &x, const at::Tensor &out,
       target.recorder && observeWithSquares(target, x, *axis, sums.data());
   if (!summed && !addSquares(x, *axis, sums.data()))
     return false;
-  sizesOf(sums, double(x.numel() / x.size(*axis)),
+  sizesOf(sums, double(x.numel()) / double(x.size(*axis)),
           out.data_ptr<float>() + 2 * place);
   return true;
 }
