@@ -103,6 +103,34 @@ static double meanSquare(const AbstractValue &error) {
   return square / double(error.groups());
 }
 
+/// What the gradient of a tensor counts twice. Errors are taken to travel as
+/// signals do: where a trained statistic is of a larger variance than
+/// independence gives, errors that come from before are larger, too
+/// (AbstractValue::understated). Not so the roundings of what the norm reads
+/// itself, nor of what a filter in front of it reads, which have nothing in
+/// common yet.
+static double understatedBy(Value value, const RangeAnalysis &ranges) {
+  double own = ranges.preRounding(value).understated;
+  if (own > 1)
+    return own;
+  constexpr unsigned kMostSteps = 6;
+  bool filtered = false;
+  for (unsigned step = 0; step < kMostSteps && value.hasOneUse(); ++step) {
+    Operation *reader = *value.user_begin();
+    if (reader->getNumResults() != 1)
+      return 1;
+    bool filters = hasRole(reader, Role::Contraction);
+    // Behind the filter it is the filter's result that is read.
+    if (filters ? filtered : !filtered && !isa<mp::CastOp>(reader))
+      return 1;
+    filtered |= filters;
+    value = reader->getResult(0);
+    if (double its = ranges.preRounding(value).understated; its > 1)
+      return filtered ? its : 1;
+  }
+  return 1;
+}
+
 /// The share of a tensor's squares that is lost as numbers become 0; none of
 /// roundings.
 static double lostShare(Value value, const AbstractValue &error,
@@ -540,6 +568,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         part.known = false;
         continue;
       }
+      square /= understatedBy(place, ranges);
       const Size &size = *part.size;
       square /= size.count * size.rms * size.rms;
       if (crossed.square > 0 && square > 0) {

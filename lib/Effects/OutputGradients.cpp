@@ -20,14 +20,18 @@
 #include "mpopt/Adjoint/Differentiate.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mpopt;
@@ -86,6 +90,12 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
     Value fusedOutput = fused.lookup(output);
     append(fusedOutput ? fusedOutput : mapping.lookup(output), wanted);
   }
+  (*copy)->walk([&](mp::BatchNormGradOp norm) {
+    Value read = change.originals.lookup(norm.getInput());
+    if (double by = read ? ranges.preRounding(read).understated : 1;
+        norm.getFrozen() && by > 1)
+      norm->setAttr(kGainAttr, Builder(norm).getF64FloatAttr(std::sqrt(by)));
+  });
   findChanges(last);
   manager = std::make_unique<ModuleAnalysisManager>(
       *copy, /*passInstrumentor=*/nullptr);

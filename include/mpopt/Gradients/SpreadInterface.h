@@ -20,6 +20,11 @@ class DialectRegistry;
 
 namespace mpopt {
 
+/// On the gradient of a frozen batch norm where it is that of an error, a
+/// float: by what errors that come by the norm's input are larger than those of
+/// independent elements (AbstractValue::understated).
+inline constexpr llvm::StringLiteral kGainAttr = "mp.gain";
+
 /// Attaches SpreadOpInterface to every op for which lib/Gradients/Ops has a
 /// function.
 void registerSpreadModels(mlir::DialectRegistry &registry);

@@ -41,6 +41,9 @@ struct Norm {
   Value kept;
   /// The inverse deviations of channels that are given; null if they are not.
   Value inverse;
+  /// By what errors that come by the input are larger than those of independent
+  /// elements are (AbstractValue::understated).
+  double gain = 1;
 };
 } // namespace
 
@@ -148,7 +151,7 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   for (size_t group = 0; group < cells.size(); ++group) {
     CellRef cell = cells[group];
     double mean = norm.frozen || !norm.centred ? 0 : rows.cell(group).mean;
-    double r = factors.cell(group).mean;
+    double r = factors.cell(group).mean * norm.gain;
     cell.mean = (cell.mean - mean) * r;
     cell.variance *= r * r * free;
     cell.likelyLo = std::min((cell.likelyLo - mean) * r, cell.mean);
@@ -300,6 +303,8 @@ static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
   norm.frozen = op.getFrozen();
   // Statistics that are given are those that the op divides by: what
   // mp-differentiate gives a frozen norm is the inverse deviation.
+  if (auto gain = op->getAttrOfType<FloatAttr>(kGainAttr))
+    norm.gain = gain.getValueAsDouble();
   if (!norm.frozen)
     norm.kept = keptVariance(ctx, op.getInput());
   else if (ctx.of(op.getVariance()).hasLikely())

@@ -404,6 +404,8 @@ static void expectExpression(Operation *op, AbstractValue &value,
 void mpopt::refineByRelations(Value result, AbstractValue &value,
                               TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
+  // Of an operand that the value was copied from.
+  value.understated = 1;
   if (!op || !getFloatFormat(getElementType(result)))
     return;
   TypeSwitch<Operation *>(op)

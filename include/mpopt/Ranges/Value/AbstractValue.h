@@ -166,6 +166,10 @@ public:
   LikelySource source = LikelySource::Unknown;
   std::optional<NormFact> norm;
   std::optional<RowSumFact> rowSum;
+  /// What a trained statistic says of the variance, in units of what
+  /// independent elements were expected to give: neighbours that have much in
+  /// common. 1 where nothing says so.
+  double understated = 1;
 
   bool hasLikely() const { return source != LikelySource::Unknown; }
   bool mayBeInf() const { return posInf || negInf; }
