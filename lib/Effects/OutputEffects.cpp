@@ -314,6 +314,8 @@ struct Size {
   /// The share of the mean square that varies; the rest is the same for all
   /// inputs.
   double varying = 0;
+  /// The sum of squares that errors are relative to.
+  double normal = 0;
 
   /// The expected largest error, in units of its root mean square.
   double peak() const {
@@ -367,6 +369,23 @@ static std::optional<Size> sizeOf(Value output, const RangeAnalysis &ranges) {
   size.most = std::max(size.most, size.rms);
   size.moving = std::max(
       1.0, size.count * shareMoving(output, mean, size.rms * size.rms));
+  size.normal = size.count * size.rms * size.rms;
+  return size;
+}
+
+/// The size of a logistic function's results by its arguments, of which one in
+/// a row is taken to be about 0: there the slope is 1 / 4 and the result 1 / 2.
+static std::optional<Size> sizeOfDoubtful(Value logits,
+                                          const RangeAnalysis &ranges) {
+  std::optional<Size> size = sizeOf(logits, ranges);
+  MaybeShape shape = getShape(logits);
+  if (!size || !shape || shape->empty())
+    return std::nullopt;
+  constexpr double kSlope = 0.25, kEven = 0.5;
+  size->count = size->moving =
+      std::max(1.0, size->count / double(std::max<int64_t>(shape->back(), 1)));
+  size->rms *= kSlope;
+  size->most = kEven;
   return size;
 }
 
@@ -418,6 +437,8 @@ struct Part {
   double sum = 0;
   std::vector<Stepped> steps;
   llvm::DenseSet<Value> cuts;
+  /// The value is what a logistic function is of that makes the output.
+  bool doubtful = false;
 };
 } // namespace
 
@@ -444,7 +465,7 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
       break;
     left -= ops;
     for (Value part : parts)
-      chosen.push_back({index, part, std::nullopt, true, {}, 0, {}, {}});
+      chosen.push_back({index, part, std::nullopt, true, {}, 0, {}, {}, false});
   }
   return chosen;
 }
@@ -462,7 +483,7 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
     double all = size.count * size.rms * size.rms;
     most = std::max(most, size.most);
     errors += all * part->sum;
-    squares += all;
+    squares += part->doubtful ? size.count * size.most * size.most : all;
   }
   output.rms = std::sqrt(errors / squares);
   output.error = 0;
@@ -513,6 +534,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     return part.value != outputs[part.output].value &&
            ranges.preRounding(part.value).constant() == 0.0;
   });
+  for (Part &part : parts)
+    if (Value logits = findDoubtful(part.value, ranges)) {
+      part.value = logits;
+      part.doubtful = true;
+    }
   SmallVector<Value> looked;
   for (const Part &part : parts)
     looked.push_back(part.value);
@@ -520,7 +546,8 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   Storage storage(ranges);
   Steps steps(*findReturn(module)->getBlock(), ranges, storage);
   for (auto [index, part] : llvm::enumerate(parts)) {
-    part.size = sizeOf(part.value, ranges);
+    part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
+                              : sizeOf(part.value, ranges);
     part.known = part.size && !gradients.lacks(index);
     part.cuts = findCuts(part.value);
   }
@@ -540,6 +567,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     for (auto [index, part] : llvm::enumerate(parts)) {
       Value gradient = gradients.gradient(index, place);
       if (!gradient || !part.known)
+        continue;
+      // Arguments that are about 0 are hardly rounded.
+      if (part.doubtful && place == part.value)
         continue;
       if (!error)
         error = withSteps(
@@ -570,7 +600,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       }
       square /= understatedBy(place, ranges);
       const Size &size = *part.size;
-      square /= size.count * size.rms * size.rms;
+      square /= size.normal;
       if (crossed.square > 0 && square > 0) {
         double gain = square / meanSquare(**error);
         if (isElementwise(value, part.value))

@@ -7,6 +7,7 @@
 
 #include "Parts.h"
 
+#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
@@ -46,6 +47,18 @@ SmallVector<Value> mpopt::findParts(Value output) {
         parts.push_back(operand);
   }
   return parts;
+}
+
+Value mpopt::findDoubtful(Value output, const RangeAnalysis &ranges) {
+  Operation *op = output.getDefiningOp();
+  while (op &&
+         (isa<mp::CastOp, mp::IdentityOp>(op) || hasRole(op, Role::Rearranges)))
+    op = op->getOperand(0).getDefiningOp();
+  if (!isa_and_nonnull<mp::SigmoidOp>(op))
+    return {};
+  Value logits = op->getOperand(0);
+  const AbstractValue &x = ranges.preRounding(logits);
+  return x.hasLikely() && x.hull().likelyHi < 0 ? logits : Value();
 }
 
 size_t mpopt::countOpsBehind(Value value) {

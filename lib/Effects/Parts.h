@@ -14,6 +14,8 @@
 #ifndef MPOPT_LIB_EFFECTS_PARTS_H
 #define MPOPT_LIB_EFFECTS_PARTS_H
 
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -22,6 +24,13 @@ namespace mpopt {
 /// The values that are joined into the output, behind which elements are only
 /// moved; the output itself if it is not joined, or of too many.
 llvm::SmallVector<mlir::Value> findParts(mlir::Value output);
+
+/// What a logistic function is of that makes the output, all of whose elements
+/// are expected below 1 / 2; null for other outputs. A detector that is sure of
+/// nothing, on any input, is not what was trained: it is used for the elements
+/// that are near or above 1 / 2, of which an estimate of typical ones knows
+/// nothing.
+mlir::Value findDoubtful(mlir::Value output, const RangeAnalysis &ranges);
 
 /// The number of ops that the value depends on.
 size_t countOpsBehind(mlir::Value value);

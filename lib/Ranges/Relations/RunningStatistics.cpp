@@ -102,5 +102,5 @@ void relations::expectStatistics(Value result, AbstractValue &value,
     cells::setLikely(cell, likely);
   }
   value = std::move(spread);
-  value.understated = std::max(1.0, seen / expected);
+  value.understated = std::max(1.0, match.ratio());
 }

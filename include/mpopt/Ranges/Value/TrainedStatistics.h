@@ -33,6 +33,8 @@ public:
     return isNear() && seen < expected * kFar * kFar &&
            seen * kFar * kFar > expected;
   }
+  /// The variances that training saw, in those of the estimate.
+  double ratio() const { return seen / expected; }
 
 private:
   /// The estimate of a large model may be off by as much.
