@@ -94,6 +94,15 @@ std::optional<OwnSlope::Step> OwnSlope::stepOf(Operation *op, Value operand) {
   return std::nullopt;
 }
 
+/// True for functions of one number that have the same slope everywhere.
+static bool isLinear(Operation *op) {
+  return isa<mp::CastOp, mp::IdentityOp>(op) ||
+         (!getSquared(op) &&
+          hasRole(op, Role::Rearranges | Role::Negation | Role::Addition |
+                          Role::Subtraction | Role::Multiplication)) ||
+         (hasRole(op, Role::Division) && getSplatConstant(op->getOperand(1)));
+}
+
 /// The mean of the products of two tensors' squares, of which the groups that
 /// both have belong together.
 static double joinSquares(const AbstractValue &lhs, const AbstractValue &rhs) {
@@ -120,6 +129,7 @@ OwnSlope::OwnSlope(Value value,
     return;
   before = own;
   std::vector<Step> passed;
+  bool bent = false;
   Value at = value;
   for (unsigned step = 0; step < kMostSteps; ++step) {
     // Its only reader that the output depends on.
@@ -143,10 +153,12 @@ OwnSlope::OwnSlope(Value value,
       return;
     at = reader->getResult(0);
     passed.push_back(std::move(*its));
+    bent |= !isLinear(reader);
     const AbstractValue *gradient = gradientOf(at);
     if (!gradient || !gradient->hasLikely())
       return;
     steps = passed;
+    bends = bent;
     behind = gradient;
   }
 }
@@ -162,20 +174,31 @@ static double squareAt(double x, const FloatFormat &format) {
   return 2 * std::numbers::ln2 / 9 * error * error;
 }
 
-double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format) const {
+/// Points of a normal number, with their weights: dense enough to find where a
+/// function of it is steep, and fewer where there are many groups.
+static std::vector<OwnSlope::Point> makePoints(size_t groups) {
+  constexpr size_t kAll = 1600, kLeast = 64, kMost = 400;
+  constexpr double kReach = 5;
+  size_t count = std::clamp(kAll / std::max<size_t>(groups, 1), kLeast, kMost);
+  std::vector<OwnSlope::Point> points;
+  for (size_t i = 0; i < count; ++i) {
+    double z = kReach * ((2 * double(i) + 1) / double(count) - 1);
+    points.emplace_back(z, std::exp(-z * z / 2));
+  }
+  return points;
+}
+
+double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format,
+                            ArrayRef<Point> points) const {
   auto function = [&](double at) {
     for (const Step &step : steps)
       at = step(at);
     return at;
   };
-  // Points of a normal number that are dense enough to find where a function
-  // of it is steep.
-  constexpr int kPoints = 400;
-  constexpr double kReach = 5, kNear = 1e-5;
+  constexpr double kNear = 1e-5;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
   double sum = 0, weights = 0;
-  for (int i = 0; i < kPoints; ++i) {
-    double z = kReach * ((2 * i + 1.0) / kPoints - 1);
+  for (auto [z, weight] : points) {
     double at = x.mean + z * deviation;
     if (x.likelyLo <= x.likelyHi)
       at = std::clamp(at, x.likelyLo, x.likelyHi);
@@ -184,7 +207,6 @@ double OwnSlope::meanSquare(const Cell &x, const FloatFormat &format) const {
         step > 0 ? (function(at + step) - function(at - step)) / (2 * step) : 0;
     if (!std::isfinite(slope))
       continue;
-    double weight = std::exp(-z * z / 2);
     sum += weight * slope * slope * squareAt(at, format);
     weights += weight;
   }
@@ -195,7 +217,7 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
                         const AbstractValue &error) const {
   const AbstractValue &x = ranges.preRounding(value);
   const FloatFormat *format = getFloatFormat(getElementType(value));
-  if (steps.empty() || !format || !x.hasLikely() || x.integral)
+  if (!bends || !format || !x.hasLikely() || x.integral)
     return 1;
   for (const Cell &cell : error.cells())
     // What is lost with its whole size is no rounding.
@@ -207,11 +229,12 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
     return whole ? of.merged() : of;
   };
   AbstractValue exact = grouped(x);
+  std::vector<Point> points = makePoints(exact.groups());
   for (CellRef cell : exact.mutableCells()) {
     if (std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)) >=
         format->overflowFrom)
       return 1;
-    cell.variance = meanSquare(cell, *format);
+    cell.variance = meanSquare(cell, *format, points);
     cell.mean = 0;
   }
   double factor = joinSquares(grouped(*behind), exact) /

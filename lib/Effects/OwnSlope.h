@@ -39,14 +39,20 @@ public:
   /// read by one function of one number, or if more is lost than roundings.
   double factor(const RangeAnalysis &ranges, const AbstractValue &error) const;
 
+  /// A number of a standard normal variable, and its weight.
+  using Point = std::pair<double, double>;
+
 private:
   using Step = std::function<double(double)>;
   static std::optional<Step> stepOf(mlir::Operation *op, mlir::Value operand);
   /// E (F'(x) d(x))^2, with d the rounding error of x.
-  double meanSquare(const Cell &x, const FloatFormat &format) const;
+  double meanSquare(const Cell &x, const FloatFormat &format,
+                    llvm::ArrayRef<Point> points) const;
 
   mlir::Value value;
   std::vector<Step> steps;
+  /// Their slope is not the same everywhere.
+  bool bends = false;
   /// The gradients at the tensor and behind the functions.
   const AbstractValue *before = nullptr, *behind = nullptr;
 };
