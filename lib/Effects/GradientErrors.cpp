@@ -16,6 +16,7 @@
 
 #include "mpopt/Effects/GradientErrors.h"
 
+#include "MeanSquare.h"
 #include "Storage.h"
 
 #include "mpopt/Dialect/Match.h"
@@ -137,10 +138,7 @@ std::optional<double> Walk::storageError(Value value) {
       return 0;
     if (!error->hasLikely())
       return std::nullopt;
-    double sum = 0;
-    for (const Cell &cell : error->cells())
-      sum += cell.mean * cell.mean + cell.variance;
-    return sum / double(error->groups());
+    return meanSquare(*error);
   }
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   const AbstractValue &exact = gradients.of(value);

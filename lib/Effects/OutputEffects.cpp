@@ -18,21 +18,20 @@
 #include "Branches.h"
 #include "Cuts.h"
 #include "InfinityWalk.h"
+#include "LargestError.h"
+#include "MeanSquare.h"
 #include "OutputGradients.h"
+#include "OutputSize.h"
 #include "OwnSlope.h"
 #include "Parts.h"
 #include "Steps.h"
 #include "Storage.h"
 
-#include "mpopt/Dialect/MPDialect.h"
 #include "mpopt/Dialect/Names.h"
-#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantUses.h"
-#include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -96,13 +95,6 @@ withSteps(std::optional<AbstractValue> error, double square) {
   return error;
 }
 
-static double meanSquare(const AbstractValue &error) {
-  double square = 0;
-  for (const Cell &cell : error.cells())
-    square += cell.mean * cell.mean + cell.variance;
-  return square / double(error.groups());
-}
-
 /// What the gradient of a tensor counts twice. Errors are taken to travel as
 /// signals do: where a trained statistic is of a larger variance than
 /// independence gives, errors that come from before are larger, too
@@ -142,252 +134,16 @@ static double lostShare(Value value, const AbstractValue &error,
   if (std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
       format.overflowFrom)
     return 0;
-  auto squareOf = [](const AbstractValue &of) {
-    double sum = 0;
-    for (const Cell &cell : of.cells())
-      sum += cell.mean * cell.mean + cell.variance;
-    return sum / double(of.groups());
-  };
   // Far more than the coarsest format rounds away.
   constexpr double kLeast = 0.01;
-  double all = x.hasLikely() ? squareOf(x) : 0;
-  double share = all > 0 ? squareOf(error) / all : 0;
+  double all = x.hasLikely() ? meanSquare(x) : 0;
+  double share = all > 0 ? meanSquare(error) / all : 0;
   return share >= kLeast ? std::min(share, 1.0) : 0;
-}
-
-/// The expected largest error of so many elements, in units of their root mean
-/// square. An element's error is a sum of roundings, which is normal, but of a
-/// size that is the element's own, as gradients vary like values do: a product
-/// of two normal numbers, whose tail is sqrt(2 / (pi t)) e^-t. Normal errors of
-/// one size are half as far out.
-static double expectedLargest(double count) {
-  constexpr double kEuler = 0.5772156649015329;
-  constexpr int kSteps = 8;
-  double t = 1;
-  for (int step = 0; step < kSteps; ++step)
-    t = std::max(0.1,
-                 std::log(std::max(count, 1.0) * std::sqrt(2 / (M_PI * t))));
-  return t + kEuler; // the tail falls by e in each unit
-}
-
-//===----------------------------------------------------------------------===//
-// Attention that picks one key
-//===----------------------------------------------------------------------===//
-
-/// The tensors by whose storage an error comes by the scores of a softmax:
-/// theirs, and that of what they are computed from alone.
-static SmallVector<Value>
-findScoreParts(Value scores, const llvm::MapVector<Value, double> &squares) {
-  constexpr unsigned kMost = 32;
-  SmallVector<Value> work = {scores}, parts;
-  llvm::DenseSet<Value> seen;
-  while (!work.empty() && seen.size() < kMost) {
-    Value value = work.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (!op || !value.hasOneUse() || !seen.insert(value).second ||
-        isa<mp::ConstantOp>(op))
-      continue;
-    if (squares.contains(value))
-      parts.push_back(value);
-    if (isa<mp::CastOp>(op) || passesScores(op) ||
-        hasRole(op, Role::Contraction))
-      llvm::append_range(work, op->getOperands());
-  }
-  return parts;
-}
-
-namespace {
-/// The part of an output's error that comes by the scores of one softmax.
-struct Contended {
-  /// The tensors that it comes from, and its square, over all rows.
-  SmallVector<Value> values;
-  double square = 0;
-  /// The share of the rows that move, and their expected number.
-  double share = 1, rows = 0;
-};
-} // namespace
-
-/// Most rows of a softmax with scores far apart do not move at all, and few
-/// move far. Nothing if it is no such softmax.
-static std::optional<Contended>
-findContended(Operation *softmax, const llvm::MapVector<Value, double> &squares,
-              const OutputGradients &gradients) {
-  Value result = softmax->getResult(0);
-  MaybeShape shape = getShape(result);
-  const AbstractValue &p = gradients.estimate(result);
-  if (!shape || !p.hasLikely() || !isa<FloatType>(getElementType(result)))
-    return std::nullopt;
-  double square = 0, mean = 0, count = 1;
-  for (const Cell &cell : p.cells()) {
-    square += cell.mean * cell.mean + cell.variance;
-    mean += cell.mean;
-  }
-  for (int64_t dim : *shape)
-    count *= double(std::max<int64_t>(dim, 1));
-  Contended found;
-  found.share = mean > 0 ? std::clamp(1 - square / mean, 1e-12, 1.0) : 1;
-  // Rows add up to 1, so that an element's mean is 1 over their length.
-  found.rows = found.share * count * mean / double(p.groups());
-  found.values = findScoreParts(softmax->getOperand(0), squares);
-  for (Value value : found.values)
-    found.square += squares.lookup(value);
-  constexpr double kFew = 0.1;
-  if (found.share >= kFew || found.square == 0)
-    return std::nullopt;
-  return found;
-}
-
-namespace {
-/// The part of an output's error that is whole steps of few elements, each of
-/// which is one of the output's.
-struct Stepped {
-  Value value;
-  /// What it adds to the squared error, the square of one step, and the share
-  /// of the elements.
-  double square = 0, step = 0, share = 1;
-};
-} // namespace
-
-/// True if each element of the output depends on one of the value's.
-static bool isElementwise(Value value, Value output) {
-  if (getShape(value) != getShape(output))
-    return false;
-  constexpr unsigned kMost = 16;
-  for (unsigned count = 0; count < kMost && value != output; ++count) {
-    if (!value.hasOneUse())
-      return false;
-    Operation *user = *value.getUsers().begin();
-    constexpr Role kElementwise =
-        Role::Arithmetic | Role::Negation | Role::Limit | Role::LimitsBelow |
-        Role::LimitsAbove | Role::Rectifier | Role::Quantization;
-    if (!isa<mp::CastOp, mp::IdentityOp>(user) &&
-        !hasRole(user, kElementwise) && !roundsToWhole(user))
-      return false;
-    value = user->getResult(0);
-  }
-  return value == output;
-}
-
-/// The expected largest error of an element, in units of the output's root mean
-/// square: of many, of the few rows that move, and of the few elements that are
-/// a step off, if any.
-/// Adds to `sums` those that it is the largest of, as OutputEffect has them.
-/// `most` is the largest of many.
-static double largestError(const llvm::MapVector<Value, double> &squares,
-                           double sum, double most, Block &body,
-                           const RangeAnalysis &ranges,
-                           const OutputGradients &gradients,
-                           ArrayRef<Stepped> steps, double count,
-                           std::vector<OutputEffect::Sum> &sums) {
-  double largest = 0;
-  for (const Stepped &step : steps) {
-    double chance = -std::expm1(-step.share * count);
-    largest = std::max(largest, std::sqrt(step.step) * chance);
-    sum = std::max(0.0, sum - step.square);
-    sums.push_back({{step.value},
-                    chance * chance * step.step / (step.square * most * most)});
-  }
-  forEachLiveOp(body, ranges, [&](Operation *op) {
-    if (!hasRole(op, Role::Softmax) || op->getNumOperands() == 0)
-      return;
-    std::optional<Contended> few = findContended(op, squares, gradients);
-    if (!few)
-      return;
-    sum = std::max(0.0, sum - few->square);
-    double chance = -std::expm1(-few->rows);
-    largest = std::max(largest, std::sqrt(few->square / few->share) * chance);
-    sums.push_back(
-        {std::move(few->values), chance * chance / (few->share * most * most)});
-  });
-  return std::max(largest, std::sqrt(sum) * most);
 }
 
 //===----------------------------------------------------------------------===//
 // All outputs
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// The size of an output: root mean square, largest magnitude and elements, and
-/// how many of these hold nearly all of the error.
-struct Size {
-  double rms = 0, most = 0, count = 1, moving = 1;
-  /// The share of the mean square that varies; the rest is the same for all
-  /// inputs.
-  double varying = 0;
-  /// The sum of squares that errors are relative to.
-  double normal = 0;
-
-  /// The expected largest error, in units of its root mean square.
-  double peak() const {
-    return expectedLargest(moving) * std::sqrt(count / moving);
-  }
-};
-} // namespace
-
-/// The share of the elements that hold nearly all of the error. Probabilities p
-/// move by p (1 - p): of a row those that are not next to 0, as many as 1 over
-/// the sum of p^2, and of logistic functions those between their ends.
-static double shareMoving(Value output, double mean, double square) {
-  Operation *op = output.getDefiningOp();
-  while (op &&
-         (isa<mp::CastOp, mp::IdentityOp>(op) || hasRole(op, Role::Rearranges)))
-    op = op->getOperand(0).getDefiningOp();
-  if (!op || !(square > 0) || !(mean > 0))
-    return 1;
-  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  const OpMeaning *meaning = getMeaning(op);
-  if (idiom && idiom.getResult())
-    meaning = getMeaning(idiom.getKind().getValue(), op->getContext());
-  if (meaning && hasRole(meaning, Role::Softmax))
-    return std::min(1.0, mean * mean / square);
-  if (isa<mp::SigmoidOp>(op))
-    return std::clamp(4 * (mean - square), 0.0, 1.0);
-  return 1;
-}
-
-static std::optional<Size> sizeOf(Value output, const RangeAnalysis &ranges) {
-  const AbstractValue &value = ranges.preRounding(output);
-  if (!value.hasLikely())
-    return std::nullopt;
-  Size size;
-  double mean = 0;
-  for (const Cell &cell : value.cells()) {
-    mean += cell.mean;
-    size.rms += cell.mean * cell.mean + cell.variance;
-    size.varying += cell.variance;
-    size.most = std::max(
-        {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
-  }
-  mean /= double(value.groups());
-  size.varying /= size.rms;
-  size.rms = std::sqrt(size.rms / double(value.groups()));
-  if (MaybeShape shape = getShape(output))
-    for (int64_t dim : *shape)
-      size.count *= double(std::max<int64_t>(dim, 1));
-  if (!(size.rms > 0) || !std::isfinite(size.rms))
-    return std::nullopt;
-  size.most = std::max(size.most, size.rms);
-  size.moving = std::max(
-      1.0, size.count * shareMoving(output, mean, size.rms * size.rms));
-  size.normal = size.count * size.rms * size.rms;
-  return size;
-}
-
-/// The size of a logistic function's results by its arguments, of which one in
-/// a row is taken to be about 0: there the slope is 1 / 4 and the result 1 / 2.
-static std::optional<Size> sizeOfDoubtful(Value logits,
-                                          const RangeAnalysis &ranges) {
-  std::optional<Size> size = sizeOf(logits, ranges);
-  MaybeShape shape = getShape(logits);
-  if (!size || !shape || shape->empty())
-    return std::nullopt;
-  constexpr double kSlope = 0.25, kEven = 0.5;
-  size->count = size->moving =
-      std::max(1.0, size->count / double(std::max<int64_t>(shape->back(), 1)));
-  size->rms *= kSlope;
-  size->most = kEven;
-  return size;
-}
 
 static bool storesNarrowly(ModuleOp module) {
   auto isNarrow = [](Value value) {
@@ -429,14 +185,15 @@ namespace {
 struct Part {
   size_t output;
   Value value;
-  std::optional<Size> size;
+  std::optional<OutputSize> size;
   bool known = true;
   /// The squared error that each tensor's storage causes, and their sum, in
   /// units of the part's root mean square.
   llvm::MapVector<Value, double> squares;
   double sum = 0;
   std::vector<Stepped> steps;
-  llvm::DenseSet<Value> cuts;
+  /// Found when something is lost.
+  std::optional<llvm::DenseSet<Value>> cuts;
   /// The value is what a logistic function is of that makes the output.
   bool doubtful = false;
 };
@@ -465,7 +222,8 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
       break;
     left -= ops;
     for (Value part : parts)
-      chosen.push_back({index, part, std::nullopt, true, {}, 0, {}, {}, false});
+      chosen.push_back(
+          {index, part, std::nullopt, true, {}, 0, {}, std::nullopt, false});
   }
   return chosen;
 }
@@ -479,7 +237,7 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
     return;
   double most = 0, errors = 0, squares = 0;
   for (const Part *part : parts) {
-    const Size &size = *part->size;
+    const OutputSize &size = *part->size;
     double all = size.count * size.rms * size.rms;
     most = std::max(most, size.most);
     errors += all * part->sum;
@@ -493,7 +251,7 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
   output.limit = std::max(1.0, (bound.hi - bound.lo) / most);
   output.sums.push_back({});
   for (const Part *part : parts) {
-    const Size &size = *part->size;
+    const OutputSize &size = *part->size;
     double largest =
         largestError(part->squares, part->sum, size.peak(), body, ranges,
                      gradients, part->steps, size.count, output.sums);
@@ -549,7 +307,6 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
                               : sizeOf(part.value, ranges);
     part.known = part.size && !gradients.lacks(index);
-    part.cuts = findCuts(part.value);
   }
   auto add = [&](Value value) {
     if (!isa<FloatType>(getElementType(value)))
@@ -599,7 +356,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         continue;
       }
       square /= understatedBy(place, ranges);
-      const Size &size = *part.size;
+      const OutputSize &size = *part.size;
       square /= size.normal;
       if (crossed.square > 0 && square > 0) {
         double gain = square / meanSquare(**error);
@@ -612,8 +369,12 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       double share = crossed.square > 0
                          ? lost
                          : std::max(lost, lostShare(place, **error, ranges));
-      if (share > 0 && part.cuts.contains(place))
-        square = std::max(square, share * size.varying);
+      if (share > 0) {
+        if (!part.cuts)
+          part.cuts = findCuts(part.value);
+        if (part.cuts->contains(place))
+          square = std::max(square, share * size.varying);
+      }
       part.sum += square;
       if (square > 0)
         part.squares[value] = square;

@@ -72,11 +72,8 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   inlineBranches(ranges);
   // Ops that gradients need more results of.
   prepareGradients(*copy, [&](Value result, Value stands) {
-    Value original = change.originals.lookup(result);
-    change.originals.erase(result);
-    change.originals[stands] = original;
+    replace(result, stands);
     change.changed.insert(stands.getDefiningOp());
-    mapping.map(original, stands);
   });
   fuseComposites();
   passSteps();
@@ -102,6 +99,14 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   AnalysisManager analyses = *manager;
   reuseRanges(analyses, ranges, change, Recompute::Changed);
   gradients = &analyses.getAnalysis<GradientAnalysis>();
+}
+
+/// Has another value of the copy stand for the original of `result`.
+void OutputGradients::replace(Value result, Value stands) {
+  Value original = change.originals.lookup(result);
+  change.originals.erase(result);
+  change.originals[stands] = original;
+  mapping.map(original, stands);
 }
 
 /// Outputs and what is read outside stand for what a branch yields.
@@ -144,10 +149,7 @@ void OutputGradients::passSteps() {
     Value stands = mp::IdentityOp::create(builder, op->getLoc(),
                                           result.getType(), op->getOperand(0))
                        .getResult();
-    Value original = change.originals.lookup(result);
-    change.originals.erase(result);
-    change.originals[stands] = original;
-    mapping.map(original, stands);
+    replace(result, stands);
     result.replaceAllUsesWith(stands);
     op->erase();
   }

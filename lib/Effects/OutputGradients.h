@@ -53,6 +53,7 @@ private:
     bool lacks = false;
   };
 
+  void replace(mlir::Value result, mlir::Value stands);
   void inlineBranches(const RangeAnalysis &ranges);
   void fuseComposites();
   void passSteps();

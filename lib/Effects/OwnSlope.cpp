@@ -7,6 +7,8 @@
 
 #include "OwnSlope.h"
 
+#include "MeanSquare.h"
+
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -106,18 +108,11 @@ static bool isLinear(Operation *op) {
 /// The mean of the products of two tensors' squares, of which the groups that
 /// both have belong together.
 static double joinSquares(const AbstractValue &lhs, const AbstractValue &rhs) {
-  auto squareOf = [](const Cell &cell) {
-    return cell.mean * cell.mean + cell.variance;
-  };
-  double left = 0, right = 0, both = 0;
-  for (const Cell &cell : lhs.cells())
-    left += squareOf(cell) / double(lhs.groups());
-  for (const Cell &cell : rhs.cells())
-    right += squareOf(cell) / double(rhs.groups());
   if (lhs.dims() != rhs.dims())
-    return left * right;
+    return meanSquare(lhs) * meanSquare(rhs);
+  double both = 0;
   for (size_t group = 0; group < lhs.groups(); ++group)
-    both += squareOf(lhs.cell(group)) * squareOf(rhs.cell(group));
+    both += meanSquare(lhs.cell(group)) * meanSquare(rhs.cell(group));
   return both / double(lhs.groups());
 }
 
@@ -128,8 +123,6 @@ OwnSlope::OwnSlope(Value value,
   if (!own || !own->hasLikely())
     return;
   before = own;
-  std::vector<Step> passed;
-  bool bent = false;
   Value at = value;
   for (unsigned step = 0; step < kMostSteps; ++step) {
     // Its only reader that the output depends on.
@@ -151,14 +144,12 @@ OwnSlope::OwnSlope(Value value,
     std::optional<Step> its = stepOf(reader, at);
     if (!its)
       return;
-    at = reader->getResult(0);
-    passed.push_back(std::move(*its));
-    bent |= !isLinear(reader);
-    const AbstractValue *gradient = gradientOf(at);
+    const AbstractValue *gradient = gradientOf(reader->getResult(0));
     if (!gradient || !gradient->hasLikely())
       return;
-    steps = passed;
-    bends = bent;
+    at = reader->getResult(0);
+    steps.push_back(std::move(*its));
+    bends |= !isLinear(reader);
     behind = gradient;
   }
 }

@@ -49,11 +49,16 @@ SmallVector<Value> mpopt::findParts(Value output) {
   return parts;
 }
 
-Value mpopt::findDoubtful(Value output, const RangeAnalysis &ranges) {
+Operation *mpopt::findElementsMaker(Value output) {
   Operation *op = output.getDefiningOp();
   while (op &&
          (isa<mp::CastOp, mp::IdentityOp>(op) || hasRole(op, Role::Rearranges)))
     op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+Value mpopt::findDoubtful(Value output, const RangeAnalysis &ranges) {
+  Operation *op = findElementsMaker(output);
   if (!isa_and_nonnull<mp::SigmoidOp>(op))
     return {};
   Value logits = op->getOperand(0);

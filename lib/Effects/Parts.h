@@ -25,11 +25,15 @@ namespace mpopt {
 /// moved; the output itself if it is not joined, or of too many.
 llvm::SmallVector<mlir::Value> findParts(mlir::Value output);
 
-/// What a logistic function is of that makes the output, all of whose elements
-/// are expected below 1 / 2; null for other outputs. A detector that is sure of
-/// nothing, on any input, is not what was trained: it is used for the elements
-/// that are near or above 1 / 2, of which an estimate of typical ones knows
-/// nothing.
+/// The op that computes an output's elements, past casts and changes of shape;
+/// null if none does.
+mlir::Operation *findElementsMaker(mlir::Value output);
+
+/// The argument of the logistic function that makes an output, all of whose
+/// elements are expected below 1 / 2; null for other outputs. A detector that
+/// is sure of nothing, on any input, is not what was trained: it is used for
+/// the elements that are near or above 1 / 2, of which an estimate of typical
+/// ones knows nothing.
 mlir::Value findDoubtful(mlir::Value output, const RangeAnalysis &ranges);
 
 /// The number of ops that the value depends on.

@@ -11,10 +11,9 @@
 
 #include "Steps.h"
 
+#include "MeanSquare.h"
 #include "Storage.h"
 
-#include "mpopt/Dialect/ConstantSupport.h"
-#include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
@@ -41,13 +40,6 @@ StepError StepError::across(double width, double before) {
   double mean = kMean * std::sqrt(before) / width;
   double more = -kEven * std::expm1(-mean / kEven);
   return {width, more * width * width, std::min(mean, 1.0)};
-}
-
-static double meanSquare(const AbstractValue &value) {
-  double square = 0;
-  for (const Cell &cell : value.cells())
-    square += cell.mean * cell.mean + cell.variance;
-  return square / double(value.groups());
 }
 
 Steps::Steps(Block &body, const RangeAnalysis &ranges, Storage &storage)

@@ -1,0 +1,101 @@
+//===- OutputSize.cpp - What an output's error is relative to
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OutputSize.h"
+
+#include "Parts.h"
+
+#include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Analysis/RangeAnalysis.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+/// The expected largest error of so many elements, in units of their root mean
+/// square. An element's error is a sum of roundings, which is normal, but of a
+/// size that is the element's own, as gradients vary like values do: a product
+/// of two normal numbers, whose tail is sqrt(2 / (pi t)) e^-t. Normal errors of
+/// one size are half as far out.
+static double expectedLargest(double count) {
+  constexpr double kEuler = 0.5772156649015329;
+  constexpr int kSteps = 8;
+  double t = 1;
+  for (int step = 0; step < kSteps; ++step)
+    t = std::max(0.1,
+                 std::log(std::max(count, 1.0) * std::sqrt(2 / (M_PI * t))));
+  return t + kEuler; // the tail falls by e in each unit
+}
+
+double OutputSize::peak() const {
+  return expectedLargest(moving) * std::sqrt(count / moving);
+}
+
+/// The share of the elements that hold nearly all of the error. Probabilities p
+/// move by p (1 - p): of a row those that are not next to 0, as many as 1 over
+/// the sum of p^2, and of logistic functions those between their ends.
+static double shareMoving(Value output, double mean, double square) {
+  Operation *op = findElementsMaker(output);
+  if (!op || !(square > 0) || !(mean > 0))
+    return 1;
+  auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
+  const OpMeaning *meaning = getMeaning(op);
+  if (idiom && idiom.getResult())
+    meaning = getMeaning(idiom.getKind().getValue(), op->getContext());
+  if (meaning && hasRole(meaning, Role::Softmax))
+    return std::min(1.0, mean * mean / square);
+  if (isa<mp::SigmoidOp>(op))
+    return std::clamp(4 * (mean - square), 0.0, 1.0);
+  return 1;
+}
+
+std::optional<OutputSize> mpopt::sizeOf(Value output,
+                                        const RangeAnalysis &ranges) {
+  const AbstractValue &value = ranges.preRounding(output);
+  if (!value.hasLikely())
+    return std::nullopt;
+  OutputSize size;
+  double mean = 0;
+  for (const Cell &cell : value.cells()) {
+    mean += cell.mean;
+    size.rms += cell.mean * cell.mean + cell.variance;
+    size.varying += cell.variance;
+    size.most = std::max(
+        {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
+  }
+  mean /= double(value.groups());
+  size.varying /= size.rms;
+  size.rms = std::sqrt(size.rms / double(value.groups()));
+  if (MaybeShape shape = getShape(output))
+    for (int64_t dim : *shape)
+      size.count *= double(std::max<int64_t>(dim, 1));
+  if (!(size.rms > 0) || !std::isfinite(size.rms))
+    return std::nullopt;
+  size.most = std::max(size.most, size.rms);
+  size.moving = std::max(
+      1.0, size.count * shareMoving(output, mean, size.rms * size.rms));
+  size.normal = size.count * size.rms * size.rms;
+  return size;
+}
+
+std::optional<OutputSize> mpopt::sizeOfDoubtful(Value logits,
+                                                const RangeAnalysis &ranges) {
+  std::optional<OutputSize> size = sizeOf(logits, ranges);
+  MaybeShape shape = getShape(logits);
+  if (!size || !shape || shape->empty())
+    return std::nullopt;
+  constexpr double kSlope = 0.25, kEven = 0.5;
+  size->count = size->moving =
+      std::max(1.0, size->count / double(std::max<int64_t>(shape->back(), 1)));
+  size->rms *= kSlope;
+  size->most = kEven;
+  return size;
+}

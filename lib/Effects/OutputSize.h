@@ -1,0 +1,44 @@
+//===- OutputSize.h - What an output's error is relative to -----*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_OUTPUTSIZE_H
+#define MPOPT_LIB_EFFECTS_OUTPUTSIZE_H
+
+#include "mlir/IR/Value.h"
+
+#include <optional>
+
+namespace mpopt {
+
+class RangeAnalysis;
+
+/// The size of an output: root mean square, largest magnitude and elements, and
+/// how many of these hold nearly all of the error.
+struct OutputSize {
+  double rms = 0, most = 0, count = 1, moving = 1;
+  /// The share of the mean square that varies; the rest is the same for all
+  /// inputs.
+  double varying = 0;
+  /// The sum of squares that errors are relative to.
+  double normal = 0;
+
+  /// The expected largest error, in units of its root mean square.
+  double peak() const;
+};
+
+/// The size that is expected of an output; nothing if it is not known, or 0.
+std::optional<OutputSize> sizeOf(mlir::Value output,
+                                 const RangeAnalysis &ranges);
+
+/// The size of a logistic function's results by its arguments, of which one in
+/// a row is taken to be about 0: there the slope is 1 / 4 and the result 1 / 2.
+std::optional<OutputSize> sizeOfDoubtful(mlir::Value logits,
+                                         const RangeAnalysis &ranges);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_OUTPUTSIZE_H
