@@ -547,10 +547,6 @@ std::map<int, double> GradientAnalysis::sizes(Value gradient) const {
   return driver->allSizes(gradient).histogram(driver->spread(gradient).factors);
 }
 
-double GradientAnalysis::shareBelow(Value gradient, double limit) const {
-  return sharesBelow(gradient)(limit);
-}
-
 std::function<double(double)>
 GradientAnalysis::sharesBelow(Value gradient) const {
   return [sizes = driver->allSizes(gradient),

@@ -63,10 +63,8 @@ public:
   /// The shares of the non-zero elements with 2^e <= |g| < 2^(e+1), by e; those
   /// below a thousandth are left out.
   std::map<int, double> sizes(mlir::Value gradient) const;
-  /// The share of the elements that are not 0 whose magnitude is at most
-  /// `limit`, by the sizes of groups.
-  double shareBelow(mlir::Value gradient, double limit) const;
-  /// The same as a function, for many limits. It does not need the analysis.
+  /// The share of the elements that are not 0 whose magnitude is at most a
+  /// limit, by the sizes of groups. The function does not need the analysis.
   std::function<double(double limit)> sharesBelow(mlir::Value gradient) const;
   /// Samples of the batch that estimates are of.
   double samples() const;

@@ -139,8 +139,7 @@ static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
 static constexpr int64_t kSampled = 256;
 
 namespace {
-/// Variances of the terms of a sum and squares of how far they reach, one entry
-/// for all or one each.
+/// Of each term of a sum the variance, and the square of how far it reaches.
 struct TermMoments {
   std::vector<double> variance, square;
 
@@ -149,8 +148,7 @@ struct TermMoments {
   void addTerm(ArrayRef<double> weights, size_t term,
                MutableArrayRef<double> squares,
                MutableArrayRef<double> sixths) const {
-    bool same = variance.size() == 1;
-    double v = variance[same ? 0 : term], r = square[same ? 0 : term];
+    double v = variance[term], r = square[term];
     for (size_t at = 0; at < weights.size(); ++at) {
       double w = weights[at] * weights[at], far = w * r;
       squares[at] += w * v;
@@ -163,20 +161,14 @@ struct TermMoments {
               double &sixths) const {
     constexpr size_t kLanes = 8;
     static_assert(kSampled % kLanes == 0);
-    bool same = variance.size() == 1;
-    std::vector<double> all(same ? kLanes : 0, variance.front());
-    std::vector<double> allSquares(same ? kLanes : 0, square.front());
     double v[kLanes] = {}, far[kLanes] = {};
-    for (size_t at = 0; at < weights.size(); at += kLanes) {
-      const double *its = same ? all.data() : &variance[first + at];
-      const double *reach = same ? allSquares.data() : &square[first + at];
+    for (size_t at = 0; at < weights.size(); at += kLanes)
       for (size_t lane = 0; lane < kLanes; ++lane) {
         double w = weights[at + lane] * weights[at + lane];
-        double own = w * reach[lane];
-        v[lane] += w * its[lane];
+        double own = w * square[first + at + lane];
+        v[lane] += w * variance[first + at + lane];
         far[lane] += own * own * own;
       }
-    }
     for (size_t lane = 0; lane < kLanes; ++lane) {
       squares += v[lane];
       sixths += far[lane];
@@ -185,9 +177,12 @@ struct TermMoments {
 };
 } // namespace
 
-/// The terms' moments if a few of them stand for all: none is far larger than
-/// the others, and means do not count, which add up by their signs.
-static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms) {
+/// The moments of `count` terms if a few of them stand for all: none is far
+/// larger than the others, and means do not count, which add up by their signs.
+static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
+                                                size_t count) {
+  if (terms.groups() != 1 && terms.groups() != count)
+    return std::nullopt;
   TermMoments found;
   double most = 0, sum = 0;
   for (const Cell &cell : terms.cells()) {
@@ -202,6 +197,9 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms) {
   constexpr double kEven = 8;
   if (!(most > 0) || !(most * double(terms.groups()) <= kEven * sum))
     return std::nullopt;
+  // One group is all of them.
+  found.variance.resize(count, found.variance.front());
+  found.square.resize(count, found.square.front());
   return found;
 }
 
@@ -221,9 +219,8 @@ static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
   if (terms < 2 * kSampled || !dy.hasLikely() || dy.rank() < 1)
     return false;
   std::optional<TermMoments> moments =
-      findEvenTerms(dy.keeping({int64_t(dy.rank()) - 1}));
-  if (!moments || (moments->variance.size() != 1 &&
-                   moments->variance.size() != size_t(terms)))
+      findEvenTerms(dy.keeping({int64_t(dy.rank()) - 1}), size_t(terms));
+  if (!moments)
     return false;
   std::vector<double> mean(outputs), variance(outputs), tail(outputs);
   // Multiples of the golden ratio are even whatever the count.

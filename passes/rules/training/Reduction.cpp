@@ -133,8 +133,8 @@ void Reduction::judgeDivided(const LossScaling &scaling) {
     if (!its.known || !(its.rms > 0))
       continue;
     double edge = format.flushAt / scale;
-    double share = gradients.shareBelow(parameter.gradient, edge * factor) -
-                   gradients.shareBelow(parameter.gradient, edge);
+    auto below = gradients.sharesBelow(parameter.gradient);
+    double share = below(edge * factor) - below(edge);
     double count = parameter.count * (1 - its.zero);
     all += count;
     lost += count * share;
