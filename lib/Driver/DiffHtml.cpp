@@ -22,10 +22,7 @@ static std::string getTitle(const DiffSide &side) {
   llvm::SmallString<128> path(side.path);
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   llvm::StringRef name = llvm::sys::path::filename(path);
-  std::string title = name.empty() ? side.path : name.str();
-  if (side.given > 1)
-    title += " and " + std::to_string(side.given - 1) + " more";
-  return title;
+  return diffing::getLabel(side, name.empty() ? side.path : name);
 }
 
 static void writeSide(OStream &json, const DiffSide &side,

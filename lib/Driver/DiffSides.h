@@ -22,8 +22,8 @@ std::optional<DiffSide> readModelSide(const Options &options,
 std::optional<DiffSide> readRecordSide(const Options &options,
                                        llvm::ArrayRef<std::string> paths);
 
-/// The path of a side, and how many more there are.
-std::string getLabel(const DiffSide &side);
+/// `name`, that of a side's first path, and how many more there are.
+std::string getLabel(const DiffSide &side, llvm::StringRef name);
 
 /// Makes the tensors that have findings, each with them, the ops of a side: all
 /// that a report knows.

@@ -136,9 +136,10 @@ static std::string describeOps(const DiffReport &diff) {
          (areRecords ? " recorded casts" : " casts between floats");
 }
 
-std::string diffing::getLabel(const DiffSide &side) {
-  size_t more = side.given > 1 ? side.given - 1 : 0;
-  return side.path + (more ? " and " + std::to_string(more) + " more" : "");
+std::string diffing::getLabel(const DiffSide &side, StringRef name) {
+  if (side.given < 2)
+    return name.str();
+  return name.str() + " and " + std::to_string(side.given - 1) + " more";
 }
 
 /// `judged as fp16`, and of a record what ran.
@@ -175,7 +176,7 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
   TextStyle style(os, options);
   for (auto [sign, side] : {std::pair("-", &diff.a), std::pair("+", &diff.b)}) {
     os << sign << ' ';
-    style.bold(getLabel(*side));
+    style.bold(getLabel(*side, side->path));
     style.plain(": " + describeSide(*side));
     os << '\n';
   }
@@ -199,9 +200,9 @@ static void writeDiffText(llvm::raw_ostream &os, const DiffReport &diff,
 static void writeDiffMarkdown(llvm::raw_ostream &os, const DiffReport &diff,
                               const WriteOptions &) {
   os << "## mpopt: " << markdownText(describeFindings(diff)) << "\n\n"
-     << "From " << markdownCode(getLabel(diff.a)) << " ("
+     << "From " << markdownCode(getLabel(diff.a, diff.a.path)) << " ("
      << markdownText(describeSide(diff.a)) << ") to "
-     << markdownCode(getLabel(diff.b)) << " ("
+     << markdownCode(getLabel(diff.b, diff.b.path)) << " ("
      << markdownText(describeSide(diff.b)) << "): " << describeOps(diff)
      << ".\n\n";
   for (const Part &part : listParts(diff)) {
