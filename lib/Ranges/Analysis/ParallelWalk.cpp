@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A result depends on what its op reads, directly or through relations to ops
-// in front of those, and on nothing else: ops whose operands are ready are
-// computed in any order, with the results of a walk in program order. That
+// in front of those, on the running statistics of a norm that reads it, and on
+// nothing else: ops for which these are ready, as far as they come first in the
+// program, are computed in any order, with the results of a walk in order. That
 // does not hold for ops that share passes over large weights, where the first
 // of several passes is kept; these, and ops with bodies, run alone. The lock is
 // held for looking up and for setting values, never while one is computed.
@@ -19,6 +20,7 @@
 #include "mpopt/Dialect/Interfaces/Interfaces.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Relations/RelationSupport.h"
 #include "mpopt/Ranges/Value/ForwardingContext.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -155,8 +157,11 @@ Schedule::Schedule(ArrayRef<Operation *> ops)
     : readers(ops.size()), missing(ops.size(), 0), left(ops.size()) {
   llvm::DenseMap<Operation *, size_t> places;
   for (auto [place, op] : llvm::enumerate(ops)) {
-    for (Value operand : op->getOperands())
-      if (auto maker = places.find(operand.getDefiningOp());
+    SmallVector<Value> read(op->getOperands());
+    for (Value result : op->getResults())
+      llvm::append_range(read, relations::getStatistics(result));
+    for (Value value : read)
+      if (auto maker = places.find(value.getDefiningOp());
           maker != places.end()) {
         readers[maker->second].push_back(place);
         ++missing[place];

@@ -50,3 +50,34 @@ def test_threads_change_nothing(tmp_path, precision):
                            if '"seconds"' not in line)
         seen.add((report, ranges.read_text()))
     assert len(seen) == 1
+
+
+def make_norms() -> bytes:
+    """Inputs of norms that are ready long before the statistics of their norms are."""
+    random = numpy.random.default_rng(4)
+    count, channels = 24, 2048
+    nodes, stored = [], []
+    for index in range(count):
+        for name, values in {"s": random.uniform(0.5, 1.5, channels), "b": random.normal(size=channels),
+                             "m": random.normal(size=channels), "v": random.uniform(1, 4, channels)}.items():
+            stored.append(numpy_helper.from_array(values.astype(numpy.float32), f"{name}{index}"))
+        nodes += [helper.make_node("Neg", ["x"], [f"n{index}"]),
+                  helper.make_node("BatchNormalization", [f"n{index}", *(f"{name}{index}" for name in "sbmv")],
+                                   [f"y{index}"])]
+    floats = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, channels, 1, 1])
+              for name in ["x", *(f"y{index}" for index in range(count))]]
+    graph = helper.make_graph(nodes, "norms", floats[:1], floats[1:], stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+
+
+def test_statistics_are_waited_for(tmp_path):
+    """An estimate takes the running statistics of the norm that reads the value."""
+    path, ranges = tmp_path / "norms.onnx", tmp_path / "ranges.json"
+    path.write_bytes(make_norms())
+    seen = set()
+    for jobs in ["1", *["4"] * 24]:
+        run = run_mpopt("--check", path, "--precision", "fp16", "--jobs", jobs, "--fail-on", "never",
+                        "-o", tmp_path / "report.txt", "--dump-ranges", ranges)
+        assert run.returncode == 0, run.stderr
+        seen.add(ranges.read_text())
+    assert len(seen) == 1
