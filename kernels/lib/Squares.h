@@ -15,7 +15,7 @@
 namespace mpopt::kernels {
 
 struct SquareKernels {
-  /// Of FP32 numbers, as all here.
+  /// The sum of squares. All kernels read FP32 numbers.
   double (*sum)(const float *x, size_t count);
   /// Adds the squares of `x`, [rows, channels], to the channels' `sums`.
   void (*addRows)(const float *x, size_t rows, size_t channels, double *sums);

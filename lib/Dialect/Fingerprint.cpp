@@ -267,7 +267,7 @@ Fingerprints::Fingerprints(Operation *root) {
   DenseMap<uint64_t, unsigned> counts;
   for (auto [op, index] : graph.ofOp) {
     const Node &node = graph.nodes[index];
-    // What is said of a member but the last is of the form that is written out.
+    // Findings on a member but the last are of the form that is written out.
     uint64_t hash =
         op == node.result ? node.hash : mix(node.hash, hashLocal(op));
     entries[op] = {hash, ++counts[hash]};

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is lost with its whole size is a part of the signal, and travels as the
+// A number that is lost whole is a part of the signal, and travels as the
 // signal does: filters add up what neighbours have in common. Gradients of
 // independent errors know nothing of that. But where every path from the inputs
 // to an output leads through a tensor, the output has nothing else to vary by:

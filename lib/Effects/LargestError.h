@@ -25,7 +25,7 @@ class OutputGradients;
 /// which is one of the output's.
 struct Stepped {
   mlir::Value value;
-  /// What it adds to the squared error, the square of one step, and the share
+  /// Its part of the squared error, the square of one step, and the share
   /// of the elements.
   double square = 0, step = 0, share = 1;
 };

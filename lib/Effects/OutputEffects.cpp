@@ -95,8 +95,8 @@ withSteps(std::optional<AbstractValue> error, double square) {
   return error;
 }
 
-/// What the gradient of a tensor counts twice. Errors are taken to travel as
-/// signals do: where a trained statistic is of a larger variance than
+/// A factor that the gradient of a tensor counts twice. Errors are taken to
+/// travel as signals do: where a trained statistic is of a larger variance than
 /// independence gives, errors that come from before are larger, too
 /// (AbstractValue::understated). Not so the roundings of what the norm reads
 /// itself, nor of what a filter in front of it reads, which have nothing in
@@ -128,7 +128,7 @@ static double understatedBy(Value value, const RangeAnalysis &ranges) {
 static double lostShare(Value value, const AbstractValue &error,
                         const RangeAnalysis &ranges) {
   const AbstractValue &x = ranges.preRounding(value);
-  // What overflows is followed as Inf, which may matter to nobody.
+  // Numbers that overflow are followed as Inf, which may matter to nobody.
   const FloatFormat &format = *getFloatFormat(getElementType(value));
   Cell hull = x.hull();
   if (std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
@@ -365,7 +365,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
                                 crossed.width * crossed.width * gain,
                                 crossed.share});
       }
-      // What crosses a step is not lost.
+      // Elements that cross a step are not lost.
       double share = crossed.square > 0
                          ? lost
                          : std::max(lost, lostShare(place, **error, ranges));

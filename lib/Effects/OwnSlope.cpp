@@ -211,10 +211,10 @@ double OwnSlope::factor(const RangeAnalysis &ranges,
   if (!bends || !format || !x.hasLikely() || x.integral)
     return 1;
   for (const Cell &cell : error.cells())
-    // What is lost with its whole size is no rounding.
+    // A number that is lost whole is not rounded.
     if (cell.mean * cell.mean > 0.1 * cell.variance)
       return 1;
-  // Of many groups the whole tensor says how much the squares differ.
+  // If there are many groups the whole tensor says how much squares differ.
   bool whole = x.groups() > kMostGroups;
   auto grouped = [&](const AbstractValue &of) {
     return whole ? of.merged() : of;

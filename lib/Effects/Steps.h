@@ -32,8 +32,8 @@ class Storage;
 struct StepError {
   /// The width of a step.
   double width = 0;
-  /// What steps add to the expected square of an element's error, and the share
-  /// of the elements that end on another step.
+  /// The square that they add to the expected one of an element's error, and
+  /// the share of the elements that end on another step.
   double square = 0, share = 1;
 
   /// By the mean square of the errors in front of the step.

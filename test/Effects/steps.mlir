@@ -6,7 +6,7 @@
 // RUN: mpopt --check %t/whole.mlir --format json | FileCheck %s --check-prefix WHOLE
 // RUN: mpopt --check %t/wide.mlir --input arg0=-0.1:0.1 --input arg0~0,0.03 --format json | FileCheck %s --check-prefix WHOLE
 //
-// What is a whole number already does not move, nor what stays within a step.
+// A number that is whole already does not move, nor one that stays within a step.
 // STEP: "expected_error": 0.02{{[5-9]}}
 // WHOLE: "expected_error": 0.000
 

@@ -54,7 +54,7 @@ func.func @outlier(%x: tensor<32x64xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0
 
 // -----
 
-// Of powers and filters none is negative, and all three bins of a band are seldom
+// Neither powers nor filters are negative, and all three bins of a band are seldom
 // near 0 together: a gamma distribution of that mean and variance has its least
 // of 64 draws at 0.52.
 func.func @band(%x: tensor<64x3xf32> {mp.assume = {lo = 0.0 : f64, hi = 1000.0 : f64, mean = 1.0 : f64, std = 1.0 : f64}}) {

@@ -1,4 +1,4 @@
-"""What came of a training or of a fault, as a row of the page's tables."""
+"""The outcome of a training or of a fault, as a row of the page's tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def step_of(by: str, finding: dict) -> int | None:
 
 
 class Seen:
-    """What all commands said of one state of the files."""
+    """The findings of all commands on one state of the files."""
 
     def __init__(self, steps: Steps, monitored: int, probed: int):
         steps.export()
@@ -63,7 +63,7 @@ class Seen:
         return min(found, key=lambda each: SEVERITIES.index(each["severity"]), default=None)
 
     def finds(self, told: Told, severity: str) -> bool:
-        """Whether the rule finds as much as that, at whatever step."""
+        """True if the rule finds as much as that, at any step."""
         worst = SEVERITIES.index(severity)
         return any(finding["rule"] == told.rule and told.is_about(place) and
                    SEVERITIES.index(finding["severity"]) <= worst

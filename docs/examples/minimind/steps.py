@@ -114,7 +114,7 @@ class Steps:
                 f"--input=labels=@{batch}"]
 
     def check(self) -> dict:
-        """What is said of model and training step before the first one."""
+        """The report on model and training step before the first one."""
         for form in ("json", "html"):
             self.mpopt("--check", self.folder / "model.pt2", *self._judged(),
                        f"--format={form}", "-o", self.folder / f"check.{form}")

@@ -165,5 +165,5 @@ def batches(folder: Path, steps: int, size: int) -> Iterator[tuple[torch.Tensor,
     for step in range(steps):
         picked = rows[[(step * size + each) % len(rows) for each in range(size)]]
         tokens, labels = picked[:, :-1], picked[:, 1:]
-        # What is padding itself, or comes after it, is not asked for.
+        # Padding, and a token after it, is no target.
         yield tokens, labels.masked_fill(tokens == PAD, IGNORE)

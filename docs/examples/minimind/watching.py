@@ -1,4 +1,4 @@
-"""What the training scripts share: their options, and who looks at a step.
+"""The part that the training scripts share: their options, and who looks at a step.
 
 With `--record` the monitor does, with `--probed` the probes of a model that `mpopt --instrument`
 wrote; without either nobody."""

@@ -51,7 +51,7 @@ struct DiffSide {
   DiffKind kind = DiffKind::Model;
   std::string path; ///< The first that was given.
   size_t given = 1; ///< Files or folders of this side on the command line.
-  /// Of a run: its records, one of each rank.
+  /// The records of a run, one of each rank.
   std::vector<std::string> records;
   /// Of a record: the findings that it confirms, and those of the record alone.
   ModelReport report;

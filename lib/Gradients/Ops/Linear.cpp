@@ -139,7 +139,7 @@ static bool giveCentred(SpreadContext &ctx, Value input, Value weight,
 static constexpr int64_t kSampled = 256;
 
 namespace {
-/// Of each term of a sum the variance, and the square of how far it reaches.
+/// The variance of each term of a sum, and the square of how far it reaches.
 struct TermMoments {
   std::vector<double> variance, square;
 

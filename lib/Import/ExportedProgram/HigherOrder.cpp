@@ -110,7 +110,7 @@ GraphReader::Operands GraphReader::inlineBody(const Body &body,
     if (name.empty())
       continue;
     inner.values[name] = operand;
-    // What a loop carries has no name outside of it.
+    // A value that a loop carries has no name outside of it.
     if (graph.values[operand].origin.empty())
       place(inner, name, operand);
   }

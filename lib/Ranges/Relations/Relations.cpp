@@ -404,7 +404,7 @@ static void expectExpression(Operation *op, AbstractValue &value,
 void mpopt::refineByRelations(Value result, AbstractValue &value,
                               TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
-  // Of an operand that the value was copied from.
+  // It may be that of an operand, from which the value was copied.
   value.understated = 1;
   if (!op || !getFloatFormat(getElementType(result)))
     return;

@@ -17,7 +17,7 @@ def _axis_of(module: torch.nn.Module) -> int | None:
 
 
 class Channels:
-    """What modules give, into the record, and its sizes by channel, into packs: a pair of numbers
+    """Takes outputs of modules into the record, and sizes by channel into packs: a pair of numbers
     each."""
 
     #: Pairs in a vector, which a step begins when it needs one.

@@ -254,9 +254,9 @@ _BINS = len(Record().histogram)
 
 
 class _Reading:
-    """What a distribution takes of a record, whose bytes tell it faster than its fields do: its
-    numbers, and the bins of its histogram that are not empty, with those between, some forty of
-    280."""
+    """The part of a record that a distribution takes, whose bytes tell it faster than its fields
+    do: its numbers, and the bins of its histogram that are not empty, with those between, some
+    forty of 280."""
 
     __slots__ = ("absmax", "absmax_step", "calls", "count", "counts", "dtype", "end", "first",
                  "first_inf_step", "first_nan_step", "first_step", "inf", "last_step",

@@ -326,7 +326,7 @@ def test_no_barriers(driver, small, trained, theme):
             page.go(link)
             for summary in page.all("details.finding summary")[:1] if link == "findings" else ():
                 summary.click()
-                # What is in it comes with an event of its own, which frames need not wait for.
+                # Its content comes with an event of its own, which frames need not wait for.
                 page.wait("return document.querySelector('details.finding[open] .facts')")
             page.frame()
             assert page.violations() == [], (file.name, link)

@@ -61,7 +61,7 @@ def fused(tmp_path_factory):
 def test_another_export_has_the_same(fused, tmp_path, opset, batch):
     known, other = find(fused), find(export(tmp_path, opset, batch))
     assert len(known) >= 8 and known.items() <= other.items()
-    # What the form that is written out has more is of its own ops.
+    # The form that is written out has more of its own ops.
     assert len(other) == len(known) or opset < 20
 
 

@@ -166,7 +166,7 @@ public:
   LikelySource source = LikelySource::Unknown;
   std::optional<NormFact> norm;
   std::optional<RowSumFact> rowSum;
-  /// What a trained statistic says of the variance, in units of what
+  /// The variance by a trained statistic, in units of what
   /// independent elements were expected to give: neighbours that have much in
   /// common. 1 where nothing says so.
   double understated = 1;
