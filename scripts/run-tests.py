@@ -4,10 +4,11 @@
     run-tests.py BUILD_DIR [--only SUITE,...]
 
 lit (test/), the GoogleTest programs (BUILD_DIR/test/unit) and pytest (test/python)
-each write a JUnit file, kept in BUILD_DIR/junit. The slowest tests are listed; one
-that takes longer than MPOPT_TEST_SECONDS (240) has failed. The last line printed is
-`N passed, N failed` over all of them (`, N skipped` if there were any). The exit
-status is 1 if anything failed or a suite ran no test. SUITE is lit, unit or pytest.
+each write a JUnit file, kept in BUILD_DIR/junit. The slowest tests are listed, then
+those that failed with the end of their messages; one that takes longer than
+MPOPT_TEST_SECONDS (240) has failed. The last line printed is `N passed, N failed`
+over all of them (`, N skipped` if there were any). The exit status is 1 if anything
+failed or a suite ran no test. SUITE is lit, unit or pytest.
 """
 
 from __future__ import annotations
@@ -24,22 +25,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = ("lit", "unit", "pytest")
 LISTED = 20
+MESSAGE = 12  # lines of a failed test's message that are shown again at the end
 
 
 @dataclass
 class Count:
-    """What became of tests, and the seconds that each took."""
+    """What became of tests, the seconds that each took, and why some failed."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     seconds: list[tuple[float, str]] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+    def fail(self, name: str, message: str) -> None:
+        """Counts one failed test."""
+        self.failed += 1
+        self.failures.append((name, message))
 
     def __iadd__(self, other: Count) -> Count:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.seconds += other.seconds
+        self.failures += other.failures
         return self
 
 
@@ -49,16 +58,17 @@ def read_junit(file: Path, most: float) -> Count:
     count = Count()
     for case in ElementTree.parse(file).iter("testcase"):
         kinds = {child.tag for child in case}
+        messages = [child.text or child.get("message") or "" for child in case
+                    if child.tag in ("failure", "error")]
         name = f"{file.stem}: {case.get('classname', '')}.{case.get('name')}"
         taken = float(case.get("time") or 0)
         count.seconds.append((taken, name))
-        if kinds & {"failure", "error"}:
-            count.failed += 1
+        if messages:
+            count.fail(name, "\n".join(messages))
         elif "skipped" in kinds or case.get("status") == "notrun":
             count.skipped += 1
         elif taken > most:
-            print(f"{name}: took {taken:.0f} s, {most:.0f} s at most")
-            count.failed += 1
+            count.fail(name, f"took {taken:.0f} s, {most:.0f} s at most")
         else:
             count.passed += 1
     return count
@@ -69,11 +79,9 @@ def run(name: str, command: list[str], junit: Path, most: float) -> Count:
     status = subprocess.run(command, cwd=ROOT).returncode
     count = read_junit(junit, most) if junit.exists() else Count()
     if status != 0 and count.failed == 0:
-        print(f"{name}: exit status {status} without a failed test")
-        count.failed += 1
+        count.fail(name, f"exit status {status} without a failed test")
     if count.passed + count.failed == 0:
-        print(f"{name}: no test ran")
-        count.failed += 1
+        count.fail(name, "no test ran")
     print(f"{name}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped",
           flush=True)
     return count
@@ -118,6 +126,12 @@ def main() -> int:
     print(f"== the {LISTED} slowest tests")
     for taken, name in sorted(total.seconds, reverse=True)[:LISTED]:
         print(f"{taken:7.1f} s  {name}")
+    if total.failures:
+        print("== what failed")
+    for name, message in total.failures:
+        print(name)
+        for line in message.strip().splitlines()[-MESSAGE:]:
+            print(f"    {line}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}")
     return 1 if total.failed else 0

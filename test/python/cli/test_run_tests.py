@@ -32,18 +32,37 @@ def script():
 
 
 @pytest.mark.parametrize("most, passed, failed", [(240, 2, 2), (11, 1, 3)])
-def test_counts(script, tmp_path, capsys, most, passed, failed):
+def test_counts(script, tmp_path, most, passed, failed):
     file = tmp_path / "suite.xml"
     file.write_text(JUNIT)
     count = script.read_junit(file, most)
     assert (count.passed, count.failed, count.skipped) == (passed, failed, 2)
     assert max(count.seconds) == (20, "suite: a.fails")
-    said = "suite: a.takes long: took 12 s, 11 s at most\n"
-    assert capsys.readouterr().out == (said if most == 11 else "")
+    long = [("suite: a.takes long", "took 12 s, 11 s at most")] if most == 11 else []
+    assert count.failures == long + [("suite: a.fails", "m"), ("suite: a.breaks", "")]
 
 
-def test_a_suite_that_runs_nothing_has_failed(script, tmp_path, capsys):
+def test_a_suite_that_runs_nothing_has_failed(script, tmp_path):
     count = script.run("suite", ["true"], tmp_path / "none.xml", 240)
-    assert (count.passed, count.failed) == (0, 1)
-    assert "suite: no test ran" in capsys.readouterr().out
-    assert script.run("suite", ["false"], tmp_path / "none.xml", 240).failed == 1
+    assert (count.passed, count.failures) == (0, [("suite", "no test ran")])
+    count = script.run("suite", ["false"], tmp_path / "none.xml", 240)
+    assert count.failures == [("suite", "exit status 1 without a failed test")]
+
+
+def test_what_failed_is_said_at_the_end(script, tmp_path, monkeypatch, capsys):
+    lines = "\n".join(f"line {i}" for i in range(40))
+    written = f'<testcase classname="a" name="fails"><failure>{lines}</failure></testcase>'
+
+    def suites(build, names, junit):
+        file = junit / "suite.xml"
+        write = f"import pathlib; pathlib.Path({str(file)!r}).write_text({written!r})"
+        yield "suite", [sys.executable, "-c", write], file
+
+    monkeypatch.setenv("MPOPT_BUILD", "")  # main() sets it
+    monkeypatch.setattr(script, "commands", suites)
+    monkeypatch.setattr(sys, "argv", ["run-tests.py", str(tmp_path)])
+    assert script.main() == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "0 passed, 1 failed"
+    listed = said[said.index("== what failed") + 1:-1]
+    assert listed == ["suite: a.fails"] + [f"    line {i}" for i in range(28, 40)]
