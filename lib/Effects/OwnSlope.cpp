@@ -60,8 +60,8 @@ std::optional<OwnSlope::Step> OwnSlope::stepOf(Operation *op, Value operand) {
   }
   if (auto clip = dyn_cast<mp::ClipOp>(op)) {
     double ends[] = {-kInfinity, kInfinity};
-    for (auto [limit, end] : llvm::zip(
-             std::initializer_list<Value>{clip.getMin(), clip.getMax()}, ends))
+    Value limits[] = {clip.getMin(), clip.getMax()};
+    for (auto [limit, end] : llvm::zip(limits, ends))
       if (limit) {
         std::optional<double> number = getSplatConstant(limit);
         if (!number)
