@@ -15,28 +15,34 @@
 using namespace mpopt;
 
 /// ln P(X < x) of a gamma distribution of that shape and scale 1, by the series
-/// of the incomplete gamma function.
-static double logGammaShare(double shape, double x) {
+/// of the incomplete gamma function; `density` is ln of its first term.
+static double logGammaShare(double shape, double x, double density) {
   double term = 1, sum = 1;
   for (int i = 1; i < 1000 && term > 1e-6 * sum; ++i) {
     term *= x / (shape + i);
     sum += term;
   }
-  return shape * std::log(x) - x - std::lgamma(shape + 1) + std::log(sum);
+  return density + std::log(sum);
 }
 
 /// Distributions of that shape are near enough to normal ones.
 static constexpr double kNearNormal = 1000;
 
 double mpopt::gammaQuantile(double shape, double wanted) {
+  // ln P is concave over ln x, as the distribution function of each density
+  // that is log-concave: tangents from below the quantile do not pass it.
   // P(X < x) is at most x^shape / Gamma(shape + 1), and 1 far above the mean.
-  double lo = (wanted + std::lgamma(shape + 1)) / shape,
-         hi = std::max(lo, std::log(shape + 8 * std::sqrt(shape) + 32));
-  for (int step = 0; step < 60 && hi - lo > 1e-4; ++step) {
-    double middle = (lo + hi) / 2;
-    (logGammaShare(shape, std::exp(middle)) < wanted ? lo : hi) = middle;
+  double logGamma = std::lgamma(shape + 1), at = (wanted + logGamma) / shape,
+         most = std::max(at, std::log(shape + 8 * std::sqrt(shape) + 32));
+  for (int step = 0; step < 60; ++step) {
+    double x = std::exp(at), density = shape * at - x - logGamma;
+    double share = logGammaShare(shape, x, density);
+    double further = (wanted - share) / (shape * std::exp(density - share));
+    if (!(further > 1e-4) || at >= most)
+      break;
+    at = std::min(at + further, most);
   }
-  return std::exp(lo);
+  return std::exp(at);
 }
 
 double mpopt::expectedLeast(double mean, double variance, double k) {

@@ -59,7 +59,7 @@ func.func @outlier(%x: tensor<32x64xf32> {mp.assume = {lo = -1.0 : f64, hi = 1.0
 // of 64 draws at 0.52.
 func.func @band(%x: tensor<64x3xf32> {mp.assume = {lo = 0.0 : f64, hi = 1000.0 : f64, mean = 1.0 : f64, std = 1.0 : f64}}) {
   %w = mp.constant dense<1.0> : tensor<3x1xf32>
-  // expected-remark @below {{[0, 3000] likely (propagated) [0.515936, 7.99533] mean 3}}
+  // expected-remark @below {{[0, 3000] likely (propagated) [0.515938, 7.99533] mean 3}}
   %0 = mp.matmul %x, %w : (tensor<64x3xf32>, tensor<3x1xf32>) -> tensor<64x1xf32>
   // With a filter that is negative somewhere all is possible.
   %v = mp.constant dense<[[1.0], [-1.0], [1.0]]> : tensor<3x1xf32>
