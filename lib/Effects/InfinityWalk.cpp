@@ -273,17 +273,15 @@ void InfinityWalk::visit(Operation *op) {
     return;
   }
   Operation *outer = std::exchange(current, op);
-  llvm::DenseMap<Value, Flags> without;
-  for (bool shown : {false, true}) {
-    showsInfinities = shown;
+  auto flagsWith = [&](bool infinities) {
+    showsInfinities = infinities;
     seen.clear();
     given.clear();
     transfer.transfer(*this);
-    if (!shown)
-      without = given;
-  }
-  seen.clear();
-  current = outer;
+    seen.clear();
+    return std::exchange(given, llvm::DenseMap<Value, Flags>());
+  };
+  llvm::DenseMap<Value, Flags> with = flagsWith(true), without;
   // Weights are read with their infinities both times.
   // So are estimates that have no end.
   bool holds = llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -293,6 +291,11 @@ void InfinityWalk::visit(Operation *op) {
     return isConstant(operand) || !its.hasLikely() ||
            !std::isfinite(its.hull().likelyHi - its.hull().likelyLo);
   });
+  if (!holds && llvm::any_of(with, [](const auto &flagged) {
+        return flagged.second.any();
+      }))
+    without = flagsWith(false);
+  current = outer;
   bool chooses = hasRole(op, Role::Picks | Role::Select | Role::Limit);
   // No chosen element is past the edge where the estimate, which
   // had them in front of the op, no longer has.
@@ -306,12 +309,10 @@ void InfinityWalk::visit(Operation *op) {
            });
   };
   for (Value result : op->getResults()) {
-    Flags flags = given.lookup(result), plain = without.lookup(result);
-    if (!holds) {
-      flags.nan &= !plain.nan;
-      flags.posInf &= !plain.posInf;
-      flags.negInf &= !plain.negInf;
-    }
+    Flags flags = with.lookup(result), plain = without.lookup(result);
+    flags.nan &= !plain.nan;
+    flags.posInf &= !plain.posInf;
+    flags.negInf &= !plain.negInf;
     flags.posInf &= !leavesOut(result, true);
     flags.negInf &= !leavesOut(result, false);
     pass(result, flags);

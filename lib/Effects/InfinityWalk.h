@@ -46,6 +46,7 @@ public:
   const AbstractValue &preRounding(mlir::Value value) override {
     return of(value);
   }
+  bool needsBounds() const override { return false; }
   void setArgument(mlir::BlockArgument, AbstractValue) override {}
   void walk(mlir::Region &) override {}
 

@@ -37,6 +37,7 @@ public:
     size_t most = std::min(kMoreGroups * base.groupLimit().most, kMostGroups);
     return {most, projects ? base.groupLimit().joint : kMostJoint};
   }
+  bool needsBounds() const override { return false; }
   void setArgument(mlir::BlockArgument argument, AbstractValue value) override {
     setValue(argument, std::move(value));
   }

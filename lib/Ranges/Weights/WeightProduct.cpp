@@ -86,8 +86,8 @@ void WeightProduct::runOnce(TransferContext &ctx, ProductResult &rules,
   for (double norm : sums.operatorNorm)
     operatorNorm = std::max(operatorNorm, norm);
   std::vector<double> heavy = reachOfHeavyTerms(request, sums, rules.extreme());
-  if (gained && products.bound.empty() && matrices == 1 &&
-      weights.size() <= kMostGained)
+  if (ctx.needsBounds() && gained && products.bound.empty() &&
+      matrices == 1 && weights.size() <= kMostGained)
     products = gained->multiply(request, ctx.jobs());
   auto isPositive = [](const AbstractValue &value) {
     return llvm::all_of(value.cells(),
@@ -132,8 +132,8 @@ AbstractValue WeightProduct::run(TransferContext &ctx, ProductResult &rules) {
   if (hasFact || weights.size() <= kSmallMatrix)
     inputNorm = rowNorm(input, last, k);
   unsigned asked = 0;
-  wantNorm =
-      inputNorm < kInfinity && mayReadNorm(ctx.op()->getResult(0), asked);
+  wantNorm = ctx.needsBounds() && inputNorm < kInfinity &&
+             mayReadNorm(ctx.op()->getResult(0), asked);
   uint64_t matrices = 1;
   for (int64_t dim : batch)
     matrices *= dim;

@@ -128,6 +128,9 @@ public:
   /// larger models, so that the whole analysis stays linear.
   virtual GroupLimit groupLimit() const = 0;
   size_t maxGroups() const { return groupLimit().most; }
+  /// False if only flags and estimates of results are read: facts that do
+  /// nothing but tighten bounds need not be looked for.
+  virtual bool needsBounds() const { return true; }
   /// Sums over large weights that an analysis before this one has computed.
   virtual SharedSums sharedSums() { return {}; }
   /// Threads that a transfer function may use.
