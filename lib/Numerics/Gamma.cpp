@@ -45,6 +45,18 @@ double mpopt::gammaQuantile(double shape, double wanted) {
   return std::exp(at);
 }
 
+double mpopt::gammaQuantileAt(double shape, double z) {
+  // The cube root of a gamma variable is nearly normal (E. B. Wilson and M. M.
+  // Hilferty, The distribution of chi-square, PNAS 17, 1931).
+  constexpr double kNearCube = 16;
+  if (shape >= kNearCube) {
+    double root =
+        std::max(0.0, 1 - 1 / (9 * shape) + z / (3 * std::sqrt(shape)));
+    return shape * root * root * root;
+  }
+  return gammaQuantile(shape, std::log(std::erfc(-z * M_SQRT1_2) / 2));
+}
+
 double mpopt::expectedLeast(double mean, double variance, double k) {
   if (!(mean > 0) || !(variance > 0))
     return mean;

@@ -19,6 +19,10 @@ namespace mpopt {
 /// scale 1.
 double gammaQuantile(double shape, double wanted);
 
+/// The quantile where a standard normal distribution has z: within 1 % for z in
+/// [-3, 3].
+double gammaQuantileAt(double shape, double z);
+
 } // namespace mpopt
 
 #endif // MPOPT_LIB_NUMERICS_GAMMA_H

@@ -9,6 +9,7 @@
 
 #include "Gamma.h"
 #include "Quadrature.h"
+#include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/FunctionTable.h"
 #include "mpopt/Numerics/Infinity.h"
 
@@ -101,13 +102,6 @@ Likely likely::affine(const Likely &x, double scale, double shift) {
   double a = scale * x.lo + shift, b = scale * x.hi + shift;
   return {scale * x.mean + shift, scale * scale * x.variance, std::min(a, b),
           std::max(a, b)};
-}
-
-/// sqrt(a^2 + b^2); by hypot only where a square leaves the range of doubles.
-static double getLength(double a, double b) {
-  double squares = a * a + b * b;
-  return squares > 1e-290 && squares < 1e300 ? std::sqrt(squares)
-                                             : std::hypot(a, b);
 }
 
 Likely likely::add(const Likely &a, const Likely &b) {
@@ -285,9 +279,8 @@ static std::optional<NodeNumbers> findPositiveNodes(const Likely &x, double k) {
   NodeNumbers points;
   size_t count = 0;
   auto add = [&](double z) {
-    double share = std::log(std::erfc(-z / std::numbers::sqrt2) / 2);
     points[count++] = std::clamp(
-        gammaQuantile(shape, share) * x.variance / x.mean, x.lo, x.hi);
+        gammaQuantileAt(shape, z) * x.variance / x.mean, x.lo, x.hi);
   };
   for (const QuadratureNode &node : kNodes) {
     if (node.at > 0)

@@ -83,8 +83,9 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
   Cells made(countGroups(dims));
   MutableCells cells = made.mutate();
   FlagJoin flags;
-  SmallVector<FloatRange, 3> ranges(values.size());
+  SmallVector<FloatRange, 3> ranges(values.size()), lastRanges;
   SmallVector<Likely, 3> estimates(values.size()), last(values.size());
+  FloatRange bound;
   Likely estimated;
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
     for (size_t i = 0; i < values.size(); ++i) {
@@ -92,16 +93,19 @@ AbstractValue mpopt::mapGroups(TransferContext &ctx,
       if (known)
         estimates[i] = cells::getLikely(values[i].cell(at[i]));
     }
-    // Estimates are quadratures, and neighbours are often alike.
+    // Neighbours are often alike, and estimates are quadratures.
+    if (ranges != lastRanges) {
+      bound = range(ranges);
+      flags.add(bound);
+      lastRanges = ranges;
+    }
     if (known &&
         (group == 0 || !llvm::equal(estimates, last, likely::areSame))) {
       estimated = estimate(estimates);
       last = estimates;
     }
-    FloatRange result = range(ranges);
-    flags.add(result);
     CellRef cell = cells[group];
-    cell = Cell{result.finite.lo, result.finite.hi};
+    cell = Cell{bound.finite.lo, bound.finite.hi};
     if (known)
       setLikely(cell, estimated);
   });

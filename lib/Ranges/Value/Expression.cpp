@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
@@ -140,22 +141,13 @@ unsigned Expression::add(Value value) {
   return steps.size() - 1;
 }
 
-/// base^exponent; by products where the exponent is a small whole number, as
-/// the power of a cube costs as much as fifty of them.
-static double raise(double base, double exponent) {
-  if (exponent == 2)
-    return base * base;
-  if (exponent == 3)
-    return base * base * base;
-  return std::pow(base, exponent);
-}
-
 void Expression::evaluate(llvm::ArrayRef<double> points,
                           llvm::MutableArrayRef<double> results) const {
   // A row of numbers for each step, one after another: loops over rows are
   // vector code.
   size_t count = points.size();
-  llvm::SmallVector<double, 512> rows(steps.size() * count);
+  llvm::SmallVector<double, 512> rows;
+  rows.resize_for_overwrite(steps.size() * count);
   for (auto [index, step] : llvm::enumerate(steps)) {
     double *out = rows.data() + index * count;
     auto row = [&](unsigned operand) {

@@ -221,10 +221,13 @@ static double mergingCost(const AbstractValue &value, int64_t axis) {
 /// The kept axis that costs least to merge in all of `values`, which have the
 /// rank of `dims`. Of equal ones the first: batch before channel.
 static size_t pickAxis(ArrayRef<int64_t> dims, ArrayRef<AbstractValue> values) {
+  auto isKept = [](int64_t dim) { return dim != 1; };
+  if (llvm::count_if(dims, isKept) == 1)
+    return std::distance(dims.begin(), llvm::find_if(dims, isKept));
   size_t best = 0;
   double least = kInfinity;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    if (dims[axis] == 1)
+    if (!isKept(dims[axis]))
       continue;
     double cost = 0;
     for (const AbstractValue &value : values)

@@ -15,6 +15,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Numerics/Accumulation.h"
 #include "mpopt/Numerics/Binary.h"
+#include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/LikelyGroups.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -235,7 +236,7 @@ static void transferPow(mp::PowOp op, TransferContext &ctx) {
       [&](ArrayRef<FloatRange> x) { return range::pow(x[0], x[1], error); },
       [](ArrayRef<Likely> x) {
         double at = x[1].mean;
-        return likely::apply([&](double base) { return std::pow(base, at); },
+        return likely::apply([&](double base) { return raise(base, at); },
                              x[0]);
       });
   // An integer's power is cut off towards 0.

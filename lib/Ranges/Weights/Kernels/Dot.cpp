@@ -7,6 +7,7 @@
 
 #include "mpopt/Ranges/Weights/Kernels/Dot.h"
 
+#include "mpopt/Numerics/EstimateMath.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Numerics/Rounding.h"
 
@@ -108,7 +109,7 @@ DotRange mpopt::dotOfBoxes(const DotOperand &a, const DotOperand &b,
     // side seldom meeting: h cos and h' sin.
     double halfA = pick(a.halfRange, k), halfB = pick(b.halfRange, k);
     double product =
-        std::hypot(meanA * halfB, meanB * halfA) + halfA * halfB / 2;
+        getLength(meanA * halfB, meanB * halfA) + halfA * halfB / 2;
     double squared = product * product;
     sixth += squared * squared * squared;
   }
