@@ -279,8 +279,8 @@ static std::optional<NodeNumbers> findPositiveNodes(const Likely &x, double k) {
   NodeNumbers points;
   size_t count = 0;
   auto add = [&](double z) {
-    points[count++] = std::clamp(
-        gammaQuantileAt(shape, z) * x.variance / x.mean, x.lo, x.hi);
+    points[count++] =
+        std::clamp(gammaQuantileAt(shape, z) * x.variance / x.mean, x.lo, x.hi);
   };
   for (const QuadratureNode &node : kNodes) {
     if (node.at > 0)

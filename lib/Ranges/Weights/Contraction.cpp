@@ -17,10 +17,16 @@
 #include "mpopt/Numerics/Rounding.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <cmath>
 #include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
 
 using namespace mlir;
 using namespace mpopt;
@@ -44,12 +50,6 @@ struct Row {
   std::vector<Interval> range;
   std::vector<double> mean, variance, halfRange;
 
-  void clear() {
-    range.clear();
-    mean.clear();
-    variance.clear();
-    halfRange.clear();
-  }
   void add(const Cell &cell) {
     // An operand that is never finite contributes to no finite sum.
     Interval bound = cells::bound(cell);
@@ -58,6 +58,40 @@ struct Row {
     variance.push_back(cell.variance);
     halfRange.push_back((cell.likelyHi - cell.likelyLo) / 2);
   }
+  bool isPositive() const {
+    return llvm::all_of(range,
+                        [](const Interval &each) { return each.lo >= 0; });
+  }
+  bool operator==(const Row &other) const = default;
+  llvm::hash_code hash() const {
+    auto each = llvm::map_range(range, [](const Interval &bound) {
+      return llvm::hash_combine(llvm::bit_cast<uint64_t>(bound.lo),
+                                llvm::bit_cast<uint64_t>(bound.hi));
+    });
+    return llvm::hash_combine_range(each.begin(), each.end());
+  }
+};
+
+/// The rows of one operand. Those of several groups of a result often are the
+/// same, and alike in different places: heads, positions.
+class Rows {
+public:
+  /// The sums run over the axes of `operand` that are not in `result`.
+  Rows(const Labelled &operand, ArrayRef<int> result);
+
+  /// The number of the row for a group of the result, at those indices.
+  unsigned at(ArrayRef<int64_t> indices);
+  const Row &operator[](unsigned number) const { return rows[number]; }
+
+private:
+  const Cells &cells;
+  /// How far the groups of a row lie apart, and those of result's axes.
+  size_t step = 0, along = 1;
+  SmallVector<size_t, 6> steps;
+  std::vector<Row> rows;
+  /// By its first group, and by what it holds.
+  std::vector<std::optional<unsigned>> numbers;
+  std::unordered_multimap<size_t, unsigned> known;
 };
 
 class Contraction {
@@ -74,7 +108,6 @@ private:
   void measure();
   void merge();
   AbstractValue::Dims groupDims() const;
-  void read(const Labelled &operand, ArrayRef<int64_t> at, Row &row) const;
   double normOf(const Labelled &operand) const;
   std::optional<Interval> sumOf(const Labelled &operand) const;
   void addNorm(AbstractValue &value, const Labelled &weights,
@@ -95,6 +128,45 @@ private:
   bool known = true;
 };
 } // namespace
+
+Rows::Rows(const Labelled &operand, ArrayRef<int> result)
+    : cells(operand.value.cells()), steps(result.size(), 0),
+      numbers(operand.value.groups()) {
+  ArrayRef<int64_t> dims = operand.value.dims();
+  size_t inner = 1;
+  for (size_t axis = dims.size(); axis-- > 0; inner *= dims[axis]) {
+    if (dims[axis] == 1)
+      continue;
+    auto it = llvm::find(result, operand.labels[axis]);
+    if (it != result.end()) {
+      steps[it - result.begin()] += inner;
+      continue;
+    }
+    step = inner;
+    along = dims[axis];
+  }
+}
+
+unsigned Rows::at(ArrayRef<int64_t> indices) {
+  size_t first = 0;
+  for (auto [index, step] : llvm::zip(indices, steps))
+    first += index * step;
+  std::optional<unsigned> &number = numbers[first];
+  if (number)
+    return *number;
+  Row row;
+  for (size_t k = 0; k < along; ++k)
+    row.add(cells[first + k * step]);
+  size_t hash = row.hash();
+  auto [begin, end] = known.equal_range(hash);
+  for (auto same = begin; same != end; ++same)
+    if (rows[same->second] == row)
+      return *(number = same->second);
+  known.emplace(hash, rows.size());
+  number = rows.size();
+  rows.push_back(std::move(row));
+  return *number;
+}
 
 void Contraction::measure() {
   for (const Labelled *operand : {&a, &b})
@@ -175,27 +247,6 @@ void Contraction::merge() {
     }
     mergeLabel(*largest);
   }
-}
-
-void Contraction::read(const Labelled &operand, ArrayRef<int64_t> at,
-                       Row &row) const {
-  row.clear();
-  ArrayRef<int64_t> dims = operand.value.dims();
-  size_t group = 0, step = 0, inner = 1;
-  int64_t along = 1;
-  for (size_t axis = dims.size(); axis-- > 0; inner *= dims[axis]) {
-    if (dims[axis] == 1)
-      continue;
-    auto it = llvm::find(result, operand.labels[axis]);
-    if (it == result.end()) {
-      step = inner;
-      along = dims[axis];
-      continue;
-    }
-    group += at[it - result.begin()] * inner;
-  }
-  for (int64_t k = 0; k < along; ++k)
-    row.add(operand.value.cell(group + k * step));
 }
 
 /// The norm of the operand's elements in one sum; infinite if unknown.
@@ -296,10 +347,7 @@ AbstractValue Contraction::run() {
   rules.setLeast(expectedExtreme(
       ctx.elementsPerGroup(ctx.op()->getResult(0), cells.size()), 1));
   SmallVector<int64_t, 6> at(dims.size(), 0);
-  Row left, right;
-  for (size_t group = 0; group < cells.size(); ++group) {
-    read(a, at, left);
-    read(b, at, right);
+  auto multiply = [&](const Row &left, const Row &right) {
     auto operand = [](const Row &row, double norm,
                       std::optional<Interval> sum) {
       DotOperand side;
@@ -322,9 +370,17 @@ AbstractValue Contraction::run() {
       sum.variance = mixed.variance.front();
       sum.tail = mixed.halfRange.front();
     }
-    auto isPositive = [](const Interval &range) { return range.lo >= 0; };
-    sum.nonNegative = llvm::all_of(left.range, isPositive) &&
-                      llvm::all_of(right.range, isPositive);
+    sum.nonNegative = left.isPositive() && right.isPositive();
+    return sum;
+  };
+  Rows left(a, result), right(b, result);
+  llvm::DenseMap<std::pair<unsigned, unsigned>, ProductSum> sums;
+  for (size_t group = 0; group < cells.size(); ++group) {
+    std::pair pair(left.at(at), right.at(at));
+    auto [entry, isNew] = sums.try_emplace(pair);
+    if (isNew)
+      entry->second = multiply(left[pair.first], right[pair.second]);
+    const ProductSum &sum = entry->second;
     CellRef cell = cells[group];
     cell = rules.finish(
         sum, bias.alpha,
