@@ -120,7 +120,9 @@ static AbstractValue summarizeElements(const WeightView &weights,
 //===----------------------------------------------------------------------===//
 
 /// From so many elements on the kernels are worth their start.
-static constexpr int64_t kLarge = 1 << 16;
+static constexpr int64_t kLarge = 1 << 11;
+/// The same of other threads.
+static constexpr int64_t kShared = 1 << 16;
 static Cell getCell(const GroupStats &stats) {
   auto [lo, hi] = stats.range;
   double mean = std::min(std::max(stats.mean, lo), hi);
@@ -180,7 +182,8 @@ public:
                           int64_t inner) const {
     if (weights.size() >= kLarge)
       if (auto value =
-              summarizeLarge(weights, dims, groups, inner, jobs, losses))
+              summarizeLarge(weights, dims, groups, inner,
+                             weights.size() >= kShared ? jobs : 1, losses))
         return std::move(*value);
     return summarizeElements(weights, std::move(dims), groups, inner);
   }
