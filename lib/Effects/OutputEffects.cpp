@@ -243,8 +243,10 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
     errors += all * part->sum;
     squares += part->doubtful ? size.count * size.most * size.most : all;
   }
+  output.rms = output.error = 0;
+  if (most == 0)
+    return;
   output.rms = std::sqrt(errors / squares);
-  output.error = 0;
   // The stored output is within its bound, and the exact one as far as nothing
   // flushes; where all is lost, the error is the largest value.
   Cell bound = ranges.preRounding(output.value).hull();
@@ -357,6 +359,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       }
       square /= understatedBy(place, ranges);
       const OutputSize &size = *part.size;
+      // Where nothing but 0 is expected, each error is past measure.
+      if (size.normal == 0) {
+        part.known &= square == 0;
+        continue;
+      }
       square /= size.normal;
       if (crossed.square > 0 && square > 0) {
         double gain = square / meanSquare(**error);

@@ -72,12 +72,13 @@ std::optional<OutputSize> mpopt::sizeOf(Value output,
         {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
   }
   mean /= double(value.groups());
-  size.varying /= size.rms;
+  if (size.rms > 0)
+    size.varying /= size.rms;
   size.rms = std::sqrt(size.rms / double(value.groups()));
   if (MaybeShape shape = getShape(output))
     for (int64_t dim : *shape)
       size.count *= double(std::max<int64_t>(dim, 1));
-  if (!(size.rms > 0) || !std::isfinite(size.rms))
+  if (!(size.rms > 0 || value.constant() == 0.0) || !std::isfinite(size.rms))
     return std::nullopt;
   size.most = std::max(size.most, size.rms);
   size.moving = std::max(

@@ -30,7 +30,8 @@ struct OutputSize {
   double peak() const;
 };
 
-/// The size that is expected of an output; nothing if it is not known, or 0.
+/// The size that is expected of an output; nothing if it is not known. It is 0
+/// of one that holds nothing else: weights that training starts from.
 std::optional<OutputSize> sizeOf(mlir::Value output,
                                  const RangeAnalysis &ranges);
 

@@ -1,0 +1,27 @@
+// An output that is 0 by its weights, as heads are before a training, is not moved;
+// one that is 0 since everything in front of it was lost is.
+// RUN: split-file %s %t
+// RUN: mpopt --check %t/head.mlir | FileCheck %s --check-prefix HEAD
+// RUN: mpopt --check %t/lost.mlir --fail-on never | FileCheck %s --check-prefix LOST
+
+// HEAD: storage in its own dtypes is expected to move `result` by 0 %: fine
+// LOST: is expected to move `result` by more than its largest value
+// LOST: error[MP213]
+
+//--- head.mlir
+func.func @main(%x: tensor<4x8xf16>) -> (tensor<4x3xf16> {mp.name = "result"}) {
+  %weight = mp.constant dense<0.0> : tensor<8x3xf16>
+  %tanh = mp.tanh %x : (tensor<4x8xf16>) -> tensor<4x8xf16>
+  %0 = mp.matmul %tanh, %weight : (tensor<4x8xf16>, tensor<8x3xf16>) -> tensor<4x3xf16>
+  return %0 : tensor<4x3xf16>
+}
+
+//--- lost.mlir
+func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<1.0e-10> : tensor<f32>
+  %wide = mp.cast %x : (tensor<64xf16>) -> tensor<64xf32>
+  %small = mp.mul %wide, %c : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %0 = mp.cast %small : (tensor<64xf32>) -> tensor<64xf16>
+  %1 = mp.neg %0 : (tensor<64xf16>) -> tensor<64xf16>
+  return %1 : tensor<64xf16>
+}
