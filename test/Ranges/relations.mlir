@@ -263,3 +263,26 @@ func.func @cast_operands(%x: tensor<4xf32>, %y: tensor<4xf16>) -> tensor<4xf32> 
   %2 = mp.sub %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// -----
+
+// x - max(x, y) is not past 0, as long as x is the same; where x is computed twice,
+// one may be stored and the other not.
+func.func @running_maximum(%x: tensor<8xf16>, %y: tensor<8xf16>, %b: tensor<8xf16>) -> tensor<8xf16> {
+  %max = mp.max %x, %y : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  // expected-remark @below {{[-20, 0]}}
+  %below = mp.sub %x, %max : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  // expected-remark @below {{[0, 20]}}
+  %above = mp.sub %max, %y : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  // expected-remark @below {{[-20, 20]}}
+  %other = mp.sub %b, %max : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %min = mp.min %x, %y : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  // expected-remark @below {{[0, 20]}}
+  %over = mp.sub %y, %min : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %once = mp.add %x, %b : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %again = mp.add %x, %b : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  %most = mp.max %once, %y : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  // expected-remark @below {{[-40, 0.0195}}
+  %twice = mp.sub %again, %most : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16>
+  return %below : tensor<8xf16>
+}

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   x - max(x) <= 0, x - min(x) >= 0
+//   x - max(x) <= 0, x - min(x) >= 0, x - max(x, y) <= 0, x - min(x, y) >= 0
 //   mean(x^2) - mean(x)^2 >= 0
 //   sum(exp(x - max(x))) >= 1
 //   z - log(sum(exp(z))) <= 0
@@ -62,6 +62,47 @@ static void refineByExtreme(mp::SubOp op, Operation *reduction, bool swapped,
   clamp(value, negative ? -kInfinity : 0, negative ? 0 : kInfinity);
   // Inf - Inf is NaN; nothing is above the largest.
   (negative ? value.posInf : value.negInf) = false;
+}
+
+/// True if both are a sum, difference or product of the same numbers.
+static bool areComputedAlike(Value lhs, Value rhs, TransferContext &ctx) {
+  Operation *left = lhs.getDefiningOp(), *right = rhs.getDefiningOp();
+  return left && right && left->getName() == right->getName() &&
+         isa<mp::AddOp, mp::SubOp, mp::MulOp>(left) &&
+         lhs.getType() == rhs.getType() &&
+         llvm::all_of(llvm::zip(left->getOperands(), right->getOperands()),
+                      [&](auto pair) {
+                        auto [a, b] = pair;
+                        return ctx.isSameValue(a, b);
+                      });
+}
+
+/// x - max(x, y), x - min(x, y), as sums of exponentials are kept from one
+/// step to the next. Where x is computed twice, one of the two may be stored
+/// and the other not.
+static void refineByLimit(mp::SubOp op, Operation *limit, bool swapped,
+                          AbstractValue &value, TransferContext &ctx) {
+  Value x = swapped ? op.getRhs() : op.getLhs();
+  bool negative = isa<mp::MaxOp>(limit) != swapped;
+  for (Value operand : limit->getOperands()) {
+    bool exact = ctx.isSameValue(x, operand);
+    if (!exact && !areComputedAlike(x, operand, ctx))
+      continue;
+    Rounding error = exact ? Rounding() : storeError(x);
+    double off = error.relative * ctx.of(x).hull().absMax() + error.absolute;
+    if (std::isnan(off))
+      continue;
+    clamp(value, negative ? -kInfinity : 0 - off, negative ? off : kInfinity);
+    if (exact) // Inf - Inf is NaN.
+      (negative ? value.posInf : value.negInf) = false;
+    if (!value.hasLikely())
+      return;
+    for (CellRef cell : value.mutableCells())
+      cells::setLikely(
+          cell, cells::getLikely(cell).within(
+                    {negative ? -kInfinity : 0, negative ? 0 : kInfinity}));
+    return;
+  }
 }
 
 /// A projection, but for the mean's error.
@@ -242,6 +283,9 @@ static void refineDifference(mp::SubOp op, AbstractValue &value,
     Operation *other = getReduction(swapped ? op.getLhs() : op.getRhs());
     if (isa_and_present<mp::ReduceMaxOp, mp::ReduceMinOp>(other))
       refineByExtreme(op, other, swapped, value, ctx);
+    Operation *limit = (swapped ? op.getLhs() : op.getRhs()).getDefiningOp();
+    if (isa_and_present<mp::MaxOp, mp::MinOp>(limit))
+      refineByLimit(op, limit, swapped, value, ctx);
   }
   Operation *left = getReduction(op.getLhs());
   if (isa_and_present<mp::ReduceMeanOp>(left))
