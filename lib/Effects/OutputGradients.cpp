@@ -13,6 +13,7 @@
 #include "OutputGradients.h"
 
 #include "Branches.h"
+#include "Stabilizers.h"
 #include "Steps.h"
 #include "WrittenOut.h"
 
@@ -23,6 +24,7 @@
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Origin.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/StopGradient.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
@@ -44,11 +46,12 @@ Operation *mpopt::findReturn(ModuleOp module) {
 }
 
 /// Values that depend on no others which have a gradient: where gradients are
-/// asked for.
-static SmallVector<Value> findOrigins(Block &block) {
+/// asked for. Not of cuts, which stand for values that have none.
+static SmallVector<Value> findOrigins(Block &block,
+                                      const llvm::DenseSet<Value> &cuts) {
   SmallVector<Value> origins;
   auto consider = [&](Value value) {
-    if (isDifferentiable(value.getType()))
+    if (isDifferentiable(value.getType()) && !cuts.contains(value))
       origins.push_back(value);
   };
   llvm::for_each(block.getArguments(), consider);
@@ -77,8 +80,9 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   });
   fuseComposites();
   passSteps();
+  llvm::DenseSet<Value> cuts = cutStabilizers();
   Operation *terminator = findReturn(*copy);
-  SmallVector<Value> wanted = findOrigins(*terminator->getBlock());
+  SmallVector<Value> wanted = findOrigins(*terminator->getBlock(), cuts);
   Operation *last = terminator->getPrevNode();
   // An op without a gradient is counted; nobody needs to be told.
   ScopedDiagnosticHandler quiet(module.getContext(),
@@ -153,6 +157,23 @@ void OutputGradients::passSteps() {
     result.replaceAllUsesWith(stands);
     op->erase();
   }
+}
+
+llvm::DenseSet<Value> OutputGradients::cutStabilizers() {
+  llvm::DenseSet<Value> cuts;
+  for (auto &[op, uses] : findStabilizers(*findReturn(*copy)->getBlock())) {
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    Value result = op->getResult(0);
+    auto cut =
+        mp::IdentityOp::create(builder, op->getLoc(), result.getType(), result);
+    cut->setAttr(kStopsGradientAttr, builder.getUnitAttr());
+    for (OpOperand *use : uses)
+      use->set(cut.getResult());
+    change.changed.insert(cut);
+    cuts.insert(cut.getResult());
+  }
+  return cuts;
 }
 
 void OutputGradients::append(Value output, ArrayRef<Value> wanted) {

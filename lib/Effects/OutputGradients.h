@@ -57,6 +57,9 @@ private:
   void inlineBranches(const RangeAnalysis &ranges);
   void fuseComposites();
   void passSteps();
+  /// What goes through a stabilizer cancels: nothing goes. The values that
+  /// stand for them where they are read.
+  llvm::DenseSet<mlir::Value> cutStabilizers();
   void append(mlir::Value output, llvm::ArrayRef<mlir::Value> wanted);
   void findChanges(mlir::Operation *last);
 

@@ -98,6 +98,43 @@ def attention(g):
     return [BATCH, 12, 32], g.add("Add", "x", g.add("MatMul", g.add("Softmax", scores, axis=-1), v))
 
 
+def online_softmax(g, steps: int):
+    """A weighted mean that is kept from step to step, beside the largest exponent so far: numerator,
+    denominator, maximum."""
+    keys, values = g.linear("x", 32, 16 * steps), g.linear("x", 32, 16 * steps)
+    key, value = (g.add("Split", x, g.integers(*[16] * steps), axis=-1) for x in (keys, values))
+    for node, name in ((g.nodes[-2], key), (g.nodes[-1], value)):
+        node.output[:] = [f"{name}.{step}" for step in range(steps)]
+    maximum, numerator, denominator = f"{key}.0", f"{value}.0", g.weight(values=np.ones(16))
+    decay = g.weight(values=g.random.uniform(-1, 0, 16))
+    for step in range(1, steps):
+        kept = g.add("Add", maximum, decay)
+        maximum = g.add("Max", kept, f"{key}.{step}")
+        old = g.add("Exp", g.add("Sub", kept, maximum))
+        new = g.add("Exp", g.add("Sub", f"{key}.{step}", maximum))
+        numerator = g.add("Add", g.add("Mul", old, numerator), g.add("Mul", new, f"{value}.{step}"))
+        denominator = g.add("Add", g.add("Mul", old, denominator), new)
+    return numerator, denominator, maximum
+
+
+@network
+def linear_recurrence(g):
+    numerator, denominator, _ = online_softmax(g, 16)
+    return [BATCH, 32], g.linear(g.add("Div", numerator, denominator), 16, 10)
+
+
+@network
+def log_of_recurrence(g):
+    _, denominator, maximum = online_softmax(g, 8)
+    return [BATCH, 32], g.add("Add", g.add("Log", denominator), maximum)
+
+
+@network
+def maximum_of_recurrence(g):
+    numerator, denominator, maximum = online_softmax(g, 2)
+    return [BATCH, 32], g.add("Add", g.add("Div", numerator, denominator), maximum)
+
+
 def fused(g, query_heads: int, key_heads: int, **attributes):
     """Attention in one op, its heads side by side in the last dim."""
     g.opset = 23
