@@ -13,12 +13,14 @@
 #include "lib/Ranges/Ops/Families.h"
 #include "mpopt/Ranges/Value/Number.h"
 
+#include "mpopt/Dialect/CodeRange.h"
 #include "mpopt/Dialect/Ops/QuantizationOps.h"
 #include "mpopt/Numerics/Binary.h"
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -80,28 +82,16 @@ static Likely quantizedLikely(const Likely &x, const Likely &scale,
   double s = scale.mean, z = zero.mean;
   if (!(s != 0))
     return Likely::uniform(lo, hi);
-  Likely result = likely::affine(x, 1 / s, z);
+  // A rectifier in front of it is often no more than this clamp.
+  Likely result = likely::applyMonotone(
+      [&](double at) { return std::clamp(at / s + z, lo, hi); }, x);
   result.variance += 1.0 / 12; // rounding
   return result.within({lo, hi});
 }
 
-/// The least and the largest number of the code's type.
-static std::optional<std::pair<double, double>> codeRange(Type type) {
-  if (auto integer = dyn_cast<IntegerType>(type)) {
-    unsigned width = integer.getWidth();
-    if (integer.isUnsigned())
-      return std::pair(0.0, std::ldexp(1.0, width) - 1);
-    return std::pair(-std::ldexp(1.0, width - 1),
-                     std::ldexp(1.0, width - 1) - 1);
-  }
-  if (const FloatFormat *format = getFloatFormat(type))
-    return std::pair(-format->maxFinite, format->maxFinite);
-  return std::nullopt;
-}
-
 static void transferQuantize(mp::QuantizeOp op, TransferContext &ctx) {
   Type type = getElementType(op.getResult());
-  auto codes = codeRange(type);
+  auto codes = getCodeRange(type);
   if (!codes)
     return ctx.unknown();
   auto [lo, hi] = *codes;
@@ -185,8 +175,11 @@ static void transferFakeQuantize(mp::FakeQuantizeOp op, TransferContext &ctx) {
              [&](ArrayRef<Likely> in) {
                Interval kept = {(lo - in[2].mean) * in[1].mean,
                                 (hi - in[2].mean) * in[1].mean};
-               return in[0].within(
-                   {std::min(kept.lo, kept.hi), std::max(kept.lo, kept.hi)});
+               if (kept.lo > kept.hi)
+                 std::swap(kept.lo, kept.hi);
+               return likely::applyMonotone(
+                   [&](double at) { return std::clamp(at, kept.lo, kept.hi); },
+                   in[0]);
              }));
 }
 
