@@ -15,9 +15,13 @@ func.func @dropout(%x: tensor<4xf16> {mp.name = "x"}) -> tensor<4xf16> {
 }
 
 // Straight through: what was quantised has the gradient of the number that it
-// stands for, in that number's dtype.
+// stands for, in that number's dtype, and none where the code saturates.
 // CHECK-LABEL: func.func @quantised
-// CHECK: %[[G:.*]] = mp.cast %arg1 {{.*}} : (tensor<4xf32>) -> tensor<4xf16>
+// CHECK: %[[ABOVE:.*]] = mp.greater_equal %arg0
+// CHECK: %[[BELOW:.*]] = mp.less_equal %arg0
+// CHECK: %[[INSIDE:.*]] = mp.logical_and %[[ABOVE]], %[[BELOW]]
+// CHECK: %[[WHERE:.*]] = mp.where %[[INSIDE]], %arg1
+// CHECK: %[[G:.*]] = mp.cast %[[WHERE]] {{.*}} : (tensor<4xf32>) -> tensor<4xf16>
 // CHECK-NEXT: return %{{.*}}, %[[G]] : tensor<4xf32>, tensor<4xf16>
 func.func @quantised(%x: tensor<4xf16> {mp.name = "x"}) -> tensor<4xf32> {
   %s = mp.constant dense<0.5> : tensor<f16>

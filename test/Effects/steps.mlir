@@ -3,12 +3,16 @@
 // RUN: split-file %s %t
 // RUN: not mpopt --check %t/round.mlir --format json | FileCheck %s --check-prefix STEP
 // RUN: not mpopt --check %t/quantize.mlir --format json | FileCheck %s --check-prefix STEP
+// RUN: mpopt --check %t/clamped.mlir --format json | FileCheck %s --check-prefix CLAMPED
 // RUN: mpopt --check %t/whole.mlir --format json | FileCheck %s --check-prefix WHOLE
 // RUN: mpopt --check %t/wide.mlir --input arg0=-0.1:0.1 --input arg0~0,0.03 --format json | FileCheck %s --check-prefix WHOLE
 //
 // A number that is whole already does not move, nor one that stays within a step.
 // STEP: "expected_error": 0.02{{[5-9]}}
 // WHOLE: "expected_error": 0.000
+//
+// What is clamped to the zero point does not move (0.0022 measured).
+// CLAMPED: "expected_rms": 0.001{{[5-9]}}
 
 //--- round.mlir
 func.func @main(%x: tensor<4096xf16>) -> (tensor<4096xf16> {mp.name = "result"}) {
@@ -44,4 +48,15 @@ func.func @main(%x: tensor<4096xf16>) -> (tensor<4096xf16> {mp.name = "result"})
   %1 = mp.round %0 : (tensor<4096xf16>) -> tensor<4096xf16>
   %2 = mp.add %1, %0 : (tensor<4096xf16>, tensor<4096xf16>) -> tensor<4096xf16>
   return %2 : tensor<4096xf16>
+}
+
+//--- clamped.mlir
+func.func @main(%x: tensor<4096xf16>) -> (tensor<4096xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<1.7> : tensor<f16>
+  %scale = mp.constant dense<0.05> : tensor<f32>
+  %zero = mp.constant dense<-128> : tensor<si8>
+  %0 = mp.mul %x, %c : (tensor<4096xf16>, tensor<f16>) -> tensor<4096xf16>
+  %q = mp.quantize %0, %scale zero_point %zero : (tensor<4096xf16>, tensor<f32>, tensor<si8>) -> tensor<4096xsi8>
+  %1 = mp.dequantize %q, %scale zero_point %zero {output_type = f16} : (tensor<4096xsi8>, tensor<f32>, tensor<si8>) -> tensor<4096xf16>
+  return %1 : tensor<4096xf16>
 }

@@ -178,25 +178,27 @@ class Straight(torch.autograd.Function):
     """Rounded values whose gradient goes through."""
 
     @staticmethod
-    def forward(ctx, x, rounded):
+    def forward(ctx, x, rounded, inside):
+        ctx.save_for_backward(inside)
         return rounded.clone()
 
     @staticmethod
     def backward(ctx, grad):
-        return grad, None
+        return grad * ctx.saved_tensors[0], None, None
 
 
 @op
 def quantize(a, x, scale, zero=None):
     zero = 0 if zero is None else zero
-    rounded = torch.clamp(torch.round(x / scale) + zero, -128, 127)
+    code = torch.round(x / scale) + zero
+    rounded = torch.clamp(code, -128, 127)
     # In floats, so that a gradient goes through; the type says i8.
-    return Straight.apply(x, rounded)
+    return Straight.apply(x, rounded, code == rounded)
 
 
 @op
 def dequantize(a, x, scale, zero=None):
-    return Straight.apply(x, (x.detach() - (0 if zero is None else zero)) * scale)
+    return Straight.apply(x, (x.detach() - (0 if zero is None else zero)) * scale, torch.ones_like(x))
 
 
 @op

@@ -190,9 +190,22 @@ func.func @main(%x: tensor<4xf64> {mp.name = "x"}) -> (tensor<4xf64> {mp.name = 
 }"""
 
 
+BY_CHANNEL = """
+func.func @main(%x: tensor<2x3xf64> {mp.name = "x"}) -> (tensor<2x3xf64> {mp.name = "y"}) {
+  %s = mp.constant dense<[0.25, 0.01, 1.0]> : tensor<3xf64>
+  %z = mp.constant dense<[-128, 0, 100]> : tensor<3xi8>
+  %q = mp.quantize %x, %s zero_point %z : (tensor<2x3xf64>, tensor<3xf64>, tensor<3xi8>) -> tensor<2x3xi8>
+  %d = mp.dequantize %q, %s zero_point %z : (tensor<2x3xi8>, tensor<3xf64>, tensor<3xi8>) -> tensor<2x3xf64>
+  %y = mp.square %d : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %y : tensor<2x3xf64>
+}"""
+
+
 def test_straight_through():
-    """The gradient of what was quantised is the one of the number that comes out."""
+    """The gradient of what was quantised is the one of the number that comes out, and 0 where
+    the code saturates, as 40 does and, with a zero point at the end, what is negative."""
     assert harness.compare_text(STRAIGHT, np.array([0.3, -0.7, 1.1, 40.0])) < 1e-9
+    assert harness.compare_text(BY_CHANNEL, np.array([[0.3, -0.7, 1.1], [-0.6, 3.0, 40.0]])) < 1e-9
 
 
 HALF = """
