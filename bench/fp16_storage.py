@@ -49,7 +49,8 @@ def with_fp16_storage(model: onnx.ModelProto, kept: Collection[str]) -> onnx.Mod
     Nodes named in `kept` compute FP32 of FP32: their results are rounded only for readers that
     are not kept, and inputs and constants only for those, too. Outputs that a kept node computes
     are not rounded. All ops compute in FP32, which is kinder than kernels that accumulate in
-    FP16. Nodes inside If, Loop and Scan round nothing."""
+    FP16. Nodes inside If, Loop and Scan round nothing. Scales of QuantizeLinear and
+    DequantizeLinear, which are FP32 up to opset 18, stay as they are."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph, floats = copy.graph, _sessions_types(copy)
@@ -76,7 +77,10 @@ def with_fp16_storage(model: onnx.ModelProto, kept: Collection[str]) -> onnx.Mod
         store(stored[name], name)
     for node in graph.node:
         if node.name not in kept and node.op_type != "Constant":
+            quantizes = node.op_type in ("QuantizeLinear", "DequantizeLinear")
             for index, name in enumerate(node.input):
+                if quantizes and index == 1:
+                    continue
                 if name in wide and name not in stored:  # a constant
                     array = numpy_helper.to_array(constants[name])
                     stored[name] = f"{name}.stored"
