@@ -296,7 +296,8 @@ void InfinityWalk::visit(Operation *op) {
       }))
     without = flagsWith(false);
   current = outer;
-  bool chooses = hasRole(op, Role::Picks | Role::Select | Role::Limit);
+  bool chooses =
+      hasRole(op, Role::Picks | Role::Select | Role::Limit | Role::Gathers);
   // No chosen element is past the edge where the estimate, which
   // had them in front of the op, no longer has.
   auto leavesOut = [&](Value result, bool positive) {

@@ -6,6 +6,7 @@
 // RUN: mpopt --check %t/clip.mlir | FileCheck %s --check-prefix CLIP
 // RUN: not mpopt --check %t/quotient.mlir --format json | FileCheck %s --check-prefix QUOTIENT
 // RUN: mpopt --check %t/compared.mlir | FileCheck %s --check-prefix COMPARED
+// RUN: mpopt --check %t/gathered.mlir --format json | FileCheck %s --check-prefix GATHERED
 // RUN: not mpopt --check %t/digits.mlir | FileCheck %s --check-prefix DIGITS
 
 // REACHES: storage in its own dtypes is expected to make Inf or NaN of `result
@@ -19,6 +20,9 @@
 // QUOTIENT: "expected_error": {{[0-9.]+}}
 // QUOTIENT: "severity": "error"
 // COMPARED-NOT: error
+// A channel that overflows is not among those that are read.
+// GATHERED: "expected_error": 0.000
+// GATHERED-NOT: "severity": "error"
 // Digits are not what an infinite value lacks: the overflow is the error, and
 // comes first.
 // DIGITS: to make Inf or NaN of `result
@@ -72,6 +76,14 @@ func.func @main(%x: tensor<64xf16>, %y: tensor<64xf16>) -> (tensor<64xf16> {mp.n
   %1 = mp.greater %0, %c : (tensor<64xf16>, tensor<f16>) -> tensor<64xi1>
   %2 = mp.where %1, %x, %y : (tensor<64xi1>, tensor<64xf16>, tensor<64xf16>) -> tensor<64xf16>
   return %2 : tensor<64xf16>
+}
+
+//--- gathered.mlir
+func.func @main(%x: tensor<64x2xf16>) -> (tensor<64x1xf16> {mp.name = "result"}) {
+  %c = mp.constant dense<[2.0, 50000.0]> : tensor<2xf16>
+  %0 = mp.mul %x, %c : (tensor<64x2xf16>, tensor<2xf16>) -> tensor<64x2xf16>
+  %1:2 = mp.split %0 {axis = 1 : i64} : (tensor<64x2xf16>) -> (tensor<64x1xf16>, tensor<64x1xf16>)
+  return %1#0 : tensor<64x1xf16>
 }
 
 //--- digits.mlir
