@@ -21,12 +21,18 @@
 
 namespace mpopt {
 
-/// The ops of a module that compute one function of one tensor.
+/// The ops of a module that compute one function of one tensor. Of a norm of
+/// rows they end where it divides by the root of the mean square: scale and
+/// bias are ops of their own.
 struct WrittenOut {
+  /// The ops whose roundings count as those of the result do.
   llvm::SmallVector<mlir::Operation *, 8> members;
   mlir::Operation *result = nullptr;
   /// The tensor that the function is of.
   mlir::Value input;
+  /// The first normalised axis of a norm, and what is added under its root.
+  int64_t axis = -1;
+  double epsilon = 0;
 };
 
 std::vector<WrittenOut> findWrittenOut(mlir::ModuleOp module);
