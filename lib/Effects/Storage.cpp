@@ -61,6 +61,16 @@ bool Storage::isExact(Operation *op, const FloatFormat &format) {
                    isa<FloatType>(getElementType(op->getOperand(0)))
                ? llvm::all_of(op->getOperands(), fit)
                : false;
+  // A mask leaves what it multiplies, or nothing.
+  auto isMask = [&](Value factor) {
+    const AbstractValue &its = ranges.of(factor);
+    return its.integral && ranges.magnitudes(factor).bound <= 1;
+  };
+  if (hasRole(op, Role::Multiplication) && op->getNumOperands() == 2)
+    for (unsigned factor : {0u, 1u})
+      if (isMask(op->getOperand(factor)) &&
+          fits(op->getOperand(1 - factor), format))
+        return true;
   if (hasRole(op, Role::Multiplication | Role::Division))
     if (auto split = splitNumber(op); split && isPowerOfTwo(split->second))
       return (hasRole(op, Role::Multiplication) ||

@@ -3,6 +3,10 @@
 // RUN: split-file %s %t
 // RUN: mpopt --check %t/lowest.mlir --precision fp16 --input keep=0:1 | FileCheck %s
 // RUN: mpopt --check %t/ten-thousand.mlir --precision fp16 --input keep=0:1 | FileCheck %s
+// RUN: mpopt --check %t/product.mlir --format json | FileCheck %s --check-prefix PRODUCT
+
+// A number times 0 or 1 is as exact as the number.
+// PRODUCT: "expected_error": 0,
 
 // CHECK: is expected to move `result` by 0.{{.*}}fine
 // CHECK-NOT: error
@@ -31,4 +35,13 @@ func.func @main(%q: tensor<4x64x32xf32>, %keep: tensor<4x1x64xi1> {mp.name = "ke
   %a = mp.add %t, %m : (tensor<4x64x64xf32>, tensor<4x1x64xf32>) -> tensor<4x64x64xf32>
   %p = mp.softmax %a {axis = -1 : i64} : (tensor<4x64x64xf32>) -> tensor<4x64x64xf32>
   return %p : tensor<4x64x64xf32>
+}
+
+//--- product.mlir
+func.func @main(%x: tensor<64x16xf16>, %m: tensor<64x1xi1>) -> (tensor<64x16xf16> {mp.name = "result"}) {
+  %one = mp.constant dense<1.0> : tensor<f16>
+  %k = mp.cast %m : (tensor<64x1xi1>) -> tensor<64x1xf16>
+  %n = mp.sub %one, %k : (tensor<f16>, tensor<64x1xf16>) -> tensor<64x1xf16>
+  %0 = mp.mul %x, %n : (tensor<64x16xf16>, tensor<64x1xf16>) -> tensor<64x16xf16>
+  return %0 : tensor<64x16xf16>
 }
