@@ -21,9 +21,9 @@ static constexpr double kLeastDeviations = 3.7;
 
 /// Estimates that are off by less are not moved. What a rectifier makes of
 /// numbers that are expected too large has a mean that is off by more than the
-/// deviation: a SiLU of normal numbers has a mean of 0.37 deviations where these
-/// have the variance 1, as a normalisation leaves them, and up to 0.68 where
-/// they are larger.
+/// deviation: a SiLU of normal numbers has a mean of 0.37 deviations where
+/// these have the variance 1, as a normalisation leaves them, and up to 0.68
+/// where they are larger.
 static constexpr double kTolerance = 2;
 
 double mpopt::scaleByBias(llvm::ArrayRef<double> means,

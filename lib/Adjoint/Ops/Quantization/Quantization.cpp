@@ -76,8 +76,8 @@ static void buildStraightThrough(GradientContext &ctx) {
 
 void mpopt::attachQuantizationGradients(MLIRContext *context) {
   attachGradient<buildQuantize, mp::QuantizeOp>(context);
-  attachGradient<buildStraightThrough, mp::DequantizeOp,
-                 mp::DynamicQuantizeOp>(context);
+  attachGradient<buildStraightThrough, mp::DequantizeOp, mp::DynamicQuantizeOp>(
+      context);
   attachGradientOp<mp::FakeQuantizeOp, mp::FakeQuantizeGradOp>(context);
   attachGradientOp<mp::MatMulNBitsOp, mp::MatMulNBitsGradOp>(context);
 }
