@@ -9,6 +9,7 @@
 
 #include "lib/Adjoint/Ops/GradientOp.h"
 #include "mpopt/Dialect/Match.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -86,8 +87,13 @@ static Term sumSquareSlope(mp::ReduceSumSquareOp, Reduced &r,
 static Term logSumSlope(mp::ReduceLogSumOp, Reduced &r, GradientContext &ctx) {
   return r.dy / ctx.sum(r.x, r.axes, /*keepDims=*/true);
 }
+/// Along one axis the exponentials are those of a softmax, which no estimate
+/// takes for exponentials of two numbers that do not know of each other.
 static Term logSumExpSlope(mp::ReduceLogSumExpOp, Reduced &r,
                            GradientContext &ctx) {
+  if (r.axes.size() == 1)
+    return r.dy *
+           ctx.make<mp::SoftmaxOp>({r.x}, {ctx.integer("axis", r.axes[0])});
   return r.dy * ctx.make<mp::ExpOp>({r.x - r.y()});
 }
 
