@@ -357,6 +357,7 @@ void mpopt::attachSavingModels(MLIRContext *context) {
   attach<saveOperands<mp::MinOp>, mp::MinOp>(context);
   attach<saveResult<mp::ReduceL2Op>, mp::ReduceL2Op>(context);
   attach<saveResult<mp::NormOp>, mp::NormOp>(context);
+  attach<saveResult<mp::ReduceLogSumExpOp>, mp::ReduceLogSumExpOp>(context);
   attach<saveResult<mp::ReduceProdOp>, mp::ReduceProdOp>(context);
   attach<saveDropout, mp::DropoutOp>(context);
   attach<saveCosine, mp::CosineSimilarityOp>(context);
