@@ -7,7 +7,7 @@ func.func @inference(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
   %bias = mp.constant dense<[0.0, 0.0, 0.0, 1.0]> : tensor<4xf32>
   %mean = mp.constant dense<[0.0, 0.0, 0.0, 1.0]> : tensor<4xf32>
   %var = mp.constant dense<[1.0, 1.0, 100.0, 0.0]> : tensor<4xf32>
-  // expected-remark @below {{{1x4x1x1} [-9.99996, 9.99996] [-19.9999, 19.9999] [-3, 3] [-11383.2, 13915] likely (gain) {1x4x1x1} [-3.53221, 3.53221] mean 0 std 1 [-7.06442, 7.06442] mean 0 std 2 [-3, 3] mean 0 std 3}}
+  // expected-remark @below {{{1x4x1x1} [-9.99996, 9.99996] [-19.9999, 19.9999] [-3, 3] [-11383.2, 13915] likely (gain) {1x4x1x1} [-3.53221, 3.53221] mean 0 std 0.999995 [-7.06442, 7.06442] mean 0 std 1.99999 [-3, 3] mean 0 std 3 [-3202.05, 5733.87]}}
   %0 = mp.batch_norm %x scale %gain bias %bias mean %mean variance %var : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
   return %0 : tensor<2x4x8x8xf32>
 }
@@ -34,4 +34,42 @@ func.func @training(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
   // expected-remark @below {{#2: {4} [0, 200.002] [0, 200.002] [0, 300] [0, 200.002]}}
   %0:3 = mp.batch_norm %x mean %mean variance %var {training = true} : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return %0#0 : tensor<2x4x8x8xf32>
+}
+
+// -----
+
+// A mean of 0 and a variance of 1 in all channels are what nobody trained: of
+// values that are far smaller they say nothing.
+func.func @untrained(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
+  %small = mp.constant dense<0.001> : tensor<f32>
+  %gain = mp.constant dense<1.0> : tensor<4xf32>
+  %zero = mp.constant dense<0.0> : tensor<4xf32>
+  %t = mp.mul %x, %small : (tensor<2x4x8x8xf32>, tensor<f32>) -> tensor<2x4x8x8xf32>
+  // expected-remark @below {{likely (gain) [-0.00353221, 0.00353221] mean 0 std 0.000999995}}
+  %0 = mp.batch_norm %t scale %gain bias %zero mean %zero variance %gain : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
+  return %0 : tensor<2x4x8x8xf32>
+}
+
+// -----
+
+// An epsilon that is larger than the variances decides.
+func.func @epsilon(%x: tensor<2x2x8x8xf32>) -> tensor<2x2x8x8xf32> {
+  %small = mp.constant dense<0.001> : tensor<f32>
+  %gain = mp.constant dense<1.0> : tensor<2xf32>
+  %mean = mp.constant dense<[0.0, 0.0001]> : tensor<2xf32>
+  %var = mp.constant dense<[1.0e-6, 1.1e-6]> : tensor<2xf32>
+  %t = mp.mul %x, %small : (tensor<2x2x8x8xf32>, tensor<f32>) -> tensor<2x2x8x8xf32>
+  // expected-remark @below {{likely (propagated) {1x2x1x1} [-0.105258, 0.105258] mean 0 std 0.031607 [-0.11039, 0.11039] mean 0 std 0.033148}}
+  %0 = mp.batch_norm %t scale %gain mean %mean variance %var {epsilon = 1.0e-3 : f64} : (tensor<2x2x8x8xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2x8x8xf32>
+  return %0 : tensor<2x2x8x8xf32>
+}
+
+// -----
+
+// As weights are standardised: without a bias the estimate is that of the rows.
+func.func @standardized(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
+  %gain = mp.constant dense<2.0> : tensor<4xf32>
+  // expected-remark @below {{likely (gain) [-7.06442, 7.06442] mean 0 std 1.99999}}
+  %0 = mp.batch_norm %x scale %gain {training = true} : (tensor<2x4x8x8xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
+  return %0 : tensor<2x4x8x8xf32>
 }

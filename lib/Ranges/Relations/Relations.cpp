@@ -448,8 +448,9 @@ static void expectExpression(Operation *op, AbstractValue &value,
 void mpopt::refineByRelations(Value result, AbstractValue &value,
                               TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
-  // It may be that of an operand, from which the value was copied.
+  // They may be those of an operand, from which the value was copied.
   value.understated = 1;
+  value.trained = false;
   if (!op || !getFloatFormat(getElementType(result)))
     return;
   TypeSwitch<Operation *>(op)

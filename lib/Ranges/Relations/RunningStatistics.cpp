@@ -50,13 +50,6 @@ static bool isVector(const AbstractValue &value, size_t channels) {
          (value.groups() == channels || value.groups() == 1);
 }
 
-/// True if all of several channels have one number, which training never does.
-static bool isFilled(const AbstractValue &vector, size_t channels) {
-  return channels > 1 && llvm::all_of(vector.cells(), [&](const Cell &cell) {
-           return cell.lo == cell.hi && cell.lo == vector.cell(0).lo;
-         });
-}
-
 void relations::expectStatistics(Value result, AbstractValue &value,
                                  TransferContext &ctx) {
   mp::BatchNormOp norm = findReader(result);
@@ -69,7 +62,7 @@ void relations::expectStatistics(Value result, AbstractValue &value,
   const AbstractValue &variances = ctx.of(norm.getVariance());
   size_t count = *channels;
   if (!isVector(means, count) || !isVector(variances, count) ||
-      (isFilled(means, count) && isFilled(variances, count)))
+      areFilled(means, variances, count))
     return;
   AbstractValue::Dims dims(value.dims());
   dims[1] = *channels;
@@ -109,4 +102,5 @@ void relations::expectStatistics(Value result, AbstractValue &value,
   }
   value = std::move(spread);
   value.understated = std::max(1.0, match.ratio());
+  value.trained = true;
 }

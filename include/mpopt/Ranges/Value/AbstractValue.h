@@ -170,6 +170,9 @@ public:
   /// independent elements were expected to give: neighbours that have much in
   /// common. 1 where nothing says so.
   double understated = 1;
+  /// The likely tier is that of a trained statistic, better than any that is
+  /// propagated.
+  bool trained = false;
 
   bool hasLikely() const { return source != LikelySource::Unknown; }
   bool mayBeInf() const { return posInf || negInf; }

@@ -18,6 +18,13 @@
 
 namespace mpopt {
 
+/// True if all of several channels have one mean and one variance, which
+/// training never does: they are as somebody filled them in.
+inline bool areFilled(const AbstractValue &means,
+                      const AbstractValue &variances, size_t channels) {
+  return channels > 1 && means.constant() && variances.constant();
+}
+
 class StatisticsMatch {
 public:
   /// An estimate, and the mean and the variance that training saw.

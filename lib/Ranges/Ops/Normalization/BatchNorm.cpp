@@ -44,14 +44,18 @@ static AbstractValue parameter(Value value, double none, size_t rank,
   return alongAxis(known, 1, rank);
 }
 
-/// The result's likely tier by the running statistics alone: a standard normal
-/// behind gain and bias.
-static Cell byEvidence(const Cell &scale, const Cell &bias, double draws) {
-  double reach = expectedExtreme(draws) * std::fabs(scale.mean);
+/// The result's likely tier by the running statistics alone: a normal value
+/// behind gain and bias, a standard one but for epsilon.
+static Cell byEvidence(const Cell &variance, const Cell &scale,
+                       const Cell &bias, double epsilon, double draws) {
+  double whole = variance.mean + epsilon;
+  double share = whole > 0 ? std::clamp(variance.mean / whole, 0.0, 1.0) : 1;
+  double reach =
+      expectedExtreme(draws) * std::fabs(scale.mean) * std::sqrt(share);
   return Cell{0,
               0,
               bias.mean,
-              scale.mean * scale.mean,
+              scale.mean * scale.mean * share,
               bias.mean - reach,
               bias.mean + reach};
 }
@@ -71,7 +75,7 @@ static Cell normalizeCell(const Cell &x, const Cell &mean, const Cell &variance,
   Cell cell;
   setBound(cell, y.widened(0, 8 * unit * terms));
 
-  Cell evidence = byEvidence(scale, bias, draws);
+  Cell evidence = byEvidence(variance, scale, bias, epsilon, draws);
   double typical = variance.mean + epsilon;
   double slope = typical > 0 ? scale.mean / std::sqrt(typical) : 0;
   double shift = bias.mean - mean.mean * slope;
@@ -133,12 +137,17 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
       match.add(values[0].cell(at[0]), values[1].cell(at[1]).mean,
                 values[2].cell(at[2]).mean);
     });
+  bool trusted =
+      match.isNear() &&
+      !areFilled(values[1], values[2],
+                 size_t(std::max<int64_t>(
+                     ctx.dimOf(input, 1).value_or(ShapedType::kDynamic), 0)));
   forEachGroup(dims, values, [&](size_t group, ArrayRef<size_t> at) {
     const Cell &variance = values[2].cell(at[2]);
     cells[group] =
         normalizeCell(values[0].cell(at[0]), values[1].cell(at[1]), variance,
                       values[3].cell(at[3]), values[4].cell(at[4]), stored,
-                      unit, x.hasLikely(), fixed, match.isNear(), draws);
+                      unit, x.hasLikely(), fixed, trusted, draws);
     // Kernels compute x factor + (bias - mean factor).
     Interval factor =
         (bound(values[3].cell(at[3])) / sqrt(bound(variance) + stored))
@@ -228,7 +237,8 @@ static void transferTraining(mp::BatchNormOp op, TransferContext &ctx) {
   Standardized rows = standardize(getShape(input), x, how);
   AbstractValue scale = parameter(op.getScale(), 1, rank, ctx);
   AbstractValue bias = parameter(op.getBias(), 0, rank, ctx);
-  ctx.result(0, scaleAndShift(rows.value, &scale, &bias, format, ctx));
+  ctx.result(0, scaleAndShift(rows.value, op.getScale() ? &scale : nullptr,
+                              op.getBias() ? &bias : nullptr, format, ctx));
   if (op.getStats().empty())
     return;
   AbstractValue channels =
