@@ -170,7 +170,9 @@ AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
 }
 
 void GradientAnalysis::Driver::refine(Value value, AbstractValue estimate) {
-  if (isa<FloatType>(getElementType(value)) && estimate.hasLikely())
+  // Running statistics tell better than what is propagated once more.
+  if (isa<FloatType>(getElementType(value)) && estimate.hasLikely() &&
+      !ranges.preRounding(value).trained)
     forward.insert_or_assign(value, settle(value, std::move(estimate)));
 }
 
