@@ -257,14 +257,28 @@ static bool swapsMatrix(Operation *op) {
   return !perm || (perm->size() == 2 && (*perm)[0] == 1 && (*perm)[1] == 0);
 }
 
-/// The constant behind casts, identities and, where `swapped` is asked for,
-/// transpositions of a matrix.
+/// True if the op gives the elements another shape and keeps their order.
+static bool onlyReshapes(Operation *op) {
+  return isa<mp::ReshapeOp, mp::FlattenOp, mp::SqueezeOp, mp::UnsqueezeOp>(op);
+}
+
+/// The constant behind casts, identities, other shapes of it and, where
+/// `swapped` is asked for, transpositions of a matrix.
 std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
                                                              bool *swapped) {
   WeightView view;
+  // The shape that the caller sees; a transposed one has another order.
+  MaybeShape shape;
+  bool transposed = false;
   while (Operation *op = value.getDefiningOp()) {
-    if (swapped && swapsMatrix(op)) {
+    if (swapped && !shape && swapsMatrix(op)) {
       *swapped = !*swapped;
+      transposed = true;
+    } else if (!transposed && onlyReshapes(op)) {
+      if (!shape)
+        shape = getShape(op->getResult(0));
+      if (!shape || llvm::is_contained(*shape, kDynamic))
+        return std::nullopt;
     } else if (auto cast = dyn_cast<mp::CastOp>(op)) {
       const FloatFormat *to = getFloatFormat(getElementType(cast.getResult()));
       if (!to || cast.getSaturate() || cast.getRoundMode() ||
@@ -283,7 +297,7 @@ std::optional<WeightView> RangeAnalysis::Driver::findWeights(Value value,
   if (!isa<FloatType>(element) && !isa<IntegerType>(element))
     return std::nullopt;
   view.elementType = element;
-  view.shape = *getShape(value);
+  view.shape = shape ? *shape : *getShape(value);
   std::optional<ConstantBytes> bytes = getConstantBytes(constant);
   if (!bytes)
     return std::nullopt;
