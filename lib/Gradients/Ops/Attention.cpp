@@ -174,6 +174,36 @@ static void giveChannels(SpreadContext &ctx, unsigned index,
   ctx.give(index, std::move(value), spread);
 }
 
+/// The gradient of what is added to scores: theirs, added up where one number
+/// is added to several. Rows add up to 0.
+static void giveAdded(SpreadContext &ctx, unsigned index, double scores,
+                      int64_t keys, double square) {
+  Value made = ctx.op()->getResult(index);
+  MaybeShape shape = getShape(made);
+  std::optional<int64_t> count = getNumElements(shape);
+  if (!shape || shape->empty() || !count || *count < 1)
+    return;
+  bool alongKeys = shape->back() == keys;
+  double terms = std::max(scores / double(*count), 1.0);
+  Moments moments =
+      sumOf({0, 0, alongKeys ? square : 0}, TermCount{terms, 1, 1});
+  AbstractValue value(AbstractValue::Dims(shape->size(), 1),
+                      SpreadContext::normalCell(
+                          moments, ctx.elementsPerGroup(made, /*groups=*/1)));
+  value.source = LikelySource::Propagated;
+  Spread spread;
+  int64_t rank = int64_t(shape->size());
+  spread.axes.batch = rank > 3 && shape->front() > 1 ? 0 : -1;
+  for (int64_t axis = std::max<int64_t>(rank - 2, 0);
+       axis < std::min<int64_t>(rank, 32); ++axis)
+    spread.axes.positions |= 1u << axis;
+  spread.zeroSum = alongKeys ? int(rank - 1) : -1;
+  Losses losses = ctx.combineLosses();
+  losses.hit = losses.hit.ofSums(terms);
+  ctx.giveLosses(index, losses);
+  ctx.give(index, std::move(value), spread);
+}
+
 static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
   std::optional<Layout> query = Layout::of(op.getQuery(), op.getNumHeads()),
                         key = Layout::of(op.getKey(), op.getKvNumHeads()
@@ -261,6 +291,17 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
                      return sum;
                    });
       break;
+    case 4: // mask and bias
+    case 5: {
+      double rows = 1;
+      for (int64_t dim : ArrayRef(*getShape(op.getQuery())).drop_back())
+        rows *= double(dim);
+      // Heads that lie side by side have rows of their own.
+      if (getShape(op.getQuery())->size() == 3)
+        rows *= double(query->heads);
+      giveAdded(ctx, index, rows * double(keys), keys, dScore);
+      break;
+    }
     default:
       break;
     }
