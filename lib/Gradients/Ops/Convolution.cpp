@@ -82,13 +82,53 @@ static std::vector<double> sumOverTaps(const WeightView &weights,
   return sums;
 }
 
+/// The spread of a gradient of the input: windows that overlap, whose extents
+/// add up as those of distributions do.
+static Spread spreadOfInput(const Spread &before, size_t rank, uint64_t taps,
+                            double terms) {
+  Spread spread;
+  spread.axes = imageRoles(before.axes, rank);
+  spread.alike = before.alike;
+  spread.steady = before.steady;
+  spread.answerAs(before);
+  spread.reach += double(taps) - 1;
+  spread.zero = std::pow(before.zero, terms);
+  spread.factors = terms < 4 ? before.factors : 1;
+  return spread;
+}
+
+/// The same where the filter is computed: by the moments of its elements, which
+/// are independent. All channels are one group.
+static void giveInputOfComputed(mp::ConvGradOp op, SpreadContext &ctx,
+                                uint64_t outputsPerGroup, uint64_t taps,
+                                double met) {
+  if (!ctx.of(op.getFilter()).hasLikely())
+    return;
+  const Spread &before = ctx.spread(op.getGrad());
+  Moments g = Moments::of(ctx.of(op.getGrad()).hull(), before);
+  Moments w = Moments::of(ctx.of(op.getFilter()).hull(), /*alike=*/0);
+  Moments sum = sumOf(g * w, TermCount{double(outputsPerGroup), 1,
+                                       std::max(double(taps) * met, 1.0)});
+  Value made = op->getResult(0);
+  size_t rank = TransferContext::rankOf(op.getInput());
+  AbstractValue value(
+      AbstractValue::Dims(rank, 1),
+      SpreadContext::normalCell(sum, ctx.elementsPerGroup(made, 1)));
+  value.source = LikelySource::Propagated;
+  double terms = double(outputsPerGroup * taps) * met;
+  Losses losses = ctx.losses(op.getGrad());
+  losses.hit = losses.hit.ofSums(std::max(terms, 1.0));
+  ctx.giveLosses(0, losses);
+  ctx.give(0, std::move(value), spreadOfInput(before, rank, taps, terms));
+}
+
 /// Sum over taps and output channels of g w. Where a stride skips positions a
 /// part of the taps meets none: on average `taps` / `steps` meet one.
 static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   MaybeShape filter = getShape(op.getFilter()), input = getShape(op.getInput()),
              output = getShape(op.getGrad());
   std::optional<WeightSource> weights = getWeightSource(ctx, op.getFilter());
-  if (!filter || !input || !output || !weights || filter->size() < 2 ||
+  if (!filter || !input || !output || filter->size() < 2 ||
       llvm::is_contained(*filter, kDynamic) ||
       ctx.of(op.getGrad()).rank() != output->size())
     return;
@@ -107,6 +147,8 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   double met = std::min(1.0, places / all * shareInside(op));
   if (groups == 0 || outputs % groups != 0)
     return;
+  if (!weights)
+    return giveInputOfComputed(op, ctx, outputs / groups, taps, met);
   // [outputs, inputs taps] is a matrix of which columns are summed over
   // outputs.
   uint64_t outputsPerGroup = outputs / groups, columns = perGroup * taps;
@@ -156,20 +198,12 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
   dims[1] = int64_t(channels);
   AbstractValue value(dims, cells);
   value.source = LikelySource::Propagated;
-  Spread spread;
-  spread.axes = imageRoles(before.axes, input->size());
-  spread.alike = before.alike;
-  spread.steady = before.steady;
-  // Windows that overlap: extents add up as those of distributions do.
-  spread.answerAs(before);
-  spread.reach += double(taps) - 1;
   double terms = double(outputsPerGroup * taps) * met;
-  spread.zero = std::pow(before.zero, terms);
-  spread.factors = terms < 4 ? before.factors : 1;
   Losses losses = ctx.losses(op.getGrad());
   losses.hit = losses.hit.ofSums(std::max(terms, 1.0));
   ctx.giveLosses(0, losses);
-  ctx.give(0, std::move(value), spread);
+  ctx.give(0, std::move(value),
+           spreadOfInput(before, input->size(), taps, terms));
 }
 
 /// Sum over samples and output positions of g x, for each channel of both.
