@@ -280,21 +280,11 @@ AbstractValue Convolution::runBox(TransferContext &ctx, ProductResult &rules) {
     b.halfRange = halfTap;
     ProductSum sum = ProductSum::of(dotOfBoxes(a, b, *count), *count);
     sum.count += extraRoundings;
-    cells.push_back(rules.finish(sum, 1, biasOf(cells.size()), 1));
-  }
-  if (taps.groups() == 1 && biasCells && biasCells->groups() > 1) {
-    Cell merged = biasCells->hull();
-    DotOperand a, b;
-    Interval bound = hull(cells::bound(taps.cell(0)) - off, 0);
-    a.range = range;
-    b.range = bound;
-    cells.front() = rules.finish(
-        ProductSum::of(dotOfBoxes(a, b, *count), *count + extraRoundings), 1,
-        merged, 1);
-    // No estimate for a mixture of channels with unknown filters.
-    AbstractValue result = rules.take(dims, Cells(cells));
-    result.source = LikelySource::Unknown;
-    return result;
+    // Channels that are one group have the biases of all of them.
+    std::optional<Cell> added = biasOf(cells.size());
+    if (biasCells && taps.groups() == 1)
+      added = biasCells->hull();
+    cells.push_back(rules.finish(sum, 1, added, 1));
   }
   return rules.take(dims, Cells(cells));
 }
