@@ -10,6 +10,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Hazards/ConstantUses.h"
@@ -97,7 +98,9 @@ static double shareMasked(const Cell &cell) {
 
 /// The expected share of rows, along the last axis, without an element that is
 /// kept. Elements are independent, given their group's share.
-static double shareOfFullRows(Value value, const AbstractValue &x) {
+static double
+shareOfFullRows(Value value, const AbstractValue &x,
+                llvm::function_ref<double(const Cell &)> shareMasked) {
   MaybeShape shape = getShape(value);
   if (!shape || shape->empty() || shape->back() < 1 ||
       x.rank() != shape->size())
@@ -111,6 +114,86 @@ static double shareOfFullRows(Value value, const AbstractValue &x) {
     sum += all;
   }
   return sum * double(kept) / double(x.groups());
+}
+
+/// The share of the rows of a constant condition that are `held` altogether.
+static std::optional<double> shareOfConstantRows(mp::ConstantOp constant,
+                                                 int64_t length, bool held) {
+  constexpr int64_t kMost = 1 << 24;
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(constant.getValue());
+  if (!dense || !dense.getElementType().isInteger(1) || length < 1 ||
+      dense.getNumElements() < length || dense.getNumElements() > kMost)
+    return std::nullopt;
+  if (dense.isSplat())
+    return dense.getSplatValue<bool>() == held;
+  int64_t at = 0, full = 0, same = 0;
+  for (bool element : dense.getValues<bool>()) {
+    same += element == held;
+    if (++at % length != 0)
+      continue;
+    full += same == length;
+    same = 0;
+  }
+  return double(full) * double(length) / double(at);
+}
+
+/// The same of a choice between scores and a mask, by its condition, which
+/// tells rows apart better than what it chooses from.
+static std::optional<double> shareByCondition(mp::WhereOp op,
+                                              const RangeAnalysis &ranges) {
+  MaybeShape own = getShape(op.getCondition()), all = getShape(op.getResult());
+  if (!own || !all || own->empty() || own->back() != all->back())
+    return std::nullopt;
+  auto isMask = [&](Value value) {
+    const AbstractValue &x = ranges.preRounding(value);
+    return x.hasLikely() && x.hull().likelyHi < kMasked;
+  };
+  auto isLive = [&](Value value) {
+    const AbstractValue &x = ranges.preRounding(value);
+    return x.hasLikely() && x.hull().likelyLo > kMasked;
+  };
+  bool masksOthers = isLive(op.getLhs()) && isMask(op.getRhs());
+  if (!masksOthers && !(isMask(op.getLhs()) && isLive(op.getRhs())))
+    return std::nullopt;
+  if (auto constant = op.getCondition().getDefiningOp<mp::ConstantOp>())
+    if (auto share = shareOfConstantRows(constant, own->back(), !masksOthers))
+      return share;
+  const AbstractValue &condition = ranges.of(op.getCondition());
+  if (!condition.hasLikely())
+    return std::nullopt;
+  return shareOfFullRows(op.getCondition(), condition, [&](const Cell &cell) {
+    double chosen = std::clamp(cell.mean, 0.0, 1.0);
+    return masksOthers ? 1 - chosen : chosen;
+  });
+}
+
+/// The same by what the value is the sum of: a mask tells its rows apart better
+/// than the scores that it is added to. Of several masks each has fewer rows.
+static double shareOfFullRows(Value value, const RangeAnalysis &ranges,
+                              unsigned depth) {
+  double share = shareOfFullRows(value, ranges.preRounding(value), shareMasked);
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0 || share == 0)
+    return share;
+  if (auto where = dyn_cast<mp::WhereOp>(op))
+    return std::min(share, shareByCondition(where, ranges).value_or(share));
+  if (!isa<mp::CastOp, mp::IdentityOp>(op) && !hasRole(op, Role::Addition))
+    return share;
+  Value mask;
+  for (Value operand : op->getOperands()) {
+    const AbstractValue &x = ranges.preRounding(operand);
+    if (!x.hasLikely())
+      return share;
+    if (x.hull().likelyLo > kMasked)
+      continue;
+    if (mask)
+      return share;
+    mask = operand;
+  }
+  MaybeShape own = mask ? getShape(mask) : std::nullopt;
+  if (!own || own->empty() || own->back() != getShape(value)->back())
+    return share;
+  return std::min(share, shareOfFullRows(mask, ranges, depth - 1));
 }
 
 std::optional<MaskedScores>
@@ -130,7 +213,7 @@ mpopt::findMaskedScores(Value value, const RangeAnalysis &ranges) {
   // A mask alone is broadcast to rows that are not seen here, and is often a
   // number that the format has.
   if (live->variance > 0) {
-    scores.fullRows = shareOfFullRows(value, x);
+    scores.fullRows = shareOfFullRows(value, ranges, kMostSteps);
     double rows = 1;
     MaybeShape shape = getShape(value);
     for (int64_t dim : ArrayRef(*shape).drop_back())
