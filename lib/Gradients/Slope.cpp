@@ -28,6 +28,14 @@ struct NormalPoints {
   NormalPoints();
 };
 
+/// Nodes and weights in place of the last point on each side, for slopes that
+/// are 0 but for arguments seldom met: shares that halve from one to the next.
+struct TailPoints {
+  static constexpr int kCount = 16;
+  std::array<double, kCount> at, weights;
+  TailPoints();
+};
+
 /// The moments of a slope at a normal argument, and the share of exact zeros.
 struct SlopeMoments {
   Moments moments;
@@ -59,27 +67,44 @@ NormalPoints::NormalPoints() {
     point *= std::sqrt(kCount / squares);
 }
 
+TailPoints::TailPoints() {
+  double share = 1.0 / NormalPoints::kCount;
+  for (int i = 0; i < kCount; ++i, share /= 2) {
+    weights[i] = i + 1 < kCount ? share / 2 : share;
+    at[i] = -quantile(share / std::sqrt(2.0));
+  }
+}
+
 static SlopeMoments slopeAt(const Cell &x,
-                            llvm::function_ref<double(double)> slope) {
+                            llvm::function_ref<double(double)> slope,
+                            bool peaked = false) {
   static const NormalPoints points;
+  static const TailPoints tail;
   SlopeMoments result;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
   bool first = true;
-  for (double point : points.at) {
+  auto add = [&](double point, double weight) {
     double argument = x.mean + deviation * point;
     // Extremes cut what a normal distribution would add to a rectified one.
     if (x.likelyLo <= x.likelyHi)
       argument = std::clamp(argument, x.likelyLo, x.likelyHi);
     double value = slope(argument);
     if (!std::isfinite(value))
-      continue;
-    result.moments.mean += value / NormalPoints::kCount;
-    result.moments.square += value * value / NormalPoints::kCount;
-    result.tilt += point * value / NormalPoints::kCount;
-    result.zero += value == 0 ? 1.0 / NormalPoints::kCount : 0;
+      return;
+    result.moments.mean += value * weight;
+    result.moments.square += value * value * weight;
+    result.tilt += point * value * weight;
+    result.zero += value == 0 ? weight : 0;
     result.least = first ? value : std::min(result.least, value);
     result.most = first ? value : std::max(result.most, value);
     first = false;
+  };
+  ArrayRef<double> inner = points.at;
+  for (double point : peaked ? inner.drop_front().drop_back() : inner)
+    add(point, 1.0 / NormalPoints::kCount);
+  for (int i = 0; peaked && i < TailPoints::kCount; ++i) {
+    add(-tail.at[i], tail.weights[i]);
+    add(tail.at[i], tail.weights[i]);
   }
   return result;
 }
@@ -114,7 +139,7 @@ static double commonOf(const Cell &x, double alike,
 }
 
 void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
-                      llvm::function_ref<double(double)> slope) {
+                      llvm::function_ref<double(double)> slope, bool peaked) {
   MaybeShape shape = getShape(ctx.op()->getResult(0));
   if (!shape)
     return;
@@ -139,11 +164,11 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
   const Spread &before = ctx.spread(grad);
   double alike = ctx.spread(x).alike;
 
-  SlopeMoments slopes = slopeAt(at.cell(0), slope);
+  SlopeMoments slopes = slopeAt(at.cell(0), slope, peaked);
   double zero = 0, random = 0, square = 0;
   for (size_t group = 0; group < dy.groups(); ++group) {
     if (!one)
-      slopes = slopeAt(at.cell(group), slope);
+      slopes = slopeAt(at.cell(group), slope, peaked);
     CellRef cell = dy.mutableCells()[group];
     Moments product = Moments::of(cell, 0) * slopes.moments;
     double most = std::max(std::fabs(slopes.least), std::fabs(slopes.most));
@@ -161,7 +186,7 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
   }
   Spread spread = before;
   Cell hull = at.hull();
-  SlopeMoments whole = slopeAt(hull, slope);
+  SlopeMoments whole = slopeAt(hull, slope, peaked);
   Moments all = whole.moments;
   all.common = std::min(all.square, commonOf(hull, alike, slope));
   Moments product = ctx.moments(grad) * all;

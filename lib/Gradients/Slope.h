@@ -16,9 +16,10 @@ namespace mpopt {
 
 /// Gives result 0 as the gradient `grad` times the slope at `x`, a forward
 /// value of the same shape, which is as independent of the gradient as it is of
-/// later layers.
+/// later layers. `peaked`: the slope is bounded, and near 0 but for some
+/// arguments, which may be rare.
 void giveSlope(SpreadContext &ctx, mlir::Value grad, mlir::Value x,
-               llvm::function_ref<double(double)> slope);
+               llvm::function_ref<double(double)> slope, bool peaked = false);
 
 /// Gives result 0, of a forward op, as a function of one number at every
 /// element of `x`.

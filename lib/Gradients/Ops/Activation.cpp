@@ -44,8 +44,10 @@ static void spreadFunction(Operation *op, SpreadContext &ctx) {
   // Of a result that nothing tells the argument of only the range is known.
   else if (isa<mp::SigmoidGradOp, mp::TanhGradOp, mp::LeakyReluGradOp>(op))
     return;
-  giveSlope(ctx, op->getOperand(0), x,
-            [&](double at) { return derivative(*unary, at); });
+  giveSlope(
+      ctx, op->getOperand(0), x,
+      [&](double at) { return derivative(*unary, at); },
+      /*peaked=*/isa<mp::SigmoidGradOp, mp::TanhGradOp>(op));
 }
 
 void mpopt::attachActivationSpreads(MLIRContext *context) {
