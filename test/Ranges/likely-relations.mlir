@@ -114,3 +114,23 @@ func.func @width(%m: tensor<64x64xf16> {mp.assume = {lo = -8.0 : f64, hi = 8.0 :
   %2 = mp.sub %0, %1 : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
   return
 }
+
+// -----
+
+// A spectrum whose magnitudes are raised to a power: no part of a number is larger
+// than its magnitude, so that results are expected in the range of the factor.
+func.func @compressed(%x: tensor<4x64x2xf32>) -> tensor<4x64x2xf32> {
+  %two = mp.constant dense<2.0> : tensor<f32>
+  %half = mp.constant dense<0.5> : tensor<f32>
+  %power = mp.constant dense<0.3> : tensor<f32>
+  %least = mp.constant dense<1.0e-12> : tensor<f32>
+  %0 = mp.pow %x, %two : (tensor<4x64x2xf32>, tensor<f32>) -> tensor<4x64x2xf32>
+  %1 = mp.reduce_sum %0 {axes = array<i64: -1>, keep_dims = true} : (tensor<4x64x2xf32>) -> tensor<4x64x1xf32>
+  %2 = mp.pow %1, %half : (tensor<4x64x1xf32>, tensor<f32>) -> tensor<4x64x1xf32>
+  %3 = mp.clip %2 min %least : (tensor<4x64x1xf32>, tensor<f32>) -> tensor<4x64x1xf32>
+  %4 = mp.pow %3, %power : (tensor<4x64x1xf32>, tensor<f32>) -> tensor<4x64x1xf32>
+  %5 = mp.mul %4, %x : (tensor<4x64x1xf32>, tensor<4x64x2xf32>) -> tensor<4x64x2xf32>
+  // expected-remark @below {{likely (propagated) [-1.49934, 1.49934]}}
+  %6 = mp.div %5, %3 : (tensor<4x64x2xf32>, tensor<4x64x1xf32>) -> tensor<4x64x2xf32>
+  return %6 : tensor<4x64x2xf32>
+}

@@ -50,6 +50,35 @@ static std::optional<double> deviationError(Value value, const RowScale &scale,
          2 * error.absolute;
 }
 
+/// (a x) / |row of x|, as spectra are compressed: no part of a row is larger
+/// than the row, so that no result is expected to be larger than a.
+static void expectScaledPart(Value dividend, const RowScale &scale,
+                             AbstractValue &value, TransferContext &ctx) {
+  auto product = dividend.getDefiningOp<mp::MulOp>();
+  if (!product || !value.hasLikely())
+    return;
+  for (unsigned index : {0u, 1u}) {
+    Value x = product->getOperand(index);
+    const AbstractValue &factor = ctx.of(product->getOperand(1 - index));
+    if (!factor.hasLikely() || !isSameExpression(x, scale.of))
+      continue;
+    auto reachOf = [](const Cell &cell) {
+      return std::max(std::fabs(cell.likelyLo), std::fabs(cell.likelyHi));
+    };
+    double most = reachOf(factor.hull()) * scale.bound;
+    for (CellRef cell : value.mutableCells()) {
+      double by = most / reachOf(cell);
+      if (!(by < 1))
+        continue;
+      cell.mean *= by;
+      cell.variance *= by * by;
+      cell.likelyLo *= by;
+      cell.likelyHi *= by;
+    }
+    return;
+  }
+}
+
 void relations::refineQuotient(Value result, AbstractValue &value,
                                TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
@@ -72,7 +101,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
     if (!isSameExpression(dividend, scale.of)) {
       auto abs = peel(scale.of, Peel::Rounded).getDefiningOp<mp::AbsOp>();
       if (!abs || !isSameExpression(dividend, abs.getInput()))
-        return;
+        return expectScaledPart(dividend, scale, value, ctx);
       peel(abs.getInput(), &rounding);
       ofMagnitudes = true;
     }
