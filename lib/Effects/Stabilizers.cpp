@@ -192,8 +192,7 @@ std::optional<Degree> Walk::ofProduct(Operation *op, double sign) const {
 std::optional<Degree> Walk::ofReduction(Operation *op) const {
   auto reduced = getReducedAxes(op, ShapeFacts());
   Value operand = op->getOperand(0);
-  if (!reduced || rankOf(operand) != rank ||
-      rankOf(op->getResult(0)) != rank ||
+  if (!reduced || rankOf(operand) != rank || rankOf(op->getResult(0)) != rank ||
       !llvm::all_of(*reduced, [&](int64_t axis) {
         return llvm::is_contained(axes, axis);
       }))

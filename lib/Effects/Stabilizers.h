@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// m = max(x, y) in exp(x - m) / (exp(x - m) + exp(y - m)) is there for the range
-// alone: any other m gives the same quotient. Backward graphs do not know that,
-// and what goes through m cancels only as a sum. Taken for independent, the
-// parts of a recurrence that keeps such a maximum double at each step.
+// m = max(x, y) in exp(x - m) / (exp(x - m) + exp(y - m)) is there for the
+// range alone: any other m gives the same quotient. Backward graphs do not know
+// that, and what goes through m cancels only as a sum. Taken for independent,
+// the parts of a recurrence that keeps such a maximum double at each step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,8 @@ struct Stabilizer {
   llvm::SmallVector<mlir::OpOperand *> uses;
 };
 
-/// The extremes of the block, elementwise or along axes, that have such readers.
+/// The extremes of the block, elementwise or along axes, that have such
+/// readers.
 llvm::SmallVector<Stabilizer> findStabilizers(mlir::Block &block);
 
 } // namespace mpopt
