@@ -228,6 +228,12 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
   return chosen;
 }
 
+/// True if storing makes 0 of all elements, which are not.
+static bool isAllLost(Value value, const RangeAnalysis &ranges) {
+  return ranges.of(value).constant() == 0.0 &&
+         ranges.preRounding(value).constant() != 0.0;
+}
+
 /// Sums up the parts of an output.
 static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
                   Block &body, const RangeAnalysis &ranges,
@@ -359,9 +365,10 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
       }
       square /= understatedBy(place, ranges);
       const OutputSize &size = *part.size;
-      // Where nothing but 0 is expected, each error is past measure.
+      // Where nothing but 0 is expected, each error is past measure, and one of
+      // weights that are all lost is not seen behind others that are.
       if (size.normal == 0) {
-        part.known &= square == 0;
+        part.known &= square == 0 && !isAllLost(place, ranges);
         continue;
       }
       square /= size.normal;

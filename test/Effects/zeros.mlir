@@ -3,10 +3,14 @@
 // RUN: split-file %s %t
 // RUN: mpopt --check %t/head.mlir | FileCheck %s --check-prefix HEAD
 // RUN: mpopt --check %t/lost.mlir --fail-on never | FileCheck %s --check-prefix LOST
+// RUN: mpopt --check %t/layers.mlir --precision fp16 --fail-on never | FileCheck %s --check-prefix LAYERS
 
 // HEAD: storage in its own dtypes is expected to move `result` by 0 %: fine
 // LOST: is expected to move `result` by more than its largest value
 // LOST: error[MP213]
+// Of two layers that are lost neither is seen behind the other.
+// LAYERS-NOT: by 0 %
+// LAYERS: what fp16 does to `result` is not known
 
 //--- head.mlir
 func.func @main(%x: tensor<4x8xf16>) -> (tensor<4x3xf16> {mp.name = "result"}) {
@@ -24,4 +28,13 @@ func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {
   %0 = mp.cast %small : (tensor<64xf32>) -> tensor<64xf16>
   %1 = mp.neg %0 : (tensor<64xf16>) -> tensor<64xf16>
   return %1 : tensor<64xf16>
+}
+
+//--- layers.mlir
+func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x3xf32> {mp.name = "result"}) {
+  %first = mp.constant dense<1.0e-10> : tensor<8x8xf32>
+  %second = mp.constant dense<1.0e-10> : tensor<8x3xf32>
+  %hidden = mp.matmul %x, %first : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %0 = mp.matmul %hidden, %second : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  return %0 : tensor<4x3xf32>
 }
