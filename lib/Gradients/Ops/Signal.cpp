@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sample lies in length / step frames, times the window, and each bin of a
-// frame has it times a cosine and a sine, whose squares add up to 1.
+// Each bin has a sample times a cosine and a sine, whose squares add up to 1;
+// of a short-time transform a sample lies in length / step frames, times the
+// window.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,37 @@ static void giveSums(SpreadContext &ctx, unsigned index, double square,
   losses.hit = losses.hit.ofSums(terms);
   ctx.giveLosses(index, losses);
   ctx.give(index, std::move(value), spread);
+}
+
+static void spreadDftGrad(mp::DFTGradOp op, SpreadContext &ctx) {
+  Value grad = op.getGrad();
+  MaybeShape shape = getShape(grad), input = getShape(op.getInput());
+  std::optional<double> axis =
+      op.getDynamicAxis() ? getSplatConstant(op.getDynamicAxis())
+                          : std::optional<double>(double(op.getAxis()));
+  std::optional<int64_t> at = shape && axis
+                                  ? normalizeAxis(int64_t(*axis), shape->size())
+                                  : std::nullopt;
+  if (!at || !input || (*shape)[*at] < 1 || shape->back() < 1 ||
+      !ctx.of(grad).hasLikely())
+    return;
+  // Over real and imaginary parts; what has none is real.
+  double terms = double((*shape)[*at]);
+  double square = terms * ctx.moments(grad).square;
+  if (op.getInverse()) {
+    std::optional<double> length =
+        op.getLength() ? getSplatConstant(op.getLength())
+                       : std::optional<double>(double((*input)[*at]));
+    if (!length || !(*length > 0))
+      return;
+    square /= *length * *length;
+    // All bins but the ends stand for two, of which the other is not there.
+    if (op.getOnesided())
+      square *= 2;
+  }
+  for (auto [index, number] : llvm::enumerate(op.getWanted()))
+    if (gradients::slotOf(op, number) == 1)
+      giveSums(ctx, index, square, terms);
 }
 
 static void spreadStftGrad(mp::STFTGradOp op, SpreadContext &ctx) {
@@ -82,5 +114,6 @@ static void spreadStftGrad(mp::STFTGradOp op, SpreadContext &ctx) {
 }
 
 void mpopt::attachSignalSpreads(MLIRContext *context) {
+  attachSpread<spreadDftGrad, mp::DFTGradOp>(context);
   attachSpread<spreadStftGrad, mp::STFTGradOp>(context);
 }

@@ -169,6 +169,18 @@ def spectrogram(g):
 
 
 @network
+def mixing_by_transforms(g):
+    x = g.norm(g.linear("x", 32, 32), 32)
+    y = g.add("Reshape", x, g.integers(BATCH, 12, 32, 1))
+    g.opset = 20
+    for axis in (2, 1):
+        y = g.add("DFT", y, "", g.integers(axis))
+    y = g.add("Gather", y, g.integers(0), axis=-1)
+    x = g.norm(g.add("Add", x, y), 32)
+    return [BATCH, 12, 32], g.linear(x, 32, 10)
+
+
+@network
 def gelu_written_out(g):
     x = g.linear("x", 32, 64, std=3.0)
     erf = g.add("Erf", g.add("Div", x, g.number(2 ** 0.5)))
