@@ -22,6 +22,7 @@
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
+#include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Report/RuleTable.h"
 
@@ -161,10 +162,15 @@ bool InfinityWalk::takesNoPart(Operation *op, unsigned operand) const {
   // A row without another score is NaN.
   if (std::optional<MaskedScores> scores = findMaskedScores(value, ranges))
     return scores->expectedRows < 0.5;
-  const FloatFormat *format = getFloatFormat(getElementType(value));
+  // They may have become infinite in a narrower dtype than they are read in.
+  double edge = kInfinity;
+  for (unsigned origin : originsOf(value))
+    if (const FloatFormat *format =
+            getFloatFormat(getElementType(begins[origin])))
+      edge = std::min(edge, format->overflowFrom);
   Cell hull = ranges.preRounding(value).hull();
   double most = ranges.preRounding(value).hasLikely() ? hull.likelyHi : hull.hi;
-  return format && most > -format->overflowFrom;
+  return most > -edge;
 }
 
 const AbstractValue &InfinityWalk::of(Value value) {

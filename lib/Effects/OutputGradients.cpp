@@ -78,7 +78,7 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
     replace(result, stands);
     change.changed.insert(stands.getDefiningOp());
   });
-  fuseComposites();
+  fuseComposites(ranges);
   passSteps();
   llvm::DenseSet<Value> cuts = cutStabilizers();
   Operation *terminator = findReturn(*copy);
@@ -121,11 +121,33 @@ void OutputGradients::inlineBranches(const RangeAnalysis &ranges) {
                         });
 }
 
-void OutputGradients::fuseComposites() {
+/// True if storing a value does more than to round it: a typical element is
+/// subnormal, or some are past the edge.
+static bool losesMore(Value value, const RangeAnalysis &ranges) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  if (!format || !isLowPrecision(getElementType(value)))
+    return false;
+  const AbstractValue &known = ranges.preRounding(value);
+  double square = 0;
+  for (const Cell &cell : known.cells()) {
+    square += cell.mean * cell.mean + cell.variance;
+    if (!(std::max(-cell.likelyLo, cell.likelyHi) < format->overflowFrom))
+      return true;
+  }
+  return !known.hasLikely() ||
+         !(std::sqrt(square / double(known.groups())) >= format->minNormal);
+}
+
+void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
   llvm::DenseMap<Operation *, Operation *> originals;
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   for (const WrittenOut &composite : findWrittenOut(*copy)) {
+    if (llvm::any_of(composite.averaged, [&](Operation *op) {
+          Value original = change.originals.lookup(op->getResult(0));
+          return !original || losesMore(original, ranges);
+        }))
+      continue;
     Operation *made = fuse(composite);
     if (!made)
       continue;

@@ -55,7 +55,7 @@ private:
 
   void replace(mlir::Value result, mlir::Value stands);
   void inlineBranches(const RangeAnalysis &ranges);
-  void fuseComposites();
+  void fuseComposites(const RangeAnalysis &ranges);
   void passSteps();
   /// What goes through a stabilizer cancels: nothing goes. The values that
   /// stand for them where they are read.

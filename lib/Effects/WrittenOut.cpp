@@ -162,11 +162,17 @@ static bool cutToQuotient(WrittenOut &norm, bool centred) {
   if (auto guard = getMaker<mp::AddOp>(quotient.root->getOperand(0)))
     if (auto number = splitNumber(guard))
       norm.epsilon = number->second;
-  // Roundings in front of a mean average out.
+  SmallVector<Operation *, 8> all = std::move(norm.members);
   norm.members.assign(quotient.way.begin(), quotient.way.end());
   if (difference)
     norm.members.push_back(difference);
   norm.members.push_back(quotient.op);
+  for (Operation *op : all) {
+    if (op == quotient.root)
+      break;
+    if (op != difference)
+      norm.averaged.push_back(op);
+  }
   norm.result = quotient.op;
   return true;
 }

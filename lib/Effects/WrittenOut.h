@@ -27,6 +27,9 @@ namespace mpopt {
 struct WrittenOut {
   /// The ops whose roundings count as those of the result do.
   llvm::SmallVector<mlir::Operation *, 8> members;
+  /// Those whose roundings average out: what is in front of a norm's mean, and
+  /// the mean. They count once there is more to them than rounding.
+  llvm::SmallVector<mlir::Operation *, 8> averaged;
   mlir::Operation *result = nullptr;
   /// The tensor that the function is of.
   mlir::Value input;

@@ -28,6 +28,20 @@
 // DIGITS: to make Inf or NaN of `result
 // DIGITS: error[MP201]
 // DIGITS: note[MP109]
+// Scores that are all past the edge of the dtype that they come from are no mask.
+// RUN: not mpopt --check %t/widened.mlir | FileCheck %s --check-prefix WIDENED
+// WIDENED: is expected to make Inf or NaN of `result
+
+//--- widened.mlir
+func.func @main(%x: tensor<4x10xf16>) -> (tensor<4x10xf32> {mp.name = "result"}) {
+  %c = mp.constant dense<[4.7e5, 6.0e5, 7.0e5, 8.0e5, 9.0e5, 1.0e6, 1.1e6, 1.2e6, 1.3e6, 1.5e6]> : tensor<10xf32>
+  %narrow = mp.cast %c : (tensor<10xf32>) -> tensor<10xf16>
+  %0 = mp.add %x, %narrow : (tensor<4x10xf16>, tensor<10xf16>) -> tensor<4x10xf16>
+  %1 = mp.neg %0 : (tensor<4x10xf16>) -> tensor<4x10xf16>
+  %2 = mp.cast %1 : (tensor<4x10xf16>) -> tensor<4x10xf32>
+  %3 = mp.softmax %2 {axis = -1 : i64} : (tensor<4x10xf32>) -> tensor<4x10xf32>
+  return %3 : tensor<4x10xf32>
+}
 
 //--- reaches.mlir
 func.func @main(%x: tensor<64xf16>) -> (tensor<64xf16> {mp.name = "result"}) {

@@ -172,7 +172,9 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
 /// The same as `logitSquare` where the mean of each class's logits is known: of
 /// the others only those that come near the largest, p and 1 - p of a pair, let
 /// 4 p^2 (1 - p)^2 through. Of the difference d of two logits that is a bell of
-/// height 1/4 and area 2/3, taken as normal. Nothing without such means.
+/// height 1/4 and area 2/3, taken as normal. Nothing without such means, and
+/// where others are as likely to be the largest, which contend among
+/// themselves.
 static std::optional<double> squareByClass(const AbstractValue &logits,
                                            int64_t axis, double count) {
   if (!logits.hasLikely() || axis >= int64_t(logits.rank()) ||
@@ -185,7 +187,7 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
       top = at;
   constexpr double kHeight = 0.25, kArea = 2.0 / 3;
   const double width = kArea / (kHeight * std::sqrt(2 * M_PI));
-  double sum = 0;
+  double sum = 0, overtaking = 0;
   Cell most = classes.cell(top);
   for (size_t at = 0; at < classes.groups(); ++at) {
     if (at == top)
@@ -195,7 +197,11 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
     double spread = width * width + most.variance + other.variance;
     sum += kHeight * width / std::sqrt(spread) *
            std::exp(-gap * gap / (2 * spread));
+    overtaking += 0.5 * std::erfc(gap / std::sqrt(2 * spread));
   }
+  constexpr double kEven = 0.5;
+  if (overtaking > kEven)
+    return std::nullopt;
   return sum / count;
 }
 
