@@ -57,8 +57,8 @@ private:
   void inlineBranches(const RangeAnalysis &ranges);
   void fuseComposites(const RangeAnalysis &ranges);
   void passSteps();
-  /// What goes through a stabilizer cancels: nothing goes. The values that
-  /// stand for them where they are read.
+  /// Has no gradient go through stabilizers, in which all that goes cancels.
+  /// Gives the values that stand for them where they are read.
   llvm::DenseSet<mlir::Value> cutStabilizers();
   void append(mlir::Value output, llvm::ArrayRef<mlir::Value> wanted);
   void findChanges(mlir::Operation *last);
