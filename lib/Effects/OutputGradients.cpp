@@ -143,10 +143,14 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   for (const WrittenOut &composite : findWrittenOut(*copy)) {
-    if (llvm::any_of(composite.averaged, [&](Operation *op) {
-          Value original = change.originals.lookup(op->getResult(0));
-          return !original || losesMore(original, ranges);
-        }))
+    auto isLost = [&](Value value) {
+      Value original = change.originals.lookup(value);
+      return !original || losesMore(original, ranges);
+    };
+    if (llvm::any_of(composite.averaged,
+                     [&](Operation *op) { return isLost(op->getResult(0)); }) ||
+        (!composite.averaged.empty() &&
+         isLost(composite.members.front()->getOperand(0))))
       continue;
     Operation *made = fuse(composite);
     if (!made)

@@ -25,7 +25,8 @@ namespace mpopt {
 /// rows they end where it divides by the root of the mean square: scale and
 /// bias are ops of their own.
 struct WrittenOut {
-  /// The ops whose roundings count as those of the result do.
+  /// The ops whose roundings count as those of the result do; of a norm the
+  /// root is the first.
   llvm::SmallVector<mlir::Operation *, 8> members;
   /// Those whose roundings average out: what is in front of a norm's mean, and
   /// the mean. They count once there is more to them than rounding.
