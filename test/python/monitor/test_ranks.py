@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -103,11 +104,16 @@ def test_a_rank_that_differs_and_dies(tmp_path):
 
 def test_a_rank_that_dies_in_a_collective(tmp_path):
     """Rank 0 waits for norms that do not come: its own record has all its steps all the same, and
-    is ended in order."""
+    is ended in order. Once in a dozen runs threads of gloo's abort the process on its way out; then
+    the record has what a killed rank's has."""
     first, second = start("dies", 2, tmp_path)
     errors = [process.communicate(timeout=2 * rank_program.PATIENCE)[1]
               for process in (first, second)]
     assert second.returncode == -9
+    if first.returncode == -signal.SIGABRT:
+        assert "terminate called" in errors[0]
+        assert read(tmp_path / "2-0.mprec")["0", "value"].calls >= 29 - 8
+        return
     assert first.returncode > 0 and "Error" in errors[0].splitlines()[-1]
     assert RunFile(tmp_path / "2-0.mprec").closed and not RunFile(tmp_path / "2-1.mprec").closed
     left = read(tmp_path / "2-0.mprec")
