@@ -13,6 +13,7 @@
 #include "OutputGradients.h"
 
 #include "Branches.h"
+#include "MeanSquare.h"
 #include "Stabilizers.h"
 #include "Steps.h"
 #include "WrittenOut.h"
@@ -128,14 +129,10 @@ static bool losesMore(Value value, const RangeAnalysis &ranges) {
   if (!format || !isLowPrecision(getElementType(value)))
     return false;
   const AbstractValue &known = ranges.preRounding(value);
-  double square = 0;
-  for (const Cell &cell : known.cells()) {
-    square += cell.mean * cell.mean + cell.variance;
-    if (!(std::max(-cell.likelyLo, cell.likelyHi) < format->overflowFrom))
-      return true;
-  }
+  Cell hull = known.hull();
   return !known.hasLikely() ||
-         !(std::sqrt(square / double(known.groups())) >= format->minNormal);
+         !(std::max(-hull.likelyLo, hull.likelyHi) < format->overflowFrom) ||
+         !(std::sqrt(meanSquare(known)) >= format->minNormal);
 }
 
 void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
@@ -143,14 +140,10 @@ void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   for (const WrittenOut &composite : findWrittenOut(*copy)) {
-    auto isLost = [&](Value value) {
-      Value original = change.originals.lookup(value);
-      return !original || losesMore(original, ranges);
-    };
-    if (llvm::any_of(composite.averaged,
-                     [&](Operation *op) { return isLost(op->getResult(0)); }) ||
-        (!composite.averaged.empty() &&
-         isLost(composite.members.front()->getOperand(0))))
+    if (llvm::any_of(composite.averaged, [&](Value value) {
+          Value original = change.originals.lookup(value);
+          return !original || losesMore(original, ranges);
+        }))
       continue;
     Operation *made = fuse(composite);
     if (!made)

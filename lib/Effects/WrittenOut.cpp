@@ -171,8 +171,9 @@ static bool cutToQuotient(WrittenOut &norm, bool centred) {
     if (op == quotient.root)
       break;
     if (op != difference)
-      norm.averaged.push_back(op);
+      norm.averaged.push_back(op->getResult(0));
   }
+  norm.averaged.push_back(quotient.root->getOperand(0));
   norm.result = quotient.op;
   return true;
 }
@@ -200,8 +201,7 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
     StringRef kind = composite.result->getAttrOfType<mp::IdiomAttr>("mp.idiom")
                          .getKind()
                          .getValue();
-    bool isNorm = isRowNorm(kind);
-    if (!isNorm)
+    if (!isRowNorm(kind))
       composite.input = findInput(composite);
     else if (!cutToQuotient(composite,
                             hasRole(getMeaning(kind, context), Role::Centring)))
@@ -249,12 +249,11 @@ Operation *mpopt::fuse(const WrittenOut &composite) {
   auto known = RegisteredOperationName::lookup(name, result->getContext());
   if (!meaning || !known ||
       composite.input.getType() != result->getResult(0).getType() ||
-      (hasRole(meaning, Role::Normalization) &&
-       !isRowNorm(idiom.getKind().getValue())))
+      (hasRole(meaning, Role::Normalization) && composite.axis < 0))
     return nullptr;
   OpBuilder builder(result->getContext());
   builder.setInsertionPointAfter(result);
-  if (isRowNorm(idiom.getKind().getValue()))
+  if (composite.axis >= 0)
     return makeNorm(builder, composite, hasRole(meaning, Role::Centring));
   OperationState state(result->getLoc(), name);
   state.addOperands(composite.input);

@@ -25,16 +25,16 @@ namespace mpopt {
 /// rows they end where it divides by the root of the mean square: scale and
 /// bias are ops of their own.
 struct WrittenOut {
-  /// The ops whose roundings count as those of the result do; of a norm the
-  /// root is the first.
+  /// The ops whose roundings count as those of the result do.
   llvm::SmallVector<mlir::Operation *, 8> members;
-  /// Those whose roundings average out: what is in front of a norm's mean, and
-  /// the mean. They count once there is more to them than rounding.
-  llvm::SmallVector<mlir::Operation *, 8> averaged;
+  /// The values whose roundings average out: those in front of a norm's mean,
+  /// and the mean as its root reads it. Past rounding they would count.
+  llvm::SmallVector<mlir::Value, 8> averaged;
   mlir::Operation *result = nullptr;
   /// The tensor that the function is of.
   mlir::Value input;
-  /// The first normalised axis of a norm, and what is added under its root.
+  /// The first normalised axis of a norm, -1 of other functions; and the number
+  /// that is added under its root.
   int64_t axis = -1;
   double epsilon = 0;
 };

@@ -64,7 +64,8 @@ static void refineByExtreme(mp::SubOp op, Operation *reduction, bool swapped,
   (negative ? value.posInf : value.negInf) = false;
 }
 
-/// True if both are a sum, difference or product of the same numbers.
+/// True if both are a sum, difference or product of the same numbers, bit by
+/// bit: `isSameExpression` looks through casts that round.
 static bool areComputedAlike(Value lhs, Value rhs, TransferContext &ctx) {
   Operation *left = lhs.getDefiningOp(), *right = rhs.getDefiningOp();
   return left && right && left->getName() == right->getName() &&
