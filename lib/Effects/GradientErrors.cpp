@@ -105,7 +105,7 @@ std::optional<Noisy> Walk::sizeOf(Value value) const {
     return std::nullopt;
   Noisy size;
   for (const Cell &cell : of.cells()) {
-    size.square += cell.mean * cell.mean + cell.variance;
+    size.square += meanSquare(cell);
     size.within += cell.variance;
   }
   size.square /= double(of.groups());
@@ -146,7 +146,7 @@ std::optional<double> Walk::storageError(Value value) {
   double live = std::max(1 - gradients.spread(value).zero, 1e-6);
   double sum = 0;
   for (const Cell &cell : exact.cells()) {
-    double square = (cell.mean * cell.mean + cell.variance) / live;
+    double square = meanSquare(cell) / live;
     StorageError error =
         storageErrorOf(0, std::ldexp(square, 2 * exponent), format);
     sum += std::ldexp(error.square - error.overflowed, -2 * exponent) * live;

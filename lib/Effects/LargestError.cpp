@@ -72,7 +72,7 @@ findContended(Operation *softmax, const llvm::MapVector<Value, double> &squares,
     return std::nullopt;
   double square = 0, mean = 0, count = 1;
   for (const Cell &cell : p.cells()) {
-    square += cell.mean * cell.mean + cell.variance;
+    square += meanSquare(cell);
     mean += cell.mean;
   }
   for (int64_t dim : *shape)

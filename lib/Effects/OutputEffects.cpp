@@ -183,7 +183,7 @@ namespace {
 /// What is judged of an output: all of it, or one of the parts that it is
 /// joined of.
 struct Part {
-  size_t output;
+  size_t output = 0;
   Value value;
   std::optional<OutputSize> size;
   bool known = true;
@@ -221,9 +221,12 @@ static std::vector<Part> chooseParts(ArrayRef<OutputEffect> outputs) {
     if (ops > left)
       break;
     left -= ops;
-    for (Value part : parts)
-      chosen.push_back(
-          {index, part, std::nullopt, true, {}, 0, {}, std::nullopt, false});
+    for (Value value : parts) {
+      Part part;
+      part.output = index;
+      part.value = value;
+      chosen.push_back(std::move(part));
+    }
   }
   return chosen;
 }

@@ -7,6 +7,7 @@
 
 #include "OutputSize.h"
 
+#include "MeanSquare.h"
 #include "Parts.h"
 
 #include "mpopt/Dialect/MPDialect.h"
@@ -66,7 +67,7 @@ std::optional<OutputSize> mpopt::sizeOf(Value output,
   double mean = 0;
   for (const Cell &cell : value.cells()) {
     mean += cell.mean;
-    size.rms += cell.mean * cell.mean + cell.variance;
+    size.rms += meanSquare(cell);
     size.varying += cell.variance;
     size.most = std::max(
         {size.most, std::fabs(cell.likelyLo), std::fabs(cell.likelyHi)});
