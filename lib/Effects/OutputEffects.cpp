@@ -26,6 +26,7 @@
 #include "Parts.h"
 #include "Steps.h"
 #include "Storage.h"
+#include "TensorEffect.h"
 
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
@@ -43,103 +44,6 @@ using namespace mpopt;
 /// Backward graphs have so many ops for each op of the model, or for those of a
 /// small model. Outputs past that are not looked at.
 static constexpr size_t kMostPasses = 8, kMostOps = 1 << 11;
-/// Groups of a tensor that are told apart.
-static constexpr size_t kMostGroups = 1 << 14;
-
-//===----------------------------------------------------------------------===//
-// One tensor
-//===----------------------------------------------------------------------===//
-
-/// The expected square of the sum of gradient times error over all elements.
-static double squareOf(Value value, AbstractValue gradient,
-                       const Spread &spread, double samples,
-                       AbstractValue error) {
-  MaybeShape shape = getShape(value);
-  Shape known = shape.value_or(Shape());
-  if (gradient.rank() != known.size())
-    gradient =
-        AbstractValue(AbstractValue::Dims(known.size(), 1), gradient.hull());
-  if (error.rank() != known.size())
-    error = AbstractValue(AbstractValue::Dims(known.size(), 1), error.hull());
-  SmallVector<AbstractValue, 2> values = {std::move(gradient),
-                                          std::move(error)};
-  AbstractValue::Dims dims =
-      broadcastGroups(values, GroupLimit(kMostGroups, kMostGroups));
-  SmallVector<int64_t> merged;
-  for (size_t axis = 0; axis < dims.size(); ++axis)
-    if (dims[axis] == 1)
-      merged.push_back(int64_t(axis));
-  TermCount count = countTerms(known, merged, spread.axes, samples);
-  Moments sum;
-  forEachGroup(dims, values, [&](size_t, ArrayRef<size_t> at) {
-    // Roundings of different positions have nothing in common.
-    Moments product = Moments::of(values[0].cell(at[0]), spread.alike) *
-                      Moments::of(values[1].cell(at[1]), 0);
-    sum = sum + sumOf(product, count);
-  });
-  return sum.square;
-}
-
-/// An error with what crosses the edges of steps added to each element's.
-static std::optional<AbstractValue>
-withSteps(std::optional<AbstractValue> error, double square) {
-  if (square == 0)
-    return error;
-  if (!error) {
-    error.emplace(AbstractValue::Dims(), Cell{0, 0, 0, square, 0, 0});
-    error->source = LikelySource::Propagated;
-    return error;
-  }
-  for (CellRef cell : error->mutableCells())
-    cell.variance += square;
-  return error;
-}
-
-/// A factor that the gradient of a tensor counts twice. Errors are taken to
-/// travel as signals do: where a trained statistic is of a larger variance than
-/// independence gives, errors that come from before are larger, too
-/// (AbstractValue::understated). Not so the roundings of what the norm reads
-/// itself, nor of what a filter in front of it reads, which have nothing in
-/// common yet.
-static double understatedBy(Value value, const RangeAnalysis &ranges) {
-  double own = ranges.preRounding(value).understated;
-  if (own > 1)
-    return own;
-  constexpr unsigned kMostSteps = 6;
-  bool filtered = false;
-  for (unsigned step = 0; step < kMostSteps && value.hasOneUse(); ++step) {
-    Operation *reader = *value.user_begin();
-    if (reader->getNumResults() != 1)
-      return 1;
-    bool filters = hasRole(reader, Role::Contraction);
-    // Behind the filter it is the filter's result that is read.
-    if (filters ? filtered : !filtered && !isa<mp::CastOp>(reader))
-      return 1;
-    filtered |= filters;
-    value = reader->getResult(0);
-    if (double its = ranges.preRounding(value).understated; its > 1)
-      return filtered ? its : 1;
-  }
-  return 1;
-}
-
-/// The share of a tensor's squares that is lost as numbers become 0; none of
-/// roundings.
-static double lostShare(Value value, const AbstractValue &error,
-                        const RangeAnalysis &ranges) {
-  const AbstractValue &x = ranges.preRounding(value);
-  // Numbers that overflow are followed as Inf, which may matter to nobody.
-  const FloatFormat &format = *getFloatFormat(getElementType(value));
-  Cell hull = x.hull();
-  if (std::max(std::fabs(hull.likelyLo), std::fabs(hull.likelyHi)) >=
-      format.overflowFrom)
-    return 0;
-  // Far more than the coarsest format rounds away.
-  constexpr double kLeast = 0.01;
-  double all = x.hasLikely() ? meanSquare(x) : 0;
-  double share = all > 0 ? meanSquare(error) / all : 0;
-  return share >= kLeast ? std::min(share, 1.0) : 0;
-}
 
 //===----------------------------------------------------------------------===//
 // All outputs

@@ -1,0 +1,50 @@
+//===- TensorEffect.h - What one tensor's errors do -------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An error of a tensor and the gradient of an output with respect to it, of
+// which the output's error is the sum over all elements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_TENSOREFFECT_H
+#define MPOPT_LIB_EFFECTS_TENSOREFFECT_H
+
+#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Ranges/Value/AbstractValue.h"
+
+#include "mlir/IR/Value.h"
+
+#include <optional>
+
+namespace mpopt {
+
+class RangeAnalysis;
+
+/// The expected square of the sum of gradient times error over all elements.
+double squareOf(mlir::Value value, AbstractValue gradient, const Spread &spread,
+                double samples, AbstractValue error);
+
+/// An error with what crosses the edges of steps added to each element's.
+std::optional<AbstractValue> withSteps(std::optional<AbstractValue> error,
+                                       double square);
+
+/// A factor that the gradient of a tensor counts twice. Errors are taken to
+/// travel as signals do: where a trained statistic is of a larger variance than
+/// independence gives, errors that come from before are larger, too
+/// (AbstractValue::understated). Not so the roundings of what the norm reads
+/// itself, nor of what a filter in front of it reads, which have nothing in
+/// common yet.
+double understatedBy(mlir::Value value, const RangeAnalysis &ranges);
+
+/// The share of a tensor's squares that is lost as numbers become 0; none of
+/// roundings.
+double lostShare(mlir::Value value, const AbstractValue &error,
+                 const RangeAnalysis &ranges);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_TENSOREFFECT_H
