@@ -19,8 +19,6 @@
 
 namespace mpopt {
 
-class OutputGradients;
-
 /// The part of an output's error that is whole steps of few elements, each of
 /// which is one of the output's.
 struct Stepped {
@@ -30,19 +28,35 @@ struct Stepped {
   double square = 0, step = 0, share = 1;
 };
 
+/// The part of an output's error that comes by the scores of a softmax of which
+/// few rows move.
+struct Contended {
+  /// The tensors in front of the scores, and the sum of their squares, of which
+  /// `square` comes by the scores.
+  llvm::SmallVector<mlir::Value> values;
+  double all = 0, square = 0;
+  /// Of its rows, the share that moves.
+  double share = 1, rows = 1;
+};
+
+/// The squared error of an output, or of a part of it, in units of its root
+/// mean square: by each tensor's storage, and in all.
+struct SquaredError {
+  llvm::MapVector<mlir::Value, double> squares;
+  double sum = 0;
+  std::vector<Stepped> steps;
+  std::vector<Contended> contended;
+};
+
 /// True if each element of the output depends on one of the value's.
 bool isElementwise(mlir::Value value, mlir::Value output);
 
-/// The expected largest error of an element, in units of the output's root mean
-/// square: of many, of the few rows that move, and of the few elements that are
-/// a step off, if any.
+/// The expected largest error of `count` elements, in units of the output's
+/// root mean square: of many, of the few rows that move, and of the few
+/// elements that are a step off, if any.
 /// Adds to `sums` those that it is the largest of, as OutputEffect has them.
-/// `most` is the largest of many.
-double largestError(const llvm::MapVector<mlir::Value, double> &squares,
-                    double sum, double most, mlir::Block &body,
-                    const RangeAnalysis &ranges,
-                    const OutputGradients &gradients,
-                    llvm::ArrayRef<Stepped> steps, double count,
+/// `most` is the largest of many, in units of the errors' root mean square.
+double largestError(const SquaredError &error, double count, double most,
                     std::vector<OutputEffect::Sum> &sums);
 
 } // namespace mpopt

@@ -16,6 +16,7 @@
 
 #include "AssumedSizes.h"
 #include "Branches.h"
+#include "Contention.h"
 #include "Cuts.h"
 #include "InfinityWalk.h"
 #include "LargestError.h"
@@ -86,16 +87,11 @@ static std::vector<OutputEffect> findOutputs(ModuleOp module) {
 namespace {
 /// What is judged of an output: all of it, or one of the parts that it is
 /// joined of.
-struct Part {
+struct Part : SquaredError {
   size_t output = 0;
   Value value;
   std::optional<OutputSize> size;
   bool known = true;
-  /// The squared error that each tensor's storage causes, and their sum, in
-  /// units of the part's root mean square.
-  llvm::MapVector<Value, double> squares;
-  double sum = 0;
-  std::vector<Stepped> steps;
   /// Found when something is lost.
   std::optional<llvm::DenseSet<Value>> cuts;
   /// The value is what a logistic function is of that makes the output.
@@ -143,8 +139,7 @@ static bool isAllLost(Value value, const RangeAnalysis &ranges) {
 
 /// Sums up the parts of an output.
 static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
-                  Block &body, const RangeAnalysis &ranges,
-                  const OutputGradients &gradients) {
+                  const RangeAnalysis &ranges) {
   if (parts.empty() ||
       !llvm::all_of(parts, [](const Part *part) { return part->known; }))
     return;
@@ -167,9 +162,7 @@ static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
   output.sums.push_back({});
   for (const Part *part : parts) {
     const OutputSize &size = *part->size;
-    double largest =
-        largestError(part->squares, part->sum, size.peak(), body, ranges,
-                     gradients, part->steps, size.count, output.sums);
+    double largest = largestError(*part, size.count, size.peak(), output.sums);
     output.error = std::max(*output.error, largest * size.rms / most);
     double peak = size.peak() * size.rms / most;
     for (auto [value, square] : part->squares) {
@@ -307,12 +300,18 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     llvm::for_each(op->getResults(), add);
     ranges.limitRounded();
   });
+  for (const Contention &contention : findContentions(body, ranges, gradients))
+    for (auto [index, part] : llvm::enumerate(parts))
+      if (part.known)
+        if (auto few =
+                partOf(contention, index, gradients, part, part.size->normal))
+          part.contended.push_back(std::move(*few));
   for (auto [index, output] : llvm::enumerate(outputs)) {
     SmallVector<const Part *> own;
     for (const Part &part : parts)
       if (part.output == index)
         own.push_back(&part);
-    judge(output, own, body, ranges, gradients);
+    judge(output, own, ranges);
   }
   assumeSizes(module, ranges, findings);
   for (const OutputEffect &output : outputs)

@@ -1,0 +1,64 @@
+//===- Contention.h - Attention that picks one key --------------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where scores are far apart a softmax picks one key in nearly every row, and
+// an error moves the few rows in which two keys contend, but those far. With g
+// the gap between the best two scores, of density f next to 0, and d the
+// difference of their errors, a row moves by sigmoid(g + d) - sigmoid(g):
+//
+//   integral of its square over all g = h(d) = d coth(d / 2) - 2,
+//
+// d^2 / 6 for small d, which is first order, and |d| for large ones, as the
+// rows with gaps below that pick the other key.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_LIB_EFFECTS_CONTENTION_H
+#define MPOPT_LIB_EFFECTS_CONTENTION_H
+
+#include "LargestError.h"
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+#include <vector>
+
+namespace mpopt {
+
+class OutputGradients;
+class RangeAnalysis;
+
+/// A softmax with scores far apart, and what moves of it.
+struct Contention {
+  mlir::Value scores;
+  /// The mean square of the scores' errors.
+  double error = 0;
+  /// Of its rows, the share that moves.
+  double share = 1, rows = 0;
+  /// The square of what moves, of what first order has for it, at most 1.
+  double factor = 1;
+  /// The tensors whose storage moves scores.
+  llvm::SmallVector<mlir::Value> values;
+};
+
+/// The softmaxes of a body of which few rows move.
+std::vector<Contention>
+findContentions(mlir::Block &body, const RangeAnalysis &ranges,
+                const OutputGradients &gradients);
+
+/// The part of an output's error, of a mean square of all elements that adds up
+/// to `normal`, that comes by the scores; what is too much of it is gone from
+/// the sum. Nothing if none does.
+std::optional<Contended> partOf(const Contention &contention, size_t output,
+                                const OutputGradients &gradients,
+                                SquaredError &error, double normal);
+
+} // namespace mpopt
+
+#endif // MPOPT_LIB_EFFECTS_CONTENTION_H
