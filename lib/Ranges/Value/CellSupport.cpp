@@ -122,10 +122,18 @@ Interval cells::roundedIn(const FloatFormat &format, const Interval &x,
 Interval cells::computedSum(const Interval &exact, const Interval &term,
                             double error) {
   Interval sum = exact + Interval::symmetric(error);
+  // The least sum of terms of one sign is off by no larger share of itself than
+  // the largest.
+  auto least = [&](double smallest, double largest) {
+    double share = nextUp(error / largest);
+    return smallest > 0 && std::isfinite(largest) && share < 1
+               ? mulDown(smallest, nextDown(1 - share))
+               : 0.0;
+  };
   if (term.lo >= 0)
-    sum.lo = std::max(sum.lo, 0.0);
+    sum.lo = std::max(sum.lo, least(exact.lo, exact.hi));
   if (term.hi <= 0)
-    sum.hi = std::min(sum.hi, 0.0);
+    sum.hi = std::min(sum.hi, -least(-exact.hi, -exact.lo));
   return sum;
 }
 

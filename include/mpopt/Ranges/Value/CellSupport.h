@@ -78,8 +78,9 @@ std::optional<double> constantOf(TransferContext &ctx, mlir::Value value);
 /// `x` with its ends moved outward by `units` in the last place of the format.
 Interval roundedIn(const FloatFormat &format, const Interval &x, double units);
 
-/// `exact`, a sum of numbers in `term`, widened by `error`: never below 0 if
-/// none of the terms is.
+/// `exact`, a sum of numbers in `term`, widened by `error`, a share of the sum
+/// of their largest magnitudes: of terms of one sign, which cancel nothing,
+/// that share of what they sum to at least.
 Interval computedSum(const Interval &exact, const Interval &term, double error);
 /// The sum of `count` (an interval) numbers of `x`.
 Interval repeat(const Interval &x, const Interval &count);
