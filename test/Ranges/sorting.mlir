@@ -19,3 +19,20 @@ func.func @sorting(%x: tensor<2x8xf32> {mp.assume = {lo = -1.0 : f64, hi = 3.0 :
   %7, %8 = mp.median %x {axis = 1 : i64} : (tensor<2x8xf32>) -> (tensor<2xf32>, tensor<2xi64>)
   return
 }
+
+// Gates of a mixture of experts: the two largest of eight shares hold a quarter
+// of the whole at least, and nearly all of it as a rule, so that dividing by
+// their sum is no 0 / 0. The smallest may hold nothing.
+func.func @gates(%x: tensor<4x8xf32> {mp.assume = {lo = -300.0 : f64, hi = 300.0 : f64, mean = 0.0 : f64, std = 5.0 : f64}}) {
+  %0 = mp.softmax %x {axis = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // expected-remark @below {{#0: [0, 1] sum(1) in [0.249993, 1.00003] likely (propagated) [4.31985e-10, 0.99155] mean 0.475}}
+  %1, %2 = mp.top_k %0 {k = 2 : i64} : (tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  // expected-remark @below {{[0.249993, 1.00003] likely}}
+  %3 = mp.reduce_sum %1 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x2xf32>) -> tensor<4x1xf32>
+  // expected-remark @below {{[0, 1] sum(1) in [0.999988, 1.00001] likely}}
+  %4 = mp.div %1, %3 : (tensor<4x2xf32>, tensor<4x1xf32>) -> tensor<4x2xf32>
+  %5, %6 = mp.top_k %0 {k = 2 : i64, largest = false} : (tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  // expected-remark @below {{[0, 2] likely}}
+  %7 = mp.reduce_sum %5 {axes = array<i64: 1>, keep_dims = true} : (tensor<4x2xf32>) -> tensor<4x1xf32>
+  return
+}

@@ -65,31 +65,79 @@ static AbstractValue sortedAlong(const AbstractValue &value, int64_t axis) {
   return result;
 }
 
+/// The largest elements of a row of `count`, in order, as powers of a ratio r.
+/// Then the sum of their squares, of the square of their sum, is
+/// (1 - r)(1 + r^n) / ((1 + r)(1 - r^n)).
+static double ratioOf(double collisions, double count) {
+  double lo = 0, hi = 1;
+  constexpr int kSteps = 48;
+  for (int step = 0; step < kSteps; ++step) {
+    double r = (lo + hi) / 2, all = std::pow(r, count);
+    bool isEven = (1 - r) * (1 + all) < collisions * (1 + r) * (1 - all);
+    (isEven ? hi : lo) = r;
+  }
+  return (lo + hi) / 2;
+}
+
+/// The largest `kept` of `count` elements that are not negative and sum to
+/// `sum` are expected to hold this part of it.
+static void estimateLargest(CellRef cell, double sum, double count,
+                            double kept) {
+  double square = cell.variance + cell.mean * cell.mean;
+  double collisions = std::clamp(square * count / (sum * sum), 1 / count, 1.0);
+  double r = ratioOf(collisions, count);
+  auto part = [&](double ratio) {
+    return ratio < 1 ? std::expm1(kept * std::log(ratio)) /
+                           std::expm1(count * std::log(ratio))
+                     : kept / count;
+  };
+  double mean = sum * part(r) / kept;
+  cell.variance =
+      std::max(0.0, square * count * part(r * r) / kept - mean * mean);
+  cell.mean = mean;
+  cell.likelyHi = std::max(cell.likelyHi, mean);
+  cell.likelyLo = std::min(cell.likelyLo, mean);
+}
+
+/// The larger half, or less, of the elements that a row draws.
+static void estimateHalf(CellRef cell, bool largest, int64_t among) {
+  // Each result is the largest of so many elements.
+  double reach = std::sqrt(cell.variance) * expectedMaximum(double(among));
+  cell.variance /= 2;
+  if (largest) {
+    cell.likelyLo = cell.mean;
+    cell.mean += reach;
+  } else {
+    cell.likelyHi = cell.mean;
+    cell.mean -= reach;
+  }
+}
+
 static void transferTopK(mp::TopKOp op, TransferContext &ctx) {
+  const AbstractValue &input = ctx.operand(0);
   // `fitTo` drops what is claimed of whole rows where some elements are left.
-  AbstractValue value =
-      fitTo(sortedAlong(ctx.operand(0), op.getAxis()), op.getValues());
+  AbstractValue value = fitTo(sortedAlong(input, op.getAxis()), op.getValues());
   if (value.hasLikely())
     value.source = LikelySource::Propagated;
-  // The better half of the elements lies on one side of the mean.
   MaybeShape in = getShape(op.getInput()), out = getShape(op.getValues());
   std::optional<int64_t> axis =
       in ? normalizeAxis(op.getAxis(), in->size()) : std::nullopt;
-  if (axis && out && (*in)[*axis] > 1 && (*out)[*axis] > 0 &&
-      2 * (*out)[*axis] <= (*in)[*axis])
-    for (CellRef cell : value.mutableCells()) {
-      // Each result is the largest of so many elements.
-      int64_t among = (*in)[*axis] / (*out)[*axis];
-      double reach = std::sqrt(cell.variance) * expectedMaximum(double(among));
-      cell.variance /= 2;
-      if (op.getLargest()) {
-        cell.likelyLo = cell.mean;
-        cell.mean += reach;
-      } else {
-        cell.likelyHi = cell.mean;
-        cell.mean -= reach;
-      }
+  if (axis && out && (*out)[*axis] > 0 && (*in)[*axis] >= (*out)[*axis]) {
+    int64_t count = (*in)[*axis], kept = (*out)[*axis];
+    if (const std::optional<RowSumFact> &sum = input.rowSum;
+        sum && sum->axis == *axis && sum->count == count && op.getLargest()) {
+      // The largest have at least their share.
+      value.claimRowSum(*axis,
+                        sum->lo * double(kept) / double(count) * (1 - 1e-12),
+                        sum->hi, kept);
+      for (CellRef cell : value.mutableCells())
+        estimateLargest(cell, (sum->lo + sum->hi) / 2, double(count),
+                        double(kept));
+    } else if (count > 1 && 2 * kept <= count) {
+      for (CellRef cell : value.mutableCells())
+        estimateHalf(cell, op.getLargest(), count / kept);
     }
+  }
   ctx.result(0, std::move(value));
   ctx.result(1, positions(op.getInput(), op.getAxis(), op.getIndices()));
 }
