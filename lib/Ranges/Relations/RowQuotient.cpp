@@ -18,6 +18,7 @@
 
 #include "RowScale.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
+#include "mpopt/Ranges/Value/SoftmaxRows.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -76,6 +77,38 @@ static void expectScaledPart(Value dividend, const RowScale &scale,
       cell.likelyHi *= by;
     }
     return;
+  }
+}
+
+/// e^x / sum(e^x) is a softmax of x, whose estimate knows that the terms of a
+/// sum are those that it divides. An x in front of which the row's maximum is
+/// taken off has the same.
+static void expectProbabilities(Value dividend, const RowScale &scale,
+                                AbstractValue &value, TransferContext &ctx) {
+  auto exponential = peel(dividend, Peel::Rounded).getDefiningOp<mp::ExpOp>();
+  if (!exponential || !value.hasLikely())
+    return;
+  Value logits = exponential.getInput();
+  if (auto sub = peel(logits, Peel::Rounded).getDefiningOp<mp::SubOp>()) {
+    Operation *most = getReduction(sub.getRhs());
+    if (isa_and_present<mp::ReduceMaxOp>(most) &&
+        isSameExpression(most->getOperand(0), sub.getLhs()) &&
+        getReducedAxes(most, ctx.shapes()) == scale.axes)
+      logits = sub.getLhs();
+  }
+  AbstractValue expected = cells::softmaxOf(
+      getShape(logits), ctx.of(logits), scale.axes, /*logarithm=*/false,
+      /*rowsHaveFinite=*/false, ctx.functionFormat(logits),
+      ctx.sumFormat(logits));
+  if (!expected.hasLikely() || expected.rank() != value.rank())
+    return;
+  AbstractValue like = expected.regrouped(value.dims());
+  for (auto [index, cell] : llvm::enumerate(value.mutableCells())) {
+    Cell its = like.cell(index);
+    cell.mean = its.mean;
+    cell.variance = its.variance;
+    cell.likelyLo = its.likelyLo;
+    cell.likelyHi = its.likelyHi;
   }
 }
 
@@ -154,6 +187,7 @@ void relations::refineQuotient(Value result, AbstractValue &value,
                 4 * own.relative + (bound - 1);
   if (!(lost < 0.5))
     return;
+  expectProbabilities(dividend, scale, value, ctx);
   bool saturates = !divisor || ctx.of(divisor).mayBeInf();
   value.claimRowSum(scale.axes.front(),
                     saturates ? 0
