@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Gradients/SpreadInterface.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -170,10 +171,17 @@ AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
 }
 
 void GradientAnalysis::Driver::refine(Value value, AbstractValue estimate) {
+  const AbstractValue &known = ranges.preRounding(value);
   // Running statistics tell better than what is propagated once more.
-  if (isa<FloatType>(getElementType(value)) && estimate.hasLikely() &&
-      !ranges.preRounding(value).trained)
-    forward.insert_or_assign(value, settle(value, std::move(estimate)));
+  if (!isa<FloatType>(getElementType(value)) || !estimate.hasLikely() ||
+      known.trained)
+    return;
+  // What is expected is possible: a sum of the largest shares of a whole, say,
+  // does not come near 0.
+  Interval bound = cells::bound(known.hull());
+  for (CellRef cell : estimate.mutableCells())
+    cells::setLikely(cell, cells::getLikely(cell).within(bound));
+  forward.insert_or_assign(value, settle(value, std::move(estimate)));
 }
 
 void GradientAnalysis::Driver::give(unsigned index, AbstractValue value,
