@@ -48,9 +48,9 @@ struct Contention {
 };
 
 /// The softmaxes of a body of which few rows move.
-std::vector<Contention>
-findContentions(mlir::Block &body, const RangeAnalysis &ranges,
-                const OutputGradients &gradients);
+std::vector<Contention> findContentions(mlir::Block &body,
+                                        const RangeAnalysis &ranges,
+                                        const OutputGradients &gradients);
 
 /// The part of an output's error, of a mean square of all elements that adds up
 /// to `normal`, that comes by the scores; what is too much of it is gone from
