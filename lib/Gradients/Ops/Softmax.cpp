@@ -29,8 +29,10 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Logits this far down take no part.
-static constexpr double kMasked = -1e4;
+/// Logits this far down take no part; masks add no less.
+static constexpr double kMasked = -1000;
+/// The largest variance of logits that are not masked.
+static constexpr double kMostVariance = 1e4;
 
 //===----------------------------------------------------------------------===//
 // Masks
@@ -57,12 +59,20 @@ static std::vector<double> guessRows(double share, const MaybeShape &shape,
   return causalLengths(count, count);
 }
 
+/// True if the numbers lie at the ends of their range rather than around their
+/// mean: normal ones have a far smaller variance, even ones a third of it.
+static bool isBimodal(const Cell &cell) {
+  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
+  return !(cell.variance <= 0.3 * above * below);
+}
+
 /// The share of the elements of a mask of two numbers, one of them huge and
 /// negative, that have the other; nothing if it is no such mask.
 static std::optional<double> shareAdded(const AbstractValue &mask) {
   Cell hull = mask.hull();
   if (!mask.hasLikely() || !(hull.likelyLo < kMasked) ||
-      hull.likelyHi < kMasked || !std::isfinite(hull.likelyLo))
+      hull.likelyHi < kMasked || !std::isfinite(hull.likelyLo) ||
+      !isBimodal(hull))
     return std::nullopt;
   return std::clamp(1 - (hull.mean - hull.likelyHi) /
                             (hull.likelyLo - hull.likelyHi),
@@ -110,13 +120,6 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
 // Softmax and its gradient
 //===----------------------------------------------------------------------===//
 
-/// True if the numbers lie at the ends of their range rather than around their
-/// mean: normal ones have a far smaller variance, even ones a third of it.
-static bool isBimodal(const Cell &cell) {
-  double above = cell.likelyHi - cell.mean, below = cell.mean - cell.likelyLo;
-  return !(cell.variance <= 0.3 * above * below);
-}
-
 /// The rows of a softmax and the variance of their logits; nothing if they are
 /// not known.
 static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
@@ -135,7 +138,7 @@ static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
     rows.lengths = {double(*count)};
   double variance = ctx.of(rows.scores).hull().variance;
   // Logits of two modes far apart are masked in a way that is not seen here.
-  if (!(variance < -kMasked) && isBimodal(ctx.of(rows.scores).hull()))
+  if (!(variance < kMostVariance) && isBimodal(ctx.of(rows.scores).hull()))
     return std::nullopt;
   return std::make_pair(std::move(rows), variance);
 }
