@@ -61,7 +61,9 @@ private:
   bool growByTroubles(const KeepState &state, bool partial);
   bool growByOrigins(const KeepState &state);
   bool growBySums(const KeepState &state);
-  void growBySiblings();
+  bool isNear(Value value, double factor) const;
+  llvm::MapVector<Node, llvm::SetVector<size_t>> findOverflowing();
+  void growToMargin();
   NodeSet around(const Trouble &trouble, const llvm::SetVector<size_t> &why);
   bool keep(const NodeSet &nodes, const llvm::SetVector<size_t> &why);
   llvm::SetVector<size_t> reasonsFor(const Trouble &trouble) const;
@@ -375,41 +377,60 @@ bool KeepSearch::growNext(const KeepState &state) {
          growByTroubles(state, /*partial=*/true);
 }
 
-/// Layers repeat: where some overflow by their estimates, those that come near
-/// do it in another run.
-void KeepSearch::growBySiblings() {
-  std::map<std::string, llvm::SetVector<size_t>> kinds;
+/// True if the value's largest magnitude is expected within a factor of the
+/// largest number that its format has.
+bool KeepSearch::isNear(Value value, double factor) const {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  return format &&
+         likelyMagnitude(request.ranges.preRounding(value)).value_or(0) >=
+             format->maxFinite / factor;
+}
+
+/// The kept nodes of which a result overflows, as it is now, and why they are
+/// kept.
+llvm::MapVector<Node, llvm::SetVector<size_t>> KeepSearch::findOverflowing() {
+  llvm::MapVector<Node, llvm::SetVector<size_t>> found;
   for (const Trouble &trouble : before.troubles) {
     NodeSet node;
     if (trouble.place.first == StringRef(toString(Hazard::Overflow)) &&
         trouble.op && nodes.add(trouble.op, node) &&
         kept.contains(node.front()))
-      kinds[nodes.kindOf(node.front())].insert_range(reasonsFor(trouble));
+      found[node.front()].insert_range(reasonsFor(trouble));
   }
-  if (kinds.empty() || runsLeft == 0)
+  return found;
+}
+
+/// Layers repeat: where some overflow by their estimates, those that come near
+/// do it in another run. So do squares that a sum adds up which overflows: they
+/// are a factor off where what is squared is by its root.
+void KeepSearch::growToMargin() {
+  llvm::MapVector<Node, llvm::SetVector<size_t>> overflowing =
+      findOverflowing();
+  if (overflowing.empty() || runsLeft == 0)
     return;
-  auto isNear = [&](Value value) {
-    const FloatFormat *format = getFloatFormat(getElementType(value));
-    return format &&
-           likelyMagnitude(request.ranges.preRounding(value)).value_or(0) >=
-               format->maxFinite / kNear;
-  };
+  std::map<std::string, llvm::SetVector<size_t>> kinds;
+  for (auto &[node, why] : overflowing)
+    kinds[nodes.kindOf(node)].insert_range(why);
   Kept smaller = kept;
-  for (Node node = 0; node < nodes.size(); ++node) {
-    if (smaller.contains(node))
-      continue;
+  auto pin = [&](Operation *op, double factor,
+                 const llvm::SetVector<size_t> &why) {
     NodeSet added;
+    for (Value result : op->getResults())
+      if (isNear(result, factor))
+        added.insert_range(holding(result));
+    added.remove_if([&](Node node) { return smaller.contains(node); });
+    keep(added, why);
+    pinned.insert_range(added);
+  };
+  for (auto &[node, why] : overflowing)
     for (Operation *op : nodes.opsOf(node))
-      for (Value result : op->getResults())
-        if (isNear(result))
-          added.insert_range(holding(result));
-    if (added.empty())
-      continue;
-    if (auto why = kinds.find(nodes.kindOf(node)); why != kinds.end()) {
-      keep(added, why->second);
-      pinned.insert_range(added);
-    }
-  }
+      for (Value operand : op->getOperands())
+        if (Operation *maker = getMaker(operand, Peel::InsertedCasts))
+          pin(maker, kNear * kNear, why);
+  for (Node node = 0; node < nodes.size(); ++node)
+    if (auto why = kinds.find(nodes.kindOf(node)); why != kinds.end())
+      for (Operation *op : nodes.opsOf(node))
+        pin(op, kNear, why->second);
   if (pinned.empty())
     return;
   std::optional<KeepState> state = tryNodes(kept);
@@ -521,7 +542,7 @@ KeepList KeepSearch::run() {
     }
     now = std::move(*state);
   }
-  growBySiblings();
+  growToMargin();
   if (!kept.empty())
     shrink();
   KeepList list;
