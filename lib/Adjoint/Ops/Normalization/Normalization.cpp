@@ -75,6 +75,18 @@ static void buildRmsNorm(mp::RMSNormOp op, GradientContext &ctx) {
 
 /// With the batch's own statistics while training, else with the kept ones,
 /// which are no parameters.
+/// Running statistics are no parameters, but may be off: with the factor s r of
+/// x - m, r = 1 / sqrt(v + e), the gradients are -s r sum(dY) of the mean m and
+/// -s r^2 sum(dY (x - m) r) / 2 of the variance v.
+static void giveStatistics(mp::BatchNormOp op, Term factor, Term inverse,
+                           mp::BatchNormGradOp grad, GradientContext &ctx) {
+  if (ctx.wants(op.getMean()))
+    ctx.give(op.getMean(), -(factor * Term(ctx, grad.getBiasGrad())));
+  if (ctx.wants(op.getVariance()))
+    ctx.give(op.getVariance(),
+             factor * inverse * Term(ctx, grad.getScaleGrad()) * -0.5);
+}
+
 static void buildBatchNorm(mp::BatchNormOp op, GradientContext &ctx) {
   MaybeShape shape = getShape(op.getInput());
   if (!shape || shape->size() < 2 || !op.getSpatial() ||
@@ -111,6 +123,9 @@ static void buildBatchNorm(mp::BatchNormOp op, GradientContext &ctx) {
     ctx.give(op.getScale(), grad.getScaleGrad());
   if (op.getBias())
     ctx.give(op.getBias(), grad.getBiasGrad());
+  if (!op.getTraining())
+    giveStatistics(op, Term(ctx, scale) * Term(ctx, inverse), {ctx, inverse},
+                   grad, ctx);
 }
 
 void mpopt::attachNormalizationGradients(MLIRContext *context) {
