@@ -131,6 +131,16 @@ def batch_norm_frozen(g):
 
 
 @case
+def batch_norm_by_statistics(g):
+    return g.op("batch_norm", g.normal(3, 2, 4), g.normal(2), g.normal(2), g.normal(2), g.uniform(0.5, 2, 2), epsilon=1e-3)
+
+
+@case
+def batch_norm_by_statistics_alone(g):
+    return g.op("batch_norm", g.normal(3, 2, 4), None, None, g.normal(2), g.uniform(0.5, 2, 2), epsilon=1e-3)
+
+
+@case
 def instance_norm(g):
     return g.op("instance_norm", g.normal(2, 3, 4, 2), g.normal(3), g.normal(3))
 
