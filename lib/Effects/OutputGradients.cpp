@@ -135,14 +135,27 @@ static bool losesMore(Value value, const RangeAnalysis &ranges) {
          !(std::sqrt(meanSquare(known)) >= format->minNormal);
 }
 
+/// True if a value holds all that is expected of it to the format's precision.
+static bool holdsLeast(Value value, const RangeAnalysis &ranges) {
+  const FloatFormat *format = getFloatFormat(getElementType(value));
+  const AbstractValue &known = ranges.preRounding(value);
+  return format && known.hasLikely() &&
+         known.hull().likelyLo >= format->minNormal;
+}
+
 void OutputGradients::fuseComposites(const RangeAnalysis &ranges) {
   llvm::DenseMap<Operation *, Operation *> originals;
   for (auto [from, to] : mapping.getOperationMap())
     originals[to] = from;
   for (const WrittenOut &composite : findWrittenOut(*copy)) {
-    if (llvm::any_of(composite.averaged, [&](Value value) {
+    if (llvm::any_of(composite.averaged,
+                     [&](Value value) {
+                       Value original = change.originals.lookup(value);
+                       return !original || losesMore(original, ranges);
+                     }) ||
+        !llvm::all_of(composite.small, [&](Value value) {
           Value original = change.originals.lookup(value);
-          return !original || losesMore(original, ranges);
+          return original && holdsLeast(original, ranges);
         }))
       continue;
     Operation *made = fuse(composite);

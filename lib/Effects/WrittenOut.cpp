@@ -182,10 +182,29 @@ static bool cutToQuotient(WrittenOut &norm, bool centred) {
 // All functions
 //===----------------------------------------------------------------------===//
 
+/// log(softmax(x)), whose gradient is that of a logarithm at numbers next to 0
+/// times numbers next to 0.
+static std::optional<WrittenOut> matchLogOfSoftmax(mp::LogOp log) {
+  auto softmax = peel(log.getInput()).getDefiningOp<mp::SoftmaxOp>();
+  if (!softmax || softmax.getFlatten())
+    return std::nullopt;
+  WrittenOut found;
+  found.kind = "log_softmax";
+  found.members = {softmax, log};
+  found.small.push_back(softmax.getResult());
+  found.result = log;
+  found.input = softmax.getInput();
+  return found;
+}
+
 std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
   MLIRContext *context = module.getContext();
+  std::vector<WrittenOut> found;
   llvm::MapVector<int64_t, WrittenOut> byId;
   module.walk([&](Operation *op) {
+    if (auto log = dyn_cast<mp::LogOp>(op))
+      if (std::optional<WrittenOut> logarithm = matchLogOfSoftmax(log))
+        found.push_back(std::move(*logarithm));
     auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
     if (!idiom)
       return;
@@ -194,13 +213,13 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
     if (idiom.getResult())
       composite.result = op;
   });
-  std::vector<WrittenOut> found;
   for (auto &[id, composite] : byId) {
     if (!composite.result || composite.result->getNumResults() != 1)
       continue;
     StringRef kind = composite.result->getAttrOfType<mp::IdiomAttr>("mp.idiom")
                          .getKind()
                          .getValue();
+    composite.kind = kind.str();
     if (!isRowNorm(kind))
       composite.input = findInput(composite);
     else if (!cutToQuotient(composite,
@@ -215,7 +234,9 @@ std::vector<WrittenOut> mpopt::findWrittenOut(ModuleOp module) {
 /// The axis over which a member reduces the input.
 static std::optional<int64_t> findAxis(const WrittenOut &composite) {
   for (Operation *op : composite.members)
-    if (hasRole(op, Role::Reduction))
+    if (auto softmax = dyn_cast<mp::SoftmaxOp>(op))
+      return softmax.getAxis();
+    else if (hasRole(op, Role::Reduction))
       if (auto axes = getReducedAxes(op, ShapeFacts());
           axes && axes->size() == 1)
         return axes->front();
@@ -242,10 +263,8 @@ static Operation *makeNorm(OpBuilder &builder, const WrittenOut &norm,
 
 Operation *mpopt::fuse(const WrittenOut &composite) {
   Operation *result = composite.result;
-  auto idiom = result->getAttrOfType<mp::IdiomAttr>("mp.idiom");
-  std::string name = ("mp." + idiom.getKind().getValue()).str();
-  const OpMeaning *meaning =
-      getMeaning(idiom.getKind().getValue(), result->getContext());
+  std::string name = "mp." + composite.kind;
+  const OpMeaning *meaning = getMeaning(composite.kind, result->getContext());
   auto known = RegisteredOperationName::lookup(name, result->getContext());
   if (!meaning || !known ||
       composite.input.getType() != result->getResult(0).getType() ||

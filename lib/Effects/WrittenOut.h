@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <string>
 #include <vector>
 
 namespace mpopt {
@@ -25,11 +26,16 @@ namespace mpopt {
 /// rows they end where it divides by the root of the mean square: scale and
 /// bias are ops of their own.
 struct WrittenOut {
+  /// The op that it is, without the dialect's name.
+  std::string kind;
   /// The ops whose roundings count as those of the result do.
   llvm::SmallVector<mlir::Operation *, 8> members;
   /// The values whose roundings average out: those in front of a norm's mean,
   /// and the mean as its root reads it. Past rounding they would count.
   llvm::SmallVector<mlir::Value, 8> averaged;
+  /// Values of which the least count: numbers next to 0 in front of a
+  /// logarithm. Subnormal ones would count past rounding.
+  llvm::SmallVector<mlir::Value, 1> small;
   mlir::Operation *result = nullptr;
   /// The tensor that the function is of.
   mlir::Value input;

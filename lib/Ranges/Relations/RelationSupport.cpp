@@ -114,6 +114,16 @@ Operation *relations::getReduction(Value value, Rounding *error) {
   return value.getDefiningOp();
 }
 
+void relations::expectLike(AbstractValue &value,
+                           const AbstractValue &expected) {
+  if (!value.hasLikely() || !expected.hasLikely() ||
+      expected.rank() != value.rank())
+    return;
+  AbstractValue like = expected.regrouped(value.dims());
+  for (auto [group, cell] : llvm::enumerate(value.mutableCells()))
+    cells::setLikely(cell, like.cell(group));
+}
+
 void relations::clamp(AbstractValue &value, double lo, double hi) {
   if (llvm::all_of(value.cells(), [&](const Cell &cell) {
         return cell.lo >= lo && cell.hi <= hi;

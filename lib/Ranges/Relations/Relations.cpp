@@ -26,8 +26,10 @@
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
+#include "mpopt/Ranges/Value/SoftmaxRows.h"
 
 #include "mpopt/Dialect/MPDialect.h"
+#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -169,6 +171,27 @@ static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
   double off = 4 * error.relative * (48 + most) + error.absolute;
   if (std::isfinite(off))
     clamp(value, -kInfinity, off);
+}
+
+/// log(softmax(x)), where nothing next to 0 flushes, is expected to be as large
+/// as the op that computes both.
+static void expectLogSoftmax(mp::LogOp op, AbstractValue &value,
+                             TransferContext &ctx) {
+  auto softmax =
+      peel(op.getInput(), Peel::Rounded).getDefiningOp<mp::SoftmaxOp>();
+  if (!softmax || softmax.getFlatten())
+    return;
+  const AbstractValue &p = ctx.of(op.getInput());
+  const FloatFormat *format = getFloatFormat(getElementType(op.getInput()));
+  Value x = softmax.getInput();
+  std::optional<int64_t> axis = normalizeAxis(softmax.getAxis(), p.rank());
+  if (!axis || !format || !p.hasLikely() ||
+      p.hull().likelyLo < format->minNormal)
+    return;
+  expectLike(value, cells::softmaxOf(getShape(x), ctx.of(x), {*axis},
+                                     /*logarithm=*/true,
+                                     /*rowsHaveFinite=*/false,
+                                     ctx.functionFormat(x), ctx.sumFormat(x)));
 }
 
 /// mean(x^2) - mean(x)^2: a variance, but for what the two means and squares
@@ -473,6 +496,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
         expectCombination(sum, value, ctx);
         refineSquares(sum, value, ctx);
       })
+      .Case([&](mp::LogOp log) { expectLogSoftmax(log, value, ctx); })
       .Case<mp::ReduceMeanOp, mp::ReduceSumSquareOp, mp::ReduceL2Op>(
           [&](auto reduction) { refineSquares(reduction, value, ctx); });
   expectExpression(op, value, ctx);

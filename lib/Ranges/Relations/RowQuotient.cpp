@@ -96,20 +96,10 @@ static void expectProbabilities(Value dividend, const RowScale &scale,
         getReducedAxes(most, ctx.shapes()) == scale.axes)
       logits = sub.getLhs();
   }
-  AbstractValue expected = cells::softmaxOf(
-      getShape(logits), ctx.of(logits), scale.axes, /*logarithm=*/false,
-      /*rowsHaveFinite=*/false, ctx.functionFormat(logits),
-      ctx.sumFormat(logits));
-  if (!expected.hasLikely() || expected.rank() != value.rank())
-    return;
-  AbstractValue like = expected.regrouped(value.dims());
-  for (auto [index, cell] : llvm::enumerate(value.mutableCells())) {
-    Cell its = like.cell(index);
-    cell.mean = its.mean;
-    cell.variance = its.variance;
-    cell.likelyLo = its.likelyLo;
-    cell.likelyHi = its.likelyHi;
-  }
+  expectLike(value, cells::softmaxOf(
+                        getShape(logits), ctx.of(logits), scale.axes,
+                        /*logarithm=*/false, /*rowsHaveFinite=*/false,
+                        ctx.functionFormat(logits), ctx.sumFormat(logits)));
 }
 
 void relations::refineQuotient(Value result, AbstractValue &value,

@@ -59,6 +59,8 @@ std::optional<double> rowLength(mlir::Value value,
 /// axes back; null if there is none.
 mlir::Operation *getReduction(mlir::Value value, Rounding *error = nullptr);
 
+/// Takes what is expected of another value of the same shape, if anything is.
+void expectLike(AbstractValue &value, const AbstractValue &expected);
 /// Cuts every cell to [lo, hi].
 void clamp(AbstractValue &value, double lo, double hi);
 /// Claims that norm unless the value has a smaller one.
