@@ -36,7 +36,7 @@ static constexpr unsigned kMostGrowth = 12;
 static constexpr size_t kBudget = 60'000, kFewestRuns = 16, kMostRuns = 96;
 /// The share of the threshold that roundings are brought down to: estimates
 /// are within a factor, and who keeps ops wants more than to be just below.
-static constexpr double kMargin = 0.5;
+static constexpr double kMargin = 0.25;
 /// Estimates of magnitudes are mostly within this factor.
 static constexpr double kNear = 2;
 
