@@ -34,9 +34,10 @@ using namespace mpopt;
 static constexpr unsigned kMostGrowth = 12;
 /// Runs in all: as many as analyse so many ops, within limits.
 static constexpr size_t kBudget = 60'000, kFewestRuns = 16, kMostRuns = 96;
-/// The share of the threshold that roundings are brought down to: estimates
+/// The shares of the threshold that roundings are brought down to: estimates
 /// are within a factor, and who keeps ops wants more than to be just below.
-static constexpr double kMargin = 0.25;
+/// Where a model is broken they are mostly of few elements, and less certain.
+static constexpr double kMargin = 0.5, kMarginOfBroken = 0.25;
 /// Estimates of magnitudes are mostly within this factor.
 static constexpr double kNear = 2;
 
@@ -117,8 +118,11 @@ KeepSearch::KeepSearch(ModuleOp module, const Verdict &verdict,
                         [](Operation *op) { return op; }})),
       now(before), learned(before.outputs.size()) {
   learnFrom(before);
+  double broken = getThreshold(module, kEffectError);
   for (const OutputState &output : before.outputs)
-    limits.push_back(output.error >= warning ? warning * kMargin : warning);
+    limits.push_back(!(output.error < broken)  ? warning * kMarginOfBroken
+                     : output.error >= warning ? warning * kMargin
+                                               : warning);
 }
 
 std::optional<KeepState> KeepSearch::tryNodes(const Kept &tried) {
