@@ -29,7 +29,8 @@
 using namespace mpopt;
 using llvm::ArrayRef;
 
-/// How much wider than necessary a bound may get.
+/// How much wider than necessary a bound may get: by how much it is widened,
+/// and by how much narrower a box may be than that whose bound stands for it.
 static constexpr double kMostGrowth = 1.05;
 
 namespace {
@@ -92,6 +93,8 @@ std::optional<LinearSums> Pass::widenedTo(const LinearInputs &inputs) const {
       continue;
     double reach = addUp(std::fabs(newC - c), newR);
     reach = nextUp(reach);
+    if (reach * kMostGrowth < r)
+      return std::nullopt;
     if (reach > r)
       growth = r > 0 ? std::max(growth, nextUp(reach / r)) : kInfinity;
     double before = addDown(std::fabs(c), r),

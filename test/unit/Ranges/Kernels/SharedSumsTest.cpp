@@ -103,6 +103,11 @@ TEST(SharedSums, FarBoxesAreComputed) {
   LinearSums exact = linearSums(fixture.request, 1);
   LinearSums near = linearSums(fixture.request, 1, shared);
   EXPECT_EQ(near.radius, exact.radius);
+  // The bound of a far larger box holds, but says nothing.
+  fixture.radius[7] /= 1e6;
+  fixture.update();
+  near = linearSums(fixture.request, 1, shared);
+  EXPECT_EQ(near.radius, linearSums(fixture.request, 1).radius);
   // An element that was known and is not any more.
   fixture.radius[9] = HUGE_VAL;
   fixture.update();
