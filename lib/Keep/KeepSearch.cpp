@@ -275,9 +275,16 @@ NodeSet KeepSearch::around(const Trouble &trouble,
     const FindingList::Entry &entry = verdict.entries[index];
     if (getPlaceOf(entry) != trouble.place)
       continue;
-    for (const FixAction &action : entry.actions)
-      if (action.kind == FixAction::Kind::Keep)
-        ops.insert_range(action.ops);
+    for (const FixAction &action : entry.actions) {
+      if (action.kind != FixAction::Kind::Keep)
+        continue;
+      ops.insert_range(action.ops);
+      NodeSet held;
+      for (Operation *op : action.ops)
+        if (action.together)
+          nodes.add(op, held);
+      pinned.insert_range(held);
+    }
   }
   Operation *op = trouble.op;
   if (!op && trouble.value)
@@ -416,6 +423,7 @@ void KeepSearch::growToMargin() {
   for (auto &[node, why] : overflowing)
     kinds[nodes.kindOf(node)].insert_range(why);
   Kept smaller = kept;
+  NodeSet margin;
   auto pin = [&](Operation *op, double factor,
                  const llvm::SetVector<size_t> &why) {
     NodeSet added;
@@ -424,7 +432,7 @@ void KeepSearch::growToMargin() {
         added.insert_range(holding(result));
     added.remove_if([&](Node node) { return smaller.contains(node); });
     keep(added, why);
-    pinned.insert_range(added);
+    margin.insert_range(added);
   };
   for (auto &[node, why] : overflowing)
     for (Operation *op : nodes.opsOf(node))
@@ -435,15 +443,15 @@ void KeepSearch::growToMargin() {
     if (auto why = kinds.find(nodes.kindOf(node)); why != kinds.end())
       for (Operation *op : nodes.opsOf(node))
         pin(op, kNear, why->second);
-  if (pinned.empty())
+  if (margin.empty())
     return;
   std::optional<KeepState> state = tryNodes(kept);
   if (state && isAsGood(*state)) {
     now = std::move(*state);
+    pinned.insert_range(margin);
     return;
   }
   kept = std::move(smaller);
-  pinned.clear();
 }
 
 //===----------------------------------------------------------------------===//

@@ -97,6 +97,9 @@ struct FixAction {
   llvm::SmallVector<unsigned, 1> operands;
   double number = 0, upper = 0;
   mlir::DictionaryAttr step;
+  /// Keeping some of `ops` without the others mends nothing, whatever estimates
+  /// say: an epsilon is 0 wherever it is stored narrowly on its way.
+  bool together = false;
 
   FixAction() = default;
   FixAction(Kind kind, llvm::ArrayRef<mlir::Operation *> ops,
@@ -107,6 +110,11 @@ struct FixAction {
 
   static FixAction keep(llvm::ArrayRef<mlir::Operation *> ops) {
     return {Kind::Keep, ops};
+  }
+  static FixAction keepTogether(llvm::ArrayRef<mlir::Operation *> ops) {
+    FixAction action(Kind::Keep, ops);
+    action.together = true;
+    return action;
   }
   static FixAction onConstants(Kind kind,
                                llvm::ArrayRef<mlir::Operation *> constants,

@@ -32,12 +32,12 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// The op that the constant guards, and the use by which it does; `others`
-/// counts further such uses.
+/// The ops that the constant guards, and the use by which it does the first.
 struct Guarded {
-  Guard guard;
+  SmallVector<Guard, 1> guards;
   OpOperand *use = nullptr;
-  unsigned others = 0;
+
+  const Guard &first() const { return guards.front(); }
 };
 
 struct ConstantUnderflow
@@ -62,12 +62,9 @@ static Guarded findGuarded(const ConstantUse &use) {
     Guard guard = findGuard(*operand);
     if (!guard.op)
       continue;
-    if (guarded.use) {
-      ++guarded.others;
-      continue;
-    }
-    guarded.guard = std::move(guard);
-    guarded.use = operand;
+    if (!guarded.use)
+      guarded.use = operand;
+    guarded.guards.push_back(std::move(guard));
   }
   return guarded;
 }
@@ -111,10 +108,10 @@ static bool guardsZeroSample(const Guarded &guarded) {
                     Role::Normalization));
   };
   auto isRoot = [](Operation *op) { return hasRole(op, Role::Root); };
-  if (isNormalization(guarded.guard.op) ||
-      llvm::any_of(guarded.guard.path, isNormalization))
+  if (isNormalization(guarded.first().op) ||
+      llvm::any_of(guarded.first().path, isNormalization))
     return false;
-  if (isRoot(guarded.guard.op) || llvm::any_of(guarded.guard.path, isRoot))
+  if (isRoot(guarded.first().op) || llvm::any_of(guarded.first().path, isRoot))
     return true;
   OpOperand *use = guarded.use;
   Operation *op = use->getOwner();
@@ -123,15 +120,14 @@ static bool guardsZeroSample(const Guarded &guarded) {
 }
 
 static void addPath(FindingBuilder &finding, const Guarded &guarded) {
-  for (Operation *op : guarded.guard.path)
+  for (Operation *op : guarded.first().path)
     finding.cause(op, hasRole(op, Role::Root)
                           ? "takes the root, 0 again"
                           : "is 0 where its other operand is");
-  std::string more = guarded.others
-                         ? " (and " + std::to_string(guarded.others) + " more)"
-                         : "";
-  finding.cause(guarded.guard.op, "is the " + describeOp(guarded.guard.op) +
-                                      " that the constant guards" + more);
+  size_t others = guarded.guards.size() - 1;
+  std::string more = others ? " (and " + std::to_string(others) + " more)" : "";
+  finding.cause(guarded.first().op, "is the " + describeOp(guarded.first().op) +
+                                        " that the constant guards" + more);
 }
 
 static FixAction raise(const ConstantUse &use, const FloatFormat &format) {
@@ -148,7 +144,7 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   finding.severity(Severity::Error)
       .message("epsilon " + formatNumber(use.stats.minNonZero) + " is 0 in " +
                dtype +
-               " and guards nothing: " + describeHazard(guarded.guard.op))
+               " and guards nothing: " + describeHazard(guarded.first().op))
       .cause(use.value(),
              describeLoss(use.stats, use.stats.flushes, use.stats.firstFlush,
                           "at most half the smallest " + dtype + " value, " +
@@ -156,14 +152,16 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   if (guardsZeroSample(guarded))
     finding.unexpected();
   addPath(finding, guarded);
-  SmallVector<Operation *> kept(guarded.guard.path.begin(),
-                                guarded.guard.path.end());
-  kept.push_back(guarded.guard.op);
+  llvm::SetVector<Operation *> kept;
+  for (const Guard &guard : guarded.guards) {
+    kept.insert_range(guard.path);
+    kept.insert(guard.op);
+  }
   finding
       .fix("keep-fp32",
-           "compute the guarded " + describeOp(guarded.guard.op) +
+           "compute the guarded " + describeOp(guarded.first().op) +
                " and the sum in front of it in f32",
-           FixAction::keep(kept))
+           FixAction::keepTogether(kept.getArrayRef()))
       .fix("change-constant",
            "raise the epsilon to " + formatNumber(format.minNormal) +
                " or more, the smallest normal value",
@@ -181,7 +179,7 @@ void ConstantUnderflow::reportSubnormal(const ConstantUse &use,
           "epsilon " + formatNumber(use.stats.minNonZero) +
           " is subnormal in " + dtype +
           ": it keeps few bits, and is 0 where hardware flushes subnormals")
-      .cause(guarded.guard.op, "is what it guards")
+      .cause(guarded.first().op, "is what it guards")
       .fix("change-constant",
            "raise it to " + formatNumber(format.minNormal) + " or more",
            raise(use, format));
