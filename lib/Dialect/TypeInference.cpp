@@ -108,7 +108,6 @@ LogicalResult mpopt::inferTypes(Operation *op, ShapeFacts &facts) {
   return inferResults(op, facts);
 }
 
-LogicalResult mpopt::inferAllTypes(Operation *root) {
-  ShapeFacts facts;
+LogicalResult mpopt::inferAllTypes(Operation *root, ShapeFacts facts) {
   return inferNested(root, facts, 0);
 }

@@ -11,6 +11,7 @@
 #include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Names.h"
 #include "mpopt/Dialect/Settings.h"
+#include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Report/Keys.h"
@@ -301,4 +302,12 @@ void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
     attributes[input.getArgNumber()] = list.getDictionary(module.getContext());
   }
   function.setAllArgAttrs(attributes);
+}
+
+LogicalResult mpopt::inferFromAssumptions(ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (functions.empty())
+    return success();
+  std::optional<ShapeFacts> facts = findAssumedElements(*functions.begin());
+  return facts ? inferAllTypes(module, std::move(*facts)) : success();
 }

@@ -124,6 +124,9 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
                            options.train->warnings.end());
 
   setAssumptions(report.assumptions, options.inputs, *imported.module);
+  if (failed(inferFromAssumptions(*imported.module)))
+    return llvm::createStringError("--input: an input that is one number makes "
+                                   "shapes that do not fit");
 
   std::string ranges;
   auto observe = [&](const RangeAnalysis &known) {

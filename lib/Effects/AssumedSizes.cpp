@@ -16,6 +16,7 @@
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeInference.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/Value/OpenAxis.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -170,7 +171,8 @@ static std::optional<SizedCopy> trySize(ModuleOp module, const OpenDims &dims,
             dims.lookup(nameOf(function, argument.getArgNumber(), axis)));
     argument.setType(getTensorType(shape, getElementType(argument)));
   }
-  if (failed(inferAllTypes(*sized.module)) ||
+  ShapeFacts facts = findAssumedElements(function).value_or(ShapeFacts());
+  if (failed(inferAllTypes(*sized.module, std::move(facts))) ||
       !fits(*sized.module, sized.mapping))
     return std::nullopt;
   for (auto [from, to] : sized.mapping.getValueMap())

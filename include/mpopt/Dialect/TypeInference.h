@@ -22,8 +22,8 @@ namespace mpopt {
 llvm::LogicalResult inferTypes(mlir::Operation *op, ShapeFacts &facts);
 
 /// The same for every op below `root`, in order, for transforms that changed
-/// dtypes.
-llvm::LogicalResult inferAllTypes(mlir::Operation *root);
+/// dtypes. `facts`: what is known of inputs' elements.
+llvm::LogicalResult inferAllTypes(mlir::Operation *root, ShapeFacts facts = {});
 
 } // namespace mpopt
 

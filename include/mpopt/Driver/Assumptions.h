@@ -36,6 +36,10 @@ void setAssumptions(llvm::ArrayRef<Assumption> assumptions,
                     const std::map<std::string, InputRange> &inputs,
                     mlir::ModuleOp module);
 
+/// Infers types anew where an integer input is assumed to be one number: a
+/// sampling rate that chooses a branch.
+llvm::LogicalResult inferFromAssumptions(mlir::ModuleOp module);
+
 } // namespace mpopt
 
 #endif // MPOPT_DRIVER_ASSUMPTIONS_H

@@ -149,3 +149,27 @@ AbstractValue mpopt::inputRange(BlockArgument input, DictionaryAttr assume) {
                    (most / 2 - least / 2) / std::sqrt(3.0),
                    LikelySource::Assumption);
 }
+
+std::optional<ShapeFacts>
+mpopt::findAssumedElements(FunctionOpInterface function) {
+  ShapeFacts facts;
+  bool any = false;
+  for (BlockArgument input : function.getArguments()) {
+    auto assume = function.getArgAttrOfType<DictionaryAttr>(
+        input.getArgNumber(), "mp.assume");
+    auto end = [&](StringRef key) {
+      auto number = assume ? assume.getAs<FloatAttr>(key) : FloatAttr();
+      return number ? number.getValueAsDouble() : NAN;
+    };
+    double number = end("lo");
+    std::optional<int64_t> count = getNumElements(getShape(input));
+    if (!isa<IntegerType>(getElementType(input)) || !count || *count < 1 ||
+        *count > ShapeFacts::kMaxElements || number != end("hi") ||
+        number != std::trunc(number) || !(std::fabs(number) < 0x1p53))
+      continue;
+    facts.set(input,
+              SmallVector<std::optional<int64_t>, 4>(*count, int64_t(number)));
+    any = true;
+  }
+  return any ? std::optional(std::move(facts)) : std::nullopt;
+}

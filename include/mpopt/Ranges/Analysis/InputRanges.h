@@ -8,11 +8,13 @@
 #ifndef MPOPT_RANGES_ANALYSIS_INPUTRANGES_H
 #define MPOPT_RANGES_ANALYSIS_INPUTRANGES_H
 
+#include "mpopt/Dialect/Interfaces/ShapeFacts.h"
 #include "mpopt/Numerics/Interval.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mpopt {
 
@@ -42,6 +44,10 @@ IntegerInput describeInteger(mlir::BlockArgument input);
 /// describes it, else by its dtype and its users.
 AbstractValue inputRange(mlir::BlockArgument input,
                          mlir::DictionaryAttr assume);
+
+/// The elements of the integer inputs that are assumed to hold one number;
+/// nothing if none is.
+std::optional<ShapeFacts> findAssumedElements(mlir::FunctionOpInterface);
 
 } // namespace mpopt
 
