@@ -152,7 +152,73 @@ static void spreadPad(mp::PadGradOp op, SpreadContext &ctx) {
   giveWeighted(op, *index, weights, ctx);
 }
 
+/// Places anywhere hand out what arrives among the corners around them, by the
+/// distances t and 1 - t on each axis, whose squares have the mean 2/3 in sum.
+static void giveToSampled(mp::GridSampleGradOp op, int64_t index,
+                          const Shape &in, const Shape &out,
+                          SpreadContext &ctx) {
+  double energy = op.getMode() == "nearest" ? 1
+                  : op.getMode() == "cubic" ? energyOfCubic(-0.75)
+                                            : 2.0 / 3;
+  double places = 1, elements = 1, squares = 1;
+  for (size_t axis = 2; axis < in.size(); ++axis) {
+    places *= double(std::max<int64_t>(out[axis], 1));
+    elements *= double(std::max<int64_t>(in[axis], 1));
+    squares *= energy;
+  }
+  double scale = places / elements;
+  giveWeighted(
+      op, index,
+      {scale, scale * squares, std::max(scale * squares, scale * scale)}, ctx);
+}
+
+/// By a coordinate, of which -1 to 1 is an axis of n elements: the sum over
+/// channels of dY times n / 2 times the difference of neighbours, which counts
+/// by the distances on the other axes.
+static void giveToGrid(mp::GridSampleGradOp op, int64_t index, const Shape &in,
+                       SpreadContext &ctx) {
+  Value grid = op.getGrid();
+  const AbstractValue &x = ctx.of(op.getInput()), &dy = ctx.of(op.getGrad());
+  int64_t rank = int64_t(in.size());
+  if (!x.hasLikely() || !dy.hasLikely() ||
+      TransferContext::rankOf(grid) != rank)
+    return;
+  Moments arriving = Moments::of(dy.hull(), ctx.spread(op.getGrad()));
+  // A pixel differs from its neighbour as from any other, at most.
+  double difference = 2 * x.hull().variance * std::pow(2.0 / 3, rank - 3);
+  double channels = double(std::max<int64_t>(in[1], 1));
+  AbstractValue::Dims dims(rank, 1);
+  dims.back() = rank - 2;
+  std::vector<Cell> cells;
+  // Coordinates are in the reverse order of axes.
+  for (int64_t axis = rank - 1; axis >= 2; --axis) {
+    double steps =
+        double(std::max<int64_t>(in[axis], 1)) - (op.getAlignCorners() ? 1 : 0);
+    double square = channels * arriving.square * difference * steps * steps / 4;
+    cells.push_back(SpreadContext::normalCell(
+        {0, 0, square}, ctx.elementsPerGroup(grid, rank - 2)));
+  }
+  AbstractValue value(std::move(dims), cells);
+  value.source = LikelySource::Propagated;
+  Spread spread;
+  spread.axes = ctx.spread(grid).axes;
+  ctx.give(unsigned(index), std::move(value), spread);
+}
+
+static void spreadGridSample(mp::GridSampleGradOp op, SpreadContext &ctx) {
+  MaybeShape in = getShape(op.getInput()), out = getShape(op.getGrad());
+  if (!in || !out || in->size() < 3 || out->size() != in->size())
+    return;
+  for (auto [index, number] : llvm::enumerate(op.getWanted())) {
+    if (gradients::slotOf(op, number) == 1)
+      giveToSampled(op, int64_t(index), *in, *out, ctx);
+    else if (op.getMode() != "nearest")
+      giveToGrid(op, int64_t(index), *in, ctx);
+  }
+}
+
 void mpopt::attachSamplingSpreads(MLIRContext *context) {
   attachSpread<spreadResize, mp::ResizeGradOp>(context);
   attachSpread<spreadPad, mp::PadGradOp>(context);
+  attachSpread<spreadGridSample, mp::GridSampleGradOp>(context);
 }
