@@ -13,8 +13,10 @@
 #include "OutputGradients.h"
 #include "TensorEffect.h"
 
+#include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include <cmath>
@@ -25,9 +27,9 @@ using namespace mpopt;
 /// Softmaxes of which a larger share of the rows moves move evenly enough.
 static constexpr double kFew = 0.1;
 
-/// What is in front of a value.
-static SmallVector<Value> findBehind(Value value) {
-  SmallVector<Value> work = {value}, found;
+/// What is in front of values.
+static SmallVector<Value> findBehind(SmallVector<Value> work) {
+  SmallVector<Value> found;
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
     Value next = work.pop_back_val();
@@ -40,6 +42,17 @@ static SmallVector<Value> findBehind(Value value) {
   return found;
 }
 
+static double countElements(const Shape &shape) {
+  double count = 1;
+  for (int64_t dim : shape)
+    count *= double(std::max<int64_t>(dim, 1));
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Softmaxes
+//===----------------------------------------------------------------------===//
+
 /// Nothing if it is no such softmax.
 static std::optional<Contention>
 findContention(Operation *softmax, const OutputGradients &gradients) {
@@ -48,73 +61,173 @@ findContention(Operation *softmax, const OutputGradients &gradients) {
   const AbstractValue &p = gradients.estimate(result);
   if (!shape || !p.hasLikely() || !isa<FloatType>(getElementType(result)))
     return std::nullopt;
-  double square = 0, mean = 0, count = 1;
+  double square = 0, mean = 0;
   for (const Cell &cell : p.cells()) {
     square += meanSquare(cell);
     mean += cell.mean;
   }
-  for (int64_t dim : *shape)
-    count *= double(std::max<int64_t>(dim, 1));
   Contention found;
-  found.scores = softmax->getOperand(0);
+  found.carriers = {{softmax->getOperand(0), 0}};
   found.share = mean > 0 ? std::clamp(1 - square / mean, 1e-12, 1.0) : 1;
   if (found.share >= kFew)
     return std::nullopt;
   // Rows add up to 1, so that an element's mean is 1 over their length.
-  found.rows = count * mean / double(p.groups());
+  found.rows = countElements(*shape) * mean / double(p.groups());
   return found;
+}
+
+static void setErrors(Contention &softmax, const CarriedErrors &carried) {
+  auto &[scores, error] = softmax.carriers.front();
+  softmax.error = error = carried.all().lookup(scores).error;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention that is one op
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The sizes of an attention's scores, and what q k^T is multiplied by.
+struct Scores {
+  double rows = 0, keys = 0, depth = 0, scale = 0;
+
+  static std::optional<Scores> of(mp::AttentionOp op);
+};
+} // namespace
+
+/// Heads have an axis, or lie side by side in the last one.
+std::optional<Scores> Scores::of(mp::AttentionOp op) {
+  MaybeShape query = getShape(op.getQuery()), key = getShape(op.getKey());
+  // A cap or kept keys make other scores.
+  if (!query || !key || query->size() < 2 || key->size() < 2 ||
+      op.getPastKey() || op.getSoftcap().convertToDouble() > 0)
+    return std::nullopt;
+  bool sideBySide = query->size() == 3 && op.getNumHeads() > 0;
+  Scores scores;
+  scores.depth = double(query->back()) /
+                 (sideBySide ? double(int64_t(op.getNumHeads())) : 1);
+  scores.keys = double((*key)[key->size() - 2]);
+  if (!(scores.depth >= 1) || !(scores.keys >= 2))
+    return std::nullopt;
+  scores.rows = countElements(*query) / scores.depth;
+  // A causal row sees half of the keys, on average.
+  if (op.getIsCausal())
+    scores.keys = (scores.keys + 1) / 2;
+  scores.scale = op.getScale().convertToDouble();
+  if (scores.scale == 0)
+    scores.scale = 1 / std::sqrt(scores.depth);
+  return scores;
+}
+
+/// Nothing if its scores are not far apart, or not known.
+static std::optional<Contention>
+findContention(mp::AttentionOp op, const OutputGradients &gradients) {
+  std::optional<Scores> scores = Scores::of(op);
+  const AbstractValue &query = gradients.estimate(op.getQuery()),
+                      &key = gradients.estimate(op.getKey());
+  if (!scores || !query.hasLikely() || !key.hasLikely())
+    return std::nullopt;
+  // What all keys have in common moves a row's scores alike.
+  double variance = scores->scale * scores->scale * scores->depth *
+                    meanSquare(query) * key.hull().variance;
+  Contention found;
+  found.carriers = {{op.getQuery(), 0}, {op.getKey(), 0}};
+  found.share =
+      std::clamp(1 - collisionsOf(scores->keys, variance), 1e-12, 1.0);
+  found.rows = scores->rows;
+  if (found.share >= kFew)
+    return std::nullopt;
+  return found;
+}
+
+/// K (n_q q_k + q_q n_k) for K terms, with n the squared errors and q the mean
+/// squares.
+static void setErrors(Contention &attention, mp::AttentionOp op,
+                      const CarriedErrors &carried) {
+  Noisy query = carried.all().lookup(op.getQuery()),
+        key = carried.all().lookup(op.getKey());
+  attention.carriers[0].second = query.error;
+  attention.carriers[1].second = key.error;
+  Scores scores = *Scores::of(op);
+  attention.error = scores.scale * scores.scale * scores.depth *
+                    (query.error * key.square + query.square * key.error);
+}
+
+//===----------------------------------------------------------------------===//
+// All of a body
+//===----------------------------------------------------------------------===//
+
+/// First order has d^2 / 6 for a gap's error d.
+static void setFactor(Contention &contention) {
+  double gap = std::sqrt(2 * contention.error);
+  // It needs no more for small ones, where h loses its digits.
+  constexpr double kSmall = 0.1;
+  if (gap < kSmall)
+    return;
+  double moved = gap / std::tanh(gap / 2) - 2;
+  contention.factor = moved / (gap * gap / 6);
+  contention.share = std::min(1.0, contention.share * std::max(1.0, moved / 2));
 }
 
 std::vector<Contention>
 mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
                        const OutputGradients &gradients) {
   std::vector<Contention> found;
+  SmallVector<Operation *> ops;
   forEachLiveOp(body, ranges, [&](Operation *op) {
-    if (hasRole(op, Role::Softmax) && op->getNumOperands() > 0)
-      if (auto contention = findContention(op, gradients))
-        found.push_back(std::move(*contention));
+    std::optional<Contention> contention;
+    if (auto attention = dyn_cast<mp::AttentionOp>(op))
+      contention = findContention(attention, gradients);
+    else if (hasRole(op, Role::Softmax) && op->getNumOperands() > 0)
+      contention = findContention(op, gradients);
+    if (!contention)
+      return;
+    found.push_back(std::move(*contention));
+    ops.push_back(op);
   });
   if (found.empty())
     return found;
   CarriedErrors carried(ranges);
   carried.visit(body);
-  for (Contention &contention : found) {
-    contention.error = carried.all().lookup(contention.scores).error;
-    contention.values = findBehind(contention.scores);
-    double gap = std::sqrt(2 * contention.error);
-    // First order needs no more than small gaps, where h loses its digits.
-    constexpr double kSmall = 0.1;
-    if (gap < kSmall)
-      continue;
-    double moved = gap / std::tanh(gap / 2) - 2;
-    contention.factor = moved / (gap * gap / 6);
-    contention.share =
-        std::min(1.0, contention.share * std::max(1.0, moved / 2));
+  for (auto [contention, op] : llvm::zip_equal(found, ops)) {
+    if (auto attention = dyn_cast<mp::AttentionOp>(op))
+      setErrors(contention, attention, carried);
+    else
+      setErrors(contention, carried);
+    contention.values = findBehind(
+        llvm::to_vector(llvm::make_first_range(contention.carriers)));
+    setFactor(contention);
   }
   return found;
+}
+
+/// What comes of an error of that mean square of all elements.
+static double squareBy(Value carrier, double error, size_t output,
+                       const OutputGradients &gradients) {
+  Value gradient = gradients.gradient(output, carrier);
+  if (!gradient || !(error > 0))
+    return 0;
+  AbstractValue carried(AbstractValue::Dims(), Cell{0, 0, 0, error, 0, 0});
+  carried.source = LikelySource::Propagated;
+  const GradientAnalysis &analysis = gradients.analysis();
+  return squareOf(carrier, analysis.of(gradient), analysis.spread(gradient),
+                  analysis.samples(), carried);
 }
 
 std::optional<Contended> mpopt::partOf(const Contention &contention,
                                        size_t output,
                                        const OutputGradients &gradients,
                                        SquaredError &error, double normal) {
-  Value gradient = gradients.gradient(output, contention.scores);
-  if (!gradient || !(normal > 0))
+  if (!(normal > 0))
     return std::nullopt;
+  double square = 0;
+  for (auto [carrier, its] : contention.carriers)
+    square += squareBy(carrier, its, output, gradients) / normal;
   Contended part;
   for (Value value : contention.values)
     if (error.squares.contains(value))
       part.values.push_back(value);
   for (Value value : part.values)
     part.all += error.squares.lookup(value);
-  AbstractValue carried(AbstractValue::Dims(),
-                        Cell{0, 0, 0, contention.error, 0, 0});
-  carried.source = LikelySource::Propagated;
-  const GradientAnalysis &analysis = gradients.analysis();
-  double square =
-      squareOf(contention.scores, analysis.of(gradient),
-               analysis.spread(gradient), analysis.samples(), carried) /
-      normal;
   square = std::min(square, part.all);
   if (!(square > 0))
     return std::nullopt;

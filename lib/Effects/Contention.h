@@ -36,7 +36,9 @@ class RangeAnalysis;
 
 /// A softmax with scores far apart, and what moves of it.
 struct Contention {
-  mlir::Value scores;
+  /// The tensors by which all errors of scores come, and the mean square of the
+  /// errors of each: the scores, or the query and key of an attention.
+  llvm::SmallVector<std::pair<mlir::Value, double>, 2> carriers;
   /// The mean square of the scores' errors.
   double error = 0;
   /// Of its rows, the share that moves.
