@@ -10,6 +10,7 @@
 #include "mpopt/Hazards/RangeSupport.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Numerics/FloatFormat.h"
 
@@ -31,6 +32,7 @@ public:
 private:
   bool has(Role role) const { return bitEnumContainsAny(roles, role); }
   bool leavesRange() const;
+  bool isExpectedFarBelow() const;
   bool squaresLeaveRange() const;
   bool readsBelow(double magnitude) const;
   bool readsPast(double edge, Role of) const;
@@ -65,6 +67,25 @@ bool KindHazard::leavesRange() const {
     }
   }
   return false;
+}
+
+/// True if no result is expected anywhere near the largest value.
+bool KindHazard::isExpectedFarBelow() const {
+  constexpr double kFar = 16;
+  return llvm::all_of(members, [&](Operation *op) {
+    return llvm::all_of(op->getResults(), [&](Value result) {
+      std::optional<double> likely = ranges.magnitudes(result).likely;
+      return likely && *likely < format.maxFinite / kFar;
+    });
+  });
+}
+
+/// True if a logarithm reads the value, casts aside.
+static bool isReadByLogarithm(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return hasRole(user, Role::Logarithm) ||
+           (isa<mp::CastOp>(user) && isReadByLogarithm(user->getResult(0)));
+  });
 }
 
 /// True if the squares that an op adds up inside may be past the largest value,
@@ -136,7 +157,8 @@ std::string KindHazard::describeDigits() const {
 /// `stops`: the multiple of an addend at which a running sum no longer grows,
 /// in words and as the number `most` of terms.
 std::string KindHazard::describeSum(StringRef stops, double most) const {
-  bool leaves = leavesRange(), grows = hasLongSum(most);
+  bool leaves = leavesRange() && !isExpectedFarBelow(),
+       grows = hasLongSum(most);
   std::string edge = "a sum past " + formatNumber(format.maxFinite) + " is Inf";
   std::string end = "stops growing at " + stops.str() + " times an addend";
   if (leaves)
@@ -189,8 +211,10 @@ std::string KindHazard::describe() const {
         llvm::any_of(ranges.preRounding(result).cells(), [&](const Cell &cell) {
           return cell.lo <= format.flushAt;
         });
-    return vanish ? "probabilities below 3e-8 are 0, and their logarithm -Inf"
-                  : describeDigits();
+    if (!vanish)
+      return describeDigits();
+    return std::string("probabilities below 3e-8 are 0") +
+           (isReadByLogarithm(result) ? ", and their logarithm -Inf" : "");
   }
   if (has(Role::Exponential | Role::InnerExponential))
     return readsPast(std::log(format.overflowFrom),

@@ -166,3 +166,20 @@ func.func @copied(%x: tensor<1x3x8x8xf16> {mp.assume = {lo = -100.0 : f64, hi = 
   %1 = mp.resize %x scales %s {mode = "linear", mp.category = "block"} : (tensor<1x3x8x8xf16>, tensor<4xf32>) -> tensor<1x3x?x?xf16>
   return
 }
+
+// -----
+
+// What is expected far from the edge is not called Inf, and probabilities are
+// not said to have a logarithm that nobody takes.
+module attributes {mp.thresholds = {"unsafe-op-error" = 1.0e-9 : f64}} {
+  func.func @expected(%x: tensor<64x8xf16> {mp.assume = {lo = 0.0 : f64, hi = 60000.0 : f64, mean = 5.0 : f64, std = 1.0 : f64, source = "option"}}, %s: tensor<64x8xf16> {mp.assume = {lo = -100.0 : f64, hi = 100.0 : f64, mean = 0.0 : f64, std = 10.0 : f64, source = "option"}}) {
+    // expected-warning @below {{reduce_sum computes in f16, which the policy keeps in f32: 11 significant bits are left [MP101 certain]}}
+    %0 = mp.reduce_sum %x {axes = array<i64: 1>, mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64xf16>
+    // expected-warning @below {{softmax computes in f16, which the policy keeps in f32: probabilities below 3e-8 are 0 [MP101 certain]}}
+    %1 = mp.softmax %s {axis = 1 : i64, mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64x8xf16>
+    // expected-warning @below {{softmax computes in f16, which the policy keeps in f32: probabilities below 3e-8 are 0, and their logarithm -Inf [MP101 certain]}}
+    %2 = mp.softmax %s {axis = 1 : i64, mp.category = "fp32"} : (tensor<64x8xf16>) -> tensor<64x8xf16>
+    %3 = mp.log %2 : (tensor<64x8xf16>) -> tensor<64x8xf16>
+    return
+  }
+}
