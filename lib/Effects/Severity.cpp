@@ -136,6 +136,14 @@ findCauses(const OutputEffect &output) {
   return causes;
 }
 
+/// An estimate has no more.
+static double withTwoDigits(double number) {
+  if (!(number > 0) || !std::isfinite(number))
+    return number;
+  double unit = std::pow(10, std::floor(std::log10(number)) - 1);
+  return std::round(number / unit) * unit;
+}
+
 void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
                                const RangeAnalysis &ranges,
                                const RuleInfo &rule,
@@ -163,12 +171,14 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
     if (std::isinf(error)) {
       finding.message("is expected to become Inf or NaN");
     } else {
-      finding.message("is expected to be off by " + formatNumber(error * 100) +
+      finding.message("is expected to be off by " +
+                      formatNumber(withTwoDigits(error * 100)) +
                       " % of its largest value, by all roundings together");
       for (auto [value, share] : findCauses(output))
-        finding.cause(value, "rounding it causes " +
-                                 formatNumber(std::round(share * 100)) +
-                                 " % of the squared error");
+        if (constexpr double kLeast = 0.01; share >= kLeast)
+          finding.cause(value, "rounding it causes " +
+                                   formatNumber(std::round(share * 100)) +
+                                   " % of the squared error");
     }
     addRange(finding, output.value, ranges);
   }
