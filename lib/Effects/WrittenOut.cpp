@@ -189,7 +189,7 @@ static std::optional<WrittenOut> matchLogOfSoftmax(mp::LogOp log) {
   if (!softmax || softmax.getFlatten())
     return std::nullopt;
   WrittenOut found;
-  found.kind = "log_softmax";
+  found.kind = mp::LogSoftmaxOp::getOperationName().split('.').second.str();
   found.members = {softmax, log};
   found.small.push_back(softmax.getResult());
   found.result = log;
