@@ -22,14 +22,14 @@
 
 #include "mpopt/Ranges/Relations/Relations.h"
 
+#include "Probabilities.h"
+
 #include "mpopt/Ranges/Relations/RelationSupport.h"
 #include "mpopt/Ranges/Value/ElementwiseSupport.h"
 #include "mpopt/Ranges/Value/Expression.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
-#include "mpopt/Ranges/Value/SoftmaxRows.h"
 
 #include "mpopt/Dialect/MPDialect.h"
-#include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Numerics/Infinity.h"
@@ -130,68 +130,6 @@ static void refineDeviation(mp::SubOp op, Operation *mean, AbstractValue &value,
   double bound = x.norm->bound * (1 + 2 * error.relative) +
                  std::sqrt(n) * 2 * (error.relative * most + error.absolute);
   setNorm(value, x.norm->axis, bound, x.norm->count);
-}
-
-/// z - log(sum(exp(z))): the sum is at least its largest term.
-static void refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
-                             TransferContext &ctx) {
-  Operation *exponential = nullptr, *sum = nullptr;
-  Value z;
-  Rounding error = functionError(op.getResult(), ctx);
-  if (isa<mp::ReduceLogSumExpOp>(log)) {
-    sum = log;
-    z = log->getOperand(0);
-    error.add(functionError(z, ctx));
-  } else {
-    sum = getReduction(log->getOperand(0), &error);
-    if (!isa_and_present<mp::ReduceSumOp>(sum))
-      return;
-    exponential = peel(sum->getOperand(0), &error).getDefiningOp();
-    if (!isa_and_present<mp::ExpOp>(exponential))
-      return;
-    z = exponential->getOperand(0);
-    error.add(storeError(exponential->getResult(0)));
-    error.add(storeError(sum->getResult(0)));
-  }
-  error.add(functionError(log->getResult(0), ctx));
-  std::optional<Axes> axes = getReducedAxes(sum, ctx.shapes());
-  if (!axes || peel(op.getLhs(), &error) != peel(z, &error) ||
-      !isRowScale(op.getRhs(), op.getLhs(), *axes))
-    return;
-  // Relative errors of the exponential and of the sum are absolute ones of the
-  // logarithm; those of z count times z. An exponential that underflows bounds
-  // nothing.
-  double most = ctx.of(z).hull().absMax();
-  double low = exponential ? std::exp(ctx.of(z).hull().lo) : 1;
-  const FloatFormat *format =
-      exponential ? getFloatFormat(getElementType(exponential->getResult(0)))
-                  : nullptr;
-  if (exponential && (!format || !(low > 4 * format->minNormal)))
-    return;
-  double off = 4 * error.relative * (48 + most) + error.absolute;
-  if (std::isfinite(off))
-    clamp(value, -kInfinity, off);
-}
-
-/// log(softmax(x)), where nothing next to 0 flushes, is expected to be as large
-/// as the op that computes both.
-static void expectLogSoftmax(mp::LogOp op, AbstractValue &value,
-                             TransferContext &ctx) {
-  auto softmax =
-      peel(op.getInput(), Peel::Rounded).getDefiningOp<mp::SoftmaxOp>();
-  if (!softmax || softmax.getFlatten())
-    return;
-  const AbstractValue &p = ctx.of(op.getInput());
-  const FloatFormat *format = getFloatFormat(getElementType(op.getInput()));
-  Value x = softmax.getInput();
-  std::optional<int64_t> axis = normalizeAxis(softmax.getAxis(), p.rank());
-  if (!axis || !format || !p.hasLikely() ||
-      p.hull().likelyLo < format->minNormal)
-    return;
-  expectLike(value, cells::softmaxOf(getShape(x), ctx.of(x), {*axis},
-                                     /*logarithm=*/true,
-                                     /*rowsHaveFinite=*/false,
-                                     ctx.functionFormat(x), ctx.sumFormat(x)));
 }
 
 /// mean(x^2) - mean(x)^2: a variance, but for what the two means and squares

@@ -16,9 +16,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Probabilities.h"
 #include "RowScale.h"
 #include "mpopt/Ranges/Value/RowSupport.h"
-#include "mpopt/Ranges/Value/SoftmaxRows.h"
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
@@ -78,28 +78,6 @@ static void expectScaledPart(Value dividend, const RowScale &scale,
     }
     return;
   }
-}
-
-/// e^x / sum(e^x) is a softmax of x, whose estimate knows that the terms of a
-/// sum are those that it divides. An x in front of which the row's maximum is
-/// taken off has the same.
-static void expectProbabilities(Value dividend, const RowScale &scale,
-                                AbstractValue &value, TransferContext &ctx) {
-  auto exponential = peel(dividend, Peel::Rounded).getDefiningOp<mp::ExpOp>();
-  if (!exponential || !value.hasLikely())
-    return;
-  Value logits = exponential.getInput();
-  if (auto sub = peel(logits, Peel::Rounded).getDefiningOp<mp::SubOp>()) {
-    Operation *most = getReduction(sub.getRhs());
-    if (isa_and_present<mp::ReduceMaxOp>(most) &&
-        isSameExpression(most->getOperand(0), sub.getLhs()) &&
-        getReducedAxes(most, ctx.shapes()) == scale.axes)
-      logits = sub.getLhs();
-  }
-  expectLike(value, cells::softmaxOf(
-                        getShape(logits), ctx.of(logits), scale.axes,
-                        /*logarithm=*/false, /*rowsHaveFinite=*/false,
-                        ctx.functionFormat(logits), ctx.sumFormat(logits)));
 }
 
 void relations::refineQuotient(Value result, AbstractValue &value,
