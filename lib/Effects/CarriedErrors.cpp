@@ -25,7 +25,7 @@
 using namespace mlir;
 using namespace mpopt;
 
-static double countElements(Value value) {
+double mpopt::countElements(Value value) {
   double count = 1;
   if (MaybeShape shape = getShape(value))
     for (int64_t dim : *shape)

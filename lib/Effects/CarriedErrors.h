@@ -51,7 +51,7 @@ public:
   const llvm::DenseMap<mlir::Value, Noisy> &all() const { return known; }
 
 protected:
-  /// What the tensor is expected to hold before it is stored.
+  /// The values that are expected of the tensor before it is stored.
   virtual const AbstractValue &estimate(mlir::Value value) const;
   /// The mean squared error of storing the value; 0 if that rounds nothing.
   virtual std::optional<double> storageError(mlir::Value value);
@@ -61,8 +61,6 @@ protected:
 
   Noisy of(mlir::Value value) const { return known.lookup(value); }
   bool isKnown(mlir::Value value) const { return known.count(value); }
-  /// Those of an op's operands that are floats.
-  llvm::SmallVector<Noisy, 4> operandsOf(mlir::Operation *op) const;
   /// E f'(x)^2; nothing where x is not known.
   std::optional<double> squaredSlope(const Unary &function,
                                      mlir::Value x) const;
@@ -71,6 +69,8 @@ protected:
   Storage storage;
 
 private:
+  /// Those of an op's operands that are floats.
+  llvm::SmallVector<Noisy, 4> operandsOf(mlir::Operation *op) const;
   std::optional<Noisy> sizeOf(mlir::Value value) const;
   double errorOfProduct(mlir::Operation *op, const Noisy &size) const;
   void give(mlir::Value value, std::optional<double> error);
@@ -87,6 +87,8 @@ double spreadSeenBy(const OpMeaning *norm, const Noisy &x);
 /// the last axis of that mean square.
 double squareThrough(mlir::Value probabilities, double square);
 
+/// The elements of a tensor; an open dim counts as 1.
+double countElements(mlir::Value value);
 /// The elements of a row of classes or keys.
 double countLast(mlir::Value value);
 

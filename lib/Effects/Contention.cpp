@@ -27,7 +27,7 @@ using namespace mpopt;
 /// Softmaxes of which a larger share of the rows moves move evenly enough.
 static constexpr double kFew = 0.1;
 
-/// What is in front of values.
+/// The values, and all that they are computed from.
 static SmallVector<Value> findBehind(SmallVector<Value> work) {
   SmallVector<Value> found;
   llvm::DenseSet<Value> seen;
@@ -40,13 +40,6 @@ static SmallVector<Value> findBehind(SmallVector<Value> work) {
       llvm::append_range(work, op->getOperands());
   }
   return found;
-}
-
-static double countElements(const Shape &shape) {
-  double count = 1;
-  for (int64_t dim : shape)
-    count *= double(std::max<int64_t>(dim, 1));
-  return count;
 }
 
 //===----------------------------------------------------------------------===//
@@ -72,7 +65,7 @@ findContention(Operation *softmax, const OutputGradients &gradients) {
   if (found.share >= kFew)
     return std::nullopt;
   // Rows add up to 1, so that an element's mean is 1 over their length.
-  found.rows = countElements(*shape) * mean / double(p.groups());
+  found.rows = countElements(result) * mean / double(p.groups());
   return found;
 }
 
@@ -108,7 +101,7 @@ std::optional<Scores> Scores::of(mp::AttentionOp op) {
   scores.keys = double((*key)[key->size() - 2]);
   if (!(scores.depth >= 1) || !(scores.keys >= 2))
     return std::nullopt;
-  scores.rows = countElements(*query) / scores.depth;
+  scores.rows = countElements(op.getQuery()) / scores.depth;
   // A causal row sees half of the keys, on average.
   if (op.getIsCausal())
     scores.keys = (scores.keys + 1) / 2;
@@ -126,7 +119,7 @@ findContention(mp::AttentionOp op, const OutputGradients &gradients) {
                       &key = gradients.estimate(op.getKey());
   if (!scores || !query.hasLikely() || !key.hasLikely())
     return std::nullopt;
-  // What all keys have in common moves a row's scores alike.
+  // A part that all keys have in common moves a row's scores alike.
   double variance = scores->scale * scores->scale * scores->depth *
                     meanSquare(query) * key.hull().variance;
   Contention found;
@@ -200,17 +193,15 @@ mpopt::findContentions(Block &body, const RangeAnalysis &ranges,
   return found;
 }
 
-/// What comes of an error of that mean square of all elements.
+/// The squared error that one of that mean square of all elements causes.
 static double squareBy(Value carrier, double error, size_t output,
                        const OutputGradients &gradients) {
   Value gradient = gradients.gradient(output, carrier);
   if (!gradient || !(error > 0))
     return 0;
-  AbstractValue carried(AbstractValue::Dims(), Cell{0, 0, 0, error, 0, 0});
-  carried.source = LikelySource::Propagated;
   const GradientAnalysis &analysis = gradients.analysis();
   return squareOf(carrier, analysis.of(gradient), analysis.spread(gradient),
-                  analysis.samples(), carried);
+                  analysis.samples(), errorOf(error));
 }
 
 std::optional<Contended> mpopt::partOf(const Contention &contention,

@@ -41,7 +41,7 @@ struct Contention {
   llvm::SmallVector<std::pair<mlir::Value, double>, 2> carriers;
   /// The mean square of the scores' errors.
   double error = 0;
-  /// Of its rows, the share that moves.
+  /// The share of its rows that moves, and the rows.
   double share = 1, rows = 0;
   /// The square of what moves, of what first order has for it, at most 1.
   double factor = 1;

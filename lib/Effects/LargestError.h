@@ -35,7 +35,7 @@ struct Contended {
   /// `square` comes by the scores.
   llvm::SmallVector<mlir::Value> values;
   double all = 0, square = 0;
-  /// Of its rows, the share that moves.
+  /// The share of its rows that moves, and the rows.
   double share = 1, rows = 1;
 };
 

@@ -52,15 +52,18 @@ double mpopt::squareOf(Value value, AbstractValue gradient,
   return sum.square;
 }
 
+AbstractValue mpopt::errorOf(double square) {
+  AbstractValue error(AbstractValue::Dims(), Cell{0, 0, 0, square, 0, 0});
+  error.source = LikelySource::Propagated;
+  return error;
+}
+
 std::optional<AbstractValue>
 mpopt::withSteps(std::optional<AbstractValue> error, double square) {
   if (square == 0)
     return error;
-  if (!error) {
-    error.emplace(AbstractValue::Dims(), Cell{0, 0, 0, square, 0, 0});
-    error->source = LikelySource::Propagated;
-    return error;
-  }
+  if (!error)
+    return errorOf(square);
   for (CellRef cell : error->mutableCells())
     cell.variance += square;
   return error;

@@ -28,6 +28,9 @@ class RangeAnalysis;
 double squareOf(mlir::Value value, AbstractValue gradient, const Spread &spread,
                 double samples, AbstractValue error);
 
+/// Errors of mean 0 and that mean square, the same for all elements.
+AbstractValue errorOf(double square);
+
 /// An error with what crosses the edges of steps added to each element's.
 std::optional<AbstractValue> withSteps(std::optional<AbstractValue> error,
                                        double square);

@@ -176,7 +176,7 @@ void GradientAnalysis::Driver::refine(Value value, AbstractValue estimate) {
   if (!isa<FloatType>(getElementType(value)) || !estimate.hasLikely() ||
       known.trained)
     return;
-  // What is expected is possible: a sum of the largest shares of a whole, say,
+  // An estimate is possible: a sum of the largest shares of a whole, say,
   // does not come near 0.
   Interval bound = cells::bound(known.hull());
   for (CellRef cell : estimate.mutableCells())
