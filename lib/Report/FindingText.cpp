@@ -12,11 +12,16 @@
 #include "mpopt/Support/Printable.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
 
 using namespace mpopt;
 using llvm::StringRef;
 
 static constexpr size_t kMostMessage = 1000;
+/// Less of an output than the last digit of FP32 is no movement.
+static constexpr double kNothing = 1e-7;
 
 /// True for a byte that continues a character of UTF-8.
 static bool continues(char c) { return (c & 0xc0) == 0x80; }
@@ -69,6 +74,34 @@ std::string mpopt::describeRanges(const Finding &finding) {
     text += (finding.likely ? ", at most " : " at most ") +
             getInterval(*finding.bound);
   return text;
+}
+
+std::string mpopt::getPercent(double share) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.2g %%", share * 100);
+  return text;
+}
+
+std::string mpopt::describeOwnEffect(const FoldedFinding &fold) {
+  // It is about the output itself, and its message says how far that moves.
+  if (fold.first().rule == "MP215")
+    return {};
+  const FindingEffect *worst = nullptr;
+  for (const Finding *finding : fold.members)
+    if (finding->effect && (!worst || finding->effect->error > worst->error))
+      worst = &*finding->effect;
+  if (!worst)
+    return {};
+  std::string output = "`" + clip(worst->output) + "`";
+  if (std::isinf(worst->error))
+    return "makes Inf or NaN of " + output;
+  if (worst->error < kNothing)
+    return "does not move " + output;
+  std::string text = fold.members.size() > 1 ? "each moves " : "moves ";
+  if (worst->error >= 1)
+    return text + output + " by more than its largest value";
+  text += output + " by " + getPercent(worst->error);
+  return fold.members.size() > 1 ? text + " at most" : text;
 }
 
 std::string

@@ -32,6 +32,14 @@ std::string describePlace(const Finding &finding);
 /// `x: likely [-1, 1], at most [-2, 2]`; empty if no range is known.
 std::string describeRanges(const Finding &finding);
 
+/// `3.1 %`, two digits.
+std::string getPercent(double share);
+
+/// What the findings of `fold` do by themselves to the output that they move
+/// most: `moves `y` by 3.1 %` or, of several, `each moves `y` by 3.1 % at
+/// most`; empty if that is not known.
+std::string describeOwnEffect(const FoldedFinding &fold);
+
 /// `3 other findings follow from it: MP201 x 2, MP206`; empty without any.
 std::string describeFollowers(const std::map<std::string, unsigned> &followers);
 

@@ -98,6 +98,8 @@ static void writeGroup(llvm::raw_ostream &os, const FindingGroup &group) {
     os << "| " << getMark(group.severity) << " | "
        << markdownText(describeRule(finding)) << " | " << describePlaces(fold)
        << " | " << markdownText(finding.message);
+    if (std::string effect = describeOwnEffect(fold); !effect.empty())
+      os << "<br>" << markdownText(effect);
     if (std::string more = describeFollowers(fold.followers); !more.empty())
       os << "<br>" << markdownText(more);
     for (const std::string &fix : listSafeFixes(finding))

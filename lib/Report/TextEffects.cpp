@@ -12,11 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FindingText.h"
 #include "TextReport.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 
 #include <cmath>
 
@@ -27,12 +27,6 @@ using llvm::StringRef;
 static constexpr size_t kMostOutputs = 3, kMostTensors = 3;
 /// So far from the threshold of warnings an estimate is believed.
 static constexpr double kSure = 2.5;
-
-static std::string getPercent(double error) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.2g %%", error * 100);
-  return text;
-}
 
 /// `: fine`, or how sure that is; `least` is the threshold of warnings.
 static StringRef getVerdict(const EffectReport &effect, double least) {

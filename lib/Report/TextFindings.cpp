@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FindingText.h"
 #include "SourceText.h"
 #include "TextReport.h"
 
@@ -162,6 +163,10 @@ void TextReport::writePlace(const FoldedFinding &fold, bool withMessage,
   }
   if (causes.size() > kMaxCauses)
     os << "      - and " << causes.size() - kMaxCauses << " more\n";
+  if (std::string effect = describeOwnEffect(fold); !effect.empty()) {
+    os.indent(6);
+    style.wrap(effect, 6);
+  }
   if (fold.consequences)
     os << "      " << plural(fold.consequences, "other finding")
        << (fold.consequences == 1 ? " follows" : " follow") << " from it\n";
