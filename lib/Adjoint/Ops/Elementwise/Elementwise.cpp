@@ -99,19 +99,33 @@ static void buildPow(mp::PowOp op, GradientContext &ctx) {
   }
 }
 
-/// Operands that are equal to the result share the gradient.
+/// The larger (smaller) operand gets the gradient; two that are equal share it,
+/// of several as if max(max(a, b), c) stood there. Operands are compared with
+/// each other and not with the result, which they are part of: how probable
+/// that is follows from their moments.
 static void buildExtreme(GradientContext &ctx) {
   Operation *op = ctx.op();
-  if (op->getNumOperands() == 1)
-    return ctx.give(0, ctx.dy());
-  SmallVector<Value> shares;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    shares.push_back(ctx.cast(ctx.make<mp::EqualOp>({ctx.x(i), ctx.y()}),
-                              getElementType(op->getResult(0))));
-  Term part = ctx.dy() / ctx.make<mp::AddNOp>(shares);
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+  bool isMax = isa<mp::MaxOp>(op);
+  Type type = getElementType(op->getResult(0));
+  auto wins = [&](Value lhs, Value rhs) -> Value {
+    return isMax ? Value(ctx.make<mp::GreaterEqualOp>({lhs, rhs}))
+                 : Value(ctx.make<mp::LessEqualOp>({lhs, rhs}));
+  };
+  // Of each operand but the first, the extreme of all in front of it.
+  SmallVector<Value> before = {Value(), ctx.x(0)};
+  for (unsigned i = 1; i + 1 < op->getNumOperands(); ++i)
+    before.push_back(isMax ? Value(ctx.make<mp::MaxOp>({before[i], ctx.x(i)}))
+                           : Value(ctx.make<mp::MinOp>({before[i], ctx.x(i)})));
+  Term rest = ctx.dy();
+  for (unsigned i = op->getNumOperands() - 1; i > 0; --i) {
+    Term tie(ctx, ctx.cast(ctx.make<mp::EqualOp>({before[i], ctx.x(i)}), type));
+    Value part = rest * (1 - tie * 0.5);
     if (ctx.wants(i))
-      ctx.give(i, part * Term(ctx, shares[i]));
+      ctx.give(i, ctx.where(wins(ctx.x(i), before[i]), part));
+    rest = Term(ctx, ctx.where(wins(before[i], ctx.x(i)), part));
+  }
+  if (ctx.wants(0u))
+    ctx.give(0, rest);
 }
 
 static void buildWhere(GradientContext &ctx) {
