@@ -187,11 +187,11 @@ static const RuleInfo *findEffectRule(ArrayRef<const RuleInfo *> rules) {
 
 void ModuleCheck::judgeByEffect() {
   effects.emplace(module, analyses, entries);
+  boundErrors(module, ranges(), *effects);
   mpopt::judgeByEffect(module, *effects, entries);
   if (const RuleInfo *rule = findEffectRule(selected))
     reportOutputErrors(module, *effects, ranges(), *rule, entries);
   result.effects = describeEffects(module, *effects, entries);
-  addBounds(module, *effects, ranges(), result.effects);
 }
 
 /// The findings of a copy: where they are is enough.

@@ -267,14 +267,18 @@ std::optional<double> ErrorBounds::relative(Value value) const {
   return relative < 1 ? std::optional(relative) : std::nullopt;
 }
 
-void mpopt::addBounds(ModuleOp module, const OutputEffects &effects,
-                      const RangeAnalysis &ranges,
-                      std::vector<EffectReport> &reports) {
+void mpopt::boundErrors(ModuleOp module, const RangeAnalysis &ranges,
+                        OutputEffects &effects) {
   if (effects.outputs.empty())
     return;
   ErrorBounds bounds(module, ranges);
-  for (auto [output, report] : llvm::zip(effects.outputs, reports)) {
-    report.absoluteBound = bounds.of(output.value).value_or(NAN);
-    report.bound = bounds.relative(output.value).value_or(NAN);
+  for (OutputEffect &output : effects.outputs) {
+    output.absoluteBound = bounds.of(output.value);
+    output.bound = bounds.relative(output.value);
+    if (!output.bound)
+      continue;
+    output.limit = std::min(output.limit, *output.bound);
+    if (output.error)
+      output.error = std::min(*output.error, output.limit);
   }
 }

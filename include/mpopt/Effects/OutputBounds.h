@@ -9,16 +9,13 @@
 #define MPOPT_EFFECTS_OUTPUTBOUNDS_H
 
 #include "mpopt/Effects/OutputEffects.h"
-#include "mpopt/Report/Effect.h"
-
-#include <vector>
 
 namespace mpopt {
 
-/// Gives each report of an output the sound bounds of its error that there are.
-/// `reports` are those of `effects`, in their order.
-void addBounds(mlir::ModuleOp module, const OutputEffects &effects,
-               const RangeAnalysis &ranges, std::vector<EffectReport> &reports);
+/// Gives each output the sound bounds of its error that there are, past which
+/// nothing is expected then.
+void boundErrors(mlir::ModuleOp module, const RangeAnalysis &ranges,
+                 OutputEffects &effects);
 
 } // namespace mpopt
 
