@@ -8,6 +8,8 @@
 #include "Window.h"
 
 #include "mpopt/Dialect/Ops/PoolingOps.h"
+#include "mpopt/Dialect/Ops/ReductionOps.h"
+#include "mpopt/Dialect/TypeSupport.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -97,6 +99,21 @@ template <typename OpT> static LogicalResult lowerGlobalPool(NodeContext &ctx) {
   return success();
 }
 
+/// Of three axes the last one alone is averaged, as the moments of a norm of
+/// rows are, for which tf2onnx writes this op.
+static LogicalResult lowerGlobalAveragePool(NodeContext &ctx) {
+  if (!ctx.hasInput(0))
+    return ctx.error("input 0 is missing");
+  MaybeShape shape = getShape(ctx.input(0));
+  if (!shape || shape->size() != 3)
+    return lowerGlobalPool<mp::GlobalAveragePoolOp>(ctx);
+  ctx.setOutput(
+      0, ctx.make<mp::ReduceMeanOp>(ctx.input(0), Value(),
+                                    ctx.builder().getDenseI64ArrayAttr({2}),
+                                    ctx.builder().getBoolAttr(true)));
+  return success();
+}
+
 static LogicalResult lowerGlobalLpPool(NodeContext &ctx) {
   if (!ctx.hasInput(0))
     return ctx.error("input 0 is missing");
@@ -135,7 +152,7 @@ void onnx_import::registerPoolingLowerings(LoweringRegistry &registry) {
   registry.add("AveragePool", lowerAveragePool);
   registry.add("LpPool", lowerLpPool);
   registry.add("MaxUnpool", lowerMaxUnpool);
-  registry.add("GlobalAveragePool", lowerGlobalPool<mp::GlobalAveragePoolOp>);
+  registry.add("GlobalAveragePool", lowerGlobalAveragePool);
   registry.add("GlobalMaxPool", lowerGlobalPool<mp::GlobalMaxPoolOp>);
   registry.add("GlobalLpPool", lowerGlobalLpPool);
   registry.add("MaxRoiPool", lowerMaxRoiPool);

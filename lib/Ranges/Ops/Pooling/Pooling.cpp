@@ -175,7 +175,11 @@ static void transferMean(Value source, const Pool &pool, bool zeros,
         std::min(k * std::sqrt(variance), std::max(cell.likelyHi - cell.mean,
                                                    cell.mean - cell.likelyLo));
     cell.variance = variance;
-    cell.likelyLo = std::max(cell.likelyLo, cell.mean - reach);
+    double least = cell.mean - reach;
+    // No mean of squares is as small as the least square.
+    if (cell.likelyLo >= 0 && cell.mean > 0 && variance > 0)
+      least = std::max(least, expectedLeast(cell.mean, variance, k));
+    cell.likelyLo = std::max(cell.likelyLo, least);
     cell.likelyHi = std::min(cell.likelyHi, cell.mean + reach);
   }
   value.nan |= mixedInf || pool.empty;
