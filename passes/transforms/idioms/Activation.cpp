@@ -1,4 +1,4 @@
-//===- Activation.cpp - Decomposed GELU, SiLU and softplus
+//===- Activation.cpp - Decomposed GELU, SiLU, softplus and others
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,6 +8,8 @@
 //   gelu:     0.5 x (1 + erf(x / sqrt(2)))
 //             0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 //   silu:     x * sigmoid(x),  x / (1 + exp(-x))
+//   hard_swish: x * min(max(x + 3, 0), 6) / 6,  x * hard_sigmoid(x)
+//   mish:     x * tanh(softplus(x))
 //   softplus: log(1 + exp(x)), log1p(exp(x)), max(x, 0) + log1p(exp(-|x|))
 //
 // with the factors in any order.
@@ -189,18 +191,66 @@ static bool matchTanhGelu(mp::TanhOp tanh, Marker &marker) {
 }
 
 //===----------------------------------------------------------------------===//
-// SiLU and softplus
+// Gates of x by itself
 //===----------------------------------------------------------------------===//
 
-static bool matchSigmoidSilu(mp::SigmoidOp sigmoid, Marker &marker) {
-  for (Operation *user : getUsers(sigmoid.getResult())) {
-    Value other = isa<mp::MulOp>(user) ? otherOperand(user, sigmoid.getResult())
-                                       : Value();
-    if (other && isSameBehind(other, sigmoid.getInput()))
-      return marker.mark<mp::SiluOp>({sigmoid, user}, user);
+/// The product of a gate and `x`, or null.
+static Operation *findGated(Value gate, Value x) {
+  for (Operation *user : getUsers(gate)) {
+    Value other = isa<mp::MulOp>(user) ? otherOperand(user, gate) : Value();
+    if (other && isSameBehind(other, x))
+      return user;
   }
-  return false;
+  return nullptr;
 }
+
+static bool matchSigmoidSilu(mp::SigmoidOp sigmoid, Marker &marker) {
+  Operation *user = findGated(sigmoid.getResult(), sigmoid.getInput());
+  return user && marker.mark<mp::SiluOp>({sigmoid, user}, user);
+}
+
+static bool matchHardSigmoidSwish(mp::HardSigmoidOp gate, Marker &marker) {
+  constexpr double kClose = 1e-3;
+  if (std::fabs(gate.getAlpha().convertToDouble() * 6 - 1) > kClose ||
+      gate.getBeta().convertToDouble() != 0.5)
+    return false;
+  Operation *user = findGated(gate.getResult(), gate.getInput());
+  return user && marker.mark<mp::HardSwishOp>({gate, user}, user);
+}
+
+/// True for min(max(x, 0), 6).
+static bool isRelu6(Operation *op) {
+  if (auto clip = dyn_cast<mp::ClipOp>(op))
+    return clip.getMin() && clip.getMax() && isNumber(clip.getMin(), 0) &&
+           isNumber(clip.getMax(), 6);
+  if (auto tanh = dyn_cast<mp::HardTanhOp>(op))
+    return tanh.getLow().isZero() && tanh.getHigh().convertToDouble() == 6;
+  return isa<mp::Relu6Op>(op);
+}
+
+static bool matchClipSwish(Operation *clip, Marker &marker) {
+  auto sum = getMaker<mp::AddOp>(clip->getOperand(0));
+  auto split = sum ? splitNumber(sum) : std::nullopt;
+  if (!split || split->second != 3)
+    return false;
+  Members members = {sum, clip};
+  Operation *result = climb(clip->getResult(0), split->first, 1.0 / 6, members);
+  return result && marker.mark<mp::HardSwishOp>(members, result);
+}
+
+static bool matchMish(mp::SoftplusOp softplus, Marker &marker) {
+  if (softplus.getBeta().convertToDouble() != 1)
+    return false;
+  Operation *tanh = getOnlyUser(softplus.getResult());
+  if (!isa_and_present<mp::TanhOp>(tanh))
+    return false;
+  Operation *user = findGated(tanh->getResult(0), softplus.getInput());
+  return user && marker.mark<mp::MishOp>({softplus, tanh, user}, user);
+}
+
+//===----------------------------------------------------------------------===//
+// SiLU and softplus by exponentials
+//===----------------------------------------------------------------------===//
 
 /// 1 + exp, if that is what the only user of `exp` is.
 static Operation *findOnePlus(mp::ExpOp exp) {
@@ -270,7 +320,11 @@ bool idioms::matchActivation(Operation *anchor, Marker &marker) {
     return matchTanhGelu(tanh, marker);
   if (auto sigmoid = dyn_cast<mp::SigmoidOp>(anchor))
     return matchSigmoidSilu(sigmoid, marker);
+  if (auto gate = dyn_cast<mp::HardSigmoidOp>(anchor))
+    return matchHardSigmoidSwish(gate, marker);
+  if (auto softplus = dyn_cast<mp::SoftplusOp>(anchor))
+    return matchMish(softplus, marker);
   if (auto exp = dyn_cast<mp::ExpOp>(anchor))
     return matchExp(exp, marker);
-  return false;
+  return isRelu6(anchor) && matchClipSwish(anchor, marker);
 }

@@ -203,3 +203,77 @@ func.func @other_sums(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %z = mp.div %one, %t : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
   return %y, %z : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Before opset 14: relu6 of x + 3, times x, by 6.
+// CHECK-LABEL: @hard_swish_clip
+func.func @hard_swish_clip(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = mp.constant dense<0.0> : tensor<f32>
+  %three = mp.constant dense<3.0> : tensor<f32>
+  %six = mp.constant dense<6.0> : tensor<f32>
+  // CHECK: mp.add {{.*}}mp.idiom = #mp.idiom<"hard_swish", 0, false>
+  %a = mp.add %x, %three : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // CHECK: mp.clip {{.*}}"hard_swish", 0, false
+  %b = mp.clip %a min %zero max %six : (tensor<4xf32>, tensor<f32>, tensor<f32>) -> tensor<4xf32>
+  // CHECK: mp.mul {{.*}}"hard_swish", 0, false
+  %c = mp.mul %x, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: mp.div {{.*}}"hard_swish", 0, true
+  %y = mp.div %c, %six : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @hard_swish_gate_first
+func.func @hard_swish_gate_first(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %three = mp.constant dense<3.0> : tensor<f32>
+  %sixth = mp.constant dense<0.166666672> : tensor<f32>
+  %a = mp.add %three, %x : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: mp.relu6 {{.*}}"hard_swish", 0, false
+  %b = mp.relu6 %a : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: mp.mul {{.*}}"hard_swish", 0, false
+  %c = mp.mul %b, %sixth : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // CHECK: mp.mul {{.*}}"hard_swish", 0, true
+  %y = mp.mul %c, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @hard_swish_by_hard_sigmoid
+func.func @hard_swish_by_hard_sigmoid(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: mp.hard_sigmoid {{.*}}"hard_swish", 0, false
+  %a = mp.hard_sigmoid %x {alpha = 0.16666667 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: mp.mul {{.*}}"hard_swish", 0, true
+  %y = mp.mul %a, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Another slope, and a gate of another value.
+// CHECK-LABEL: @no_hard_swish
+func.func @no_hard_swish(%x: tensor<4xf32>, %other: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK-NOT: mp.idiom
+  %three = mp.constant dense<3.0> : tensor<f32>
+  %a = mp.hard_sigmoid %x {alpha = 0.2 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %b = mp.mul %a, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %c = mp.add %b, %three : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %d = mp.relu6 %c : (tensor<4xf32>) -> tensor<4xf32>
+  %y = mp.mul %d, %other : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @mish
+func.func @mish(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: mp.softplus {{.*}}"mish", 0, false
+  %a = mp.softplus %x : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: mp.tanh {{.*}}"mish", 0, false
+  %b = mp.tanh %a : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: mp.mul {{.*}}"mish", 0, true
+  %y = mp.mul %x, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
