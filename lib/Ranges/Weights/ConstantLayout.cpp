@@ -23,16 +23,30 @@ static constexpr unsigned kMostDepth = 16;
 static std::optional<std::vector<double>>
 read(TransferContext &ctx, Value value, int64_t most, unsigned depth);
 
-/// Elements that `axis` and the axes after it span, if all before are of
-/// size 1.
-static std::optional<int64_t> elementsFrom(Value value, int64_t axis) {
+namespace {
+/// A tensor as rows of `row` elements, `count` of them for each place of the
+/// axes in front of `axis`.
+struct Rows {
+  int64_t outer = 1, count = 0, row = 1;
+
+  int64_t size() const { return outer * count * row; }
+};
+} // namespace
+
+/// `value` cut along `axis`; nothing if its shape is not known.
+static std::optional<Rows> getRows(Value value, int64_t axis) {
   MaybeShape shape = getShape(value);
   std::optional<int64_t> index =
       shape ? normalizeAxis(axis, shape->size()) : std::nullopt;
-  if (!index || llvm::any_of(ArrayRef(*shape).take_front(*index),
-                             [](int64_t dim) { return dim != 1; }))
+  if (!index || !getNumElements(*shape))
     return std::nullopt;
-  return getNumElements(Shape(ArrayRef(*shape).drop_front(*index)));
+  Rows rows;
+  for (int64_t dim : ArrayRef(*shape).take_front(*index))
+    rows.outer *= dim;
+  rows.count = (*shape)[*index];
+  for (int64_t dim : ArrayRef(*shape).drop_front(*index + 1))
+    rows.row *= dim;
+  return rows;
 }
 
 static std::optional<std::vector<double>>
@@ -42,36 +56,47 @@ readSlice(TransferContext &ctx, mp::SliceOp op, int64_t most, unsigned depth) {
   if (!starts || !ends || !axes || starts->size() != 1 || ends->size() != 1 ||
       axes->size() != 1 || (steps && (steps->size() != 1 || (*steps)[0] != 1)))
     return std::nullopt;
-  MaybeShape shape = getShape(op.getInput());
-  std::optional<int64_t> all = elementsFrom(op.getInput(), (*axes)[0]);
-  if (!all)
+  std::optional<Rows> rows = getRows(op.getInput(), (*axes)[0]);
+  if (!rows)
     return std::nullopt;
-  int64_t dim = (*shape)[*normalizeAxis((*axes)[0], shape->size())];
   auto place = [&](int64_t at) {
-    return std::clamp<int64_t>(at < 0 ? at + dim : at, 0, dim);
+    return std::clamp<int64_t>(at < 0 ? at + rows->count : at, 0, rows->count);
   };
   int64_t first = place((*starts)[0]), last = place((*ends)[0]);
   auto whole = read(ctx, op.getInput(), most, depth);
-  if (!whole || dim == 0 || int64_t(whole->size()) != *all || last <= first)
+  if (!whole || int64_t(whole->size()) != rows->size() || last <= first)
     return std::nullopt;
-  int64_t row = *all / dim;
-  return std::vector<double>(whole->begin() + first * row,
-                             whole->begin() + last * row);
+  std::vector<double> cut;
+  for (int64_t outer = 0; outer < rows->outer; ++outer) {
+    auto from = whole->begin() + outer * rows->count * rows->row;
+    cut.insert(cut.end(), from + first * rows->row, from + last * rows->row);
+  }
+  return cut;
 }
 
 static std::optional<std::vector<double>> readConcat(TransferContext &ctx,
                                                      mp::ConcatOp op,
                                                      int64_t most,
                                                      unsigned depth) {
-  std::vector<double> joined;
+  std::vector<std::pair<Rows, std::vector<double>>> parts;
+  int64_t size = 0;
   for (Value part : op->getOperands()) {
-    std::optional<int64_t> size = elementsFrom(part, op.getAxis());
-    auto elements = size ? read(ctx, part, most, depth) : std::nullopt;
-    if (!elements || int64_t(elements->size()) != *size ||
-        int64_t(joined.size() + elements->size()) > most)
+    std::optional<Rows> rows = getRows(part, op.getAxis());
+    auto elements = rows ? read(ctx, part, most, depth) : std::nullopt;
+    if (!elements || int64_t(elements->size()) != rows->size())
       return std::nullopt;
-    llvm::append_range(joined, *elements);
+    size += rows->size();
+    if (size > most || (!parts.empty() && parts[0].first.outer != rows->outer))
+      return std::nullopt;
+    parts.emplace_back(*rows, std::move(*elements));
   }
+  std::vector<double> joined;
+  for (int64_t outer = 0; !parts.empty() && outer < parts[0].first.outer;
+       ++outer)
+    for (const auto &[rows, elements] : parts) {
+      auto from = elements.begin() + outer * rows.count * rows.row;
+      joined.insert(joined.end(), from, from + rows.count * rows.row);
+    }
   return joined;
 }
 

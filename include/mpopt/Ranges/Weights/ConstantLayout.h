@@ -15,9 +15,9 @@
 namespace mpopt {
 
 /// The elements of a constant, in row-major order, through casts, reshapes, and
-/// cuts and joins along the first axis that is not of size 1: how recurrent
-/// weights change from one framework's order of gates to another's. Nothing for
-/// other values, and where there are more than `most` elements.
+/// cuts and joins along an axis: how recurrent weights change from one
+/// framework's order of gates to another's. Nothing for other values, and where
+/// there are more than `most` elements.
 std::optional<std::vector<double>> readLaidOut(TransferContext &ctx,
                                                mlir::Value value, int64_t most);
 
