@@ -20,7 +20,8 @@ using namespace mpopt;
 using namespace mpopt::relations;
 
 void relations::expectProbabilities(Value dividend, const RowScale &scale,
-                                AbstractValue &value, TransferContext &ctx) {
+                                    AbstractValue &value,
+                                    TransferContext &ctx) {
   auto exponential = peel(dividend, Peel::Rounded).getDefiningOp<mp::ExpOp>();
   if (!exponential || !value.hasLikely())
     return;
@@ -39,7 +40,7 @@ void relations::expectProbabilities(Value dividend, const RowScale &scale,
 }
 
 void relations::expectLogSoftmax(mp::LogOp op, AbstractValue &value,
-                             TransferContext &ctx) {
+                                 TransferContext &ctx) {
   auto softmax =
       peel(op.getInput(), Peel::Rounded).getDefiningOp<mp::SoftmaxOp>();
   if (!softmax || softmax.getFlatten())
@@ -57,8 +58,8 @@ void relations::expectLogSoftmax(mp::LogOp op, AbstractValue &value,
                                      ctx.functionFormat(x), ctx.sumFormat(x)));
 }
 
-void relations::refineLogSoftmax(mp::SubOp op, Operation *log, AbstractValue &value,
-                             TransferContext &ctx) {
+void relations::refineLogSoftmax(mp::SubOp op, Operation *log,
+                                 AbstractValue &value, TransferContext &ctx) {
   Operation *exponential = nullptr, *sum = nullptr;
   Value z;
   Rounding error = functionError(op.getResult(), ctx);
