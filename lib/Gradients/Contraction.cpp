@@ -153,8 +153,14 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
     keepLabels(a, [&](int label) { return keeps(before, b, label); });
     before = b;
     keepLabels(b, [&](int label) { return keeps(before, a, label); });
-    return a.value.groups() * b.value.groups() <= ctx.groupLimit().joint ||
-           a.value.groups() == 1 || b.value.groups() == 1;
+    // Channels that both have and the result, too, are paired once.
+    size_t pairs = a.value.groups() * b.value.groups();
+    for (int label : a.labels)
+      if (isKept(a, label) && isKept(b, label) &&
+          llvm::is_contained(result, label))
+        pairs /= size_t(a.value.dims()[axisOf(a, label)]);
+    return pairs <= ctx.groupLimit().joint ||
+           pairs == std::max(a.value.groups(), b.value.groups());
   };
   bool few = keepAll();
   if (!few) {

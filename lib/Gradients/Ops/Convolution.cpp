@@ -215,15 +215,22 @@ static void giveFilter(mp::ConvGradOp op, SpreadContext &ctx) {
       ctx.of(input).rank() != output->size())
     return;
   // Labels: samples, output channels, places; a tap sees one place each.
-  constexpr int kSample = 0, kOut = 1, kIn = 2, kPlaces = 3;
+  constexpr int kSample = 0, kOut = 1, kIn = 2, kPlaces = 3, kFree = -1;
   SmallVector<int> left{kSample, kOut}, right{kSample, kIn}, result{kOut, kIn};
+  // Each channel has a filter of its own.
+  bool depthwise = op.getGroup() > 1 && (*filter)[1] == 1 &&
+                   (*filter)[0] == int64_t(op.getGroup());
+  if (depthwise) {
+    right[1] = kOut;
+    result[1] = kFree;
+  }
   for (size_t axis = 2; axis < output->size(); ++axis) {
     left.push_back(kPlaces + int(axis));
     right.push_back(kPlaces + int(axis));
     result.push_back(-int(axis)); // taps, which neither tells apart
   }
   Factor g = makeFactor(ctx, grad, left), x = makeFactor(ctx, input, right);
-  if (op.getGroup() > 1)
+  if (op.getGroup() > 1 && !depthwise)
     x.value = x.value.merged();
   g.spread.axes = imageRoles(g.spread.axes, output->size());
   x.spread.axes = imageRoles(x.spread.axes, output->size());
