@@ -249,9 +249,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         part.known = false;
         continue;
       }
-      double square =
-          squareOf(place, slope, gradients.analysis().spread(gradient),
-                   gradients.analysis().samples(), **error);
+      double square = squareOf(
+          place, slope, gradients.analysis().spread(gradient),
+          gradients.analysis().samples(), asFresh(place, **error, ranges));
       if (lost == 0) {
         auto gradientOf = [&](Value of) -> const AbstractValue * {
           Value its = gradients.gradient(index, of);
@@ -263,7 +263,6 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         part.known = false;
         continue;
       }
-      square /= understatedBy(place, ranges);
       const OutputSize &size = *part.size;
       // Where nothing but 0 is expected, each error is past measure, and one of
       // weights that are all lost is not seen behind others that are.

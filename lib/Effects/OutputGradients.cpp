@@ -20,6 +20,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Adjoint/Differentiate.h"
+#include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
@@ -47,12 +48,14 @@ Operation *mpopt::findReturn(ModuleOp module) {
 }
 
 /// Values that depend on no others which have a gradient: where gradients are
-/// asked for. Not of cuts, which stand for values that have none.
+/// asked for. Not of cuts, which stand for values that have none, nor of zeros,
+/// which every format holds.
 static SmallVector<Value> findOrigins(Block &block,
                                       const llvm::DenseSet<Value> &cuts) {
   SmallVector<Value> origins;
   auto consider = [&](Value value) {
-    if (isDifferentiable(value.getType()) && !cuts.contains(value))
+    if (isDifferentiable(value.getType()) && !cuts.contains(value) &&
+        getSplatConstant(value) != 0.0)
       origins.push_back(value);
   };
   llvm::for_each(block.getArguments(), consider);
@@ -94,9 +97,12 @@ OutputGradients::OutputGradients(ModuleOp module, const RangeAnalysis &ranges,
   }
   (*copy)->walk([&](mp::BatchNormGradOp norm) {
     Value read = change.originals.lookup(norm.getInput());
-    if (double by = read ? ranges.preRounding(read).understated : 1;
-        norm.getFrozen() && by > 1)
-      norm->setAttr(kGainAttr, Builder(norm).getF64FloatAttr(std::sqrt(by)));
+    if (!read || !norm.getFrozen() || !ranges.preRounding(read).understated)
+      return;
+    SmallVector<double> gains;
+    for (double by : *ranges.preRounding(read).understated)
+      gains.push_back(std::sqrt(by));
+    norm->setAttr(kGainAttr, Builder(norm).getDenseF64ArrayAttr(gains));
   });
   findChanges(last);
   manager = std::make_unique<ModuleAnalysisManager>(

@@ -20,9 +20,9 @@ class DialectRegistry;
 
 namespace mpopt {
 
-/// On the gradient of a frozen batch norm where it is that of an error, a
-/// float: by what errors that come by the norm's input are larger than those of
-/// independent elements (AbstractValue::understated).
+/// On the gradient of a frozen batch norm where it is that of an error, a float
+/// for each channel: by what errors that come by the norm's input are larger
+/// than those of independent elements (AbstractValue::understated).
 inline constexpr llvm::StringLiteral kGainAttr = "mp.gain";
 
 /// Attaches SpreadOpInterface to every op for which lib/Gradients/Ops has a

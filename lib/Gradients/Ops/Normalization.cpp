@@ -41,9 +41,17 @@ struct Norm {
   Value kept;
   /// The inverse deviations of channels that are given; null if they are not.
   Value inverse;
-  /// By what errors that come by the input are larger than those of independent
-  /// elements are (AbstractValue::understated).
-  double gain = 1;
+  /// For each channel, by what errors that come by the input are larger than
+  /// those of independent elements are (AbstractValue::understated). Empty:
+  /// there is no such factor.
+  ArrayRef<double> gains;
+
+  double meanGain() const {
+    double square = 0;
+    for (double gain : gains)
+      square += gain * gain;
+    return gains.empty() ? 1 : std::sqrt(square / double(gains.size()));
+  }
 };
 } // namespace
 
@@ -148,10 +156,16 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   AbstractValue rows = h.keeping(otherAxes(int64_t(h.rank()), norm.statistics))
                            .regrouped(h.dims());
   MutableCells cells = h.mutableCells();
+  size_t inner = 1, channels = size_t(dims[1]);
+  for (int64_t dim : ArrayRef(dims).drop_front(2))
+    inner *= size_t(dim);
   for (size_t group = 0; group < cells.size(); ++group) {
     CellRef cell = cells[group];
+    double gain = norm.gains.size() == channels
+                      ? norm.gains[group / inner % channels]
+                      : norm.meanGain();
     double mean = norm.frozen || !norm.centred ? 0 : rows.cell(group).mean;
-    double r = factors.cell(group).mean * norm.gain;
+    double r = factors.cell(group).mean * gain;
     cell.mean = (cell.mean - mean) * r;
     cell.variance *= r * r * free;
     cell.likelyLo = std::min((cell.likelyLo - mean) * r, cell.mean);
@@ -303,8 +317,8 @@ static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
   norm.frozen = op.getFrozen();
   // Statistics that are given are those that the op divides by: what
   // mp-differentiate gives a frozen norm is the inverse deviation.
-  if (auto gain = op->getAttrOfType<FloatAttr>(kGainAttr))
-    norm.gain = gain.getValueAsDouble();
+  if (auto gains = op->getAttrOfType<DenseF64ArrayAttr>(kGainAttr))
+    norm.gains = gains.asArrayRef();
   if (!norm.frozen)
     norm.kept = keptVariance(ctx, op.getInput());
   else if (ctx.of(op.getVariance()).hasLikely())

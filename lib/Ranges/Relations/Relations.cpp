@@ -411,7 +411,7 @@ void mpopt::refineByRelations(Value result, AbstractValue &value,
                               TransferContext &ctx) {
   Operation *op = result.getDefiningOp();
   // They may be those of an operand, from which the value was copied.
-  value.understated = 1;
+  value.understated.reset();
   value.trained = false;
   if (!op || !getFloatFormat(getElementType(result)))
     return;

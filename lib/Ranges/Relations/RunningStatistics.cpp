@@ -50,6 +50,21 @@ static bool isVector(const AbstractValue &value, size_t channels) {
          (value.groups() == channels || value.groups() == 1);
 }
 
+/// The ratios of all channels, `whole` where one is not known. Those of single
+/// channels are as uncertain as their estimates are.
+static std::vector<double> getRatios(ArrayRef<StatisticsMatch> byChannel,
+                                     double whole) {
+  constexpr double kMost = 64;
+  std::vector<double> ratios;
+  for (const StatisticsMatch &match : byChannel) {
+    double ratio = match.ratio();
+    ratios.push_back(std::isfinite(ratio)
+                         ? std::clamp(ratio, whole / kMost, whole * kMost)
+                         : whole);
+  }
+  return ratios;
+}
+
 void relations::expectStatistics(Value result, AbstractValue &value,
                                  TransferContext &ctx) {
   mp::BatchNormOp norm = findReader(result);
@@ -75,10 +90,12 @@ void relations::expectStatistics(Value result, AbstractValue &value,
   };
   AbstractValue spread = value.regrouped(dims);
   StatisticsMatch match;
+  std::vector<StatisticsMatch> byChannel(count);
   bool trained = false;
   for (size_t group = 0; group < spread.groups(); ++group) {
     double mean = of(means, group), variance = of(variances, group);
     match.add(spread.cell(group), mean, variance);
+    byChannel[channelOf(group)].add(spread.cell(group), mean, variance);
     trained |= mean != 0 || variance != 1;
   }
   if (!trained || !match.isAlike())
@@ -101,6 +118,7 @@ void relations::expectStatistics(Value result, AbstractValue &value,
     cells::setLikely(cell, likely);
   }
   value = std::move(spread);
-  value.understated = std::max(1.0, match.ratio());
+  value.understated = std::make_shared<const std::vector<double>>(
+      getRatios(byChannel, match.ratio()));
   value.trained = true;
 }

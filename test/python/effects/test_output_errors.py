@@ -48,6 +48,11 @@ class Graph:
                                                     name))
         return name
 
+    def weight_of_integers(self, values):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
+        return name
+
     def add(self, kind, *inputs, **attributes):
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
@@ -238,6 +243,84 @@ def detector(g):
     boxes = g.add("Mul", g.add("Sigmoid", g.linear(x, 64, 4)), g.number(320.0))
     scores = g.add("Sigmoid", g.linear(x, 64, 60))
     return [BATCH, 32], g.add("Concat", boxes, scores, axis=-1)
+
+
+@network
+def limits_that_do_not_bind(g):
+    x = "x"
+    for _ in range(4):
+        x = g.add("Max", g.add("Sigmoid", g.linear(x, 32, 32)), g.weight(values=[[-0.4]]))
+        x = g.add("Min", x, g.number(7.0), g.number(6.0))
+    return [BATCH, 32], x
+
+
+@network
+def hard_swishes_written_out(g):
+    """Most arguments lie about the minimum, where the slopes of both factors cancel."""
+    x = "x"
+    for _ in range(5):
+        x = g.add("Sub", g.linear(x, 32, 32, std=0.1), g.number(1.4))
+        gate = g.add("Clip", g.add("Add", x, g.number(3.0)), g.number(0.0), g.number(6.0))
+        x = g.add("Div", g.add("Mul", x, gate), g.number(6.0))
+    return [BATCH, 32], g.linear(x, 32, 10)
+
+
+@network
+def norms_by_pooling(g):
+    """Moments of rows by GlobalAveragePool, as tf2onnx writes them."""
+    x = "x"
+    for _ in range(3):
+        x = g.linear(x, 32, 32)
+        off = g.add("Sub", x, g.add("GlobalAveragePool", x))
+        variance = g.add("GlobalAveragePool", g.add("Mul", off, off))
+        root = g.add("Sqrt", g.add("Add", variance, g.number(1e-6)))
+        x = g.add("Mul", off, g.add("Reciprocal", root))
+    return [2, BATCH, 32], g.linear(x, 32, 10)
+
+
+@network
+def channels_of_their_own(g):
+    """Filters of single channels, small ones enlarged behind them."""
+    sizes = np.exp(g.random.normal(0, 2, (24, 1, 1)))
+    x = g.add("Conv", "x", g.weight(24, 3, 1, 1), pads=[0, 0, 0, 0])
+    x = g.add("Mul", g.add("Relu", x), g.weight(values=sizes))
+    x = g.add("Conv", x, g.weight(24, 1, 3, 3), group=24, pads=[1, 1, 1, 1])
+    return [BATCH, 3, 12, 12], g.add("Mul", x, g.weight(values=1 / sizes))
+
+
+@network
+def norms_of_smooth_channels(g):
+    """Running statistics of what is there: some filters take away what neighbours have in common, and errors that
+    come from before with it."""
+    shape, scale = [BATCH, 3, 6, 6], g.number([1, 1, 4, 4])
+    x = g.add("Resize", g.add("Tanh", "x"), "", scale, mode="linear")
+    sample = np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)
+    into = 3
+    for block in range(4):
+        x = g.add("Conv", x, g.weight(16, into, 1, 1))
+        filters = g.random.normal(0, 0.3, (16, 1, 3, 3))
+        filters[::2] -= filters[::2].mean((2, 3), keepdims=True)
+        x = g.add("Conv", x, g.weight(values=filters), group=16, pads=[1, 1, 1, 1])
+        seen = run(g.model(shape, x), sample)
+        mean, variance = seen.mean((0, 2, 3)), seen.var((0, 2, 3))
+        x = g.add("BatchNormalization", x, g.weight(values=g.random.uniform(0.7, 1.3, 16)), g.weight(16, std=0.3),
+                  g.weight(values=mean), g.weight(values=variance))
+        x, into = g.add("Relu", x), 16
+    return shape, x
+
+
+@network
+def gates_in_another_order(g):
+    """An LSTM whose weights are put in order by ops."""
+    def reordered(*shape):
+        stacked = g.weight(2, *shape, std=0.3)
+        parts = [g.add("Slice", stacked, g.weight_of_integers([8 * i]), g.weight_of_integers([8 * i + 8]),
+                       g.weight_of_integers([1])) for i in (0, 3, 1, 2)]
+        return g.add("Concat", *parts, axis=1)
+
+    bias = g.add("Concat", reordered(32), reordered(32), axis=1)
+    x = g.add("LSTM", "x", reordered(32, 16), reordered(32, 8), bias, hidden_size=8, direction="bidirectional")
+    return [12, BATCH, 16], g.add("Identity", x)
 
 
 def run(model: onnx.ModelProto, x: np.ndarray) -> np.ndarray:

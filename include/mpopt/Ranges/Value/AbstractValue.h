@@ -166,10 +166,11 @@ public:
   LikelySource source = LikelySource::Unknown;
   std::optional<NormFact> norm;
   std::optional<RowSumFact> rowSum;
-  /// The variance by a trained statistic, in units of what
-  /// independent elements were expected to give: neighbours that have much in
-  /// common. 1 where nothing says so.
-  double understated = 1;
+  /// For each channel, the variance by a trained statistic, in units of what
+  /// independent elements were expected to give: more than 1 where neighbours
+  /// have much in common that the filter adds up, less where it takes that
+  /// away. Null where nothing says so.
+  std::shared_ptr<const std::vector<double>> understated;
   /// The likely tier is that of a trained statistic, better than any that is
   /// propagated.
   bool trained = false;
