@@ -17,6 +17,7 @@
 
 #include <cstring>
 
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 using namespace mlir;
 using namespace mpopt;
 
@@ -39,6 +40,29 @@ std::optional<ConstantBytes> mpopt::getConstantBytes(mp::ConstantOp constant) {
 
 bool mpopt::isViewLike(Operation *op) {
   return hasRole(op, Role::MovesElements);
+}
+
+bool mpopt::isReadInside(OpOperand &use) {
+  auto loop = dyn_cast<RegionBranchOpInterface>(use.getOwner());
+  if (!loop)
+    return true;
+  SmallVector<RegionSuccessor> bodies;
+  loop.getSuccessorRegions(RegionBranchPoint::parent(), bodies);
+  bool passed = false;
+  for (const RegionSuccessor &body : bodies) {
+    if (body.isParent())
+      continue;
+    OperandRange operands = loop.getEntrySuccessorOperands(body);
+    ValueRange arguments = body.getSuccessorInputs();
+    unsigned first = operands.getBeginOperandIndex();
+    unsigned index = use.getOperandNumber() - first;
+    if (use.getOperandNumber() < first || index >= operands.size())
+      continue;
+    if (!arguments[index].use_empty())
+      return true;
+    passed = true;
+  }
+  return !passed;
 }
 
 static std::optional<double> decode(ArrayRef<char> bytes, Type type) {

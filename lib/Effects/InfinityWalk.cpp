@@ -231,7 +231,10 @@ void InfinityWalk::visit(Operation *op) {
     return;
   if (auto branch = dyn_cast<mp::IfOp>(op))
     return choose(branch);
-  SetVector<Value> read(op->operand_begin(), op->operand_end());
+  SetVector<Value> read;
+  for (OpOperand &use : op->getOpOperands())
+    if (isReadInside(use))
+      read.insert(use.get());
   getUsedValuesDefinedAbove(op->getRegions(), read);
   llvm::SparseBitVector<> origins;
   for (Value value : read)

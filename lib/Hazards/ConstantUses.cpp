@@ -67,7 +67,7 @@ static void followUses(Value value, Type type, const FloatFormat &own,
         followUses(result, type, own, uses, depth + 1);
       continue;
     }
-    if (type)
+    if (type && isReadInside(use))
       uses[type].push_back(&use);
   }
 }
@@ -92,7 +92,8 @@ static UsesByType collectUses(mp::ConstantOp constant, Type storage) {
     return uses;
   for (OpOperand &use : constant.getResult().getUses())
     if (isa<PrecisionOpInterface>(use.getOwner()) &&
-        !isa<mp::CastOp>(use.getOwner()) && !use.getOwner()->hasAttr("mp.kept"))
+        !isa<mp::CastOp>(use.getOwner()) &&
+        !use.getOwner()->hasAttr("mp.kept") && isReadInside(use))
       uses[storage].push_back(&use);
   return uses;
 }

@@ -44,6 +44,11 @@ std::optional<double> getSplatConstant(mlir::Value value);
 /// selection and computes nothing.
 bool isViewLike(mlir::Operation *op);
 
+/// False for an operand of a loop that no iteration reads, as the argument that
+/// it becomes has no use: what a variable holds that is set later. If the loop
+/// does not run it is the result.
+bool isReadInside(mlir::OpOperand &use);
+
 } // namespace mpopt
 
 #endif // MPOPT_DIALECT_CONSTANTSUPPORT_H

@@ -108,3 +108,33 @@ func.func @clean(%x: tensor<4xf16>, %w: tensor<4xf32>, %b: tensor<4xbf16>) {
   %8 = mp.cast %large : (tensor<4xf32>) -> tensor<4xf16>
   return
 }
+
+// -----
+
+// A variable that each iteration sets before anything reads it holds anything until then.
+func.func @set_later(%n: tensor<i64>, %x: tensor<4xf16>) -> tensor<4xf16> {
+  %garbage = mp.constant dense<1.77e27> : tensor<4xf32>
+  %first = mp.cast %garbage {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
+  %0 = mp.loop count %n iter(%first) : (tensor<i64>, tensor<4xf16>) -> tensor<4xf16> {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %v: tensor<4xf16>):
+    %1 = mp.tanh %x : (tensor<4xf16>) -> tensor<4xf16>
+    mp.yield %go, %1 : tensor<i1>, tensor<4xf16>
+  }
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @read_first(%n: tensor<i64>, %x: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-note @below {{4 of 4 values (100 %), the first at index 0, are past the largest f16 value, 65504}}
+  %large = mp.constant dense<1.77e27> : tensor<4xf32>
+  %first = mp.cast %large {origin = #mp.cast_origin<storage>} : (tensor<4xf32>) -> tensor<4xf16>
+  // expected-error @below {{values of the constant become Inf in f16: what is computed with them is Inf or NaN}}
+  // expected-note @below {{computes with it in f16}}
+  %0 = mp.loop count %n iter(%first) : (tensor<i64>, tensor<4xf16>) -> tensor<4xf16> {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %v: tensor<4xf16>):
+    %1 = mp.mul %x, %v : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+    mp.yield %go, %1 : tensor<i1>, tensor<4xf16>
+  }
+  return %0 : tensor<4xf16>
+}

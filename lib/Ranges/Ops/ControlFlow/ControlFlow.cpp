@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/ShapeSupport.h"
 
 #include "mpopt/Dialect/Ops/ControlFlowOps.h"
@@ -113,6 +114,18 @@ static States joinStates(const States &a, const States &b) {
   return joined;
 }
 
+/// The bound of `value`, all groups merged, with the estimate of `from`.
+static AbstractValue withEstimate(const AbstractValue &value,
+                                  const AbstractValue &from) {
+  AbstractValue merged = value.merged();
+  if (!from.hasLikely())
+    return merged;
+  for (CellRef cell : merged.mutableCells())
+    cells::setLikely(cell, from.hull());
+  merged.source = from.source;
+  return merged;
+}
+
 /// The carried values after the last iteration. The body's values afterwards
 /// hold for every iteration.
 static States runLoop(const Carried &carried, const States &initial,
@@ -152,8 +165,14 @@ static States runLoop(const Carried &carried, const States &initial,
       state[i] = ctx.anything(carried.argument(i));
     walkBody(carried, state, ctx);
   }
-  // The body may not run at all; the state holds the initial values.
-  return trips && *trips > 0 ? yielded(carried, ctx) : state;
+  if (trips && *trips > 0)
+    return yielded(carried, ctx);
+  // The body may not run at all; the state holds the initial values. What no
+  // iteration reads is there for that alone, and may be anything.
+  for (unsigned i = 0; i < carried.count; ++i)
+    if (carried.argument(i).use_empty())
+      state[i] = withEstimate(state[i], ctx.of(carried.yielded(i)));
+  return state;
 }
 
 static AbstractValue counter(std::optional<int64_t> trips, Value argument) {
