@@ -7,7 +7,7 @@
 //
 // Signatures are the formats' own; zip archives are distinguished by the names
 // in their central directory (APPNOTE 4.3), PyTorch's by what torch.jit.save,
-// torch.export.save and torch.save put in.
+// torch.export.save, torch.package and torch.save put in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ static uint64_t readLittle(StringRef bytes, size_t offset, unsigned width) {
 
 static ModelFormat detectZip(StringRef bytes) {
   bool code = false, pickle = false, exported = false, keras = false,
-       numpy = false;
+       numpy = false, package = false;
   llvm::Expected<std::vector<ZipMember>> members = readZipDirectory(bytes);
   if (!members) {
     // A PyTorch archive that was cut off: its reader says so.
@@ -47,15 +47,17 @@ static ModelFormat detectZip(StringRef bytes) {
     pickle |= name.ends_with("data.pkl");
     exported |= name.ends_with("archive_format") ||
                 name.ends_with("serialized_exported_program.json");
+    package |= name.ends_with("/.data/extern_modules");
     keras |= name.ends_with("model.weights.h5");
     numpy |= name.ends_with(".npy");
   }
-  return exported ? ModelFormat::ExportedProgram
-         : code   ? ModelFormat::TorchScript
-         : pickle ? ModelFormat::TorchState
-         : keras  ? ModelFormat::Keras
-         : numpy  ? ModelFormat::NumPy
-                  : ModelFormat::Zip;
+  return exported  ? ModelFormat::ExportedProgram
+         : package ? ModelFormat::TorchPackage
+         : code    ? ModelFormat::TorchScript
+         : pickle  ? ModelFormat::TorchState
+         : keras   ? ModelFormat::Keras
+         : numpy   ? ModelFormat::NumPy
+                   : ModelFormat::Zip;
 }
 
 static bool isText(StringRef bytes) {
@@ -194,6 +196,10 @@ StringRef mpopt::explainFormat(ModelFormat format) {
     return "a PyTorch mobile model as a flatbuffer, which holds no graph: save "
            "the module with torch.jit.save, or with "
            "_save_for_lite_interpreter and without _use_flatbuffer";
+  case ModelFormat::TorchPackage:
+    return "a package saved by torch.package, which is code to be run: load "
+           "the module with torch.package.PackageImporter and save it with "
+           "torch.jit.save, or use torch.onnx.export";
   case ModelFormat::TorchState:
     return "a checkpoint saved by torch.save, which holds weights but no "
            "graph: load it into its model and use torch.onnx.export";

@@ -23,6 +23,7 @@ enum class ModelFormat {
   ExportedProgram,
   // Formats that are recognised only to give advice.
   TorchMobile,
+  TorchPackage,
   TorchState,
   TorchLegacy,
   Pickle,
