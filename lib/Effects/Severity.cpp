@@ -44,7 +44,12 @@ static double errorOf(const OutputEffect &output) {
 /// The values whose storage the finding is about.
 static SmallVector<Value, 2> subjectsOf(const FindingList::Entry &entry,
                                         const OutputEffects &effects) {
-  SmallVector<Value, 2> subjects = effects.sourcesOf(entry.value);
+  SmallVector<Value, 2> subjects;
+  for (Value value : entry.stored)
+    llvm::append_range(subjects, effects.sourcesOf(value));
+  if (!entry.stored.empty())
+    return subjects;
+  subjects = effects.sourcesOf(entry.value);
   const RuleInfo *rule = findRule(entry.finding.rule);
   if (rule && rule->about == Subject::Arguments)
     for (Value operand : entry.op->getOperands())

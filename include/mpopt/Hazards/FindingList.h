@@ -48,6 +48,9 @@ public:
     mlir::Value root = {};
     /// The severity by the finding's effect, where that was found out.
     std::optional<Severity> judged = {};
+    /// The values whose storage alone the finding is about. Empty: `value`, and
+    /// the results of `op`.
+    llvm::SmallVector<mlir::Value, 2> stored = {};
     /// It is about a case that estimates do not expect: its severity is not
     /// that of its effect.
     bool unexpected = false;
@@ -144,6 +147,12 @@ public:
   FindingBuilder &watchSum(mlir::Value summed, const FloatFormat &format,
                            int64_t terms, bool pairwise, bool oneSign);
 
+  /// Says whose storage the finding is about, where it is not that of the op's
+  /// results: operands of the op.
+  FindingBuilder &about(llvm::ArrayRef<mlir::Value> values) {
+    entry().stored.assign(values.begin(), values.end());
+    return *this;
+  }
   /// Says that the finding is about a case that estimates do not expect.
   FindingBuilder &unexpected() {
     entry().unexpected = true;

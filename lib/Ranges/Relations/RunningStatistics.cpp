@@ -50,17 +50,24 @@ static bool isVector(const AbstractValue &value, size_t channels) {
          (value.groups() == channels || value.groups() == 1);
 }
 
+/// True if the norm's scale is the same for all channels, as before a training.
+static bool isAsInitialised(mp::BatchNormOp norm, TransferContext &ctx) {
+  return !norm.getScale() || ctx.of(norm.getScale()).constant();
+}
+
 /// The ratios of all channels, `whole` where one is not known. Those of single
-/// channels are as uncertain as their estimates are.
+/// channels are as uncertain as their estimates are. Filters that nobody
+/// trained leave errors less alike than the signal is: halfway to independence.
 static std::vector<double> getRatios(ArrayRef<StatisticsMatch> byChannel,
-                                     double whole) {
+                                     double whole, bool asInitialised) {
   constexpr double kMost = 64;
   std::vector<double> ratios;
   for (const StatisticsMatch &match : byChannel) {
     double ratio = match.ratio();
-    ratios.push_back(std::isfinite(ratio)
-                         ? std::clamp(ratio, whole / kMost, whole * kMost)
-                         : whole);
+    ratio = std::isfinite(ratio)
+                ? std::clamp(ratio, whole / kMost, whole * kMost)
+                : whole;
+    ratios.push_back(asInitialised && ratio < 1 ? std::sqrt(ratio) : ratio);
   }
   return ratios;
 }
@@ -119,6 +126,6 @@ void relations::expectStatistics(Value result, AbstractValue &value,
   }
   value = std::move(spread);
   value.understated = std::make_shared<const std::vector<double>>(
-      getRatios(byChannel, match.ratio()));
+      getRatios(byChannel, match.ratio(), isAsInitialised(norm, ctx)));
   value.trained = true;
 }

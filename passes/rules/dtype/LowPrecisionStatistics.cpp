@@ -82,8 +82,9 @@ void LowPrecisionStatistics::judgeRunning(Operation *op) {
   for (unsigned index : statistics.operands)
     finding.watchAs(type, Decision::LossOfRange, op->getOperand(index),
                     "statistic");
-  finding
-      .dtype(type)
+  finding.dtype(type)
+      .about({op->getOperand(statistics.operands[0]),
+              op->getOperand(statistics.operands[1])})
       // Rounded once, they do little harm; updated in 16 bits, they freeze.
       .severity(updates ? Severity::Warning : Severity::Note)
       .message("running mean and variance are kept in " + dtype + ": " +

@@ -212,6 +212,7 @@ void ConstantUnderflow::reportShare(const ConstantUse &use) {
   bool warns = large || stats.lostChannels;
   FindingBuilder finding = start(use, *use.uses.front());
   finding.severity(warns ? Severity::Warning : Severity::Note)
+      .about(use.uses.front()->get())
       .cause(use.value(),
              describeLoss(stats, stats.flushes, stats.firstFlush,
                           "at most half the smallest " + dtype + " value, " +
