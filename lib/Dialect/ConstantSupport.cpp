@@ -50,9 +50,9 @@ bool mpopt::isReadInside(OpOperand &use) {
   loop.getSuccessorRegions(RegionBranchPoint::parent(), bodies);
   bool passed = false;
   for (const RegionSuccessor &body : bodies) {
-    if (body.isParent())
-      continue;
     OperandRange operands = loop.getEntrySuccessorOperands(body);
+    if (body.isParent() || operands.empty())
+      continue;
     ValueRange arguments = body.getSuccessorInputs();
     unsigned first = operands.getBeginOperandIndex();
     unsigned index = use.getOperandNumber() - first;
