@@ -91,6 +91,10 @@ std::optional<OwnSlope::Step> OwnSlope::stepOf(Operation *op, Value operand) {
     return with([](double a, double b) { return a * b; });
   if (isa<mp::DivOp>(op))
     return with([](double a, double b) { return a / b; });
+  if (isa<mp::MaxOp>(op))
+    return with([](double a, double b) { return std::max(a, b); });
+  if (isa<mp::MinOp>(op))
+    return with([](double a, double b) { return std::min(a, b); });
   if (isa<mp::PowOp>(op) && first)
     return with([](double a, double b) { return std::pow(a, b); });
   return std::nullopt;

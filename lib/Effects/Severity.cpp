@@ -176,9 +176,11 @@ void mpopt::reportOutputErrors(ModuleOp module, const OutputEffects &effects,
     if (std::isinf(error)) {
       finding.message("is expected to become Inf or NaN");
     } else {
-      finding.message("is expected to be off by " +
-                      formatNumber(withTwoDigits(error * 100)) +
-                      " % of its largest value, by all roundings together");
+      finding.message(
+          "is expected to be off by " +
+          (error >= 1 ? "more than"
+                      : formatNumber(withTwoDigits(error * 100)) + " % of") +
+          " its largest value, by all roundings together");
       for (auto [value, share] : findCauses(output))
         if (constexpr double kLeast = 0.01; share >= kLeast)
           finding.cause(value, "rounding it causes " +

@@ -52,6 +52,10 @@ static bool givesZeros(Operation *op, llvm::function_ref<bool(Value)> isZero) {
            all(op->getOperands().drop_front(2));
   if (hasRole(op, Role::KeepsZeros | Role::Rectifier | Role::Square))
     return isZero(op->getOperand(0));
+  if (hasRole(op, Role::Power)) {
+    std::optional<double> exponent = getSplatConstant(op->getOperand(1));
+    return exponent && *exponent > 0 && isZero(op->getOperand(0));
+  }
   bool sums = hasRole(op, Role::Sum | Role::SumOfSquares) &&
               !hasRole(op, Role::Logarithm | Role::ExponentialSum |
                                Role::InnerExponential);

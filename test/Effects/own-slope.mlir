@@ -6,6 +6,8 @@
 // RUN: mpopt --check %t/square.mlir --precision fp16 --format json -o %t/square.json
 // RUN: %python %S/Inputs/share-of.py %t/log.json s 8e-5 2.2e-4
 // RUN: %python %S/Inputs/share-of.py %t/square.json x 3e-4 4.2e-4
+// RUN: mpopt --check %t/limit.mlir --precision fp16 --format json -o %t/limit.json
+// RUN: %python %S/Inputs/share-of.py %t/limit.json s 8e-5 2.2e-4
 
 //--- log.mlir
 func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) -> (tensor<64x64xf32> {mp.name = "result"}) {
@@ -26,4 +28,19 @@ func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : 
 func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) -> (tensor<64x256xf32> {mp.name = "result"}) {
   %0 = mp.square %x : (tensor<64x256xf32>) -> tensor<64x256xf32>
   return %0 : tensor<64x256xf32>
+}
+
+//--- limit.mlir
+func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) -> (tensor<64x64xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<1.0> : tensor<4x1xf32>
+  %eps = mp.constant dense<1.0e-4> : tensor<f32>
+  %shape = mp.constant dense<[4096, 4]> : tensor<2xi64>
+  %back = mp.constant dense<[64, 64]> : tensor<2xi64>
+  %p = mp.square %x : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %r = mp.reshape %p, %shape : (tensor<64x256xf32>, tensor<2xi64>) -> tensor<4096x4xf32>
+  %s = mp.matmul %r, %w : (tensor<4096x4xf32>, tensor<4x1xf32>) -> tensor<4096x1xf32> loc(fused<#mp.origin<"s", "MatMul", "", ["s"]>>["model"])
+  %t = mp.reshape %s, %back : (tensor<4096x1xf32>, tensor<2xi64>) -> tensor<64x64xf32>
+  %0 = mp.max %t, %eps : (tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xf32>
+  %1 = mp.log %0 : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %1 : tensor<64x64xf32>
 }

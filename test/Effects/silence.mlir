@@ -7,6 +7,10 @@
 // SILENCE: error[MP203]
 // SILENCE: guards nothing: log of 0 is -Inf
 // BIAS-NOT: error
+// RUN: not mpopt --check %t/spectrum.mlir --precision fp16 | FileCheck %s --check-prefix SPECTRUM
+// SPECTRUM: error[MP203]
+// SPECTRUM: guards nothing: log of 0 is -Inf
+// SPECTRUM: compute the guarded log and the limit in front of it in f32
 
 //--- silence.mlir
 func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
@@ -30,4 +34,18 @@ func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"})
   %3 = mp.add %2, %eps : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
   %4 = mp.log %3 : (tensor<4x16xf32>) -> tensor<4x16xf32>
   return %4 : tensor<4x16xf32>
+}
+
+//--- spectrum.mlir
+func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<0.5> : tensor<64x16xf32>
+  %two = mp.constant dense<2.0> : tensor<f32>
+  %eps = mp.constant dense<1.0e-12> : tensor<f32>
+  %0 = mp.matmul %x, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
+  %1 = mp.mul %0, %0 : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %2 = mp.sqrt %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  %3 = mp.pow %2, %two : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  %4 = mp.max %eps, %3 : (tensor<f32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %5 = mp.log %4 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %5 : tensor<4x16xf32>
 }

@@ -98,7 +98,8 @@ static std::string describeHazard(Operation *op) {
 
 /// True if the constant guards a case that no estimate expects and that some
 /// samples are: the length of a vector, or a number that is 0 for a sample of
-/// zeros. Rows without a variance do not occur where others do.
+/// zeros, as a spectrum is. Rows without a variance do not occur where others
+/// do.
 static bool guardsZeroSample(const Guarded &guarded) {
   auto isNormalization = [](Operation *op) {
     auto idiom = op->getAttrOfType<mp::IdiomAttr>("mp.idiom");
@@ -115,7 +116,8 @@ static bool guardsZeroSample(const Guarded &guarded) {
     return true;
   OpOperand *use = guarded.use;
   Operation *op = use->getOwner();
-  return hasRole(op, Role::Addition) && op->getNumOperands() == 2 &&
+  return hasRole(op, Role::Addition | Role::LimitsBelow) &&
+         op->getNumOperands() == 2 &&
          isZeroForZeros(op->getOperand(1 - use->getOperandNumber()));
 }
 
@@ -160,7 +162,10 @@ void ConstantUnderflow::reportEpsilon(const ConstantUse &use,
   finding
       .fix("keep-fp32",
            "compute the guarded " + describeOp(guarded.first().op) +
-               " and the sum in front of it in f32",
+               " and the " +
+               (hasRole(guarded.use->getOwner(), Role::Addition) ? "sum"
+                                                                 : "limit") +
+               " in front of it in f32",
            FixAction::keepTogether(kept.getArrayRef()))
       .fix("change-constant",
            "raise the epsilon to " + formatNumber(format.minNormal) +
