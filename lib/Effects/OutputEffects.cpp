@@ -18,6 +18,7 @@
 #include "Branches.h"
 #include "Contention.h"
 #include "Cuts.h"
+#include "FreshErrors.h"
 #include "InfinityWalk.h"
 #include "LargestError.h"
 #include "MeanSquare.h"

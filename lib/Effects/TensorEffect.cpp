@@ -10,11 +10,9 @@
 #include "MeanSquare.h"
 
 #include "mpopt/Dialect/Ops/CoreOps.h"
-#include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
-#include "mpopt/Ranges/Value/FunctionOf.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include <cmath>
@@ -68,108 +66,6 @@ mpopt::withSteps(std::optional<AbstractValue> error, double square) {
     return errorOf(square);
   for (CellRef cell : error->mutableCells())
     cell.variance += square;
-  return error;
-}
-
-/// The axis of an operand of a filter along which the result's channels lie;
-/// nothing if each element meets all of them.
-static std::optional<int64_t> findChannels(OpOperand &use, int64_t channels) {
-  MaybeShape shape = getShape(use.get());
-  if (!shape)
-    return std::nullopt;
-  if (auto conv = dyn_cast<mp::ConvOp>(use.getOwner())) {
-    if (use.getOperandNumber() > 0)
-      return 0;
-    return int64_t(conv.getGroup()) == channels && shape->size() > 1 &&
-                   (*shape)[1] == channels
-               ? std::optional<int64_t>(1)
-               : std::nullopt;
-  }
-  if (use.getOperandNumber() == 0)
-    return std::nullopt;
-  // The one axis of that size, of a matrix or a bias.
-  std::optional<int64_t> found;
-  for (auto [axis, dim] : llvm::enumerate(*shape))
-    if (dim == channels) {
-      if (found)
-        return std::nullopt;
-      found = axis;
-    }
-  return found;
-}
-
-/// True if a result at one place depends on the operand at that place alone:
-/// activations, and convolutions with one tap.
-static bool isOfPlaces(Operation *op, OpOperand &use) {
-  if (auto conv = dyn_cast<mp::ConvOp>(op)) {
-    MaybeShape filter = getShape(conv.getFilter());
-    return filter && filter->size() > 2 && use.getOperandNumber() == 0 &&
-           llvm::all_of(ArrayRef(*filter).drop_front(2),
-                        [](int64_t taps) { return taps == 1; });
-  }
-  return op->getNumOperands() == 1 && getFunction(op);
-}
-
-AbstractValue mpopt::asFresh(Value value, AbstractValue error,
-                             const RangeAnalysis &ranges) {
-  constexpr unsigned kMostSteps = 8;
-  Value at = value;
-  bool filtered = false, mixed = false;
-  OpOperand *filter = nullptr;
-  std::shared_ptr<const std::vector<double>> ratios;
-  for (unsigned step = 0; step < kMostSteps; ++step) {
-    ratios = ranges.preRounding(at).understated;
-    if (ratios || !at.hasOneUse())
-      break;
-    OpOperand &use = *at.use_begin();
-    Operation *reader = use.getOwner();
-    if (reader->getNumResults() != 1)
-      return error;
-    // Neighbours are as different behind what takes each place by itself.
-    bool mixes = !filtered && isOfPlaces(reader, use);
-    bool filters = !mixes && hasRole(reader, Role::Contraction);
-    // Behind the filter it is the filter's result that is read.
-    if (filters ? filtered : !mixes && !filtered && !isa<mp::CastOp>(reader))
-      return error;
-    if (filters && !mixed)
-      filter = &use;
-    mixed |= mixes;
-    filtered |= filters;
-    at = reader->getResult(0);
-  }
-  if (!ratios)
-    return error;
-  int64_t channels = int64_t(ratios->size());
-  std::optional<int64_t> axis;
-  if (filter)
-    axis = findChannels(*filter, channels);
-  else if (!mixed && !filtered)
-    axis = 1;
-  MaybeShape shape = getShape(value);
-  if (axis && shape && error.rank() == shape->size() &&
-      *axis < int64_t(shape->size()) && (*shape)[*axis] == channels) {
-    AbstractValue::Dims dims(error.dims());
-    dims[*axis] = channels;
-    error = error.regrouped(dims);
-    size_t inner = 1;
-    for (int64_t dim : ArrayRef(dims).drop_front(*axis + 1))
-      inner *= size_t(dim);
-    for (auto [group, cell] : llvm::enumerate(error.mutableCells())) {
-      double ratio = (*ratios)[group / inner % size_t(channels)];
-      cell.mean /= std::sqrt(ratio);
-      cell.variance /= ratio;
-    }
-    return error;
-  }
-  // Channels whose signals the norm enlarges most count most.
-  double inverse = 0;
-  for (double ratio : *ratios)
-    inverse += 1 / ratio;
-  double ratio = double(ratios->size()) / inverse;
-  for (CellRef cell : error.mutableCells()) {
-    cell.mean /= std::sqrt(ratio);
-    cell.variance /= ratio;
-  }
   return error;
 }
 

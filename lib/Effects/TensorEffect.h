@@ -35,15 +35,6 @@ AbstractValue errorOf(double square);
 std::optional<AbstractValue> withSteps(std::optional<AbstractValue> error,
                                        double square);
 
-/// The error of `value` in units of the gradients that arrive there. Errors are
-/// taken to travel as signals do: where a trained statistic is of another
-/// variance than independence gives, so are squares of errors that come from
-/// before (AbstractValue::understated). Not so the roundings of what the norm
-/// reads itself, nor of what a filter in front of it reads, which have nothing
-/// in common yet: they are divided by what their gradients count too much.
-AbstractValue asFresh(mlir::Value value, AbstractValue error,
-                      const RangeAnalysis &ranges);
-
 /// The share of a tensor's squares that is lost as numbers become 0; none of
 /// roundings.
 double lostShare(mlir::Value value, const AbstractValue &error,

@@ -84,7 +84,8 @@ std::string mpopt::getPercent(double share) {
 
 std::string mpopt::describeOwnEffect(const FoldedFinding &fold) {
   // It is about the output itself, and its message says how far that moves.
-  if (fold.first().rule == "MP215")
+  const RuleInfo *rule = findRule(fold.first().rule);
+  if (rule && rule->byEffect)
     return {};
   const FindingEffect *worst = nullptr;
   for (const Finding *finding : fold.members)
