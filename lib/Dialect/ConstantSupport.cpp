@@ -13,11 +13,11 @@
 #include "mpopt/Dialect/TypeSupport.h"
 #include "mpopt/Support/WeightStore.h"
 
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/APFloat.h"
 
 #include <cstring>
 
-#include "mlir/Interfaces/ControlFlowInterfaces.h"
 using namespace mlir;
 using namespace mpopt;
 

@@ -45,22 +45,25 @@ static double errorOf(const OutputEffect &output) {
 static SmallVector<Value, 2> subjectsOf(const FindingList::Entry &entry,
                                         const OutputEffects &effects) {
   SmallVector<Value, 2> subjects;
-  for (Value value : entry.stored)
-    llvm::append_range(subjects, effects.sourcesOf(value));
-  if (!entry.stored.empty())
+  llvm::DenseSet<Value> seen;
+  auto add = [&](Value value) {
+    for (Value source : effects.sourcesOf(value))
+      if (seen.insert(source).second)
+        subjects.push_back(source);
+  };
+  if (!entry.stored.empty()) {
+    llvm::for_each(entry.stored, add);
     return subjects;
-  subjects = effects.sourcesOf(entry.value);
+  }
+  add(entry.value);
   const RuleInfo *rule = findRule(entry.finding.rule);
   if (rule && rule->about == Subject::Arguments)
     for (Value operand : entry.op->getOperands())
-      llvm::append_range(subjects, effects.sourcesOf(operand));
+      add(operand);
   // A rule's claim about an op is true of its results.
   for (Value result : entry.op->getResults())
     if (result != entry.value && entry.value.getDefiningOp() != entry.op)
-      llvm::append_range(subjects, effects.sourcesOf(result));
-  llvm::DenseSet<Value> seen;
-  llvm::erase_if(subjects,
-                 [&](Value value) { return !seen.insert(value).second; });
+      add(result);
   return subjects;
 }
 

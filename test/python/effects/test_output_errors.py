@@ -34,8 +34,11 @@ class Graph:
         if values is None:
             std = std if std is not None else (shape[0] if len(shape) == 2 else np.prod(shape[1:])) ** -0.5
             values = self.random.normal(0, std, shape)
+        return self.constant(values, np.float32)
+
+    def constant(self, values, dtype):
         name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        self.weights.append(numpy_helper.from_array(np.asarray(values, dtype), name))
         return name
 
     def number(self, value):
@@ -43,15 +46,7 @@ class Graph:
 
     def integers(self, *values):
         """A list of several, a scalar of one."""
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values if len(values) > 1 else values[0], np.int64),
-                                                    name))
-        return name
-
-    def weight_of_integers(self, values):
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
-        return name
+        return self.constant(values if len(values) > 1 else values[0], np.int64)
 
     def add(self, kind, *inputs, **attributes):
         name = f"t{len(self.nodes)}"
@@ -314,8 +309,8 @@ def gates_in_another_order(g):
     """An LSTM whose weights are put in order by ops."""
     def reordered(*shape):
         stacked = g.weight(2, *shape, std=0.3)
-        parts = [g.add("Slice", stacked, g.weight_of_integers([8 * i]), g.weight_of_integers([8 * i + 8]),
-                       g.weight_of_integers([1])) for i in (0, 3, 1, 2)]
+        parts = [g.add("Slice", stacked, *(g.constant([at], np.int64) for at in (8 * i, 8 * i + 8, 1)))
+                 for i in (0, 3, 1, 2)]
         return g.add("Concat", *parts, axis=1)
 
     bias = g.add("Concat", reordered(32), reordered(32), axis=1)

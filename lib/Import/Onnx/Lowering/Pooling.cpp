@@ -102,9 +102,7 @@ template <typename OpT> static LogicalResult lowerGlobalPool(NodeContext &ctx) {
 /// Of three axes the last one alone is averaged, as the moments of a norm of
 /// rows are, for which tf2onnx writes this op.
 static LogicalResult lowerGlobalAveragePool(NodeContext &ctx) {
-  if (!ctx.hasInput(0))
-    return ctx.error("input 0 is missing");
-  MaybeShape shape = getShape(ctx.input(0));
+  MaybeShape shape = ctx.hasInput(0) ? getShape(ctx.input(0)) : MaybeShape();
   if (!shape || shape->size() != 3)
     return lowerGlobalPool<mp::GlobalAveragePoolOp>(ctx);
   ctx.setOutput(
