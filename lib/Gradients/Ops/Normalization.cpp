@@ -156,14 +156,14 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
   AbstractValue rows = h.keeping(otherAxes(int64_t(h.rank()), norm.statistics))
                            .regrouped(h.dims());
   MutableCells cells = h.mutableCells();
-  size_t inner = 1, channels = size_t(dims[1]);
-  for (int64_t dim : ArrayRef(dims).drop_front(2))
-    inner *= size_t(dim);
+  // Only norms of channels, which are axis 1, have gains.
+  size_t channels = norm.gains.size();
+  bool apart = channels > 0 && size_t(dims[1]) == channels;
+  size_t inner = apart ? countGroups(ArrayRef<int64_t>(dims).drop_front(2)) : 1;
+  double meanGain = norm.meanGain();
   for (size_t group = 0; group < cells.size(); ++group) {
     CellRef cell = cells[group];
-    double gain = norm.gains.size() == channels
-                      ? norm.gains[group / inner % channels]
-                      : norm.meanGain();
+    double gain = apart ? norm.gains[group / inner % channels] : meanGain;
     double mean = norm.frozen || !norm.centred ? 0 : rows.cell(group).mean;
     double r = factors.cell(group).mean * gain;
     cell.mean = (cell.mean - mean) * r;
