@@ -20,7 +20,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/SequentialContext.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Ranges/RangeInterface.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -28,7 +28,7 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Dialect/StopGradient.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
 
 #include "mlir/IR/Diagnostics.h"

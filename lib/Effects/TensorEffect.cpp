@@ -41,7 +41,7 @@ double mpopt::squareOf(Value value, AbstractValue gradient,
   for (size_t axis = 0; axis < dims.size(); ++axis)
     if (dims[axis] == 1)
       merged.push_back(int64_t(axis));
-  TermCount count = countTerms(known, merged, spread.axes, samples);
+  TermCount count = TermCount::along(known, merged, spread.axes, samples);
   Moments sum;
   forEachGroup(dims, values, [&](size_t, ArrayRef<size_t> at) {
     // Roundings of different positions have nothing in common.

@@ -13,7 +13,7 @@
 #ifndef MPOPT_LIB_EFFECTS_TENSOREFFECT_H
 #define MPOPT_LIB_EFFECTS_TENSOREFFECT_H
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
 #include "mlir/IR/Value.h"

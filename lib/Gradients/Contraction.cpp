@@ -125,15 +125,47 @@ static double correlationOf(SpreadContext &ctx, Value made, const Factor &a,
   return responseTo(g.spread, channels, window);
 }
 
+/// True if samples or their positions lie along the axis.
+static bool isSampled(const Factor &of, int axis) {
+  return axis >= 0 &&
+         (axis == of.spread.axes.batch || of.spread.axes.isPosition(axis));
+}
+
+static bool isSummed(const Factor &of, int axis, ArrayRef<int> result) {
+  return axis >= 0 && !llvm::is_contained(result, of.labels[axis]);
+}
+
+static bool hasHits(SpreadContext &ctx, const Factor &of) {
+  BackwardSpreadContext *backward = ctx.backward();
+  return backward && backward->hits(of.of);
+}
+
+/// True if a contraction is estimated here: a gradient, and a forward value
+/// that sums correlated positions or averages them with probabilities. The
+/// range transfer function has the others.
+static bool isEstimated(SpreadContext &ctx, const Factor &a, const Factor &b,
+                        ArrayRef<int> result) {
+  if (ctx.computesGradient() || isSummed(a, a.spread.unitSum, result) ||
+      isSummed(b, b.spread.unitSum, result))
+    return true;
+  auto sumsCorrelated = [&](const Factor &of) {
+    return of.spread.alike > 0 &&
+           llvm::any_of(llvm::seq<int>(0, of.labels.size()), [&](int axis) {
+             return isSampled(of, axis) && isSummed(of, axis, result);
+           });
+  };
+  return sumsCorrelated(a) && sumsCorrelated(b);
+}
+
 void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
                             Factor b, ArrayRef<int> result, double factor) {
+  bool refines = isEstimated(ctx, a, b, result);
+  if (!refines)
+    for (Factor *of : {&a, &b})
+      keepLabels(*of, [](int) { return false; });
   auto isKept = [&](const Factor &of, int label) {
     int axis = axisOf(of, label);
     return axis >= 0 && of.value.dims()[axis] != 1;
-  };
-  auto isSampled = [](const Factor &of, int axis) {
-    return axis >= 0 &&
-           (axis == of.spread.axes.batch || of.spread.axes.isPosition(axis));
   };
   // Labels of both operands that the result lacks are summed; channels among
   // them may be told apart, positions are not. Neither are positions of the
@@ -169,8 +201,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   }
   // One operand's groups are enough where all pairs would be too many.
   if (!few) {
-    bool flatA = ctx.hits(a.of) || ctx.hits(b.of)
-                     ? ctx.hits(b.of) != nullptr
+    bool flatA = hasHits(ctx, a) || hasHits(ctx, b)
+                     ? hasHits(ctx, b)
                      : unevenness(a.value) < unevenness(b.value);
     keepLabels(flatA ? a : b, [](int) { return false; });
     keepLabels(flatA ? b : a,
@@ -228,15 +260,12 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
     across[0] |= isSampled(a, axisOf(a, label)) && axisOf(b, label) < 0;
     across[1] |= isSampled(b, axisOf(b, label)) && axisOf(a, label) < 0;
   }
-  auto isSummed = [&](const Factor &of, int axis) {
-    return axis >= 0 && !llvm::is_contained(result, of.labels[axis]);
-  };
   auto isBalanced = [&](const Factor &of) {
-    return of.spread.balanced && isSummed(of, of.spread.axes.batch);
+    return of.spread.balanced && isSummed(of, of.spread.axes.batch, result);
   };
   // Averages, weighted with probabilities.
-  bool averages[2] = {isSummed(a, a.spread.unitSum),
-                      isSummed(b, b.spread.unitSum)};
+  bool averages[2] = {isSummed(a, a.spread.unitSum, result),
+                      isSummed(b, b.spread.unitSum, result)};
   double correlation = correlationOf(ctx, made, a, b, result);
   std::vector<Cell> cells(groups);
   Moments all;
@@ -262,8 +291,8 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
       Moments x = Moments::of(a.value.cell(inA), a.spread);
       Moments y = Moments::of(b.value.cell(inB), b.spread);
       // The common part of the other factor meets a sum of 0.
-      bool zeroA = isSummed(a, a.spread.zeroSum),
-           zeroB = isSummed(b, b.spread.zeroSum);
+      bool zeroA = isSummed(a, a.spread.zeroSum, result),
+           zeroB = isSummed(b, b.spread.zeroSum, result);
       if (zeroA && !zeroB)
         y = Moments{0, 0, y.square - y.common};
       if (zeroB && !zeroA)
@@ -324,12 +353,15 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   spread.factors = terms < kFewTerms ? factors : 1;
   spread.zero = std::pow(1 - (1 - a.spread.zero) * (1 - b.spread.zero), terms);
 
-  if (ctx.computesGradient()) {
-    Losses losses = ctx.combineLosses();
+  if (!refines)
+    return ctx.giveSpread(index, spread);
+  if (BackwardSpreadContext *backward = ctx.backward();
+      backward && ctx.computesGradient()) {
+    Losses losses = backward->combineLosses();
     bool known = false;
     for (auto [mine, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
       const Hits *hits =
-          ctx.isGradient(mine->of) ? ctx.hits(mine->of) : nullptr;
+          ctx.isGradient(mine->of) ? backward->hits(mine->of) : nullptr;
       if (!hits)
         continue;
       known = true;
@@ -360,14 +392,14 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
         rests[group].mean =
             sumOf(Moments::number(size * factor) * y, count).square;
       }
-      ctx.giveHits(index,
-                   {AbstractValue(dims, shares), AbstractValue(dims, rests)});
+      backward->giveHits(
+          index, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
       losses.rest = losses.rest.ofSums(terms);
       break;
     }
     if (!known)
       losses.hit = losses.hit.ofSums(terms);
-    ctx.giveLosses(index, losses);
+    backward->giveLosses(index, losses);
   }
   ctx.give(index, std::move(value), spread);
 }

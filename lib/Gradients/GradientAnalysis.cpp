@@ -14,7 +14,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Settings.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
@@ -30,16 +30,6 @@ using namespace mpopt;
 // The walk
 //===----------------------------------------------------------------------===//
 
-/// The leading dim that most arguments have: frameworks put samples there.
-static double countSamples(FunctionOpInterface function) {
-  if (auto declared = function->getAttrOfType<IntegerAttr>(kMicroBatchAttr))
-    return std::max<double>(1, declared.getInt());
-  for (BlockArgument argument : function.getArguments())
-    if (MaybeShape shape = getShape(argument); shape && !shape->empty())
-      return shape->front() > 0 ? shape->front() : 1;
-  return 1;
-}
-
 GradientAnalysis::Driver::Driver(Operation *module, const RangeAnalysis &ranges)
     : ForwardingContext(ranges.context()), ranges(ranges) {
   for (Region &region : module->getRegions())
@@ -51,24 +41,12 @@ GradientAnalysis::Driver::Driver(Operation *module, const RangeAnalysis &ranges)
 void GradientAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
-  sampleCount = countSamples(function);
+  sampleCount = SpreadContext::countSamples(function);
   if (auto value = function->getAttrOfType<FloatAttr>(kLossValueAttr);
       value && function->hasAttr(kLossAttr))
     currentLoss = value.getValueAsDouble();
   if (auto done = function->getAttrOfType<IntegerAttr>(kStepsDoneAttr))
     steps = double(done.getInt());
-  for (BlockArgument argument : function.getArguments()) {
-    MaybeShape shape = getShape(argument);
-    Spread spread;
-    if (shape && !shape->empty() &&
-        (sampleCount == 1 || shape->front() == int64_t(sampleCount)))
-      spread.axes.batch = 0;
-    // Class numbers and tokens have a position along every other axis.
-    if (shape && isa<IntegerType>(getElementType(argument)))
-      for (size_t axis = 1; axis < std::min<size_t>(shape->size(), 32); ++axis)
-        spread.axes.positions |= 1u << axis;
-    spreads[argument] = spread;
-  }
   projects = llvm::any_of(function.getFunctionBody().getOps(), [](auto &op) {
     return op.template getAttrOfType<StringAttr>(kSeedAttr) != nullptr;
   });
@@ -80,29 +58,18 @@ void GradientAnalysis::Driver::walk(Region &region) {
     visit(&op);
 }
 
-/// A product of a refined value would have its large weights read again.
-bool GradientAnalysis::Driver::mayRefine(Operation *op) {
-  if (op->getNumRegions() != 0)
-    return false;
-  return refines() || llvm::none_of(op->getOperands(), [&](Value operand) {
-           std::optional<WeightView> view = weights(operand);
-           return view && view->size() >= kLargeWeights;
-         });
-}
-
 void GradientAnalysis::Driver::visit(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumResults() == 0)
     return;
-  bool backward = op->hasAttr(kBackwardAttr);
   bool seed = op->hasAttr(kSeedAttr);
   if (seed && op->getAttrOfType<StringAttr>(kSeedAttr))
     return project(op);
-  if (isa<mp::ConstantOp>(op) && !seed)
+  // Of the forward part the range analysis has estimates and spreads.
+  if (!seed && (!op->hasAttr(kBackwardAttr) || isa<mp::ConstantOp>(op)))
     return;
-  bool gradient =
-      seed || (backward && llvm::any_of(op->getOperands(), [&](Value v) {
-                 return isGradient(v);
-               }));
+  bool gradient = seed || llvm::any_of(op->getOperands(), [&](Value operand) {
+                    return isGradient(operand);
+                  });
   Operation *outer = std::exchange(current, op);
   inGradient = gradient;
   if (seed) {
@@ -115,14 +82,6 @@ void GradientAnalysis::Driver::visit(Operation *op) {
     if (gradient && llvm::any_of(op->getResults(), [&](Value result) {
           return !gradients[result].knowsValue;
         }))
-      if (auto transfer = dyn_cast<RangeOpInterface>(op))
-        transfer.transfer(*this);
-    // Forward values behind one that is known better than by its ranges.
-    if (!gradient && mayRefine(op) &&
-        llvm::any_of(op->getOperands(),
-                     [&](Value operand) { return isRefined(operand); }) &&
-        llvm::none_of(op->getResults(),
-                      [&](Value result) { return isRefined(result); }))
       if (auto transfer = dyn_cast<RangeOpInterface>(op))
         transfer.transfer(*this);
     for (OpResult result : op->getResults()) {
@@ -154,9 +113,9 @@ void GradientAnalysis::Driver::project(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 void GradientAnalysis::Driver::setValue(Value value, AbstractValue pre) {
-  if (!inGradient)
-    return refine(value, std::move(pre));
   // The range transfer function speaks where the spread function did not.
+  if (!inGradient)
+    return;
   Gradient &gradient = gradients[value];
   if (!std::exchange(gradient.knowsValue, true))
     gradient.value = std::move(pre);
@@ -170,26 +129,12 @@ AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
   return value.limited(groupLimit());
 }
 
-void GradientAnalysis::Driver::refine(Value value, AbstractValue estimate) {
-  const AbstractValue &known = ranges.preRounding(value);
-  // Running statistics tell better than what is propagated once more.
-  if (!isa<FloatType>(getElementType(value)) || !estimate.hasLikely() ||
-      known.trained)
-    return;
-  // An estimate is possible: a sum of the largest shares of a whole, say,
-  // does not come near 0.
-  Interval bound = cells::bound(known.hull());
-  for (CellRef cell : estimate.mutableCells())
-    cells::setLikely(cell, cells::getLikely(cell).within(bound));
-  forward.insert_or_assign(value, settle(value, std::move(estimate)));
-}
-
 void GradientAnalysis::Driver::give(unsigned index, AbstractValue value,
                                     Spread spread) {
   Value result = current->getResult(index);
   spreads[result] = spread;
   if (!inGradient)
-    return refine(result, std::move(value));
+    return;
   Gradient &gradient = gradients[result];
   gradient.value = std::move(value);
   gradient.knowsValue = true;
@@ -210,69 +155,6 @@ void GradientAnalysis::Driver::giveLosses(unsigned index, Losses losses) {
   Gradient &gradient = gradients[current->getResult(index)];
   gradient.losses = losses;
   gradient.knowsLosses = true;
-}
-
-/// Where no spread function speaks: the axes are those of the operands, aligned
-/// as for broadcasting, and what varies is as alike as it was.
-Spread GradientAnalysis::Driver::combineOperands(OpResult result) {
-  Spread spread;
-  MaybeShape shape = getShape(result);
-  if (!shape)
-    return spread;
-  size_t rank = shape->size();
-  double weight = 0, alike = 0, steady = 0, factors = -1;
-  for (Value operand : current->getOperands()) {
-    MaybeShape own = getShape(operand);
-    const Spread &its = this->spread(operand);
-    if (!own || own->size() > rank || its.axes.batch < 0)
-      continue;
-    unsigned shift = rank - own->size();
-    bool fits = true;
-    for (size_t axis = 0; axis < own->size(); ++axis)
-      fits &= (*own)[axis] == (*shape)[axis + shift] || (*own)[axis] == 1;
-    if (!fits)
-      continue;
-    if ((*own)[its.axes.batch] == (*shape)[its.axes.batch + shift])
-      spread.axes.batch = its.axes.batch + int(shift);
-    spread.axes.positions |= its.axes.positions << shift;
-    if (!isa<FloatType>(getElementType(operand)))
-      continue;
-    double part = of(operand).hull().variance;
-    weight += part;
-    alike += part * its.alike;
-    steady += part * its.steady;
-    if (isGradient(operand) == inGradient)
-      factors = std::max(factors, its.factors);
-  }
-  bool varies = weight > 0 && std::isfinite(weight);
-  spread.alike = varies ? alike / weight : 0;
-  spread.steady = varies ? steady / weight : 0;
-  spread.factors = factors < 0 ? 1 : factors;
-  // Samples come first where nothing says otherwise.
-  if (spread.axes.batch < 0 && sampleCount > 1 && rank > 0 && (*shape)[0] > 0 &&
-      std::fmod((*shape)[0], sampleCount) == 0 &&
-      llvm::any_of(current->getOperands(), [&](Value operand) {
-        return this->spread(operand).axes.batch >= 0;
-      }))
-    spread.axes.batch = 0;
-  // Sums of 0 stay that under factors that are the same for all.
-  for (Value operand : current->getOperands())
-    if (getShape(operand) == shape && isGradient(operand)) {
-      spread.zeroSum = this->spread(operand).zeroSum;
-      spread.alikeInRow = this->spread(operand).alikeInRow;
-      spread.zeroRows = this->spread(operand).zeroRows;
-      spread.answerAs(this->spread(operand));
-    }
-  bool moves = isa<mp::CastOp>(current) || isViewLike(current) ||
-               hasRole(current, Role::Negation);
-  if (moves)
-    spread.bounded = this->spread(current->getOperand(0)).bounded;
-  if (isa<mp::CastOp>(current))
-    spread.unitSum = this->spread(current->getOperand(0)).unitSum;
-  bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
-  if (keepsZeros && current->getNumOperands() > 0)
-    spread.zero = this->spread(current->getOperand(0)).zero;
-  return spread;
 }
 
 Losses GradientAnalysis::Driver::combineLosses() {
@@ -436,17 +318,14 @@ double GradientAnalysis::Driver::absMax(Value value) {
 const AbstractValue &GradientAnalysis::Driver::of(Value value) {
   if (auto found = gradients.find(value); found != gradients.end())
     return found->second.value;
-  auto known = forward.find(value);
-  return known == forward.end() ? ranges.of(value) : known->second;
+  return ranges.of(value);
 }
 const AbstractValue &GradientAnalysis::Driver::preRounding(Value value) {
-  return isGradient(value) || isRefined(value) ? of(value)
-                                               : ranges.preRounding(value);
+  return isGradient(value) ? of(value) : ranges.preRounding(value);
 }
 const Spread &GradientAnalysis::Driver::spread(Value value) {
-  static const Spread kSame;
   auto found = spreads.find(value);
-  return found == spreads.end() ? kSame : found->second;
+  return found == spreads.end() ? ranges.spread(value) : found->second;
 }
 const Hits *GradientAnalysis::Driver::hits(Value value) const {
   auto found = gradients.find(value);
@@ -457,48 +336,6 @@ const Losses &GradientAnalysis::Driver::losses(Value value) {
   static const Losses kNone;
   auto found = gradients.find(value);
   return found == gradients.end() ? kNone : found->second.losses;
-}
-
-/// The argument whose elements the value has, in other places.
-static BlockArgument findSource(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isViewLike(op) && !isa<mp::CastOp>(op))
-      return {};
-    value = op->getOperand(0);
-  }
-  return dyn_cast<BlockArgument>(value);
-}
-
-std::vector<double> GradientAnalysis::Driver::frequencies(Value indices,
-                                                          size_t count) {
-  if (count > groupLimit().most)
-    return {1 / double(count)};
-  std::vector<double> result(count, count ? 1 / double(count) : 0);
-  BlockArgument argument = findSource(indices);
-  auto function =
-      argument
-          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
-          : FunctionOpInterface();
-  if (!function)
-    return result;
-  auto assumed = function.getArgAttrOfType<DictionaryAttr>(
-      argument.getArgNumber(), "mp.assume");
-  if (auto known = assumed ? assumed.getAs<DenseFPElementsAttr>("frequencies")
-                           : DenseFPElementsAttr();
-      known && size_t(known.getNumElements()) == count) {
-    for (auto [share, value] : llvm::zip(result, known.getValues<double>()))
-      share = value;
-    return result;
-  }
-  auto exponent = assumed ? assumed.getAs<FloatAttr>("zipf") : FloatAttr();
-  if (!exponent)
-    return result;
-  double sum = 0;
-  for (size_t i = 0; i < count; ++i)
-    sum += result[i] = std::pow(double(i + 1), -exponent.getValueAsDouble());
-  for (double &share : result)
-    share /= sum;
-  return result;
 }
 
 //===----------------------------------------------------------------------===//

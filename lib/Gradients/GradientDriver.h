@@ -24,7 +24,7 @@ class FunctionOpInterface;
 
 namespace mpopt {
 
-class GradientAnalysis::Driver : public ForwardingContext<SpreadContext> {
+class GradientAnalysis::Driver : public ForwardingContext<BackwardSpreadContext> {
 public:
   Driver(mlir::Operation *module, const RangeAnalysis &ranges);
 
@@ -43,20 +43,16 @@ public:
   }
   void walk(mlir::Region &region) override;
 
-  // Of a SpreadContext.
+  // The members of a BackwardSpreadContext.
   bool isGradient(mlir::Value value) const override {
     return gradients.count(value);
   }
   bool computesGradient() const override { return inGradient; }
-  bool refines() const override { return !projects; }
-  bool isRefined(mlir::Value value) const override {
-    return forward.count(value);
-  }
+  bool readsAll() const override { return !projects; }
   const Spread &spread(mlir::Value value) override;
   const Hits *hits(mlir::Value value) const override;
   const Losses &losses(mlir::Value value) override;
   double samples() const override { return sampleCount; }
-  std::vector<double> frequencies(mlir::Value indices, size_t count) override;
   std::optional<double> lossValue() const override { return currentLoss; }
   double stepsDone() const override { return steps; }
   void give(unsigned index, AbstractValue value, Spread spread) override;
@@ -64,7 +60,6 @@ public:
   void giveHits(unsigned index, Hits hits) override;
   void giveLosses(unsigned index, Losses losses) override;
   Losses combineLosses() override;
-  Spread combineOperands(mlir::OpResult result) override;
 
   /// The largest magnitude that is expected of a gradient's elements.
   double absMax(mlir::Value gradient);
@@ -87,10 +82,8 @@ private:
   };
 
   AbstractValue settle(mlir::Value of, AbstractValue value);
-  void refine(mlir::Value value, AbstractValue estimate);
   void visitFunction(mlir::FunctionOpInterface function);
   void visit(mlir::Operation *op);
-  bool mayRefine(mlir::Operation *op);
   void project(mlir::Operation *op);
   void finish(mlir::OpResult result);
   void carryHits(mlir::OpResult result);
@@ -109,11 +102,10 @@ private:
   /// Gradients are those of projections of outputs, which no format stores and
   /// of which many are asked for: positions and channels count for less.
   bool projects = false;
+  /// Those of the ops of the backward part.
   llvm::DenseMap<mlir::Value, Spread> spreads;
   // References to values outlive the next entry.
   std::unordered_map<mlir::Value, Gradient, Hash> gradients;
-  /// Forward values of which a spread function knows more than the ranges.
-  std::unordered_map<mlir::Value, AbstractValue, Hash> forward;
 };
 
 } // namespace mpopt

@@ -21,7 +21,7 @@
 #ifndef MPOPT_LIB_GRADIENTS_RECURRENCE_H
 #define MPOPT_LIB_GRADIENTS_RECURRENCE_H
 
-#include "mpopt/Gradients/Spread.h"
+#include "mpopt/Ranges/Spread/Spread.h"
 
 #include "llvm/ADT/ArrayRef.h"
 

@@ -138,7 +138,7 @@ static double commonOf(const Cell &x, double alike,
   return common / kUsed;
 }
 
-void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
+void mpopt::giveSlope(BackwardSpreadContext &ctx, Value grad, Value x,
                       llvm::function_ref<double(double)> slope, bool peaked) {
   MaybeShape shape = getShape(ctx.op()->getResult(0));
   if (!shape)
@@ -207,28 +207,16 @@ void mpopt::giveSlope(SpreadContext &ctx, Value grad, Value x,
   ctx.give(0, std::move(value), spread);
 }
 
-void mpopt::giveFunction(SpreadContext &ctx, Value x,
-                         llvm::function_ref<double(double)> function) {
-  AbstractValue value = ctx.of(x);
-  for (CellRef cell : value.mutableCells()) {
-    SlopeMoments its = slopeAt(cell, function);
-    double ends[] = {function(cell.likelyLo), function(cell.likelyHi),
-                     its.least, its.most};
-    for (double end : ends)
-      if (!std::isfinite(end))
-        return;
-    auto [least, most] = std::minmax_element(std::begin(ends), std::end(ends));
-    cell = Cell{*least, *most, its.moments.mean, its.moments.variance(),
-                *least, *most};
-  }
-  value = AbstractValue(AbstractValue::Dims(value.dims()), value.cells());
-  value.source = LikelySource::Propagated;
+void mpopt::giveFunctionSpread(SpreadContext &ctx, Value x,
+                               llvm::function_ref<double(double)> function) {
   Spread spread = ctx.spread(x);
   spread.unitSum = -1;
-  Cell hull = ctx.of(x).hull();
-  Moments all = slopeAt(hull, function).moments;
-  all.common = std::min(all.square, commonOf(hull, spread.alike, function));
-  spread.alike = all.alike();
   spread.steady = 0;
-  ctx.give(0, std::move(value), spread);
+  if (spread.alike > 0) {
+    Cell hull = ctx.of(x).hull();
+    Moments all = slopeAt(hull, function).moments;
+    all.common = std::min(all.square, commonOf(hull, spread.alike, function));
+    spread.alike = all.alike();
+  }
+  ctx.giveSpread(0, spread);
 }

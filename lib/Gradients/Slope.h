@@ -8,7 +8,7 @@
 #ifndef MPOPT_LIB_GRADIENTS_SLOPE_H
 #define MPOPT_LIB_GRADIENTS_SLOPE_H
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -18,13 +18,13 @@ namespace mpopt {
 /// value of the same shape, which is as independent of the gradient as it is of
 /// later layers. `peaked`: the slope is bounded, and near 0 but for some
 /// arguments, which may be rare.
-void giveSlope(SpreadContext &ctx, mlir::Value grad, mlir::Value x,
+void giveSlope(BackwardSpreadContext &ctx, mlir::Value grad, mlir::Value x,
                llvm::function_ref<double(double)> slope, bool peaked = false);
 
-/// Gives result 0, of a forward op, as a function of one number at every
-/// element of `x`.
-void giveFunction(SpreadContext &ctx, mlir::Value x,
-                  llvm::function_ref<double(double)> function);
+/// Gives result 0, of a forward op, the spread of a function of one number at
+/// every element of `x`.
+void giveFunctionSpread(SpreadContext &ctx, mlir::Value x,
+                        llvm::function_ref<double(double)> function);
 
 } // namespace mpopt
 

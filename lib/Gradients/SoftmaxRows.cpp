@@ -129,6 +129,16 @@ std::vector<double> mpopt::causalLengths(double rows, double count) {
   return lengths;
 }
 
+std::vector<double> mpopt::guessLengths(double share, const MaybeShape &shape,
+                                        double count) {
+  double causal = (count + 1) / (2 * count);
+  bool square = shape && shape->size() >= 2 &&
+                (*shape)[shape->size() - 2] == shape->back();
+  if (!square || std::fabs(share - causal) > 0.02)
+    return {std::max(1.0, std::round(share * count))};
+  return causalLengths(count, count);
+}
+
 std::vector<double> mpopt::countLive(SpreadContext &ctx, Value mask,
                                      int64_t count,
                                      llvm::function_ref<bool(double)> isLive) {

@@ -35,42 +35,6 @@ Moments mpopt::sumOf(const Moments &term, const TermCount &count) {
           count.samples * count.samples * steady};
 }
 
-Cell SpreadContext::normalCell(const Moments &moments, double count) {
-  Likely likely =
-      Likely::normal(moments.mean, moments.variance(), expectedExtreme(count));
-  return {likely.lo,       likely.hi, likely.mean,
-          likely.variance, likely.lo, likely.hi};
-}
-
-TermCount mpopt::countTerms(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes,
-                            const AxisRoles &roles, double samples) {
-  TermCount count;
-  for (int64_t axis : axes) {
-    bool known = axis < int64_t(shape.size()) && shape[axis] > 0;
-    double dim = known ? double(shape[axis]) : 1;
-    if (axis == roles.batch) {
-      double inside = std::min(dim, samples);
-      count.samples *= inside;
-      count.positions *= dim / inside;
-    } else {
-      (roles.isPosition(axis) ? count.positions : count.channels) *= dim;
-    }
-  }
-  return count;
-}
-
-TermCount SpreadContext::countTerms(Value value, ArrayRef<int64_t> axes) {
-  return countTerms(value, spread(value).axes, axes);
-}
-
-TermCount SpreadContext::countTerms(Value value, const AxisRoles &roles,
-                                    ArrayRef<int64_t> axes) {
-  Shape shape;
-  for (int64_t axis = 0; axis < int64_t(rankOf(value)); ++axis)
-    shape.push_back(dimOf(value, axis).value_or(1));
-  return mpopt::countTerms(shape, axes, roles, samples());
-}
-
 //===----------------------------------------------------------------------===//
 // Sums of one tensor
 //===----------------------------------------------------------------------===//
@@ -184,8 +148,9 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
   if (terms >= kFewTerms)
     its.factors = 1;
   if (ctx.isGradient(of)) {
-    Losses losses = ctx.losses(of);
-    if (const Hits *hits = ctx.hits(of)) {
+    BackwardSpreadContext &backward = *ctx.backward();
+    Losses losses = backward.losses(of);
+    if (const Hits *hits = backward.hits(of)) {
       AbstractValue share = hits->share.regrouped(target);
       AbstractValue rest = hits->rest.regrouped(target);
       for (CellRef cell : share.mutableCells())
@@ -197,15 +162,15 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
         share = share.withDims(AbstractValue::Dims(summed.dims()));
         rest = rest.withDims(AbstractValue::Dims(summed.dims()));
       }
-      ctx.giveHits(index, {std::move(share), std::move(rest)});
+      backward.giveHits(index, {std::move(share), std::move(rest)});
       losses.rest = losses.rest.ofSums(terms);
     } else {
       losses.hit = losses.hit.ofSums(terms);
     }
-    ctx.giveLosses(index, losses);
+    backward.giveLosses(index, losses);
   }
-  // Sums of what is not alike are what their ranges say.
-  if (!ctx.computesGradient() && !ctx.isRefined(of) && count.positions <= 1)
+  // The ranges have sums of independent elements.
+  if (!ctx.computesGradient() && (spread.alike <= 0 || count.positions <= 1))
     return ctx.giveSpread(index, its);
   ctx.give(index, std::move(summed), its);
 }

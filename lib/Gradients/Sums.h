@@ -8,7 +8,7 @@
 #ifndef MPOPT_LIB_GRADIENTS_SUMS_H
 #define MPOPT_LIB_GRADIENTS_SUMS_H
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 
 namespace mpopt {
 

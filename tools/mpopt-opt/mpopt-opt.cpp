@@ -7,7 +7,7 @@
 
 #include "mpopt/Adjoint/DifferentiableInterface.h"
 #include "mpopt/Dialect/MPDialect.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Gradients/SpreadModels.h"
 #include "mpopt/Ranges/RangeInterface.h"
 #include "passes/rules/Rules.h"
 #include "passes/transforms/Passes.h"

@@ -16,7 +16,7 @@
 #ifndef MPOPT_GRADIENTS_GRADIENTANALYSIS_H
 #define MPOPT_GRADIENTS_GRADIENTANALYSIS_H
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 
 #include "mlir/Pass/AnalysisManager.h"
 

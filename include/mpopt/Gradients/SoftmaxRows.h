@@ -8,7 +8,7 @@
 #ifndef MPOPT_GRADIENTS_SOFTMAXROWS_H
 #define MPOPT_GRADIENTS_SOFTMAXROWS_H
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -44,6 +44,13 @@ std::vector<double> chooseRows(double rows);
 /// The lengths of those of `rows` causal rows of at most `count` elements: of
 /// row i the first i + 1.
 std::vector<double> causalLengths(double rows, double count);
+
+/// The lengths of the rows of a mask that is computed, of which only the share
+/// of elements that take part is known: in the last axis of `shape`, of `count`
+/// elements. A square one that keeps half of them, the diagonal included, is
+/// causal; of another the rows are equally long.
+std::vector<double> guessLengths(double share, const MaybeShape &shape,
+                                 double count);
 
 /// Elements of each row of a constant mask for which `isLive`; nothing for
 /// another value.

@@ -17,7 +17,7 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/FunctionOf.h"
 
 using namespace mlir;
@@ -32,7 +32,7 @@ static Operation *findMaker(Value value) {
 }
 
 /// dY f'(x), where the op reads x, or f(x).
-static void spreadFunction(Operation *op, SpreadContext &ctx) {
+static void spreadFunction(Operation *op, BackwardSpreadContext &ctx) {
   std::optional<Unary> unary = getFunctionOfGradient(op);
   if (!unary || op->getNumOperands() != 2)
     return;

@@ -1,11 +1,16 @@
-//===- Attention.cpp - Spreads of the gradient of fused attention
+//===- Attention.cpp - Spreads of fused attention and its gradient
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What its parts have, apart: dV = P^T dY, dP = dY v^T, dS = P (dP - sum P dP),
+// The result is an average of the values with the weights P: E y^2 = c + K (s -
+// c), with s the square and c the common product of the values and K the sum of
+// a row's squared weights (averageOf). The first row of a causal mask is its own
+// value, K = 1.
+//
+// The gradient has what its parts have, apart: dV = P^T dY, dP = dY v^T, dS = P (dP - sum P dP),
 // dQ = scale dS k and dK = scale dS^T q, by the formulas of softmax and of
 // contractions. A soft cap is a slope on the way of dS. Not covered, so
 // unknown: pasts and sinks.
@@ -15,9 +20,10 @@
 #include "Families.h"
 
 #include "lib/Gradients/Sums.h"
+#include "mpopt/Dialect/Ops/AttentionOps.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include <cmath>
@@ -98,8 +104,9 @@ static double shareKept(SpreadContext &ctx, Value mask) {
 }
 
 /// The keys that each query sees of those within a distance.
-static std::vector<double> windowLengths(mp::AttentionGradOp op,
-                                         int64_t queries, int64_t keys) {
+template <typename OpTy>
+static std::vector<double> windowLengths(OpTy op, int64_t queries,
+                                         int64_t keys) {
   double left = double(int64_t(op.getLeftWindow()));
   double right = op.getIsCausal() ? 0 : double(int64_t(op.getRightWindow()));
   double end = double(keys) - 1;
@@ -117,9 +124,9 @@ static std::vector<double> windowLengths(mp::AttentionGradOp op,
 
 /// The length of each row, or nothing for a mask whose rows are not known
 /// beside those of a causal one.
-static std::vector<double> rowLengths(mp::AttentionGradOp op,
-                                      SpreadContext &ctx, int64_t queries,
-                                      int64_t keys) {
+template <typename OpTy>
+static std::vector<double> rowLengths(OpTy op, SpreadContext &ctx,
+                                      int64_t queries, int64_t keys) {
   std::vector<double> lengths{double(keys)};
   bool windowed = int64_t(op.getLeftWindow()) >= 0 ||
                   int64_t(op.getRightWindow()) >= 0 || op.getCausalEnd();
@@ -136,8 +143,9 @@ static std::vector<double> rowLengths(mp::AttentionGradOp op,
     });
     if (op.getIsCausal() || windowed)
       return {};
-    if (live.empty())
-      live.push_back(std::round(double(keys) * shareKept(ctx, mask)));
+    double share = live.empty() ? shareKept(ctx, mask) : 0;
+    if (live.empty() && share > 0)
+      live = guessLengths(share, getShape(mask), double(keys));
     // Rows without a key have no gradient.
     llvm::erase(live, 0.0);
     if (live.empty())
@@ -148,7 +156,7 @@ static std::vector<double> rowLengths(mp::AttentionGradOp op,
 }
 
 /// Gives a result whose groups are those of `from`, each by `make`.
-static void giveChannels(SpreadContext &ctx, unsigned index,
+static void giveChannels(BackwardSpreadContext &ctx, unsigned index,
                          const AbstractValue &from, double terms, bool zeroSum,
                          llvm::function_ref<Moments(const Cell &)> make) {
   Value made = ctx.op()->getResult(index);
@@ -176,7 +184,7 @@ static void giveChannels(SpreadContext &ctx, unsigned index,
 
 /// The gradient of what is added to scores: theirs, added up where one number
 /// is added to several. Rows add up to 0.
-static void giveAdded(SpreadContext &ctx, unsigned index, double scores,
+static void giveAdded(BackwardSpreadContext &ctx, unsigned index, double scores,
                       int64_t keys, double square) {
   Value made = ctx.op()->getResult(index);
   MaybeShape shape = getShape(made);
@@ -204,37 +212,62 @@ static void giveAdded(SpreadContext &ctx, unsigned index, double scores,
   ctx.give(index, std::move(value), spread);
 }
 
-static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
+namespace {
+/// Queries, keys and values of an attention, and the weights of its rows.
+struct Heads {
+  Layout query, key, value;
+  /// Queries of so many heads read one head of keys.
+  double sharing = 1;
+  /// The factor of scores.
+  double scale = 1;
+  /// The variance of scores that are not masked, after a soft cap, whose mean
+  /// squared slope that is.
+  double score = 0, slope = 1;
+  /// How many keys each row sees.
+  std::vector<double> lengths;
+  /// A weight.
+  Moments p;
+
+  /// Nothing where a shape or an estimate is unknown, for pasts and for sinks.
+  template <typename OpTy>
+  static std::optional<Heads> of(OpTy op, SpreadContext &ctx);
+
+private:
+  template <typename OpTy> void weigh(OpTy op, SpreadContext &ctx);
+};
+} // namespace
+
+template <typename OpTy>
+std::optional<Heads> Heads::of(OpTy op, SpreadContext &ctx) {
+  int64_t keyHeads =
+      op.getKvNumHeads() ? op.getKvNumHeads() : op.getNumHeads();
   std::optional<Layout> query = Layout::of(op.getQuery(), op.getNumHeads()),
-                        key = Layout::of(op.getKey(), op.getKvNumHeads()
-                                                          ? op.getKvNumHeads()
-                                                          : op.getNumHeads()),
-                        value =
-                            Layout::of(op.getValue(), op.getKvNumHeads()
-                                                          ? op.getKvNumHeads()
-                                                          : op.getNumHeads());
+                        key = Layout::of(op.getKey(), keyHeads),
+                        value = Layout::of(op.getValue(), keyHeads);
   if (!query || !key || !value || key->heads != value->heads ||
       query->heads % key->heads != 0 || op.getPastKey() || op.getSink() ||
       op.getSmoothSoftmax())
-    return;
-  Value grad = op.getGrad();
-  for (Value operand : {grad, op.getQuery(), op.getKey(), op.getValue()})
-    if (!getShape(operand) || !ctx.of(operand).hasLikely())
-      return;
-  int64_t queries = query->rows, keys = key->rows;
-  // Queries of several heads read one head of keys.
-  double sharing = double(query->heads) / double(key->heads);
-  double depth = double(query->width), width = double(value->width);
-  double scale = op.getScale().convertToDouble();
+    return std::nullopt;
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
+    if (!ctx.of(operand).hasLikely())
+      return std::nullopt;
+  Heads heads{*query, *key, *value};
+  heads.sharing = double(query->heads) / double(key->heads);
+  heads.lengths = rowLengths(op, ctx, query->rows, key->rows);
+  if (heads.lengths.empty())
+    return std::nullopt;
+  heads.weigh(op, ctx);
+  return heads;
+}
+
+template <typename OpTy> void Heads::weigh(OpTy op, SpreadContext &ctx) {
+  double depth = double(query.width);
+  scale = op.getScale().convertToDouble();
   if (scale == 0)
     scale = 1 / std::sqrt(depth);
-  std::vector<double> lengths = rowLengths(op, ctx, queries, keys);
-  if (lengths.empty())
-    return;
-
+  // Scores of a row that differ by what its keys share are not told apart.
   Moments q = ctx.moments(op.getQuery()), k = ctx.moments(op.getKey());
-  double score = sumOf(q * k, {depth, 1, 1}).scaled(scale).variance();
-  double slope = 1;
+  score = depth * scale * scale * q.square * std::max(k.square - k.common, 0.0);
   if (double cap = op.getSoftcap().convertToDouble(); cap > 0) {
     slope = momentsOf(0, score, [&](double x) {
               double capped = std::tanh(x / cap);
@@ -244,7 +277,56 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
               return cap * std::tanh(x / cap);
             }).variance();
   }
-  Moments p = probabilitiesOf(lengths, double(keys), score);
+  p = probabilitiesOf(lengths, double(key.rows), score);
+}
+
+static void spreadAttention(mp::AttentionOp op, SpreadContext &ctx) {
+  std::optional<Heads> heads = Heads::of(op, ctx);
+  Value made = op.getResult();
+  std::optional<Layout> layout = Layout::of(made, op.getNumHeads());
+  if (!heads || !layout)
+    return;
+  double keys = double(heads->key.rows);
+  // The shortest row averages least, and is as many elements as any other.
+  double shortest = *llvm::min_element(heads->lengths);
+  double least = collisionsOf(shortest, heads->score);
+  AbstractValue value = channelsOf(ctx, op.getValue(), made);
+  double draws = ctx.elementsPerGroup(made, value.groups());
+  double rowDraws = std::max(draws / double(layout->rows), 1.0);
+  Moments all;
+  std::vector<Cell> cells;
+  for (const Cell &cell : value.cells()) {
+    Moments v = ctx.moments(op.getValue(), cell);
+    Moments average = averageOf(heads->p, v, keys);
+    all = all + average;
+    Cell typical = SpreadContext::normalCell(average, draws);
+    Moments first = average;
+    first.square = v.common + least * (v.square - v.common);
+    Cell widest = SpreadContext::normalCell(first, rowDraws);
+    typical.likelyLo = std::min(typical.likelyLo, widest.likelyLo);
+    typical.likelyHi = std::max(typical.likelyHi, widest.likelyHi);
+    cells.push_back(typical);
+  }
+  AbstractValue result(AbstractValue::Dims(value.dims()), cells);
+  result.source = LikelySource::Propagated;
+  Spread spread;
+  spread.axes.batch = layout->batched ? 0 : -1;
+  spread.axes.positions = 1u << layout->rowAxis;
+  spread.alike = all.alike();
+  spread.steady = ctx.spread(op.getValue()).steady;
+  ctx.give(0, std::move(result), spread);
+}
+
+static void spreadAttentionGrad(mp::AttentionGradOp op,
+                                BackwardSpreadContext &ctx) {
+  Value grad = op.getGrad();
+  std::optional<Heads> heads = Heads::of(op, ctx);
+  if (!heads || !getShape(grad) || !ctx.of(grad).hasLikely())
+    return;
+  const auto &[query, key, value, sharing, scale, score, slope, lengths, p] =
+      *heads;
+  int64_t queries = query.rows, keys = key.rows;
+  double width = double(value.width);
   Moments dy = ctx.moments(grad), v = ctx.moments(op.getValue());
   // Within a row only what values do not share differs.
   TermCount channels{width, 1, 1};
@@ -298,7 +380,7 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
         rows *= double(dim);
       // Heads that lie side by side have rows of their own.
       if (getShape(op.getQuery())->size() == 3)
-        rows *= double(query->heads);
+        rows *= double(query.heads);
       giveAdded(ctx, index, rows * double(keys), keys, dScore);
       break;
     }
@@ -309,5 +391,6 @@ static void spreadAttentionGrad(mp::AttentionGradOp op, SpreadContext &ctx) {
 }
 
 void mpopt::attachAttentionSpreads(MLIRContext *context) {
+  attachSpread<spreadAttention, mp::AttentionOp>(context);
   attachSpread<spreadAttentionGrad, mp::AttentionGradOp>(context);
 }

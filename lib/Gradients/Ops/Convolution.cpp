@@ -7,11 +7,10 @@
 
 #include "Families.h"
 
-#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
@@ -48,11 +47,6 @@ static void spreadConvolution(Operation *op, SpreadContext &ctx) {
     if ((*from)[axis] > 0 && (*to)[axis] > 0)
       ratio *= double((*from)[axis]) / double((*to)[axis]);
   spread.reach = std::max(1.0, spread.reach / ratio);
-  if (auto conv = dyn_cast<mp::ConvOp>(op); conv && !ctx.computesGradient())
-    if (auto made = convolveToBorder(ctx, conv, spread.alike)) {
-      spread.alike = made->second;
-      return ctx.give(0, std::move(made->first), spread);
-    }
   ctx.giveSpread(0, spread);
 }
 
@@ -99,7 +93,7 @@ static Spread spreadOfInput(const Spread &before, size_t rank, uint64_t taps,
 
 /// The same where the filter is computed: by the moments of its elements, which
 /// are independent. All channels are one group.
-static void giveInputOfComputed(mp::ConvGradOp op, SpreadContext &ctx,
+static void giveInputOfComputed(mp::ConvGradOp op, BackwardSpreadContext &ctx,
                                 uint64_t outputsPerGroup, uint64_t taps,
                                 double met) {
   if (!ctx.of(op.getFilter()).hasLikely())
@@ -124,7 +118,7 @@ static void giveInputOfComputed(mp::ConvGradOp op, SpreadContext &ctx,
 
 /// Sum over taps and output channels of g w. Where a stride skips positions a
 /// part of the taps meets none: on average `taps` / `steps` meet one.
-static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
+static void giveInput(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   MaybeShape filter = getShape(op.getFilter()), input = getShape(op.getInput()),
              output = getShape(op.getGrad());
   std::optional<WeightSource> weights = getWeightSource(ctx, op.getFilter());
@@ -142,9 +136,9 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
     places *= double(std::max<int64_t>((*output)[axis], 1));
     all *= double(std::max<int64_t>((*input)[axis], 1));
   }
-  // Each output position sends `taps` terms to positions of the input.
-  // Taps that lie in the padding do not.
-  double met = std::min(1.0, places / all * shareInside(op));
+  // Each output position sends `taps` terms to positions of the input; that
+  // taps in the padding do not is not followed.
+  double met = std::min(1.0, places / all);
   if (groups == 0 || outputs % groups != 0)
     return;
   if (!weights)
@@ -207,7 +201,7 @@ static void giveInput(mp::ConvGradOp op, SpreadContext &ctx) {
 }
 
 /// Sum over samples and output positions of g x, for each channel of both.
-static void giveFilter(mp::ConvGradOp op, SpreadContext &ctx) {
+static void giveFilter(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), input = op.getInput();
   MaybeShape filter = getShape(op.getFilter()), output = getShape(grad);
   if (!filter || !output || filter->size() != output->size() ||
@@ -237,7 +231,7 @@ static void giveFilter(mp::ConvGradOp op, SpreadContext &ctx) {
   giveContraction(ctx, 1, std::move(g), std::move(x), result);
 }
 
-static void spreadConvGrad(mp::ConvGradOp op, SpreadContext &ctx) {
+static void spreadConvGrad(mp::ConvGradOp op, BackwardSpreadContext &ctx) {
   giveInput(op, ctx);
   giveFilter(op, ctx);
   if (MaybeShape output = getShape(op.getGrad());

@@ -10,7 +10,7 @@
 #include "lib/Gradients/Slope.h"
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/Expression.h"
 
 using namespace mlir;
@@ -54,14 +54,14 @@ static bool giveExpression(Operation *op, SpreadContext &ctx) {
   std::optional<Expression> expression = Expression::of(op);
   if (!expression || !ctx.of(expression->variable()).hasLikely())
     return false;
-  giveFunction(ctx, expression->variable(),
-               [&](double x) { return expression->evaluate(x); });
+  giveFunctionSpread(ctx, expression->variable(),
+                     [&](double x) { return expression->evaluate(x); });
   return true;
 }
 
 /// The hits of a sum of two: an element is hit where either is, and what is
 /// left of rows that neither hits is lost with the one that is there at all.
-static void giveSummedHits(Operation *op, SpreadContext &ctx) {
+static void giveSummedHits(Operation *op, BackwardSpreadContext &ctx) {
   if (op->getNumOperands() != 2 || !ctx.isGradient(op->getOperand(0)) ||
       !ctx.isGradient(op->getOperand(1)))
     return;
@@ -125,7 +125,8 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
   spread.response = weight > 0 ? response / weight : 0;
   spread.zero = zero;
   spread.zeroRows = zeroRows;
-  giveSummedHits(op, ctx);
+  if (BackwardSpreadContext *backward = ctx.backward())
+    giveSummedHits(op, *backward);
   ctx.giveSpread(0, spread);
 }
 

@@ -8,6 +8,8 @@
 #ifndef MPOPT_LIB_GRADIENTS_OPS_FAMILIES_H
 #define MPOPT_LIB_GRADIENTS_OPS_FAMILIES_H
 
+#include "mpopt/Gradients/BackwardSpreadContext.h"
+
 namespace mlir {
 class MLIRContext;
 } // namespace mlir

@@ -10,7 +10,7 @@
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/EinsumSupport.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
@@ -52,15 +52,16 @@ static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
   ctx.giveSpread(0, spread);
   if (!ctx.isGradient(input))
     return spread;
-  Losses losses = ctx.losses(input);
-  if (ctx.hits(input)) {
+  BackwardSpreadContext &backward = *ctx.backward();
+  Losses losses = backward.losses(input);
+  if (backward.hits(input)) {
     // Each row has one that is hit.
     losses.hit = losses.hit.both(losses.rest.ofSums(std::max(terms - 1, 0.0)));
     losses.rest = {};
   } else {
     losses.hit = losses.hit.ofSums(terms);
   }
-  ctx.giveLosses(0, losses);
+  backward.giveLosses(0, losses);
   return spread;
 }
 
@@ -209,7 +210,7 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
 static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
                         bool transposed, double alpha, const Spread &spread) {
   std::optional<WeightView> view = ctx.weights(weight);
-  if (ctx.refines() || !ctx.isGradient(input) || !view || view->splat ||
+  if (!ctx.isGradient(input) || ctx.backward()->readsAll() || !view || view->splat ||
       view->shape.size() != 2 || view->size() < kLargeWeights)
     return false;
   int64_t rows = view->shape[0], columns = view->shape[1];

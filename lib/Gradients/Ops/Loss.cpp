@@ -20,7 +20,7 @@
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Settings.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
@@ -79,7 +79,7 @@ static size_t countTerms(Operation *op) {
 }
 
 /// `terms` elements are added up, `counted` of them are not ignored.
-static Reduction reductionOf(SpreadContext &ctx, Value grad, StringRef kind,
+static Reduction reductionOf(BackwardSpreadContext &ctx, Value grad, StringRef kind,
                              double terms, double counted) {
   Reduction result;
   Cell arrives = ctx.of(grad).hull();
@@ -177,7 +177,7 @@ static AbstractValue shrunk(const AbstractValue &logits, double classes,
 
 /// The gradient of -log softmax(input) of the targets.
 static void spreadClasses(Value input, Value target, Value grad, StringRef kind,
-                          SpreadContext &ctx) {
+                          BackwardSpreadContext &ctx) {
   MaybeShape shape = getShape(input);
   if (!shape || shape->empty())
     return;
@@ -294,7 +294,7 @@ static void spreadClasses(Value input, Value target, Value grad, StringRef kind,
   ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
 }
 
-static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
+static void spreadCrossEntropy(mp::CrossEntropyGradOp op, BackwardSpreadContext &ctx) {
   if (op.getWanted().size() == 1 && op.getWanted().front() == 1)
     spreadClasses(op.getInput(), op.getTarget(), op.getGrad(),
                   op.getReduction(), ctx);
@@ -303,7 +303,7 @@ static void spreadCrossEntropy(mp::CrossEntropyGradOp op, SpreadContext &ctx) {
 /// The same of a loss that the model holds itself; the logits are those of its
 /// forward op.
 static void spreadSoftmaxCrossEntropy(mp::SoftmaxCrossEntropyGradOp op,
-                                      SpreadContext &ctx) {
+                                      BackwardSpreadContext &ctx) {
   auto loss = getMaker<mp::SoftmaxCrossEntropyOp>(op.getLogProb());
   if (loss && op.getGrad() && !op.getWeight() && !op.getBias())
     spreadClasses(loss->getOperand(0), op.getTarget(), op.getGrad(),
@@ -326,7 +326,7 @@ struct Error {
 
 /// x - t, where both have one shape.
 template <typename OpTy>
-static std::optional<Error> errorOf(OpTy op, SpreadContext &ctx) {
+static std::optional<Error> errorOf(OpTy op, BackwardSpreadContext &ctx) {
   MaybeShape input = getShape(op.getInput()), target = getShape(op.getTarget());
   if (!input || !target || input->size() != target->size() ||
       op.getWanted().size() != 1 || op.getWanted().front() != 1)
@@ -379,7 +379,7 @@ static void setSquare(Error &error, const Reduction &reduction, double square) {
 
 /// Gives the input's gradient: a function of the error, reduced.
 template <typename OpTy>
-static void giveSlope(OpTy op, SpreadContext &ctx, Error error,
+static void giveSlope(OpTy op, BackwardSpreadContext &ctx, Error error,
                       const Reduction &reduction,
                       llvm::function_ref<double(double)> slope) {
   for (CellRef cell : error.value.mutableCells()) {
@@ -395,13 +395,13 @@ static void giveSlope(OpTy op, SpreadContext &ctx, Error error,
 }
 
 template <typename OpTy>
-static Reduction reductionOf(OpTy op, SpreadContext &ctx) {
+static Reduction reductionOf(OpTy op, BackwardSpreadContext &ctx) {
   auto all = getNumElements(getShape(op.getInput()));
   return reductionOf(ctx, op.getGrad(), op.getReduction(),
                      all ? double(*all) : 1, 1);
 }
 
-static void spreadMse(mp::MseLossGradOp op, SpreadContext &ctx) {
+static void spreadMse(mp::MseLossGradOp op, BackwardSpreadContext &ctx) {
   std::optional<Error> error = errorOf(op, ctx);
   if (!error)
     return;
@@ -412,7 +412,7 @@ static void spreadMse(mp::MseLossGradOp op, SpreadContext &ctx) {
             [](double d) { return 2 * d; });
 }
 
-static void spreadL1(mp::L1LossGradOp op, SpreadContext &ctx) {
+static void spreadL1(mp::L1LossGradOp op, BackwardSpreadContext &ctx) {
   if (std::optional<Error> error = errorOf(op, ctx))
     giveSlope(op, ctx, std::move(*error), reductionOf(op, ctx), [](double d) {
       return d > 0 ? 1.0 : d < 0 ? -1.0 : 0.0;
@@ -422,7 +422,7 @@ static void spreadL1(mp::L1LossGradOp op, SpreadContext &ctx) {
 /// Below `edge` the loss is d^2 over twice `width`.
 template <typename OpTy>
 static void spreadClipped(OpTy op, double edge, double width,
-                          SpreadContext &ctx) {
+                          BackwardSpreadContext &ctx) {
   std::optional<Error> error = errorOf(op, ctx);
   if (!error)
     return;
@@ -432,18 +432,18 @@ static void spreadClipped(OpTy op, double edge, double width,
   giveSlope(op, ctx, std::move(*error), reduction,
             [&](double d) { return std::clamp(d, -edge, edge) / width; });
 }
-static void spreadSmoothL1(mp::SmoothL1LossGradOp op, SpreadContext &ctx) {
+static void spreadSmoothL1(mp::SmoothL1LossGradOp op, BackwardSpreadContext &ctx) {
   double beta = std::max(op.getBeta().convertToDouble(), 1e-30);
   spreadClipped(op, beta, beta, ctx);
 }
-static void spreadHuber(mp::HuberLossGradOp op, SpreadContext &ctx) {
+static void spreadHuber(mp::HuberLossGradOp op, BackwardSpreadContext &ctx) {
   spreadClipped(op, op.getDelta().convertToDouble(), 1, ctx);
 }
 
 /// sigma(x) - t; targets are 0 and 1 with the declared mean, unless their
 /// spread is less.
 static void spreadBce(mp::BinaryCrossEntropyWithLogitsGradOp op,
-                      SpreadContext &ctx) {
+                      BackwardSpreadContext &ctx) {
   if (op.getWeight() || op.getPosWeight())
     return;
   std::optional<Error> error = errorOf(op, ctx);

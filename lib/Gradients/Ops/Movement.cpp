@@ -17,7 +17,7 @@
 #include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/ShapeSupport.h"
 
 #include <cmath>
@@ -153,7 +153,7 @@ static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
 
 /// dY among zeros: the part `share` of the elements is some of dY. A sum over
 /// positions stays what it was.
-static void giveAmongZeros(SpreadContext &ctx, unsigned index, Value grad,
+static void giveAmongZeros(BackwardSpreadContext &ctx, unsigned index, Value grad,
                            double share) {
   const AbstractValue &dy = ctx.of(grad);
   Value made = ctx.op()->getResult(index);
@@ -193,7 +193,7 @@ static double shareOf(Value grad, Value made) {
                                  : 1;
 }
 
-static void spreadSelection(Operation *op, SpreadContext &ctx) {
+static void spreadSelection(Operation *op, BackwardSpreadContext &ctx) {
   giveAmongZeros(ctx, 0, op->getOperand(0),
                  shareOf(op->getOperand(0), op->getResult(0)));
 }
@@ -201,7 +201,7 @@ static void spreadSelection(Operation *op, SpreadContext &ctx) {
 /// A part of a parameter, as exporters cut recurrent weights into gates: groups
 /// beside it are 0, so that the parts together have no zeros. False for other
 /// slices, and where that takes too many groups.
-static bool givePart(mp::SliceGradOp op, SpreadContext &ctx) {
+static bool givePart(mp::SliceGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), made = op.getResult();
   MaybeShape from = getShape(grad), to = getShape(made);
   const AbstractValue &dy = ctx.of(grad);
@@ -247,14 +247,14 @@ static bool givePart(mp::SliceGradOp op, SpreadContext &ctx) {
   return true;
 }
 
-static void spreadSlice(mp::SliceGradOp op, SpreadContext &ctx) {
+static void spreadSlice(mp::SliceGradOp op, BackwardSpreadContext &ctx) {
   if (!givePart(op, ctx))
     spreadSelection(op, ctx);
 }
 
 /// dY at the places of an axis that constant indices name. False if there are
 /// none, or too many.
-static bool givePlaces(mp::GatherGradOp op, int64_t axis, SpreadContext &ctx) {
+static bool givePlaces(mp::GatherGradOp op, int64_t axis, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad();
   std::optional<SmallVector<int64_t>> places =
       ctx.shapes().constants(op.getIndices());
@@ -293,7 +293,7 @@ static bool givePlaces(mp::GatherGradOp op, int64_t axis, SpreadContext &ctx) {
 
 /// Rows that are picked by number: a row's gradient is the sum of what arrives
 /// where it was picked.
-static void spreadGather(mp::GatherGradOp op, SpreadContext &ctx) {
+static void spreadGather(mp::GatherGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), made = op.getResult();
   std::optional<int64_t> axis =
       normalizeAxis(op.getAxis(), TransferContext::rankOf(made));
@@ -366,7 +366,11 @@ static void spreadPick(mp::GatherOp op, SpreadContext &ctx) {
     if (roles.isPosition(from))
       spread.axes.positions |= 1u << to;
   }
-  spread.alike = rows.alike;
+  double repeated = 0;
+  if (std::optional<int64_t> count = TransferContext::dimOf(input, *axis);
+      count && *count > 0 && picks.axes.batch >= 0)
+    repeated = SpreadContext::coincidence(indices, size_t(*count));
+  spread.alike = repeated + (1 - repeated) * rows.alike;
   spread.zero = rows.zero;
   ctx.giveSpread(0, spread);
 }

@@ -17,7 +17,8 @@
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/NormalizationOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Gradients/SpreadModels.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 
 #include <cmath>
 
@@ -79,7 +80,7 @@ static AbstractValue alongAxes(const AbstractValue &parameter,
 }
 
 /// x, normalised, and the inverse deviations of its rows as means.
-static AbstractValue normalised(SpreadContext &ctx, const Norm &norm,
+static AbstractValue normalised(BackwardSpreadContext &ctx, const Norm &norm,
                                 const AbstractValue &x,
                                 AbstractValue &inverse) {
   inverse = x.keeping(otherAxes(int64_t(x.rank()), norm.statistics));
@@ -138,7 +139,7 @@ static void scaleBy(AbstractValue &value, const AbstractValue &parameter) {
   }
 }
 
-static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
+static void giveInput(BackwardSpreadContext &ctx, unsigned index, const Norm &norm,
                       const AbstractValue &scale,
                       const AbstractValue &inverse) {
   AbstractValue h = AbstractValue(AbstractValue::Dims(ctx.of(norm.grad).dims()),
@@ -197,7 +198,7 @@ static void giveInput(SpreadContext &ctx, unsigned index, const Norm &norm,
 }
 
 /// `wanted` says which results there are: the gradients of input, scale, bias.
-static void giveNorm(SpreadContext &ctx, const Norm &norm,
+static void giveNorm(BackwardSpreadContext &ctx, const Norm &norm,
                      ArrayRef<int> wanted) {
   MaybeShape shape = getShape(norm.input);
   const AbstractValue &x = ctx.of(norm.input);
@@ -272,7 +273,7 @@ static double epsilonOf(std::optional<APFloat> epsilon) {
   return epsilon ? epsilon->convertToDouble() : 1e-5;
 }
 
-static void spreadLayerNorm(mp::LayerNormGradOp op, SpreadContext &ctx) {
+static void spreadLayerNorm(mp::LayerNormGradOp op, BackwardSpreadContext &ctx) {
   if (op.getFromOutput())
     return;
   Norm norm{op.getGrad(), op.getInput(), op.getScale()};
@@ -281,7 +282,7 @@ static void spreadLayerNorm(mp::LayerNormGradOp op, SpreadContext &ctx) {
   giveNorm(ctx, norm, {0, 1, 2});
 }
 
-static void spreadRmsNorm(mp::RmsNormGradOp op, SpreadContext &ctx) {
+static void spreadRmsNorm(mp::RmsNormGradOp op, BackwardSpreadContext &ctx) {
   Norm norm{op.getGrad(), op.getInput(), op.getScale()};
   norm.statistics = norm.channels = axesFrom(op.getInput(), op.getAxis());
   norm.epsilon = epsilonOf(op.getEpsilon());
@@ -292,7 +293,7 @@ static void spreadRmsNorm(mp::RmsNormGradOp op, SpreadContext &ctx) {
 /// The variances that a training batch norm of `input` has kept. They begin as
 /// 1 and follow those of batches by a tenth a step: until many steps were done
 /// they say little, unless they went far below 1.
-static Value keptVariance(SpreadContext &ctx, Value input) {
+static Value keptVariance(BackwardSpreadContext &ctx, Value input) {
   for (Operation *user : input.getUsers()) {
     auto norm = dyn_cast<mp::BatchNormOp>(user);
     if (!norm || norm.getInput() != input || !norm.getVariance())
@@ -305,7 +306,7 @@ static Value keptVariance(SpreadContext &ctx, Value input) {
   return {};
 }
 
-static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
+static void spreadBatchNorm(mp::BatchNormGradOp op, BackwardSpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
     return;
@@ -328,14 +329,14 @@ static void spreadBatchNorm(mp::BatchNormGradOp op, SpreadContext &ctx) {
 
 /// Input, scale and bias are operands 1, 2 and 3.
 template <typename OpTy>
-static void giveWanted(OpTy op, Norm norm, SpreadContext &ctx) {
+static void giveWanted(OpTy op, Norm norm, BackwardSpreadContext &ctx) {
   SmallVector<int> wanted;
   for (int64_t which : op.getWanted())
     wanted.push_back(int(which) - 1);
   giveNorm(ctx, norm, wanted);
 }
 
-static void spreadGroupNorm(mp::GroupNormGradOp op, SpreadContext &ctx) {
+static void spreadGroupNorm(mp::GroupNormGradOp op, BackwardSpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
     return;
@@ -347,7 +348,7 @@ static void spreadGroupNorm(mp::GroupNormGradOp op, SpreadContext &ctx) {
   giveWanted(op, norm, ctx);
 }
 
-static void spreadInstanceNorm(mp::InstanceNormGradOp op, SpreadContext &ctx) {
+static void spreadInstanceNorm(mp::InstanceNormGradOp op, BackwardSpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
     return;
@@ -360,7 +361,7 @@ static void spreadInstanceNorm(mp::InstanceNormGradOp op, SpreadContext &ctx) {
 
 /// dY x / y of the Euclidean norm y of n elements, of which each has the part
 /// 1 / n of the square: those of a row are as alike as x.
-static void spreadNorm(mp::NormGradOp op, SpreadContext &ctx) {
+static void spreadNorm(mp::NormGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), input = op.getInput();
   const AbstractValue &x = ctx.of(input);
   auto all = getNumElements(getShape(input)),

@@ -10,7 +10,7 @@
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/PoolingOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 
 #include <cmath>
 
@@ -33,7 +33,7 @@ static double product(ArrayRef<int64_t> dims) {
   return all;
 }
 
-static Spread imageSpread(SpreadContext &ctx, Value grad, size_t rank) {
+static Spread imageSpread(BackwardSpreadContext &ctx, Value grad, size_t rank) {
   Spread spread = ctx.spread(grad);
   for (size_t axis = 2; axis < std::min<size_t>(rank, 32); ++axis)
     spread.axes.positions |= 1u << axis;
@@ -42,7 +42,7 @@ static Spread imageSpread(SpreadContext &ctx, Value grad, size_t rank) {
 
 /// The sum of `windows` windows that each have the part `share` of their
 /// elements get `factor` times the gradient.
-static void giveWindows(SpreadContext &ctx, Value grad, double share,
+static void giveWindows(BackwardSpreadContext &ctx, Value grad, double share,
                         double windows, double factor) {
   Value made = ctx.op()->getResult(0);
   MaybeShape shape = getShape(made);
@@ -83,18 +83,18 @@ static void giveWindows(SpreadContext &ctx, Value grad, double share,
   ctx.give(0, std::move(value), spread);
 }
 
-static void spreadMaxPool(mp::MaxPoolGradOp op, SpreadContext &ctx) {
+static void spreadMaxPool(mp::MaxPoolGradOp op, BackwardSpreadContext &ctx) {
   auto [window, windows] =
       windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
   giveWindows(ctx, op.getGrad(), 1 / window, windows, 1);
 }
-static void spreadAveragePool(mp::AveragePoolGradOp op, SpreadContext &ctx) {
+static void spreadAveragePool(mp::AveragePoolGradOp op, BackwardSpreadContext &ctx) {
   auto [window, windows] =
       windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
   giveWindows(ctx, op.getGrad(), 1, windows, 1 / window);
 }
 /// Windows that part the input among them.
-static void spreadAdaptive(Operation *op, double share, SpreadContext &ctx) {
+static void spreadAdaptive(Operation *op, double share, BackwardSpreadContext &ctx) {
   Value grad = op->getOperand(0), made = op->getResult(0);
   auto some = getNumElements(getShape(grad)),
        all = getNumElements(getShape(made));
@@ -122,15 +122,52 @@ static void spreadAdaptive(Operation *op, double share, SpreadContext &ctx) {
   }
 }
 static void spreadAdaptiveMax(mp::AdaptiveMaxPoolGradOp op,
-                              SpreadContext &ctx) {
+                              BackwardSpreadContext &ctx) {
   spreadAdaptive(op, 1, ctx);
 }
 static void spreadAdaptiveAverage(mp::AdaptiveAvgPoolGradOp op,
-                                  SpreadContext &ctx) {
+                                  BackwardSpreadContext &ctx) {
   spreadAdaptive(op, 0, ctx);
 }
 
+/// A mean over windows of correlated positions: E y^2 = c + (s - c) / window.
+/// Of independent ones the range analysis has the estimate.
+static void spreadMeanOfWindows(Operation *op, SpreadContext &ctx) {
+  Value input = op->getOperand(0), made = op->getResult(0);
+  auto all = getNumElements(getShape(input)),
+       some = getNumElements(getShape(made));
+  const AbstractValue &x = ctx.of(input);
+  Spread spread = ctx.spread(input);
+  size_t rank = TransferContext::rankOf(input);
+  if (!all || !some || *some < 1 || x.rank() != rank || rank < 3)
+    return;
+  double window = std::max(double(*all) / double(*some), 1.0);
+  if (auto pool = dyn_cast<mp::AveragePoolOp>(op))
+    window = product(pool.getKernelShape());
+  SmallVector<int64_t> kept = {0, 1};
+  AbstractValue value = x.keeping(kept);
+  double draws = ctx.elementsPerGroup(made, value.groups());
+  Moments mixed;
+  std::vector<Cell> cells;
+  for (const Cell &cell : value.cells()) {
+    Moments mean = averageOf(Moments{0, 0, 1 / window},
+                             Moments::of(cell, spread), /*count=*/1);
+    mixed = mixed + mean;
+    cells.push_back(SpreadContext::normalCell(mean, draws));
+  }
+  bool refines = spread.alike > 0;
+  spread.unitSum = spread.zeroSum = -1;
+  spread.alike = mixed.alike();
+  if (!refines)
+    return ctx.giveSpread(0, spread);
+  AbstractValue result(AbstractValue::Dims(value.dims()), cells);
+  result.source = LikelySource::Propagated;
+  ctx.give(0, std::move(result), spread);
+}
+
 void mpopt::attachPoolingSpreads(MLIRContext *context) {
+  attachSpread<spreadMeanOfWindows, mp::AveragePoolOp, mp::GlobalAveragePoolOp,
+               mp::AdaptiveAvgPoolOp>(context);
   attachSpread<spreadMaxPool, mp::MaxPoolGradOp>(context);
   attachSpread<spreadAveragePool, mp::AveragePoolGradOp>(context);
   attachSpread<spreadAdaptiveMax, mp::AdaptiveMaxPoolGradOp>(context);

@@ -16,7 +16,7 @@
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/RecurrentOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/GradientSupport.h"
 #include "mpopt/Ranges/Weights/ConstantLayout.h"
 
@@ -45,7 +45,7 @@ static bool hasActivations(OpTy op, ArrayRef<UnaryFunction> usual) {
 
 /// What arrives at the units of one direction, the last step first; axes of the
 /// value that are -1 are not there.
-static std::vector<TimeMoments> readArriving(SpreadContext &ctx, Value grad,
+static std::vector<TimeMoments> readArriving(BackwardSpreadContext &ctx, Value grad,
                                              int timeAxis, int directionAxis,
                                              unsigned direction, size_t units,
                                              bool reversed) {
@@ -83,7 +83,7 @@ static std::vector<TimeMoments> readArriving(SpreadContext &ctx, Value grad,
   return result;
 }
 
-static bool isZero(SpreadContext &ctx, Value value) {
+static bool isZero(BackwardSpreadContext &ctx, Value value) {
   return !value || ctx.of(value).hull().absMax() == 0;
 }
 
@@ -93,7 +93,7 @@ static constexpr int64_t kMostSteps = 1 << 14;
 /// `estimate` gives the states, `factorsOf` what gradients are multiplied by.
 template <typename OpTy>
 static void giveSequence(
-    OpTy op, SpreadContext &ctx, int64_t gates, unsigned first,
+    OpTy op, BackwardSpreadContext &ctx, int64_t gates, unsigned first,
     llvm::function_ref<cells::RecurrentStates(const cells::RecurrentUnits &)>
         estimate,
     llvm::function_ref<CellFactors(const CellModel &)> factorsOf) {
@@ -155,7 +155,7 @@ static Likely gateOrTanh(unsigned index, const Likely &x) {
   return likelyOf(index == 0 ? Curve::Sigmoid : Curve::Tanh, x);
 }
 
-static void spreadLstmGrad(mp::LSTMGradOp op, SpreadContext &ctx) {
+static void spreadLstmGrad(mp::LSTMGradOp op, BackwardSpreadContext &ctx) {
   if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh,
                            UnaryFunction::Tanh}) ||
       op.getInputForget() || !isZero(ctx, op.getPeepholes()))
@@ -168,7 +168,7 @@ static void spreadLstmGrad(mp::LSTMGradOp op, SpreadContext &ctx) {
       [](const CellModel &cell) { return factorsOfLstm(cell, {0, 1, 2, 3}); });
 }
 
-static void spreadGruGrad(mp::GRUGradOp op, SpreadContext &ctx) {
+static void spreadGruGrad(mp::GRUGradOp op, BackwardSpreadContext &ctx) {
   if (!hasActivations(op, {UnaryFunction::Sigmoid, UnaryFunction::Tanh}) ||
       !op.getLinearBeforeReset())
     return;
@@ -180,7 +180,7 @@ static void spreadGruGrad(mp::GRUGradOp op, SpreadContext &ctx) {
       [](const CellModel &cell) { return factorsOfGru(cell, {0, 1, 2}); });
 }
 
-static void spreadRnnGrad(mp::RNNGradOp op, SpreadContext &ctx) {
+static void spreadRnnGrad(mp::RNNGradOp op, BackwardSpreadContext &ctx) {
   Curve curve = Curve::Tanh;
   if (!hasActivations(op, {UnaryFunction::Tanh})) {
     if (!hasActivations(op, {UnaryFunction::Relu}))
@@ -201,7 +201,7 @@ static void spreadRnnGrad(mp::RNNGradOp op, SpreadContext &ctx) {
 // Single steps
 //===----------------------------------------------------------------------===//
 
-static std::vector<double> readFinite(SpreadContext &ctx, Value value,
+static std::vector<double> readFinite(BackwardSpreadContext &ctx, Value value,
                                       size_t count) {
   if (!value)
     return std::vector<double>(count, 0);
@@ -213,7 +213,7 @@ static std::vector<double> readFinite(SpreadContext &ctx, Value value,
 }
 
 /// Mean and variance by unit, of a value of features along its last axis.
-static cells::Moments featuresOf(SpreadContext &ctx, Value value,
+static cells::Moments featuresOf(BackwardSpreadContext &ctx, Value value,
                                  size_t units) {
   AbstractValue own = ctx.of(value);
   own = own.keeping({int64_t(own.rank()) - 1});
@@ -229,7 +229,7 @@ static cells::Moments featuresOf(SpreadContext &ctx, Value value,
 /// `first` gradients come before the op's own operands.
 template <typename OpTy>
 static void
-giveStep(OpTy op, SpreadContext &ctx, size_t gates, unsigned first,
+giveStep(OpTy op, BackwardSpreadContext &ctx, size_t gates, unsigned first,
          llvm::function_ref<CellFactors(const CellModel &)> factorsOf) {
   MaybeShape shape = getShape(op.getInput()), hidden = getShape(op.getHidden());
   if (!shape || !hidden || shape->empty() || shape->size() > 2 ||
@@ -287,16 +287,16 @@ giveStep(OpTy op, SpreadContext &ctx, size_t gates, unsigned first,
   }
 }
 
-static void spreadLstmCellGrad(mp::LSTMCellGradOp op, SpreadContext &ctx) {
+static void spreadLstmCellGrad(mp::LSTMCellGradOp op, BackwardSpreadContext &ctx) {
   giveStep(op, ctx, 4, 2, [](const CellModel &cell) {
     return factorsOfLstm(cell, {0, 3, 1, 2});
   });
 }
-static void spreadGruCellGrad(mp::GRUCellGradOp op, SpreadContext &ctx) {
+static void spreadGruCellGrad(mp::GRUCellGradOp op, BackwardSpreadContext &ctx) {
   giveStep(op, ctx, 3, 1,
            [](const CellModel &cell) { return factorsOfGru(cell, {1, 0, 2}); });
 }
-static void spreadRnnCellGrad(mp::RNNCellGradOp op, SpreadContext &ctx) {
+static void spreadRnnCellGrad(mp::RNNCellGradOp op, BackwardSpreadContext &ctx) {
   Curve curve = op.getActivation() == "tanh" ? Curve::Tanh : Curve::Relu;
   giveStep(op, ctx, 1, 1,
            [&](const CellModel &cell) { return factorsOfPlain(cell, curve); });

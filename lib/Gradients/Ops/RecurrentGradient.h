@@ -16,7 +16,7 @@
 
 #include "RecurrentGates.h"
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Gradients/BackwardSpreadContext.h"
 
 namespace mpopt {
 
@@ -44,7 +44,7 @@ struct RecurrentLayout {
 /// directions passes back.
 class RecurrentGradient {
 public:
-  RecurrentGradient(SpreadContext &ctx, mlir::Value input,
+  RecurrentGradient(BackwardSpreadContext &ctx, mlir::Value input,
                     RecurrentLayout layout)
       : ctx(ctx), input(input), layout(layout) {}
 
@@ -71,7 +71,7 @@ private:
                  double terms);
   Moments columnOf(const cells::Moments &from, size_t column) const;
 
-  SpreadContext &ctx;
+  BackwardSpreadContext &ctx;
   mlir::Value input;
   RecurrentLayout layout;
   std::vector<Direction> directions;

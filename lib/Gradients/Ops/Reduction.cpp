@@ -10,7 +10,8 @@
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 
 #include <cmath>
 
@@ -65,8 +66,61 @@ static void spreadProd(mp::ReduceProdGradOp op, SpreadContext &ctx) {
   ctx.give(0, std::move(value), spread);
 }
 
+/// The sum of the first i + 1 of n elements, i even among the n. With s the
+/// square and c the common product of elements
+///
+///   E y^2 = (n + 1) / 2 (s - c) + (n + 1) (2 n + 1) / 6 c
+///
+/// and of two sums, of which the shorter has on average a third of the elements
+/// and their product of lengths is (n + 1) (3 n + 2) / 12,
+///
+///   E y y' = (n + 1) / 3 (s - c) + (n + 1) (3 n + 2) / 12 c.
+static void spreadCumSum(mp::CumSumOp op, SpreadContext &ctx) {
+  Value input = op.getInput();
+  const Spread &own = ctx.spread(input);
+  std::optional<int64_t> axis = op.getAxis();
+  if (op.getDynamicAxis())
+    if (auto known = ctx.shapes().constants(op.getDynamicAxis());
+        known && known->size() == 1)
+      axis = known->front();
+  if (axis)
+    axis = normalizeAxis(*axis, TransferContext::rankOf(input));
+  std::optional<int64_t> count =
+      axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
+  const AbstractValue &x = ctx.of(input);
+  if (!count || *count < 1 || !isa<FloatType>(getElementType(input)) ||
+      x.rank() != TransferContext::rankOf(input))
+    return;
+  double n = double(*count);
+  AbstractValue value = AbstractValue::boundedLike(x.merging(*axis));
+  double draws = ctx.elementsPerGroup(op.getResult(), value.groups());
+  Moments all;
+  for (CellRef cell : value.mutableCells()) {
+    Moments term = Moments::of(cell, own);
+    double rest = term.square - term.common;
+    Moments sum{(n + 1) / 2 * term.mean,
+                (n + 1) / 3 * rest + (n + 1) * (3 * n + 2) / 12 * term.common,
+                (n + 1) / 2 * rest +
+                    (n + 1) * (2 * n + 1) / 6 * term.common};
+    all = all + sum;
+    // The longest sum reaches farthest.
+    Moments last{n * term.mean, 0, n * rest + n * n * term.common};
+    cells::setLikely(cell, SpreadContext::normalCell(
+                               last, std::max(draws / n, 1.0)));
+    cell.mean = sum.mean;
+    cell.variance = sum.variance();
+  }
+  value.source = LikelySource::Propagated;
+  Spread spread = ctx.combineOperands(op->getResult(0));
+  spread.unitSum = spread.zeroSum = -1;
+  spread.zero = 0;
+  spread.alike = all.alike();
+  ctx.give(0, std::move(value), spread);
+}
+
 void mpopt::attachReductionSpreads(MLIRContext *context) {
   attachSpread<spreadSum<mp::ReduceSumOp>, mp::ReduceSumOp>(context);
   attachSpread<spreadSum<mp::ReduceMeanOp>, mp::ReduceMeanOp>(context);
   attachSpread<spreadProd, mp::ReduceProdGradOp>(context);
+  attachSpread<spreadCumSum, mp::CumSumOp>(context);
 }

@@ -14,7 +14,7 @@
 
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/GradientSupport.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ static double energyOfCubic(double a) {
 
 /// The gradient by the operand in that slot, of which the weights are known.
 static void giveWeighted(Operation *op, int64_t index, const Weights &weights,
-                         SpreadContext &ctx) {
+                         BackwardSpreadContext &ctx) {
   Value grad = op->getOperand(0), made = op->getResult(index);
   const AbstractValue &dy = ctx.of(grad);
   MaybeShape from = getShape(grad), to = getShape(made);
@@ -111,7 +111,7 @@ template <typename OpTy> static std::optional<int64_t> findInputGrad(OpTy op) {
   return std::nullopt;
 }
 
-static void spreadResize(mp::ResizeGradOp op, SpreadContext &ctx) {
+static void spreadResize(mp::ResizeGradOp op, BackwardSpreadContext &ctx) {
   std::optional<int64_t> index = findInputGrad(op);
   MaybeShape out = getShape(op.getGrad()), in = getShape(op.getInput());
   if (!index || !out || !in || out->size() != in->size())
@@ -136,7 +136,7 @@ static void spreadResize(mp::ResizeGradOp op, SpreadContext &ctx) {
 }
 
 /// An element and its copies in the frame, if any; constants have no gradient.
-static void spreadPad(mp::PadGradOp op, SpreadContext &ctx) {
+static void spreadPad(mp::PadGradOp op, BackwardSpreadContext &ctx) {
   std::optional<int64_t> index = findInputGrad(op);
   auto some = getNumElements(getShape(op.getGrad())),
        all = getNumElements(getShape(op.getInput()));
@@ -156,7 +156,7 @@ static void spreadPad(mp::PadGradOp op, SpreadContext &ctx) {
 /// distances t and 1 - t on each axis, whose squares have the mean 2/3 in sum.
 static void giveToSampled(mp::GridSampleGradOp op, int64_t index,
                           const Shape &in, const Shape &out,
-                          SpreadContext &ctx) {
+                          BackwardSpreadContext &ctx) {
   double energy = op.getMode() == "nearest" ? 1
                   : op.getMode() == "cubic" ? energyOfCubic(-0.75)
                                             : 2.0 / 3;
@@ -176,7 +176,7 @@ static void giveToSampled(mp::GridSampleGradOp op, int64_t index,
 /// channels of dY times n / 2 times the difference of neighbours, which counts
 /// by the distances on the other axes.
 static void giveToGrid(mp::GridSampleGradOp op, int64_t index, const Shape &in,
-                       SpreadContext &ctx) {
+                       BackwardSpreadContext &ctx) {
   Value grid = op.getGrid();
   const AbstractValue &x = ctx.of(op.getInput()), &dy = ctx.of(op.getGrad());
   int64_t rank = int64_t(in.size());
@@ -205,7 +205,7 @@ static void giveToGrid(mp::GridSampleGradOp op, int64_t index, const Shape &in,
   ctx.give(unsigned(index), std::move(value), spread);
 }
 
-static void spreadGridSample(mp::GridSampleGradOp op, SpreadContext &ctx) {
+static void spreadGridSample(mp::GridSampleGradOp op, BackwardSpreadContext &ctx) {
   MaybeShape in = getShape(op.getInput()), out = getShape(op.getGrad());
   if (!in || !out || in->size() < 3 || out->size() != in->size())
     return;

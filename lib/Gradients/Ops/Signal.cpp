@@ -16,7 +16,7 @@
 #include "mpopt/Dialect/ConstantSupport.h"
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/TypeSupport.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/GradientSupport.h"
 
 using namespace mlir;
@@ -24,7 +24,7 @@ using namespace mpopt;
 
 /// Gives a result of numbers with that mean square, all alike, each the sum of
 /// so many terms.
-static void giveSums(SpreadContext &ctx, unsigned index, double square,
+static void giveSums(BackwardSpreadContext &ctx, unsigned index, double square,
                      double terms) {
   Value made = ctx.op()->getResult(index);
   MaybeShape shape = getShape(made);
@@ -43,7 +43,7 @@ static void giveSums(SpreadContext &ctx, unsigned index, double square,
   ctx.give(index, std::move(value), spread);
 }
 
-static void spreadDftGrad(mp::DFTGradOp op, SpreadContext &ctx) {
+static void spreadDftGrad(mp::DFTGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad();
   MaybeShape shape = getShape(grad), input = getShape(op.getInput());
   std::optional<double> axis =
@@ -74,7 +74,7 @@ static void spreadDftGrad(mp::DFTGradOp op, SpreadContext &ctx) {
       giveSums(ctx, index, square, terms);
 }
 
-static void spreadStftGrad(mp::STFTGradOp op, SpreadContext &ctx) {
+static void spreadStftGrad(mp::STFTGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), signal = op.getSignal(), window = op.getWindow();
   MaybeShape bins = getShape(grad);
   std::optional<double> step = getSplatConstant(op.getFrameStep());

@@ -21,7 +21,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
 
 #include <cmath>
@@ -45,19 +45,6 @@ struct Rows {
   Value scores;
 };
 } // namespace
-
-/// The rows of a mask that is computed, of which only the share of elements
-/// that take part is known. A square one that keeps half of them, the diagonal
-/// included, is causal; of another the rows are equally long.
-static std::vector<double> guessRows(double share, const MaybeShape &shape,
-                                     double count) {
-  double causal = (count + 1) / (2 * count);
-  bool square = shape && shape->size() >= 2 &&
-                (*shape)[shape->size() - 2] == shape->back();
-  if (!square || std::fabs(share - causal) > 0.02)
-    return {std::max(1.0, share * count)};
-  return causalLengths(count, count);
-}
 
 /// True if the numbers lie at the ends of their range rather than around their
 /// mean: normal ones have a far smaller variance, even ones a third of it.
@@ -96,7 +83,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     if (rows.lengths.empty() && held.hasLikely()) {
       double share = std::clamp(held.hull().mean, 0.0, 1.0);
       rows.lengths =
-          guessRows(maskedFirst ? 1 - share : share, shape, double(count));
+          guessLengths(maskedFirst ? 1 - share : share, shape, double(count));
     }
   } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
     for (unsigned index : {0u, 1u}) {
@@ -108,7 +95,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
       rows.lengths = countLive(ctx, mask, count,
                                [](double added) { return added > kMasked; });
       if (rows.lengths.empty())
-        rows.lengths = guessRows(*share, shape, double(count));
+        rows.lengths = guessLengths(*share, shape, double(count));
       break;
     }
   }
@@ -162,13 +149,14 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   spread.zero = 1 - live / n;
   spread.factors = 1;
   spread.unitSum = int(*axis);
-  AbstractValue value(AbstractValue::Dims(rank, 1),
-                      SpreadContext::normalCell(p, 1));
+  // Elements of several groups differ by their means, which the range analysis
+  // has; of one group the lengths of rows tell the moments.
+  AbstractValue value = ctx.of(op.getResult());
+  if (value.groups() > 1)
+    return ctx.giveSpread(0, spread);
   CellRef cell = value.mutableCells().front();
-  cell.likelyLo = cell.lo = 0;
-  cell.likelyHi = cell.hi =
-      std::min(1.0, ctx.of(op.getResult()).hull().likelyHi);
-  value.source = LikelySource::Propagated;
+  cell.mean = p.mean;
+  cell.variance = p.variance();
   ctx.give(0, std::move(value), spread);
 }
 
@@ -208,7 +196,7 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
   return sum / count;
 }
 
-static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, SpreadContext &ctx) {
+static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), y = op.getOutput();
   std::optional<int64_t> axis =
       normalizeAxis(op.getAxis(), TransferContext::rankOf(y));

@@ -39,6 +39,7 @@ private:
   void checkDims();
   void readInput(const json::Value &spec, GraphReader::Scope &scope);
   void addState(StringRef value, StringRef path);
+  std::string firstNameOf(StringRef path, const aten::Tensor &tensor);
   void readOutput(const json::Value &spec, GraphReader::Scope &scope);
   void summarise();
 
@@ -49,6 +50,7 @@ private:
   Program program;
   GraphReader reader;
   std::map<std::string, int64_t> indices; ///< path -> number of the tensor
+  std::multimap<int64_t, std::string> shared; ///< memory -> paths of parameters
   SymbolRanges ranges;
   unsigned losses = 0, gradients = 0;
 };
@@ -81,19 +83,38 @@ void ProgramReader::checkDims() {
   }
 }
 
-void ProgramReader::addState(StringRef value, StringRef path) {
-  const aten::Tensor *tensor = payload.find(path);
+/// The first name of a tied parameter, which `Module.named_parameters` has: the
+/// program may read the tensor by any of its names.
+std::string ProgramReader::firstNameOf(StringRef path,
+                                       const aten::Tensor &tensor) {
+  if (!tensor.isParameter)
+    return path.str();
+  auto [first, last] = shared.equal_range(tensor.memory);
+  for (auto known = first; known != last; ++known) {
+    const aten::Tensor *other = payload.find(known->second);
+    if (other && other->scalarType == tensor.scalarType &&
+        other->sizes == tensor.sizes && other->strides == tensor.strides &&
+        other->fileOffset == tensor.fileOffset)
+      return known->second;
+  }
+  shared.emplace(tensor.memory, path.str());
+  return path.str();
+}
+
+void ProgramReader::addState(StringRef value, StringRef name) {
+  const aten::Tensor *tensor = payload.find(name);
   if (!tensor)
-    return damage.report("the archive lacks the values of '" + path + "'",
+    return damage.report("the archive lacks the values of '" + name + "'",
                          ImportCode::DataLength);
-  auto [index, isNew] = indices.try_emplace(path.str(), indices.size());
+  std::string path = firstNameOf(name, *tensor);
+  auto [index, isNew] = indices.try_emplace(path, indices.size());
   if (isNew) {
-    program.graph.tensors.push_back(*tensor);
+    program.graph.tensors.push_back(*payload.find(path));
     Constant constant;
     constant.kind = Constant::Kind::Tensor;
     constant.integer = index->second;
-    program.graph.attributes[path.str()] = std::move(constant);
-    program.graph.slots[path.str()] = index->second;
+    program.graph.attributes[path] = std::move(constant);
+    program.graph.slots[path] = index->second;
     if (tensor->isParameter) {
       uint64_t count = 1;
       for (int64_t size : tensor->sizes)
@@ -101,7 +122,7 @@ void ProgramReader::addState(StringRef value, StringRef path) {
       program.graph.parameters += count;
     }
   }
-  reader.state[value] = path.str();
+  reader.state[value] = path;
 }
 
 void ProgramReader::readInput(const json::Value &spec,

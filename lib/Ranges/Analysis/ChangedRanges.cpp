@@ -82,7 +82,9 @@ bool RangeAnalysis::Driver::isAsBefore(Value result) {
   if (!original || original.getType() != result.getType() ||
       computed == entries.end())
     return false;
-  return isAlike(base->preRounding(original), computed->second->pre) &&
+  return isAlike(base->spread(original).alike, computed->second->spread.alike,
+                 1) &&
+         isAlike(base->preRounding(original), computed->second->pre) &&
          isAlike(base->of(original), of(result));
 }
 
@@ -127,7 +129,8 @@ void RangeAnalysis::Driver::propagate(Block &body,
 RangeAnalysis::Driver::Driver(Driver &base, const ChangedModule &change,
                               Recompute what, Operation *module)
     : profile(base.profile), base(&base), originals(&change.originals),
-      limit(base.limit), threads(base.threads), shared(base.shared) {
+      limit(base.limit), threads(base.threads), sampleCount(base.sampleCount),
+      shared(base.shared) {
   shared.nearly = true;
   // Known elements go by value: those of the copy are found anew, where shape
   // arithmetic may have them.

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A walk in program order, or (ParallelWalk.cpp) in any order in which operands
-// come first: values are defined before they are used, and bodies are the
-// business of the ops that have them (`TransferContext::walk`), so no fixpoint
-// solver is needed.
+// A walk in program order: values are defined before they are used, and bodies
+// are the business of the ops that have them (`TransferContext::walk`), so no
+// fixpoint solver is needed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +21,8 @@
 #include "mpopt/Dialect/Settings.h"
 #include "mpopt/Ranges/Analysis/InputRanges.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
+#include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Support/TargetFile.h"
 #include "mpopt/Support/WeightStore.h"
 
@@ -79,12 +80,51 @@ void RangeAnalysis::Driver::visit(Operation *op) {
   for (Value result : op->getResults())
     if (!transfer || !entries.contains(result))
       setValue(result, anything(result));
+  correlate(op);
   if ((!transfer || losesTrack(op, *this)) && counted.insert(op).second)
     unknown.push_back(op);
   current = outer;
   // Between two ops of a function nobody holds a reference.
   if (!current)
     limitRounded();
+}
+
+/// The correlations of an op's results, and the estimates that depend on them.
+/// Those of gradients are the business of GradientAnalysis.
+void RangeAnalysis::Driver::correlate(Operation *op) {
+  if (op->hasAttr(kBackwardAttr))
+    return;
+  if (auto transfer = dyn_cast<SpreadOpInterface>(op))
+    transfer.transferSpread(*this);
+  for (OpResult result : op->getResults())
+    if (Entry &entry = get(result); !entry.knowsSpread)
+      entry.spread = combineOperands(result);
+}
+
+void RangeAnalysis::Driver::giveSpread(unsigned index, Spread spread) {
+  Entry &entry = get(current->getResult(index));
+  entry.spread = spread;
+  entry.knowsSpread = true;
+}
+
+/// Bounds stay those of the transfer function; a trained statistic tells better
+/// than any estimate that is propagated.
+void RangeAnalysis::Driver::give(unsigned index, AbstractValue value,
+                                 Spread spread) {
+  giveSpread(index, spread);
+  Entry &entry = get(current->getResult(index));
+  AbstractValue &pre = entry.pre;
+  if (!value.hasLikely() || pre.trained)
+    return;
+  if (value.rank() != pre.rank())
+    value = AbstractValue(AbstractValue::Dims(pre.rank(), 1), value.hull());
+  value = value.regrouped(pre.dims());
+  for (auto [cell, estimate] : llvm::zip(pre.mutableCells(), value.cells()))
+    if (!cell.empty())
+      cells::setLikely(cell, cells::getLikely(estimate).within(cells::bound(cell)));
+  pre.source = LikelySource::Propagated;
+  entry.rounded.reset();
+  entry.magnitudes.reset();
 }
 
 void RangeAnalysis::Driver::walk(Region &region) {
@@ -101,14 +141,16 @@ void RangeAnalysis::Driver::visitArgument(FunctionOpInterface function,
   if (value.groups() > limit.joint)
     limit.joint = limit.most;
   setValue(argument, std::move(value));
+  get(argument).spread = spreadOfArgument(argument, sampleCount);
 }
 
 void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
+  sampleCount = countSamples(function);
   for (BlockArgument argument : function.getArguments())
     visitArgument(function, argument);
-  walkTogether(function.getFunctionBody());
+  walk(function.getFunctionBody());
 }
 
 /// Groups and ops together stay under this many cells, so that the time does
@@ -164,8 +206,9 @@ static std::vector<Operation *> findReached(BlockArgument argument) {
 RangeAnalysis::Driver::Driver(Driver &base, BlockArgument argument,
                               AbstractValue value)
     : profile(base.profile), base(&base), limit(base.limit),
-      threads(base.threads) {
+      threads(base.threads), sampleCount(base.sampleCount) {
   setValue(argument, std::move(value));
+  get(argument).spread = base.spread(argument);
   varied = findReached(argument);
   for (Operation *op : varied)
     visit(op);
@@ -198,6 +241,9 @@ const AbstractValue &RangeAnalysis::of(Value value) const {
 }
 const AbstractValue &RangeAnalysis::preRounding(Value value) const {
   return driver->preRounding(value);
+}
+const Spread &RangeAnalysis::spread(Value value) const {
+  return driver->spread(value);
 }
 const Magnitudes &RangeAnalysis::magnitudes(Value value) const {
   return driver->magnitudes(value);

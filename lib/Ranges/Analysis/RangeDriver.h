@@ -7,8 +7,7 @@
 //
 // The driver that computes the ranges of a whole module (RangeAnalysis.cpp),
 // those that one argument reaches, and those that the changes of a copy reach
-// (ChangedRanges.cpp). The constraints on each value are in RangeValues.cpp,
-// the threads of a whole module in ParallelWalk.cpp.
+// (ChangedRanges.cpp). The constraints on each value are in RangeValues.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +16,7 @@
 
 #include "mpopt/Ranges/Analysis/ChangedModule.h"
 #include "mpopt/Ranges/Analysis/RangeAnalysis.h"
-#include "mpopt/Ranges/Value/TransferContext.h"
+#include "mpopt/Ranges/Spread/SpreadContext.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -46,7 +45,7 @@ struct ReusedRanges {
   Recompute what = Recompute::Reached;
 };
 
-class RangeAnalysis::Driver : public TransferContext {
+class RangeAnalysis::Driver : public SpreadContext {
 public:
   explicit Driver(mlir::Operation *module);
   Driver(Driver &base, mlir::BlockArgument argument, AbstractValue value);
@@ -76,6 +75,11 @@ public:
   /// Gives the memory of many rounded values back: they are made again when
   /// somebody asks. Nobody may hold a reference to one.
   void limitRounded();
+  /// Those of the values of the forward part; a constant has the default.
+  const Spread &spread(mlir::Value value) override { return get(value).spread; }
+  double samples() const override { return sampleCount; }
+  void give(unsigned index, AbstractValue value, Spread spread) override;
+  void giveSpread(unsigned index, Spread spread) override;
   bool computes(mlir::Value value) const { return entries.contains(value); }
 
   std::vector<mlir::Operation *> varied, unknown;
@@ -87,6 +91,9 @@ protected:
 private:
   struct Entry {
     AbstractValue pre;
+    Spread spread;
+    /// Whether a spread function gave the spread.
+    bool knowsSpread = false;
     /// The value as its users read it, while somebody does.
     std::unique_ptr<AbstractValue> rounded;
     std::optional<Magnitudes> magnitudes;
@@ -100,15 +107,11 @@ private:
   Entry &find(mlir::Value value);
   Entry &set(mlir::Value value, AbstractValue pre);
   void forget(mlir::Value value);
-  class Worker;
 
   void visit(mlir::Operation *op);
   void inferElements(mlir::Operation *op);
   static bool losesTrack(mlir::Operation *op, TransferContext &ctx);
-  // ParallelWalk.cpp
-  void walkTogether(mlir::Region &body);
-  void visitTogether(llvm::ArrayRef<mlir::Operation *> ops, unsigned most);
-  bool readsLargeWeight(mlir::Operation *op);
+  void correlate(mlir::Operation *op);
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
   void visitFunction(mlir::FunctionOpInterface function);
@@ -141,6 +144,7 @@ private:
   ShapeFacts facts;
   GroupLimit limit = 0;
   unsigned threads = 0;
+  double sampleCount = 1;
   SharedSums shared;
   /// The format to which the module narrows constants, or null.
   const FloatFormat *lowFormat = nullptr;

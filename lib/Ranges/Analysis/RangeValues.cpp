@@ -175,6 +175,8 @@ RangeAnalysis::Driver::Entry &RangeAnalysis::Driver::set(Value value,
   else
     known = new (storage.Allocate()) Entry;
   known->pre = std::move(pre);
+  known->spread = {};
+  known->knowsSpread = false;
   known->magnitudes.reset();
   return *known;
 }

@@ -25,7 +25,7 @@
 #ifndef MPOPT_RANGES_ANALYSIS_RANGEANALYSIS_H
 #define MPOPT_RANGES_ANALYSIS_RANGEANALYSIS_H
 
-#include "mpopt/Ranges/Value/AbstractValue.h"
+#include "mpopt/Ranges/Spread/Spread.h"
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
@@ -61,6 +61,8 @@ public:
   /// FP32 tensors, where they are normal numbers, are rounded); its flags are
   /// those of a dtype without a largest value.
   const AbstractValue &preRounding(mlir::Value value) const;
+  /// How the elements of a value of the forward part vary together.
+  const Spread &spread(mlir::Value value) const;
   /// Gives the memory of what `of` returned back if it is much, to be made
   /// again when somebody asks; no reference to it may be in use.
   void limitRounded() const;

@@ -22,8 +22,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_GRADIENTS_SPREAD_H
-#define MPOPT_GRADIENTS_SPREAD_H
+#ifndef MPOPT_RANGES_SPREAD_SPREAD_H
+#define MPOPT_RANGES_SPREAD_SPREAD_H
 
 #include "mpopt/Ranges/Value/AbstractValue.h"
 
@@ -144,13 +144,13 @@ struct TermCount {
   double channels = 1, samples = 1, positions = 1;
 
   double all() const { return channels * samples * positions; }
-};
 
-/// The number of terms of a sum along those axes of a tensor, in a batch of so
-/// many samples. Unknown dims count as 1.
-TermCount countTerms(llvm::ArrayRef<int64_t> shape,
-                     llvm::ArrayRef<int64_t> axes, const AxisRoles &roles,
-                     double samples);
+  /// The number of terms of a sum along those axes of a tensor, in a batch of
+  /// so many samples. Unknown dims count as 1.
+  static TermCount along(llvm::ArrayRef<int64_t> shape,
+                         llvm::ArrayRef<int64_t> axes, const AxisRoles &roles,
+                         double samples);
+};
 
 /// The sum of so many elements. `common` of the result is the expected product
 /// of two such sums over other positions of the same samples.
@@ -158,4 +158,4 @@ Moments sumOf(const Moments &term, const TermCount &count);
 
 } // namespace mpopt
 
-#endif // MPOPT_GRADIENTS_SPREAD_H
+#endif // MPOPT_RANGES_SPREAD_SPREAD_H

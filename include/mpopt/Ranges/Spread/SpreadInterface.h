@@ -1,36 +1,24 @@
-//===- SpreadInterface.h - Estimates of gradients ---------------*- C++ -*-===//
+//===- SpreadInterface.h - Correlation of elements --------------*- C++ -*-===//
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MPOPT_GRADIENTS_SPREADINTERFACE_H
-#define MPOPT_GRADIENTS_SPREADINTERFACE_H
+#ifndef MPOPT_RANGES_SPREAD_SPREADINTERFACE_H
+#define MPOPT_RANGES_SPREAD_SPREADINTERFACE_H
 
-#include "mpopt/Gradients/SpreadContext.h"
+#include "mpopt/Ranges/Spread/SpreadContext.h"
 
 #include "mlir/IR/OpDefinition.h"
 
-#include "mpopt/Gradients/SpreadInterface.h.inc"
-
-namespace mlir {
-class DialectRegistry;
-} // namespace mlir
+#include "mpopt/Ranges/Spread/SpreadInterface.h.inc"
 
 namespace mpopt {
 
-/// On the gradient of a frozen batch norm where it is that of an error, a float
-/// for each channel: by what errors that come by the norm's input are larger
-/// than those of independent elements (AbstractValue::understated).
-inline constexpr llvm::StringLiteral kGainAttr = "mp.gain";
-
-/// Attaches SpreadOpInterface to every op for which lib/Gradients/Ops has a
-/// function.
-void registerSpreadModels(mlir::DialectRegistry &registry);
-
 /// The interface's model that calls `function`: `void (OpTy, SpreadContext &)`,
-/// or `void (Operation *, SpreadContext &)` for several ops.
+/// or `void (Operation *, SpreadContext &)` for several ops. A function of a
+/// gradient op takes a BackwardSpreadContext, and is called in one only.
 template <auto function, typename OpTy>
 struct SpreadModel
     : SpreadOpInterface::ExternalModel<SpreadModel<function, OpTy>, OpTy> {
@@ -38,8 +26,16 @@ struct SpreadModel
     if constexpr (std::is_invocable_v<decltype(function), OpTy,
                                       SpreadContext &>)
       function(mlir::cast<OpTy>(op), ctx);
-    else
+    else if constexpr (std::is_invocable_v<decltype(function),
+                                           mlir::Operation *, SpreadContext &>)
       function(op, ctx);
+    else if (BackwardSpreadContext *backward = ctx.backward()) {
+      if constexpr (std::is_invocable_v<decltype(function), OpTy,
+                                        BackwardSpreadContext &>)
+        function(mlir::cast<OpTy>(op), *backward);
+      else
+        function(op, *backward);
+    }
   }
 };
 
@@ -51,4 +47,4 @@ void attachSpread(mlir::MLIRContext *context) {
 
 } // namespace mpopt
 
-#endif // MPOPT_GRADIENTS_SPREADINTERFACE_H
+#endif // MPOPT_RANGES_SPREAD_SPREADINTERFACE_H

@@ -1,11 +1,11 @@
-//===- SpreadInterface.cpp - Estimates of gradients
+//===- SpreadModels.cpp - Registration of spread functions
 //
 // Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "mpopt/Gradients/SpreadInterface.h"
+#include "mpopt/Gradients/SpreadModels.h"
 
 #include "Families.h"
 
@@ -14,8 +14,6 @@
 #include "mlir/IR/DialectRegistry.h"
 
 using namespace mpopt;
-
-#include "mpopt/Gradients/SpreadInterface.cpp.inc"
 
 void mpopt::registerSpreadModels(mlir::DialectRegistry &registry) {
   registry.addExtension(+[](mlir::MLIRContext *context, mp::MPDialect *) {

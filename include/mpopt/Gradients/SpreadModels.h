@@ -1,0 +1,30 @@
+//===- SpreadModels.h - Registration of spread functions --------*- C++ -*-===//
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MPOPT_GRADIENTS_SPREADMODELS_H
+#define MPOPT_GRADIENTS_SPREADMODELS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace mpopt {
+
+/// On the gradient of a frozen batch norm where it is that of an error, a float
+/// for each channel: by what errors that come by the norm's input are larger
+/// than those of independent elements (AbstractValue::understated).
+inline constexpr llvm::StringLiteral kGainAttr = "mp.gain";
+
+/// Attaches SpreadOpInterface to every op for which lib/Gradients/Ops has a
+/// function.
+void registerSpreadModels(mlir::DialectRegistry &registry);
+
+} // namespace mpopt
+
+#endif // MPOPT_GRADIENTS_SPREADMODELS_H

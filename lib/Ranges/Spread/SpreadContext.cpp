@@ -1,0 +1,226 @@
+//===- SpreadContext.cpp - Correlation of elements
+//
+// Part of mpopt, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mpopt/Ranges/Spread/SpreadContext.h"
+
+#include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/Ops/CoreOps.h"
+#include "mpopt/Dialect/Roles.h"
+#include "mpopt/Dialect/Settings.h"
+#include "mpopt/Numerics/Likely.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mpopt;
+
+//===----------------------------------------------------------------------===//
+// Numbers of terms
+//===----------------------------------------------------------------------===//
+
+Cell SpreadContext::normalCell(const Moments &moments, double count) {
+  Likely likely =
+      Likely::normal(moments.mean, moments.variance(), expectedExtreme(count));
+  return {likely.lo,       likely.hi, likely.mean,
+          likely.variance, likely.lo, likely.hi};
+}
+
+TermCount TermCount::along(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes,
+                           const AxisRoles &roles, double samples) {
+  TermCount count;
+  for (int64_t axis : axes) {
+    bool known = axis < int64_t(shape.size()) && shape[axis] > 0;
+    double dim = known ? double(shape[axis]) : 1;
+    if (axis == roles.batch) {
+      double inside = std::min(dim, samples);
+      count.samples *= inside;
+      count.positions *= dim / inside;
+    } else {
+      (roles.isPosition(axis) ? count.positions : count.channels) *= dim;
+    }
+  }
+  return count;
+}
+
+TermCount SpreadContext::countTerms(Value value, ArrayRef<int64_t> axes) {
+  return countTerms(value, spread(value).axes, axes);
+}
+
+TermCount SpreadContext::countTerms(Value value, const AxisRoles &roles,
+                                    ArrayRef<int64_t> axes) {
+  Shape shape;
+  for (int64_t axis = 0; axis < int64_t(rankOf(value)); ++axis)
+    shape.push_back(dimOf(value, axis).value_or(1));
+  return TermCount::along(shape, axes, roles, samples());
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// The leading dim that most arguments have: frameworks put samples there.
+double SpreadContext::countSamples(FunctionOpInterface function) {
+  if (auto declared = function->getAttrOfType<IntegerAttr>(kMicroBatchAttr))
+    return std::max<double>(1, declared.getInt());
+  for (BlockArgument argument : function.getArguments())
+    if (MaybeShape shape = getShape(argument); shape && !shape->empty())
+      return shape->front() > 0 ? shape->front() : 1;
+  return 1;
+}
+
+Spread SpreadContext::spreadOfArgument(BlockArgument argument, double samples) {
+  MaybeShape shape = getShape(argument);
+  Spread spread;
+  if (shape && !shape->empty() &&
+      (samples == 1 || shape->front() == int64_t(samples)))
+    spread.axes.batch = 0;
+  if (shape && isa<IntegerType>(getElementType(argument)))
+    for (size_t axis = 1; axis < std::min<size_t>(shape->size(), 32); ++axis)
+      spread.axes.positions |= 1u << axis;
+  return spread;
+}
+
+/// The argument whose elements the value has, in other places.
+static BlockArgument findSource(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isViewLike(op) && !isa<mp::CastOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return dyn_cast<BlockArgument>(value);
+}
+
+/// The declared frequencies of `count` classes or rows; empty if nothing is
+/// declared.
+static std::vector<double> declaredFrequencies(Value indices, size_t count) {
+  BlockArgument argument = findSource(indices);
+  auto function =
+      argument
+          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+          : FunctionOpInterface();
+  auto assumed = function ? function.getArgAttrOfType<DictionaryAttr>(
+                                argument.getArgNumber(), "mp.assume")
+                          : DictionaryAttr();
+  if (!assumed)
+    return {};
+  auto known = assumed.getAs<DenseFPElementsAttr>("frequencies");
+  if (known && size_t(known.getNumElements()) == count)
+    return std::vector<double>(known.value_begin<double>(),
+                               known.value_end<double>());
+  auto exponent = assumed.getAs<FloatAttr>("zipf");
+  if (!exponent)
+    return {};
+  std::vector<double> result(count);
+  double sum = 0;
+  for (size_t i = 0; i < count; ++i)
+    sum += result[i] = std::pow(double(i + 1), -exponent.getValueAsDouble());
+  for (double &share : result)
+    share /= sum;
+  return result;
+}
+
+std::vector<double> SpreadContext::frequencies(Value indices, size_t count) {
+  double even = count ? 1 / double(count) : 0;
+  if (count > groupLimit().most)
+    return {even};
+  std::vector<double> declared = declaredFrequencies(indices, count);
+  return declared.empty() ? std::vector<double>(count, even) : declared;
+}
+
+double SpreadContext::coincidence(Value indices, size_t count) {
+  std::vector<double> declared = declaredFrequencies(indices, count);
+  if (declared.empty())
+    return count ? 1 / double(count) : 0;
+  double squares = 0;
+  for (double share : declared)
+    squares += share * share;
+  return squares;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// The correlations of several operands, each weighted by its variance.
+void SpreadContext::mixCorrelations(
+    ArrayRef<std::pair<Value, const Spread *>> parts, Spread &mixed) {
+  double weight = 0, alike = 0, steady = 0;
+  for (auto [operand, its] : parts) {
+    double part = of(operand).hull().variance;
+    weight += part;
+    alike += part * its->alike;
+    steady += part * its->steady;
+  }
+  if (!(weight > 0) || !std::isfinite(weight))
+    return;
+  mixed.alike = alike / weight;
+  mixed.steady = steady / weight;
+}
+
+Spread SpreadContext::combineOperands(OpResult result) {
+  Spread spread;
+  MaybeShape shape = getShape(result);
+  if (!shape)
+    return spread;
+  size_t rank = shape->size();
+  double factors = -1;
+  SmallVector<std::pair<Value, const Spread *>, 4> parts;
+  bool varies = false;
+  for (Value operand : current->getOperands()) {
+    MaybeShape own = getShape(operand);
+    const Spread &its = this->spread(operand);
+    if (!own || own->size() > rank || its.axes.batch < 0)
+      continue;
+    unsigned shift = rank - own->size();
+    bool fits = true;
+    for (size_t axis = 0; axis < own->size(); ++axis)
+      fits &= (*own)[axis] == (*shape)[axis + shift] || (*own)[axis] == 1;
+    if (!fits)
+      continue;
+    if ((*own)[its.axes.batch] == (*shape)[its.axes.batch + shift])
+      spread.axes.batch = its.axes.batch + int(shift);
+    spread.axes.positions |= its.axes.positions << shift;
+    if (!isa<FloatType>(getElementType(operand)))
+      continue;
+    parts.push_back({operand, &its});
+    varies |= its.alike != 0 || its.steady != 0;
+    if (isGradient(operand) == computesGradient())
+      factors = std::max(factors, its.factors);
+  }
+  // Independent elements stay independent: their variances need not be read.
+  if (varies)
+    mixCorrelations(parts, spread);
+  spread.factors = factors < 0 ? 1 : factors;
+  // Samples come first where nothing says otherwise.
+  if (spread.axes.batch < 0 && samples() > 1 && rank > 0 && (*shape)[0] > 0 &&
+      std::fmod((*shape)[0], samples()) == 0 &&
+      llvm::any_of(current->getOperands(), [&](Value operand) {
+        return this->spread(operand).axes.batch >= 0;
+      }))
+    spread.axes.batch = 0;
+  // Sums of 0 stay that under factors that are the same for all.
+  for (Value operand : current->getOperands())
+    if (getShape(operand) == shape && isGradient(operand)) {
+      spread.zeroSum = this->spread(operand).zeroSum;
+      spread.alikeInRow = this->spread(operand).alikeInRow;
+      spread.zeroRows = this->spread(operand).zeroRows;
+      spread.answerAs(this->spread(operand));
+    }
+  bool moves = isa<mp::CastOp>(current) || isViewLike(current) ||
+               hasRole(current, Role::Negation);
+  if (moves)
+    spread.bounded = this->spread(current->getOperand(0)).bounded;
+  if (isa<mp::CastOp>(current))
+    spread.unitSum = this->spread(current->getOperand(0)).unitSum;
+  bool keepsZeros = hasRole(current, Role::KeepsZeros | Role::MovesElements);
+  if (keepsZeros && current->getNumOperands() > 0)
+    spread.zero = this->spread(current->getOperand(0)).zero;
+  return spread;
+}
