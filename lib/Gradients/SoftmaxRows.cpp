@@ -68,12 +68,18 @@ static double meetingOf(std::vector<double> lengths) {
   return sum / pairs;
 }
 
-Moments mpopt::probabilitiesOf(ArrayRef<double> lengths, double count,
+Moments mpopt::probabilitiesOf(const MaskRows &rows, double count,
                                double variance) {
   double collisions = 0;
-  for (double length : lengths)
-    collisions += collisionsOf(length, variance) / double(lengths.size());
-  return {1 / count, meetingOf(lengths.vec()) / count, collisions / count};
+  for (double length : rows.lengths)
+    collisions +=
+        collisionsOf(length, variance) / double(rows.lengths.size());
+  return {1 / count, rows.meeting / count, collisions / count};
+}
+
+double mpopt::productInRow(const Moments &probability, double count) {
+  double collisions = std::min(probability.square * count, 1.0);
+  return count > 1 ? (1 - collisions) / (count * (count - 1)) : 0;
 }
 
 // y (g - sum y g): what the elements of a row share cancels. With v what g
@@ -129,22 +135,97 @@ std::vector<double> mpopt::causalLengths(double rows, double count) {
   return lengths;
 }
 
-std::vector<double> mpopt::guessLengths(double share, const MaybeShape &shape,
-                                        double count) {
+namespace {
+/// Adds up the weights of a column over rows that pick evenly among their own
+/// elements. The squares of these sums are the chances that two rows meet.
+class ColumnWeights {
+public:
+  explicit ColumnWeights(double count) : weights(size_t(count), 0.0) {}
+
+  void add(llvm::function_ref<bool(size_t)> isLive);
+  MaskRows finish() &&;
+
+private:
+  std::vector<double> weights;
+  std::vector<double> lengths;
+};
+} // namespace
+
+void ColumnWeights::add(llvm::function_ref<bool(size_t)> isLive) {
+  double length = 0;
+  for (size_t at = 0; at < weights.size(); ++at)
+    length += isLive(at);
+  if (length == 0)
+    return;
+  lengths.push_back(length);
+  for (size_t at = 0; at < weights.size(); ++at)
+    weights[at] += isLive(at) ? 1 / length : 0;
+}
+
+MaskRows ColumnWeights::finish() && {
+  double met = 0, rows = double(lengths.size());
+  for (double weight : weights)
+    met += weight * weight;
+  for (double length : lengths)
+    met -= 1 / length;
+  MaskRows result{std::move(lengths)};
+  if (rows == 1)
+    result.meeting = 1 / result.lengths.front();
+  else if (rows > 1)
+    result.meeting = std::max(met, 0.0) / (rows * (rows - 1));
+  return result;
+}
+
+MaskRows MaskRows::ofFirst(std::vector<double> lengths) {
+  llvm::erase(lengths, 0.0);
+  MaskRows result{std::move(lengths)};
+  if (!result.empty())
+    result.meeting = meetingOf(result.lengths);
+  return result;
+}
+
+MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans,
+                           double count) {
+  // Weights change at the ends of spans alone.
+  std::vector<double> steps(size_t(count) + 1, 0.0);
+  MaskRows result;
+  double own = 0;
+  for (auto [first, last] : spans) {
+    double length = last - first + 1;
+    if (length < 1)
+      continue;
+    result.lengths.push_back(length);
+    steps[size_t(first)] += 1 / length;
+    steps[size_t(last) + 1] -= 1 / length;
+    own += 1 / length;
+  }
+  double rows = double(result.lengths.size()), weight = 0, met = -own;
+  for (double step : steps) {
+    weight += step;
+    met += weight * weight;
+  }
+  result.meeting = rows > 1 ? std::max(met, 0.0) / (rows * (rows - 1)) : own;
+  return result;
+}
+
+MaskRows mpopt::guessRows(double share, const MaybeShape &shape,
+                          double count) {
   double causal = (count + 1) / (2 * count);
   bool square = shape && shape->size() >= 2 &&
                 (*shape)[shape->size() - 2] == shape->back();
-  if (!square || std::fabs(share - causal) > 0.02)
-    return {std::max(1.0, std::round(share * count))};
-  return causalLengths(count, count);
+  if (square && std::fabs(share - causal) <= 0.02)
+    return MaskRows::ofFirst(causalLengths(count, count));
+  double length = std::max(1.0, std::round(share * count));
+  // Columns of as many elements each meet by chance.
+  bool moves = square && count > 1;
+  return {{length}, moves ? (1 - 1 / length) / (count - 1) : 1 / length};
 }
 
-std::vector<double> mpopt::countLive(SpreadContext &ctx, Value mask,
-                                     int64_t count,
-                                     llvm::function_ref<bool(double)> isLive) {
-  std::vector<double> lengths;
+MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
+                          llvm::function_ref<bool(double)> isLive) {
   mask = skipCopies(mask);
   auto constant = mask.getDefiningOp<mp::ConstantOp>();
+  ColumnWeights rows{double(count)};
   // Bits are not stored as a file would store them.
   if (auto dense = constant
                        ? dyn_cast<DenseIntElementsAttr>(constant.getValue())
@@ -153,23 +234,20 @@ std::vector<double> mpopt::countLive(SpreadContext &ctx, Value mask,
     ArrayRef<int64_t> shape = dense.getType().getShape();
     if (shape.empty() || shape.back() != count ||
         dense.getNumElements() > kMostMask)
-      return lengths;
-    int64_t place = 0;
-    for (bool held : dense.getValues<bool>()) {
-      if (place++ % count == 0)
-        lengths.push_back(0);
-      lengths.back() += isLive(held);
-    }
-    return lengths;
+      return {};
+    auto bits = dense.value_begin<bool>();
+    for (int64_t first = 0; first < dense.getNumElements(); first += count)
+      rows.add([&](size_t at) { return isLive(bits[first + int64_t(at)]); });
+    return std::move(rows).finish();
   }
   std::optional<WeightView> view = ctx.weights(mask);
   if (!view || view->shape.empty() || view->shape.back() != count ||
       view->size() > kMostMask)
-    return lengths;
+    return {};
   std::vector<double> row(count);
   for (int64_t first = 0; first < view->size(); first += count) {
     view->read(first, row);
-    lengths.push_back(double(llvm::count_if(row, isLive)));
+    rows.add([&](size_t at) { return isLive(row[at]); });
   }
-  return lengths;
+  return std::move(rows).finish();
 }

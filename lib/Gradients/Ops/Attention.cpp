@@ -105,54 +105,50 @@ static double shareKept(SpreadContext &ctx, Value mask) {
 
 /// The keys that each query sees of those within a distance.
 template <typename OpTy>
-static std::vector<double> windowLengths(OpTy op, int64_t queries,
-                                         int64_t keys) {
+static MaskRows windowRows(OpTy op, int64_t queries, int64_t keys) {
   double left = double(int64_t(op.getLeftWindow()));
   double right = op.getIsCausal() ? 0 : double(int64_t(op.getRightWindow()));
   double end = double(keys) - 1;
   double shift = op.getCausalEnd() ? double(keys) - double(queries) : 0;
-  std::vector<double> lengths;
+  std::vector<std::pair<double, double>> spans;
   for (double query : chooseRows(double(queries))) {
     double at = query + shift;
     double first = left < 0 ? 0 : std::max(at - left, 0.0);
     double last = right < 0 ? end : std::min(at + right, end);
-    if (last >= first)
-      lengths.push_back(last - first + 1);
+    spans.push_back({first, last});
   }
-  return lengths;
+  return MaskRows::ofSpans(spans, double(keys));
 }
 
-/// The length of each row, or nothing for a mask whose rows are not known
+/// The keys of each row, or nothing for a mask whose rows are not known
 /// beside those of a causal one.
 template <typename OpTy>
-static std::vector<double> rowLengths(OpTy op, SpreadContext &ctx,
-                                      int64_t queries, int64_t keys) {
-  std::vector<double> lengths{double(keys)};
+static MaskRows findRows(OpTy op, SpreadContext &ctx, int64_t queries,
+                         int64_t keys) {
+  MaskRows rows = MaskRows::ofFirst({double(keys)});
   bool windowed = int64_t(op.getLeftWindow()) >= 0 ||
                   int64_t(op.getRightWindow()) >= 0 || op.getCausalEnd();
   if (windowed)
-    lengths = windowLengths(op, queries, keys);
+    rows = windowRows(op, queries, keys);
   else if (op.getIsCausal())
-    lengths = causalLengths(double(queries), double(keys));
+    rows = MaskRows::ofFirst(causalLengths(double(queries), double(keys)));
   for (Value mask : {op.getMask(), op.getBias()}) {
     if (!mask)
       continue;
     bool added = isa<FloatType>(getElementType(mask));
-    std::vector<double> live = countLive(ctx, mask, keys, [&](double held) {
+    MaskRows live = countLive(ctx, mask, keys, [&](double held) {
       return added ? held > kMasked : held != 0;
     });
     if (op.getIsCausal() || windowed)
       return {};
     double share = live.empty() ? shareKept(ctx, mask) : 0;
     if (live.empty() && share > 0)
-      live = guessLengths(share, getShape(mask), double(keys));
-    // Rows without a key have no gradient.
-    llvm::erase(live, 0.0);
+      live = guessRows(share, getShape(mask), double(keys));
     if (live.empty())
       return {};
-    lengths = std::move(live);
+    rows = std::move(live);
   }
-  return lengths;
+  return rows;
 }
 
 /// Gives a result whose groups are those of `from`, each by `make`.
@@ -224,7 +220,7 @@ struct Heads {
   /// squared slope that is.
   double score = 0, slope = 1;
   /// How many keys each row sees.
-  std::vector<double> lengths;
+  MaskRows mask;
   /// A weight.
   Moments p;
 
@@ -253,8 +249,8 @@ std::optional<Heads> Heads::of(OpTy op, SpreadContext &ctx) {
       return std::nullopt;
   Heads heads{*query, *key, *value};
   heads.sharing = double(query->heads) / double(key->heads);
-  heads.lengths = rowLengths(op, ctx, query->rows, key->rows);
-  if (heads.lengths.empty())
+  heads.mask = findRows(op, ctx, query->rows, key->rows);
+  if (heads.mask.empty())
     return std::nullopt;
   heads.weigh(op, ctx);
   return heads;
@@ -277,7 +273,7 @@ template <typename OpTy> void Heads::weigh(OpTy op, SpreadContext &ctx) {
               return cap * std::tanh(x / cap);
             }).variance();
   }
-  p = probabilitiesOf(lengths, double(key.rows), score);
+  p = probabilitiesOf(mask, double(key.rows), score);
 }
 
 static void spreadAttention(mp::AttentionOp op, SpreadContext &ctx) {
@@ -288,7 +284,7 @@ static void spreadAttention(mp::AttentionOp op, SpreadContext &ctx) {
     return;
   double keys = double(heads->key.rows);
   // The shortest row averages least, and is as many elements as any other.
-  double shortest = *llvm::min_element(heads->lengths);
+  double shortest = *llvm::min_element(heads->mask.lengths);
   double least = collisionsOf(shortest, heads->score);
   AbstractValue value = channelsOf(ctx, op.getValue(), made);
   double draws = ctx.elementsPerGroup(made, value.groups());
@@ -323,7 +319,7 @@ static void spreadAttentionGrad(mp::AttentionGradOp op,
   std::optional<Heads> heads = Heads::of(op, ctx);
   if (!heads || !getShape(grad) || !ctx.of(grad).hasLikely())
     return;
-  const auto &[query, key, value, sharing, scale, score, slope, lengths, p] =
+  const auto &[query, key, value, sharing, scale, score, slope, mask, p] =
       *heads;
   int64_t queries = query.rows, keys = key.rows;
   double width = double(value.width);
@@ -336,7 +332,7 @@ static void spreadAttentionGrad(mp::AttentionGradOp op,
             channels)
           .square;
   double own = std::max(product.square - inRow, 0.0);
-  double dScore = logitSquare(lengths, double(keys), score) * own * slope;
+  double dScore = logitSquare(mask.lengths, double(keys), score) * own * slope;
 
   for (auto [index, number] : llvm::enumerate(op.getWanted())) {
     Value made = op->getResult(index);
@@ -365,9 +361,10 @@ static void spreadAttentionGrad(mp::AttentionGradOp op,
                      Moments x = ctx.moments(grad, cell);
                      TermCount count{sharing, 1, double(queries)};
                      Moments term = p * x, sum = sumOf(term, count);
-                     // Other keys meet the same queries.
+                     // Other keys of the rows, and other keys of other rows.
                      sum.common =
-                         sumOf({term.mean, term.common, p.common * x.square},
+                         sumOf({term.mean, p.mean * p.mean * x.common,
+                                productInRow(p, double(keys)) * x.square},
                                count)
                              .square;
                      return sum;

@@ -41,7 +41,7 @@ static constexpr double kMostVariance = 1e4;
 namespace {
 /// The elements of rows that are not masked, and the logits without the mask.
 struct Rows {
-  std::vector<double> lengths;
+  MaskRows mask;
   Value scores;
 };
 } // namespace
@@ -76,14 +76,14 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     const AbstractValue &chosen = ctx.of(where.getLhs());
     bool maskedFirst = chosen.negInf || chosen.hull().mean < kMasked;
     rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
-    rows.lengths =
+    rows.mask =
         countLive(ctx, where.getCondition(), count,
                   [&](double held) { return (held != 0) != maskedFirst; });
     const AbstractValue &held = ctx.of(where.getCondition());
-    if (rows.lengths.empty() && held.hasLikely()) {
+    if (rows.mask.empty() && held.hasLikely()) {
       double share = std::clamp(held.hull().mean, 0.0, 1.0);
-      rows.lengths =
-          guessLengths(maskedFirst ? 1 - share : share, shape, double(count));
+      rows.mask =
+          guessRows(maskedFirst ? 1 - share : share, shape, double(count));
     }
   } else if (auto add = masked.getDefiningOp<mp::AddOp>()) {
     for (unsigned index : {0u, 1u}) {
@@ -92,14 +92,13 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
       if (!share)
         continue;
       rows.scores = add->getOperand(1 - index);
-      rows.lengths = countLive(ctx, mask, count,
-                               [](double added) { return added > kMasked; });
-      if (rows.lengths.empty())
-        rows.lengths = guessLengths(*share, shape, double(count));
+      rows.mask = countLive(ctx, mask, count,
+                            [](double added) { return added > kMasked; });
+      if (rows.mask.empty())
+        rows.mask = guessRows(*share, shape, double(count));
       break;
     }
   }
-  llvm::erase_if(rows.lengths, [](double length) { return length == 0; });
   return rows;
 }
 
@@ -121,8 +120,8 @@ static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
   Rows rows{{}, input};
   if (*axis == rank - 1)
     rows = findRows(ctx, input, *count);
-  if (rows.lengths.empty())
-    rows.lengths = {double(*count)};
+  if (rows.mask.empty())
+    rows.mask = MaskRows::ofFirst({double(*count)});
   double variance = ctx.of(rows.scores).hull().variance;
   // Logits of two modes far apart are masked in a way that is not seen here.
   if (!(variance < kMostVariance) && isBimodal(ctx.of(rows.scores).hull()))
@@ -140,9 +139,9 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
   double n = double(*TransferContext::dimOf(input, *axis));
   double live = 0;
-  for (double length : rows.lengths)
-    live += length / double(rows.lengths.size());
-  Moments p = probabilitiesOf(rows.lengths, n, variance);
+  for (double length : rows.mask.lengths)
+    live += length / double(rows.mask.lengths.size());
+  Moments p = probabilitiesOf(rows.mask, n, variance);
   Spread spread = ctx.spread(input);
   spread.axes.positions |= *axis < 32 ? 1u << *axis : 0;
   spread.alike = p.alike();
@@ -211,8 +210,8 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, BackwardSpreadContext &ctx) 
   auto softmax = skipCopies(y).getDefiningOp<mp::SoftmaxOp>();
   if (auto known = softmax ? rowsOf(softmax, ctx) : std::nullopt) {
     const auto &[rows, variance] = *known;
-    passed = logitSquare(rows.lengths, n, variance);
-    bool whole = rows.lengths.size() == 1 && rows.lengths.front() == n;
+    passed = logitSquare(rows.mask.lengths, n, variance);
+    bool whole = rows.mask.lengths.size() == 1 && rows.mask.lengths.front() == n;
     if (auto byClass =
             whole ? squareByClass(ctx.of(rows.scores), *axis, n) : std::nullopt)
       passed = std::min(passed, *byClass);

@@ -52,7 +52,7 @@ TEST(RowsTest, CollisionsHaveTheirLimits) {
 TEST(RowsTest, CausalRowsMeet) {
   // Rows of 1 and 2 elements that are even: E p^2 = (1 + 1/2) / 2 / 2, and both
   // pick the same with 1 / max(1, 2).
-  Moments p = probabilitiesOf({1, 2}, 2, 0);
+  Moments p = probabilitiesOf(MaskRows::ofFirst({1, 2}), 2, 0);
   EXPECT_DOUBLE_EQ(p.mean, 0.5);
   EXPECT_DOUBLE_EQ(p.square, 0.375);
   EXPECT_DOUBLE_EQ(p.common, 0.25);
