@@ -148,13 +148,12 @@ static bool isEstimated(SpreadContext &ctx, const Factor &a, const Factor &b,
   if (ctx.computesGradient() || isSummed(a, a.spread.unitSum, result) ||
       isSummed(b, b.spread.unitSum, result))
     return true;
-  auto sumsCorrelated = [&](const Factor &of) {
-    return of.spread.alike > 0 &&
-           llvm::any_of(llvm::seq<int>(0, of.labels.size()), [&](int axis) {
-             return isSampled(of, axis) && isSummed(of, axis, result);
-           });
-  };
-  return sumsCorrelated(a) && sumsCorrelated(b);
+  SmallVector<int64_t> summed;
+  for (int axis = 0; axis < int(a.labels.size()); ++axis)
+    if (isSummed(a, axis, result))
+      summed.push_back(axis);
+  return changesSum(a.spread.alike * b.spread.alike,
+                    ctx.countTerms(a.of, summed).positions);
 }
 
 void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,

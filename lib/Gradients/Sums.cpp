@@ -169,8 +169,7 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
     }
     backward.giveLosses(index, losses);
   }
-  // The ranges have sums of independent elements.
-  if (!ctx.computesGradient() && (spread.alike <= 0 || count.positions <= 1))
+  if (!ctx.computesGradient() && !changesSum(spread.alike, count.positions))
     return ctx.giveSpread(index, its);
   ctx.give(index, std::move(summed), its);
 }

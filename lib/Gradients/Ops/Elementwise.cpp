@@ -172,9 +172,33 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
   ctx.giveSpread(0, spread);
 }
 
+/// The gradient of a logarithm or quotient, divided by a function of one number:
+/// near a zero of that the mean and deviation of the denominator do not tell
+/// the mean square of its reciprocal.
+static bool giveReciprocal(mp::DivOp op, SpreadContext &ctx) {
+  BackwardSpreadContext *backward = ctx.backward();
+  if (!backward || !ctx.isGradient(op.getLhs()) || ctx.isGradient(op.getRhs()))
+    return false;
+  std::optional<Expression> expression = Expression::ofValue(op.getRhs());
+  if (!expression ||
+      getShape(expression->variable()) != getShape(op.getResult()))
+    return false;
+  // A number of one sign is no normal one: sums of squares and the like have
+  // the least that likely::reciprocal expects.
+  const AbstractValue &x = ctx.of(expression->variable());
+  Cell hull = x.hull();
+  if (!x.hasLikely() || hull.likelyLo >= 0 || hull.likelyHi <= 0)
+    return false;
+  giveSlope(
+      *backward, op.getLhs(), expression->variable(),
+      [&](double x) { return 1 / expression->evaluate(x); },
+      /*peaked=*/true);
+  return true;
+}
+
 /// dX x, divided: a quotient's denominator is a forward value.
 static void spreadQuotient(mp::DivOp op, SpreadContext &ctx) {
-  if (giveExpression(op, ctx))
+  if (giveReciprocal(op, ctx) || giveExpression(op, ctx))
     return;
   Spread spread = ctx.combineOperands(op->getResult(0));
   spread.alike = alikeIn(ctx, op.getLhs(), op.getResult());

@@ -155,7 +155,7 @@ static void spreadMeanOfWindows(Operation *op, SpreadContext &ctx) {
     mixed = mixed + mean;
     cells.push_back(SpreadContext::normalCell(mean, draws));
   }
-  bool refines = spread.alike > 0;
+  bool refines = changesSum(spread.alike, window);
   spread.unitSum = spread.zeroSum = -1;
   spread.alike = mixed.alike();
   if (!refines)

@@ -88,7 +88,8 @@ static void spreadCumSum(mp::CumSumOp op, SpreadContext &ctx) {
   std::optional<int64_t> count =
       axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
   const AbstractValue &x = ctx.of(input);
-  if (!count || *count < 1 || !isa<FloatType>(getElementType(input)) ||
+  if (!count || !changesSum(own.alike, double(*count)) || op.getExclusive() ||
+      !isa<FloatType>(getElementType(input)) ||
       x.rank() != TransferContext::rankOf(input))
     return;
   double n = double(*count);

@@ -148,14 +148,17 @@ static void spreadSoftmax(mp::SoftmaxOp op, SpreadContext &ctx) {
   spread.zero = 1 - live / n;
   spread.factors = 1;
   spread.unitSum = int(*axis);
-  // Elements of several groups differ by their means, which the range analysis
-  // has; of one group the lengths of rows tell the moments.
+  // A sum of many exponentials of normal numbers is near its mean until their
+  // deviation passes the expected largest of them (the freezing transition of
+  // the random energy model): the range analysis has those rows. Of masked rows
+  // and of rows that few elements share the lengths tell the mean square.
   AbstractValue value = ctx.of(op.getResult());
-  if (value.groups() > 1)
+  if (live == n && variance <= std::pow(expectedMaximum(n), 2))
     return ctx.giveSpread(0, spread);
-  CellRef cell = value.mutableCells().front();
-  cell.mean = p.mean;
-  cell.variance = p.variance();
+  Cell hull = value.hull();
+  double missing = p.square - hull.mean * hull.mean - hull.variance;
+  for (CellRef cell : value.mutableCells())
+    cell.variance = std::max(cell.variance + missing, 0.0);
   ctx.give(0, std::move(value), spread);
 }
 

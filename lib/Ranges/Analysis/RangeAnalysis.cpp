@@ -118,6 +118,12 @@ void RangeAnalysis::Driver::give(unsigned index, AbstractValue value,
     return;
   if (value.rank() != pre.rank())
     value = AbstractValue(AbstractValue::Dims(pre.rank(), 1), value.hull());
+  // The groups of both, where they are few.
+  AbstractValue::Dims dims(pre.dims());
+  for (auto [own, other] : llvm::zip(dims, value.dims()))
+    own = std::max(own, other);
+  if (countGroups(dims) <= limit.joint)
+    pre = pre.regrouped(dims);
   value = value.regrouped(pre.dims());
   for (auto [cell, estimate] : llvm::zip(pre.mutableCells(), value.cells()))
     if (!cell.empty())

@@ -90,6 +90,17 @@ std::optional<Expression> Expression::of(Operation *op) {
   return std::nullopt;
 }
 
+std::optional<Expression> Expression::ofValue(Value value) {
+  MaybeShape shape = getShape(value);
+  Value variable;
+  if (!shape || !findVariable(value, shape, 0, variable) || !variable ||
+      variable == value)
+    return std::nullopt;
+  Expression expression(variable);
+  expression.add(value);
+  return expression;
+}
+
 Expression::Step Expression::makeStep(Operation *op) {
   if (isa<mp::CastOp>(op))
     return steps[add(op->getOperand(0))];

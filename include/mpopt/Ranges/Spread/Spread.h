@@ -152,6 +152,16 @@ struct TermCount {
                          double samples);
 };
 
+/// True if the correlation of so many positions changes the variance of their
+/// sum, 1 + (positions - 1) alike times that of independent ones, by a tenth or
+/// more. Estimates of single values are seldom nearer than that
+/// (docs/accuracy.md); below it the range analysis, which follows extremes of
+/// heavy tails, has the sum.
+inline bool changesSum(double alike, double positions) {
+  constexpr double kTenth = 0.1;
+  return alike * (positions - 1) >= kTenth;
+}
+
 /// The sum of so many elements. `common` of the result is the expected product
 /// of two such sums over other positions of the same samples.
 Moments sumOf(const Moments &term, const TermCount &count);

@@ -30,6 +30,9 @@ public:
   /// Nothing if the operands of the op depend on several values, or only one of
   /// them on any, so that the op itself says all.
   static std::optional<Expression> of(mlir::Operation *op);
+  /// A value that is computed of one other, element by element; nothing if it
+  /// is computed of several or in another way.
+  static std::optional<Expression> ofValue(mlir::Value value);
 
   mlir::Value variable() const { return its; }
   double evaluate(double x) const;
