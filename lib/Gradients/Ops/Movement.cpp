@@ -375,15 +375,59 @@ static void spreadPick(mp::GatherOp op, SpreadContext &ctx) {
   ctx.giveSpread(0, spread);
 }
 
-/// Parts of samples among values that are the same for all.
+/// Groups of a concatenation whose parts differ in size: those of a vision
+/// transformer's 197 positions and 20 groups of channels.
+static constexpr size_t kMostGroups = 4096;
+
+/// Parts whose sizes differ along the positions of samples: what is behind
+/// tells them apart.
 static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
-  Spread spread = ctx.combineOperands(op->getResult(0));
-  for (Value operand : op->getOperands())
-    if (const AxisRoles &its = ctx.spread(operand).axes; its.batch >= 0) {
+  OpResult result = op->getResult(0);
+  int64_t rank = TransferContext::rankOf(result);
+  std::optional<int64_t> axis = normalizeAxis(op.getAxis(), rank);
+  std::optional<int64_t> size =
+      axis ? TransferContext::dimOf(result, *axis) : std::nullopt;
+  Spread spread = ctx.combineOperands(result);
+  std::vector<AbstractValue> parts;
+  SmallVector<int64_t> sizes;
+  double least = kInfinity, most = 0;
+  for (Value operand : op->getOperands()) {
+    parts.push_back(ctx.preRounding(operand));
+    if (!axis || parts.back().rank() != size_t(rank))
+      return;
+    int64_t dim = TransferContext::dimOf(operand, *axis).value_or(-1);
+    sizes.push_back(dim);
+    const AxisRoles &its = ctx.spread(operand).axes;
+    if (its.batch >= 0) {
       spread.axes.batch = its.batch;
       spread.axes.positions |= its.positions;
     }
-  ctx.giveSpread(0, spread);
+    Cell hull = parts.back().hull();
+    double square = hull.mean * hull.mean + hull.variance;
+    least = std::min(least, square);
+    most = std::max(most, square);
+  }
+  // Positions and channels together say more than either where a norm follows,
+  // whose slope is that of a position.
+  size_t limit = std::min(ctx.maxGroups(), kMostGroups);
+  bool uneven = least * 16 < most && axis != 0 && size && *size > 1 &&
+                *size <= int64_t(limit) && spread.axes.isPosition(*axis);
+  if (!uneven || llvm::is_contained(sizes, -1))
+    return ctx.giveSpread(0, spread);
+  size_t channels = 1;
+  for (const AbstractValue &part : parts)
+    channels = std::max(channels, part.groups());
+  bool merge = channels * size_t(*size) > limit;
+  for (auto [part, dim] : llvm::zip(parts, sizes)) {
+    if (merge)
+      part = part.keeping({*axis});
+    AbstractValue::Dims dims(part.dims());
+    dims[*axis] = dim;
+    part = part.regrouped(dims);
+  }
+  AbstractValue value = concatenated(parts, *axis, sizes, limit);
+  value.source = LikelySource::Propagated;
+  ctx.give(0, std::move(value), spread);
 }
 
 void mpopt::attachMovementSpreads(MLIRContext *context) {

@@ -118,10 +118,13 @@ void RangeAnalysis::Driver::give(unsigned index, AbstractValue value,
     return;
   if (value.rank() != pre.rank())
     value = AbstractValue(AbstractValue::Dims(pre.rank(), 1), value.hull());
-  // The groups of both, where they are few.
+  // The groups of both, where they are few, or those that the estimate asks
+  // for: what is behind has to tell them apart as well.
   AbstractValue::Dims dims(pre.dims());
   for (auto [own, other] : llvm::zip(dims, value.dims()))
     own = std::max(own, other);
+  if (value.groups() > limit.joint)
+    limit.joint = std::min(limit.most, value.groups());
   if (countGroups(dims) <= limit.joint)
     pre = pre.regrouped(dims);
   value = value.regrouped(pre.dims());
