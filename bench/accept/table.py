@@ -66,6 +66,10 @@ class Model:
     def is_program(self) -> bool:
         return self.graph.endswith(".pt2")
 
+    def bytes(self) -> int:
+        """The size of the graph, by which runs take long."""
+        return (FOLDER / "graphs" / self.graph).stat().st_size if self.is_program else len(self.graph)
+
     def make_weight(self, name: str, shape: tuple[int, ...], dtype: numpy.dtype) -> numpy.ndarray:
         return make_weight(name, shape, dtype, self.weights, self.seed)
 
