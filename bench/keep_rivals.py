@@ -12,7 +12,7 @@ std that a user would declare; `dims`) and NAME.npz (`INPUT@BATCH`). For each mo
     the nodes that the converters keep by their list of types, and the error of what they write
 
 Errors are of the largest value of an output over all batches, Inf where an element is lost.
-With a list they are those of FP16 storage (fp16_storage.py), the same for both tools; the
+With a list they are those of FP16 storage (storage.py), the same for both tools; the
 converters' models run in ONNX Runtime with every rounding put back (mpopt.half). mpopt gets
 the declared inputs, AutoCast the first batch. AutoCast runs in the environment of
 `scripts/setup --bench`, whose folder MPOPT_BENCH names. All but mpopt's answers are kept in
@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import convert_zoo
-import fp16_storage
 import keep_zoo
 import mpopt
 import numpy
@@ -105,7 +104,7 @@ def processor_time() -> float:
 
 
 def error_with(model: onnx.ModelProto, kept: list[str], arrays, wanted, work: Path) -> float:
-    onnx.save(fp16_storage.with_fp16_storage(model, set(kept)), work / "stored.onnx")
+    onnx.save(storage.with_storage(model, set(kept)), work / "stored.onnx")
     return keep_zoo.error_of(wanted, keep_zoo.outputs_of(work / "stored.onnx", arrays))
 
 
@@ -144,7 +143,7 @@ class AutoCast:
 def measure_rivals(path: Path, model: onnx.ModelProto, arrays, work: Path,
                    autocast: AutoCast) -> dict:
     """All but mpopt's list."""
-    floats, wanted = fp16_storage.float_nodes(model), keep_zoo.outputs_of(path, arrays)
+    floats, wanted = storage.float_nodes(model), keep_zoo.outputs_of(path, arrays)
     row = {"nodes": len(floats), "fp16": error_with(model, [], arrays, wanted, work)}
     answer = autocast.ask(path, arrays, work)
     if "kept" in answer:
@@ -168,7 +167,7 @@ def measure(sample: Sample, rivals: dict, autocast: AutoCast) -> dict:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         path, model = work / "model.onnx", onnx.load(sample.model)
-        fp16_storage.name_nodes(model)
+        storage.name_nodes(model)
         onnx.save(model, path)
         if sample.name not in rivals:
             rivals[sample.name] = measure_rivals(path, model, sample.arrays(), work, autocast)
@@ -179,7 +178,7 @@ def measure(sample: Sample, rivals: dict, autocast: AutoCast) -> dict:
         kept = [op["name"] for op in json.loads((work / "keep.json").read_text())["ops"]]
         error = row["fp16"]
         if kept:
-            kept = sorted(fp16_storage.float_nodes(model) & set(kept))
+            kept = sorted(storage.float_nodes(model) & set(kept))
             arrays = sample.arrays()
             error = error_with(model, kept, arrays, keep_zoo.outputs_of(path, arrays), work)
         row["mpopt"] = {"kept": kept, "error": error, "seconds": seconds}

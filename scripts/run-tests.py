@@ -2,6 +2,7 @@
 """Run every test suite of a build and sum up.
 
     run-tests.py BUILD_DIR [--only SUITE,...]
+    run-tests.py BUILD_DIR --slow-list
 
 lit (test/), the GoogleTest programs (BUILD_DIR/test/unit) and pytest (test/python)
 each write a JUnit file, kept in BUILD_DIR/junit. The slowest tests are listed, then
@@ -9,6 +10,9 @@ those that failed with the end of their messages; one that takes longer than
 MPOPT_TEST_SECONDS (240) has failed. The last line printed is `N passed, N failed`
 over all of them (`, N skipped` if there were any). The exit status is 1 if anything
 failed or a suite ran no test. SUITE is lit, unit or pytest.
+
+--slow-list runs nothing: it writes test/python/slow.txt, the tests with the marker `slow`,
+from the pytest run that BUILD_DIR/junit holds.
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SUITES = ("lit", "unit", "pytest")
 LISTED = 20
 MESSAGE = 12  # lines of a failed test's message that are shown again at the end
+TESTS = ROOT / "test" / "python"
+SLOW_SECONDS = 10  # a test that takes longer has the marker `slow`
+SLOW_HEAD = f"# Tests that take over {SLOW_SECONDS} s, as scripts/run-tests.py BUILD --slow-list measured.\n"
 
 
 @dataclass
@@ -74,6 +81,27 @@ def read_junit(file: Path, most: float) -> Count:
     return count
 
 
+def slow_tests(file: Path) -> list[str]:
+    """`FOLDER/MODULE.py::TEST` of the slow tests of a JUnit file; one slow parameter is enough."""
+    found = set()
+    for case in ElementTree.parse(file).iter("testcase"):
+        # The test's module, and behind it its class, if it has one.
+        path = Path(*case.get("classname", "").split("."))
+        module = next((p.with_suffix(".py") for p in (path, path.parent) if (ROOT / p).with_suffix(".py").exists()), None)
+        if module and float(case.get("time") or 0) > SLOW_SECONDS:
+            found.add(f"{(ROOT / module).relative_to(TESTS).as_posix()}::{case.get('name', '').partition('[')[0]}")
+    return sorted(found)
+
+
+def write_slow_list(build: Path) -> int:
+    file = build / "junit" / "pytest.xml"
+    if not file.exists():
+        print(f"run-tests.py: error: no {file}: run the suites first", file=sys.stderr)
+        return 2
+    (TESTS / "slow.txt").write_text(SLOW_HEAD + "".join(f"{test}\n" for test in slow_tests(file)), encoding="utf-8")
+    return 0
+
+
 def run(name: str, command: list[str], junit: Path, most: float) -> Count:
     print(f"== {name}", flush=True)
     status = subprocess.run(command, cwd=ROOT).returncode
@@ -110,7 +138,10 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
     parser.add_argument("--only", default=",".join(SUITES), help="suites, comma separated")
+    parser.add_argument("--slow-list", action="store_true", help="write test/python/slow.txt")
     given = parser.parse_args()
+    if given.slow_list:
+        return write_slow_list(given.build.resolve())
     suites = given.only.split(",")
     if unknown := set(suites) - set(SUITES):
         parser.error(f"no suite is called {', '.join(sorted(unknown))}: {', '.join(SUITES)}")

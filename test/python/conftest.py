@@ -1,8 +1,21 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests, and their markers."""
 
+import marking
 import pytest
 import soundness_rounds
 import tool  # noqa: F401: names the build for the package mpopt
+
+
+# First: -m and -k choose afterwards.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    slow = marking.read_slow()
+    for item in items:
+        name = getattr(item, "originalname", item.name)
+        if marking.is_torch_test(item.path, name, getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.torch)
+        if f"{item.path.relative_to(marking.TESTS).as_posix()}::{name}" in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

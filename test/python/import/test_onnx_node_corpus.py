@@ -18,6 +18,9 @@ from onnx.backend.test.loader import DATA_DIR, load_model_tests
 from inference import (DTYPES, Inferred, Shape, bind_inputs, disagreement, infer_all, read_type,
                        strip_declarations)
 
+# The fixture that all tests share judges every case of the corpus.
+pytestmark = pytest.mark.slow
+
 # Ops that have no lowering, and why.
 CLASSICAL = "trees, tables and the like: no arithmetic of the kind mpopt judges"
 UNMODELLED = dict.fromkeys(

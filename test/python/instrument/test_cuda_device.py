@@ -9,6 +9,7 @@ from tool import BIN, ROOT
 PROGRAM = BIN / "mpopt-check-device"
 
 
+@pytest.mark.gpu
 def test_checks():
     if not PROGRAM.exists():
         pytest.skip("built without nvcc")

@@ -25,6 +25,7 @@ UNTRIED.update(dict.fromkeys([f"mp.{name}_grad" for name in ("det", "mean_varian
 ALIKE = {"mp.sequence_empty"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(ROUNDS))
 @pytest.mark.parametrize("format", soundness.FORMATS)
 @pytest.mark.parametrize("cases", LISTS)
@@ -39,6 +40,7 @@ def test_every_family_has_cases():
     assert LISTS.keys() - set(SEVERAL) == families
 
 
+@pytest.mark.slow
 def test_every_op_is_tried(rounds):
     """Prints the table of docs/soundness.md; a new op without cases fails here."""
     counts = Counts()

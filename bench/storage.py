@@ -1,4 +1,4 @@
-"""ONNX models whose float tensors are stored in FP16, but for those of some nodes."""
+"""ONNX models whose float tensors are stored in FP16 or BF16, but for those of some nodes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ def float_nodes(model: onnx.ModelProto) -> set[str]:
             if node.op_type != "Constant" and any(name in floats for name in node.output)}
 
 
-def _half(array: numpy.ndarray) -> numpy.ndarray:
+def _rounded(array: numpy.ndarray, element: int) -> numpy.ndarray:
     with numpy.errstate(over="ignore"):
-        return array.astype(numpy.float16).astype(numpy.float32)
+        return array.astype(helper.tensor_dtype_to_np_dtype(element)).astype(numpy.float32)
 
 
-def with_fp16_storage(model: onnx.ModelProto, kept: Collection[str]) -> onnx.ModelProto:
-    """The model with each FP32 tensor of the main graph rounded to FP16 where it is stored.
-    Nodes named in `kept` compute FP32 of FP32: their results are rounded only for readers that
-    are not kept, and inputs and constants only for those, too. Outputs that a kept node computes
-    are not rounded. All ops compute in FP32, which is kinder than kernels that accumulate in
-    FP16. Nodes inside If, Loop and Scan round nothing. Scales of QuantizeLinear and
-    DequantizeLinear, which are FP32 up to opset 18, stay as they are."""
+def with_storage(model: onnx.ModelProto, kept: Collection[str] = (),
+                 element: int = TensorProto.FLOAT16) -> onnx.ModelProto:
+    """The model with each FP32 tensor of the main graph rounded to `element`, FP16 if it is not
+    given, where it is stored; what a node computes is called `NAME.computed`. Nodes named in
+    `kept` compute FP32 of FP32: their results are rounded only for readers that are not kept,
+    and inputs and constants only for those, too. Outputs that a kept node computes are not
+    rounded. All ops compute in FP32, which is kinder than kernels that accumulate in FP16.
+    Nodes inside If, Loop and Scan round nothing. Scales of QuantizeLinear and DequantizeLinear,
+    which are FP32 up to opset 18, stay as they are."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph, floats = copy.graph, _sessions_types(copy)
@@ -68,8 +70,8 @@ def with_fp16_storage(model: onnx.ModelProto, kept: Collection[str]) -> onnx.Mod
     nodes, stored, rounded = [], {}, []
 
     def store(name: str, source: str) -> None:
-        half = f"{name}.fp16"
-        nodes.extend((helper.make_node("Cast", [source], [half], to=TensorProto.FLOAT16),
+        half = f"{name}.half"
+        nodes.extend((helper.make_node("Cast", [source], [half], to=element),
                       helper.make_node("Cast", [half], [name], to=TensorProto.FLOAT)))
 
     for name in sorted(floats & inputs):
@@ -84,7 +86,7 @@ def with_fp16_storage(model: onnx.ModelProto, kept: Collection[str]) -> onnx.Mod
                 if name in wide and name not in stored:  # a constant
                     array = numpy_helper.to_array(constants[name])
                     stored[name] = f"{name}.stored"
-                    rounded.append(numpy_helper.from_array(_half(array), stored[name]))
+                    rounded.append(numpy_helper.from_array(_rounded(array, element), stored[name]))
                 node.input[index] = stored.get(name, name)
         results = [name for name in node.output if name in floats and name in computed]
         nodes.append(node)
