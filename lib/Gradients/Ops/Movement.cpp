@@ -58,7 +58,7 @@ static AxisRoles reshapeRoles(const AxisRoles &roles, ArrayRef<int64_t> from,
     for (size_t axis = firstTo; axis < std::min<size_t>(j, 32); ++axis) {
       if (batch && to[axis] != 1 && result.batch < 0)
         result.batch = int(axis);
-      else if (positions)
+      else if (positions && to[axis] != 1)
         result.positions |= 1u << axis;
     }
   }

@@ -186,7 +186,12 @@ Spread SpreadContext::combineOperands(OpResult result) {
       continue;
     if ((*own)[its.axes.batch] == (*shape)[its.axes.batch + shift])
       spread.axes.batch = its.axes.batch + int(shift);
-    spread.axes.positions |= its.axes.positions << shift;
+    // An axis along which an operand is broadcast has the role that the others
+    // give it.
+    for (size_t axis = 0; axis + shift < std::min<size_t>(rank, 32); ++axis)
+      if (its.axes.isPosition(int64_t(axis)) &&
+          (*own)[axis] == (*shape)[axis + shift])
+        spread.axes.positions |= 1u << (axis + shift);
     if (!isa<FloatType>(getElementType(operand)))
       continue;
     parts.push_back({operand, &its});
