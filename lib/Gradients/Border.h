@@ -15,9 +15,9 @@
 #ifndef MPOPT_LIB_GRADIENTS_BORDER_H
 #define MPOPT_LIB_GRADIENTS_BORDER_H
 
+#include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
-#include "mpopt/Dialect/Ops/GradientOps.h"
 
 #include <vector>
 

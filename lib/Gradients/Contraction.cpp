@@ -136,7 +136,7 @@ static bool isSummed(const Factor &of, int axis, ArrayRef<int> result) {
 }
 
 static bool hasHits(SpreadContext &ctx, const Factor &of) {
-  BackwardSpreadContext *backward = ctx.backward();
+  auto *backward = dyn_cast<BackwardSpreadContext>(&ctx);
   return backward && backward->hits(of.of);
 }
 
@@ -354,7 +354,7 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
 
   if (!refines)
     return ctx.giveSpread(index, spread);
-  if (BackwardSpreadContext *backward = ctx.backward();
+  if (auto *backward = dyn_cast<BackwardSpreadContext>(&ctx);
       backward && ctx.computesGradient()) {
     Losses losses = backward->combineLosses();
     bool known = false;

@@ -14,8 +14,8 @@
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
 #include "mpopt/Dialect/Settings.h"
-#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/RangeInterface.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 
 #include "mlir/IR/BuiltinAttributes.h"

@@ -24,7 +24,8 @@ class FunctionOpInterface;
 
 namespace mpopt {
 
-class GradientAnalysis::Driver : public ForwardingContext<BackwardSpreadContext> {
+class GradientAnalysis::Driver
+    : public ForwardingContext<BackwardSpreadContext> {
 public:
   Driver(mlir::Operation *module, const RangeAnalysis &ranges);
 

@@ -72,8 +72,7 @@ Moments mpopt::probabilitiesOf(const MaskRows &rows, double count,
                                double variance) {
   double collisions = 0;
   for (double length : rows.lengths)
-    collisions +=
-        collisionsOf(length, variance) / double(rows.lengths.size());
+    collisions += collisionsOf(length, variance) / double(rows.lengths.size());
   return {1 / count, rows.meeting / count, collisions / count};
 }
 
@@ -208,8 +207,7 @@ MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans,
   return result;
 }
 
-MaskRows mpopt::guessRows(double share, const MaybeShape &shape,
-                          double count) {
+MaskRows mpopt::guessRows(double share, const MaybeShape &shape, double count) {
   double causal = (count + 1) / (2 * count);
   bool square = shape && shape->size() >= 2 &&
                 (*shape)[shape->size() - 2] == shape->back();

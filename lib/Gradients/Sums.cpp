@@ -148,7 +148,7 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
   if (terms >= kFewTerms)
     its.factors = 1;
   if (ctx.isGradient(of)) {
-    BackwardSpreadContext &backward = *ctx.backward();
+    auto &backward = cast<BackwardSpreadContext>(ctx);
     Losses losses = backward.losses(of);
     if (const Hits *hits = backward.hits(of)) {
       AbstractValue share = hits->share.regrouped(target);

@@ -46,7 +46,10 @@ inline constexpr int64_t kLargeWeights = 1 << 18;
 
 class BackwardSpreadContext : public SpreadContext {
 public:
-  BackwardSpreadContext *backward() override { return this; }
+  static bool classof(const SpreadContext *context) {
+    return context->isBackward();
+  }
+  bool isBackward() const final { return true; }
   bool isGradient(mlir::Value value) const override = 0;
   bool computesGradient() const override = 0;
 

@@ -33,8 +33,8 @@ struct MaskRows {
   /// Rows of their first elements: a row without any is left out.
   static MaskRows ofFirst(std::vector<double> lengths);
   /// Rows of elements `first` to `last` (included) of `count`.
-  static MaskRows
-  ofSpans(llvm::ArrayRef<std::pair<double, double>> spans, double count);
+  static MaskRows ofSpans(llvm::ArrayRef<std::pair<double, double>> spans,
+                          double count);
 };
 
 /// An element of a row of `count` probabilities whose logits have that variance

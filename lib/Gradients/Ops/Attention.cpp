@@ -7,13 +7,13 @@
 //
 // The result is an average of the values with the weights P: E y^2 = c + K (s -
 // c), with s the square and c the common product of the values and K the sum of
-// a row's squared weights (averageOf). The first row of a causal mask is its own
-// value, K = 1.
+// a row's squared weights (averageOf). The first row of a causal mask is its
+// own value, K = 1.
 //
-// The gradient has what its parts have, apart: dV = P^T dY, dP = dY v^T, dS = P (dP - sum P dP),
-// dQ = scale dS k and dK = scale dS^T q, by the formulas of softmax and of
-// contractions. A soft cap is a slope on the way of dS. Not covered, so
-// unknown: pasts and sinks.
+// The gradient has what its parts have, apart: dV = P^T dY, dP = dY v^T, dS = P
+// (dP - sum P dP), dQ = scale dS k and dK = scale dS^T q, by the formulas of
+// softmax and of contractions. A soft cap is a slope on the way of dS. Not
+// covered, so unknown: pasts and sinks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -235,8 +235,7 @@ private:
 
 template <typename OpTy>
 std::optional<Heads> Heads::of(OpTy op, SpreadContext &ctx) {
-  int64_t keyHeads =
-      op.getKvNumHeads() ? op.getKvNumHeads() : op.getNumHeads();
+  int64_t keyHeads = op.getKvNumHeads() ? op.getKvNumHeads() : op.getNumHeads();
   std::optional<Layout> query = Layout::of(op.getQuery(), op.getNumHeads()),
                         key = Layout::of(op.getKey(), keyHeads),
                         value = Layout::of(op.getValue(), keyHeads);

@@ -11,8 +11,8 @@
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
-#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 

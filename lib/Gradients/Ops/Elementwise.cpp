@@ -125,7 +125,7 @@ static void spreadSum(Operation *op, SpreadContext &ctx) {
   spread.response = weight > 0 ? response / weight : 0;
   spread.zero = zero;
   spread.zeroRows = zeroRows;
-  if (BackwardSpreadContext *backward = ctx.backward())
+  if (auto *backward = dyn_cast<BackwardSpreadContext>(&ctx))
     giveSummedHits(op, *backward);
   ctx.giveSpread(0, spread);
 }
@@ -172,11 +172,11 @@ static void spreadProduct(Operation *op, SpreadContext &ctx) {
   ctx.giveSpread(0, spread);
 }
 
-/// The gradient of a logarithm or quotient, divided by a function of one number:
-/// near a zero of that the mean and deviation of the denominator do not tell
-/// the mean square of its reciprocal.
+/// The gradient of a logarithm or quotient, divided by a function of one
+/// number: near a zero of that the mean and deviation of the denominator do not
+/// tell the mean square of its reciprocal.
 static bool giveReciprocal(mp::DivOp op, SpreadContext &ctx) {
-  BackwardSpreadContext *backward = ctx.backward();
+  auto *backward = dyn_cast<BackwardSpreadContext>(&ctx);
   if (!backward || !ctx.isGradient(op.getLhs()) || ctx.isGradient(op.getRhs()))
     return false;
   std::optional<Expression> expression = Expression::ofValue(op.getRhs());

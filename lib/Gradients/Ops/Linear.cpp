@@ -10,8 +10,8 @@
 #include "lib/Gradients/Sums.h"
 #include "mpopt/Dialect/EinsumSupport.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
-#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Weights/ProductSupport.h"
 
 #include <cmath>
@@ -52,7 +52,7 @@ static Spread giveWeighted(SpreadContext &ctx, Value input, Value weight,
   ctx.giveSpread(0, spread);
   if (!ctx.isGradient(input))
     return spread;
-  BackwardSpreadContext &backward = *ctx.backward();
+  auto &backward = cast<BackwardSpreadContext>(ctx);
   Losses losses = backward.losses(input);
   if (backward.hits(input)) {
     // Each row has one that is hit.
@@ -210,8 +210,9 @@ static std::optional<TermMoments> findEvenTerms(const AbstractValue &terms,
 static bool giveSampled(SpreadContext &ctx, Value input, Value weight,
                         bool transposed, double alpha, const Spread &spread) {
   std::optional<WeightView> view = ctx.weights(weight);
-  if (!ctx.isGradient(input) || ctx.backward()->readsAll() || !view || view->splat ||
-      view->shape.size() != 2 || view->size() < kLargeWeights)
+  if (!ctx.isGradient(input) || cast<BackwardSpreadContext>(ctx).readsAll() ||
+      !view || view->splat || view->shape.size() != 2 ||
+      view->size() < kLargeWeights)
     return false;
   int64_t rows = view->shape[0], columns = view->shape[1];
   int64_t terms = transposed ? columns : rows;

@@ -20,8 +20,8 @@
 #include "mpopt/Dialect/Ops/LossOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Dialect/Settings.h"
-#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Ranges/Value/CellSupport.h"
 #include "mpopt/Ranges/Value/SoftmaxEstimate.h"
 #include "mpopt/Ranges/Value/SoftmaxRows.h"
@@ -79,8 +79,8 @@ static size_t countTerms(Operation *op) {
 }
 
 /// `terms` elements are added up, `counted` of them are not ignored.
-static Reduction reductionOf(BackwardSpreadContext &ctx, Value grad, StringRef kind,
-                             double terms, double counted) {
+static Reduction reductionOf(BackwardSpreadContext &ctx, Value grad,
+                             StringRef kind, double terms, double counted) {
   Reduction result;
   Cell arrives = ctx.of(grad).hull();
   double weight = kind == "mean" ? 1 / std::max(terms * counted, 1.0) : 1;
@@ -294,7 +294,8 @@ static void spreadClasses(Value input, Value target, Value grad, StringRef kind,
   ctx.giveHits(0, {AbstractValue(dims, shares), AbstractValue(dims, rests)});
 }
 
-static void spreadCrossEntropy(mp::CrossEntropyGradOp op, BackwardSpreadContext &ctx) {
+static void spreadCrossEntropy(mp::CrossEntropyGradOp op,
+                               BackwardSpreadContext &ctx) {
   if (op.getWanted().size() == 1 && op.getWanted().front() == 1)
     spreadClasses(op.getInput(), op.getTarget(), op.getGrad(),
                   op.getReduction(), ctx);
@@ -432,7 +433,8 @@ static void spreadClipped(OpTy op, double edge, double width,
   giveSlope(op, ctx, std::move(*error), reduction,
             [&](double d) { return std::clamp(d, -edge, edge) / width; });
 }
-static void spreadSmoothL1(mp::SmoothL1LossGradOp op, BackwardSpreadContext &ctx) {
+static void spreadSmoothL1(mp::SmoothL1LossGradOp op,
+                           BackwardSpreadContext &ctx) {
   double beta = std::max(op.getBeta().convertToDouble(), 1e-30);
   spreadClipped(op, beta, beta, ctx);
 }

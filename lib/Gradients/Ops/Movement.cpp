@@ -153,8 +153,8 @@ static void spreadExpand(mp::ExpandOp op, SpreadContext &ctx) {
 
 /// dY among zeros: the part `share` of the elements is some of dY. A sum over
 /// positions stays what it was.
-static void giveAmongZeros(BackwardSpreadContext &ctx, unsigned index, Value grad,
-                           double share) {
+static void giveAmongZeros(BackwardSpreadContext &ctx, unsigned index,
+                           Value grad, double share) {
   const AbstractValue &dy = ctx.of(grad);
   Value made = ctx.op()->getResult(index);
   size_t rank = TransferContext::rankOf(made);
@@ -254,7 +254,8 @@ static void spreadSlice(mp::SliceGradOp op, BackwardSpreadContext &ctx) {
 
 /// dY at the places of an axis that constant indices name. False if there are
 /// none, or too many.
-static bool givePlaces(mp::GatherGradOp op, int64_t axis, BackwardSpreadContext &ctx) {
+static bool givePlaces(mp::GatherGradOp op, int64_t axis,
+                       BackwardSpreadContext &ctx) {
   Value grad = op.getGrad();
   std::optional<SmallVector<int64_t>> places =
       ctx.shapes().constants(op.getIndices());

@@ -139,8 +139,8 @@ static void scaleBy(AbstractValue &value, const AbstractValue &parameter) {
   }
 }
 
-static void giveInput(BackwardSpreadContext &ctx, unsigned index, const Norm &norm,
-                      const AbstractValue &scale,
+static void giveInput(BackwardSpreadContext &ctx, unsigned index,
+                      const Norm &norm, const AbstractValue &scale,
                       const AbstractValue &inverse) {
   AbstractValue h = AbstractValue(AbstractValue::Dims(ctx.of(norm.grad).dims()),
                                   ctx.of(norm.grad).cells());
@@ -273,7 +273,8 @@ static double epsilonOf(std::optional<APFloat> epsilon) {
   return epsilon ? epsilon->convertToDouble() : 1e-5;
 }
 
-static void spreadLayerNorm(mp::LayerNormGradOp op, BackwardSpreadContext &ctx) {
+static void spreadLayerNorm(mp::LayerNormGradOp op,
+                            BackwardSpreadContext &ctx) {
   if (op.getFromOutput())
     return;
   Norm norm{op.getGrad(), op.getInput(), op.getScale()};
@@ -306,7 +307,8 @@ static Value keptVariance(BackwardSpreadContext &ctx, Value input) {
   return {};
 }
 
-static void spreadBatchNorm(mp::BatchNormGradOp op, BackwardSpreadContext &ctx) {
+static void spreadBatchNorm(mp::BatchNormGradOp op,
+                            BackwardSpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
     return;
@@ -336,7 +338,8 @@ static void giveWanted(OpTy op, Norm norm, BackwardSpreadContext &ctx) {
   giveNorm(ctx, norm, wanted);
 }
 
-static void spreadGroupNorm(mp::GroupNormGradOp op, BackwardSpreadContext &ctx) {
+static void spreadGroupNorm(mp::GroupNormGradOp op,
+                            BackwardSpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
     return;
@@ -348,7 +351,8 @@ static void spreadGroupNorm(mp::GroupNormGradOp op, BackwardSpreadContext &ctx) 
   giveWanted(op, norm, ctx);
 }
 
-static void spreadInstanceNorm(mp::InstanceNormGradOp op, BackwardSpreadContext &ctx) {
+static void spreadInstanceNorm(mp::InstanceNormGradOp op,
+                               BackwardSpreadContext &ctx) {
   int64_t rank = TransferContext::rankOf(op.getInput());
   if (rank < 2)
     return;

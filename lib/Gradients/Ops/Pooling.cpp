@@ -88,13 +88,15 @@ static void spreadMaxPool(mp::MaxPoolGradOp op, BackwardSpreadContext &ctx) {
       windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
   giveWindows(ctx, op.getGrad(), 1 / window, windows, 1);
 }
-static void spreadAveragePool(mp::AveragePoolGradOp op, BackwardSpreadContext &ctx) {
+static void spreadAveragePool(mp::AveragePoolGradOp op,
+                              BackwardSpreadContext &ctx) {
   auto [window, windows] =
       windowOf(op.getGrad(), op->getResult(0), product(op.getKernelShape()));
   giveWindows(ctx, op.getGrad(), 1, windows, 1 / window);
 }
 /// Windows that part the input among them.
-static void spreadAdaptive(Operation *op, double share, BackwardSpreadContext &ctx) {
+static void spreadAdaptive(Operation *op, double share,
+                           BackwardSpreadContext &ctx) {
   Value grad = op->getOperand(0), made = op->getResult(0);
   auto some = getNumElements(getShape(grad)),
        all = getNumElements(getShape(made));

@@ -45,8 +45,9 @@ static bool hasActivations(OpTy op, ArrayRef<UnaryFunction> usual) {
 
 /// What arrives at the units of one direction, the last step first; axes of the
 /// value that are -1 are not there.
-static std::vector<TimeMoments> readArriving(BackwardSpreadContext &ctx, Value grad,
-                                             int timeAxis, int directionAxis,
+static std::vector<TimeMoments> readArriving(BackwardSpreadContext &ctx,
+                                             Value grad, int timeAxis,
+                                             int directionAxis,
                                              unsigned direction, size_t units,
                                              bool reversed) {
   if (!grad)
@@ -287,16 +288,19 @@ giveStep(OpTy op, BackwardSpreadContext &ctx, size_t gates, unsigned first,
   }
 }
 
-static void spreadLstmCellGrad(mp::LSTMCellGradOp op, BackwardSpreadContext &ctx) {
+static void spreadLstmCellGrad(mp::LSTMCellGradOp op,
+                               BackwardSpreadContext &ctx) {
   giveStep(op, ctx, 4, 2, [](const CellModel &cell) {
     return factorsOfLstm(cell, {0, 3, 1, 2});
   });
 }
-static void spreadGruCellGrad(mp::GRUCellGradOp op, BackwardSpreadContext &ctx) {
+static void spreadGruCellGrad(mp::GRUCellGradOp op,
+                              BackwardSpreadContext &ctx) {
   giveStep(op, ctx, 3, 1,
            [](const CellModel &cell) { return factorsOfGru(cell, {1, 0, 2}); });
 }
-static void spreadRnnCellGrad(mp::RNNCellGradOp op, BackwardSpreadContext &ctx) {
+static void spreadRnnCellGrad(mp::RNNCellGradOp op,
+                              BackwardSpreadContext &ctx) {
   Curve curve = op.getActivation() == "tanh" ? Curve::Tanh : Curve::Relu;
   giveStep(op, ctx, 1, 1,
            [&](const CellModel &cell) { return factorsOfPlain(cell, curve); });

@@ -101,13 +101,12 @@ static void spreadCumSum(mp::CumSumOp op, SpreadContext &ctx) {
     double rest = term.square - term.common;
     Moments sum{(n + 1) / 2 * term.mean,
                 (n + 1) / 3 * rest + (n + 1) * (3 * n + 2) / 12 * term.common,
-                (n + 1) / 2 * rest +
-                    (n + 1) * (2 * n + 1) / 6 * term.common};
+                (n + 1) / 2 * rest + (n + 1) * (2 * n + 1) / 6 * term.common};
     all = all + sum;
     // The longest sum reaches farthest.
     Moments last{n * term.mean, 0, n * rest + n * n * term.common};
-    cells::setLikely(cell, SpreadContext::normalCell(
-                               last, std::max(draws / n, 1.0)));
+    cells::setLikely(cell,
+                     SpreadContext::normalCell(last, std::max(draws / n, 1.0)));
     cell.mean = sum.mean;
     cell.variance = sum.variance();
   }

@@ -205,7 +205,8 @@ static void giveToGrid(mp::GridSampleGradOp op, int64_t index, const Shape &in,
   ctx.give(unsigned(index), std::move(value), spread);
 }
 
-static void spreadGridSample(mp::GridSampleGradOp op, BackwardSpreadContext &ctx) {
+static void spreadGridSample(mp::GridSampleGradOp op,
+                             BackwardSpreadContext &ctx) {
   MaybeShape in = getShape(op.getInput()), out = getShape(op.getGrad());
   if (!in || !out || in->size() < 3 || out->size() != in->size())
     return;

@@ -21,8 +21,8 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Ops/TrainingOps.h"
 #include "mpopt/Gradients/SoftmaxRows.h"
-#include "mpopt/Ranges/Spread/SpreadInterface.h"
 #include "mpopt/Numerics/Likely.h"
+#include "mpopt/Ranges/Spread/SpreadInterface.h"
 
 #include <cmath>
 
@@ -76,9 +76,9 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     const AbstractValue &chosen = ctx.of(where.getLhs());
     bool maskedFirst = chosen.negInf || chosen.hull().mean < kMasked;
     rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
-    rows.mask =
-        countLive(ctx, where.getCondition(), count,
-                  [&](double held) { return (held != 0) != maskedFirst; });
+    rows.mask = countLive(ctx, where.getCondition(), count, [&](double held) {
+      return (held != 0) != maskedFirst;
+    });
     const AbstractValue &held = ctx.of(where.getCondition());
     if (rows.mask.empty() && held.hasLikely()) {
       double share = std::clamp(held.hull().mean, 0.0, 1.0);
@@ -198,7 +198,8 @@ static std::optional<double> squareByClass(const AbstractValue &logits,
   return sum / count;
 }
 
-static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, BackwardSpreadContext &ctx) {
+static void spreadSoftmaxGrad(mp::SoftmaxGradOp op,
+                              BackwardSpreadContext &ctx) {
   Value grad = op.getGrad(), y = op.getOutput();
   std::optional<int64_t> axis =
       normalizeAxis(op.getAxis(), TransferContext::rankOf(y));
@@ -214,7 +215,8 @@ static void spreadSoftmaxGrad(mp::SoftmaxGradOp op, BackwardSpreadContext &ctx) 
   if (auto known = softmax ? rowsOf(softmax, ctx) : std::nullopt) {
     const auto &[rows, variance] = *known;
     passed = logitSquare(rows.mask.lengths, n, variance);
-    bool whole = rows.mask.lengths.size() == 1 && rows.mask.lengths.front() == n;
+    bool whole =
+        rows.mask.lengths.size() == 1 && rows.mask.lengths.front() == n;
     if (auto byClass =
             whole ? squareByClass(ctx.of(rows.scores), *axis, n) : std::nullopt)
       passed = std::min(passed, *byClass);

@@ -49,7 +49,7 @@ private:
   Damage &damage;
   Program program;
   GraphReader reader;
-  std::map<std::string, int64_t> indices; ///< path -> number of the tensor
+  std::map<std::string, int64_t> indices;     ///< path -> number of the tensor
   std::multimap<int64_t, std::string> shared; ///< memory -> paths of parameters
   SymbolRanges ranges;
   unsigned losses = 0, gradients = 0;

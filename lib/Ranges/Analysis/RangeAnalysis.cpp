@@ -130,7 +130,8 @@ void RangeAnalysis::Driver::give(unsigned index, AbstractValue value,
   value = value.regrouped(pre.dims());
   for (auto [cell, estimate] : llvm::zip(pre.mutableCells(), value.cells()))
     if (!cell.empty())
-      cells::setLikely(cell, cells::getLikely(estimate).within(cells::bound(cell)));
+      cells::setLikely(cell,
+                       cells::getLikely(estimate).within(cells::bound(cell)));
   pre.source = LikelySource::Propagated;
   entry.rounded.reset();
   entry.magnitudes.reset();

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Sums.h"
+#include "lib/Gradients/Border.h"
 #include "lib/Gradients/Recurrence.h"
 
 #include "mpopt/Ranges/Spread/Spread.h"

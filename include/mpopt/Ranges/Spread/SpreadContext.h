@@ -27,8 +27,6 @@ class FunctionOpInterface;
 
 namespace mpopt {
 
-class BackwardSpreadContext;
-
 class SpreadContext : public TransferContext {
 public:
   /// How the elements of a value vary together.
@@ -40,8 +38,8 @@ public:
   virtual bool isGradient(mlir::Value value) const { return false; }
   /// True if the current op computes gradients.
   virtual bool computesGradient() const { return false; }
-  /// This context, if gradients are estimated in it; else null.
-  virtual BackwardSpreadContext *backward() { return nullptr; }
+  /// True for a context in which gradients are estimated.
+  virtual bool isBackward() const { return false; }
 
   /// Gives a result: its groups' estimates (bounds are of no account), and how
   /// they vary together.
@@ -87,9 +85,9 @@ public:
   static Cell normalCell(const Moments &moments, double count);
 
 private:
-  void mixCorrelations(
-      llvm::ArrayRef<std::pair<mlir::Value, const Spread *>> parts,
-      Spread &mixed);
+  void
+  mixCorrelations(llvm::ArrayRef<std::pair<mlir::Value, const Spread *>> parts,
+                  Spread &mixed);
 };
 
 } // namespace mpopt

@@ -16,26 +16,24 @@
 
 namespace mpopt {
 
-/// The interface's model that calls `function`: `void (OpTy, SpreadContext &)`,
-/// or `void (Operation *, SpreadContext &)` for several ops. A function of a
-/// gradient op takes a BackwardSpreadContext, and is called in one only.
+/// The class of context that a spread function takes.
+template <typename OpTy, typename Context>
+Context contextOf(void (*)(OpTy, Context &));
+
+/// The interface's model that calls `function`, of an op class or `Operation *`
+/// and a kind of SpreadContext; in other kinds of context it does nothing.
 template <auto function, typename OpTy>
 struct SpreadModel
     : SpreadOpInterface::ExternalModel<SpreadModel<function, OpTy>, OpTy> {
   void transferSpread(mlir::Operation *op, SpreadContext &ctx) const {
-    if constexpr (std::is_invocable_v<decltype(function), OpTy,
-                                      SpreadContext &>)
-      function(mlir::cast<OpTy>(op), ctx);
-    else if constexpr (std::is_invocable_v<decltype(function),
-                                           mlir::Operation *, SpreadContext &>)
-      function(op, ctx);
-    else if (BackwardSpreadContext *backward = ctx.backward()) {
-      if constexpr (std::is_invocable_v<decltype(function), OpTy,
-                                        BackwardSpreadContext &>)
-        function(mlir::cast<OpTy>(op), *backward);
-      else
-        function(op, *backward);
-    }
+    using Context = decltype(contextOf(function));
+    auto *own = llvm::dyn_cast<Context>(&ctx);
+    if (!own)
+      return;
+    if constexpr (std::is_invocable_v<decltype(function), OpTy, Context &>)
+      function(mlir::cast<OpTy>(op), *own);
+    else
+      function(op, *own);
   }
 };
 
