@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace mpopt;
@@ -183,10 +184,9 @@ MaskRows MaskRows::ofFirst(std::vector<double> lengths) {
   return result;
 }
 
-MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans,
-                           double count) {
-  // Weights change at the ends of spans alone.
-  std::vector<double> steps(size_t(count) + 1, 0.0);
+MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans) {
+  // A column's weight changes at the ends of spans alone.
+  std::map<double, double> steps;
   MaskRows result;
   double own = 0;
   for (auto [first, last] : spans) {
@@ -194,14 +194,15 @@ MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans,
     if (length < 1)
       continue;
     result.lengths.push_back(length);
-    steps[size_t(first)] += 1 / length;
-    steps[size_t(last) + 1] -= 1 / length;
+    steps[first] += 1 / length;
+    steps[last + 1] -= 1 / length;
     own += 1 / length;
   }
-  double rows = double(result.lengths.size()), weight = 0, met = -own;
-  for (double step : steps) {
+  double rows = double(result.lengths.size()), weight = 0, from = 0, met = -own;
+  for (auto [column, step] : steps) {
+    met += weight * weight * (column - from);
     weight += step;
-    met += weight * weight;
+    from = column;
   }
   result.meeting = rows > 1 ? std::max(met, 0.0) / (rows * (rows - 1)) : own;
   return result;
@@ -223,7 +224,6 @@ MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
                           llvm::function_ref<bool(double)> isLive) {
   mask = skipCopies(mask);
   auto constant = mask.getDefiningOp<mp::ConstantOp>();
-  ColumnWeights rows{double(count)};
   // Bits are not stored as a file would store them.
   if (auto dense = constant
                        ? dyn_cast<DenseIntElementsAttr>(constant.getValue())
@@ -233,6 +233,7 @@ MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
     if (shape.empty() || shape.back() != count ||
         dense.getNumElements() > kMostMask)
       return {};
+    ColumnWeights rows{double(count)};
     auto bits = dense.value_begin<bool>();
     for (int64_t first = 0; first < dense.getNumElements(); first += count)
       rows.add([&](size_t at) { return isLive(bits[first + int64_t(at)]); });
@@ -242,6 +243,7 @@ MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
   if (!view || view->shape.empty() || view->shape.back() != count ||
       view->size() > kMostMask)
     return {};
+  ColumnWeights rows{double(count)};
   std::vector<double> row(count);
   for (int64_t first = 0; first < view->size(); first += count) {
     view->read(first, row);

@@ -32,9 +32,9 @@ struct MaskRows {
   bool empty() const { return lengths.empty(); }
   /// Rows of their first elements: a row without any is left out.
   static MaskRows ofFirst(std::vector<double> lengths);
-  /// Rows of elements `first` to `last` (included) of `count`.
-  static MaskRows ofSpans(llvm::ArrayRef<std::pair<double, double>> spans,
-                          double count);
+  /// Rows of elements `first` to `last` (included); spans without any are left
+  /// out.
+  static MaskRows ofSpans(llvm::ArrayRef<std::pair<double, double>> spans);
 };
 
 /// An element of a row of `count` probabilities whose logits have that variance

@@ -117,7 +117,7 @@ static MaskRows windowRows(OpTy op, int64_t queries, int64_t keys) {
     double last = right < 0 ? end : std::min(at + right, end);
     spans.push_back({first, last});
   }
-  return MaskRows::ofSpans(spans, double(keys));
+  return MaskRows::ofSpans(spans);
 }
 
 /// The keys of each row, or nothing for a mask whose rows are not known

@@ -4,6 +4,7 @@ operators that take graphs, gradients. Each is run, too: values lie in their bou
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import resource
 import shutil
@@ -265,3 +266,34 @@ def test_start_needs_no_libtorch(tmp_path):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr
     assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 0.2
+
+
+class TiedHead(torch.nn.Module):
+    """A table that is read as an embedding and as the weight of the logits."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(50, 16)
+        self.head = torch.nn.Linear(16, 50, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids, factor):
+        return (self.head(self.embed(ids)) * factor).sum()
+
+
+def test_a_tied_parameter_has_the_gradient_of_both_readers(tmp_path):
+    """Under its first name, as `named_parameters` has it."""
+    torch.manual_seed(0)
+    module = TiedHead()
+    inputs = torch.randint(0, 50, (4, 12)), torch.randn(4, 12, 50)
+    path = exported_programs.save(exported_programs.export(module, inputs), tmp_path / "tied.pt2")
+    [output] = exported_programs.check(path, tmp_path).ranges["outputs"]
+    run = run_mpopt("--check", path, "--train", "--loss", f"sum:{output}", "--input", "factor~0,1",
+                    "--dump-gradients", tmp_path / "gradients.json", "--fail-on", "never")
+    assert run.returncode == 0, run.stderr
+    said = json.loads((tmp_path / "gradients.json").read_text())["parameters"]
+    module(*inputs).backward()
+    [(name, parameter)] = module.named_parameters()
+    assert list(said) == [name]
+    seen = parameter.grad.pow(2).mean().sqrt().item()
+    assert seen / 2 < said[name]["rms"] < seen * 2

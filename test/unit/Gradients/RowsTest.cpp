@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 using namespace mpopt;
@@ -56,6 +57,47 @@ TEST(RowsTest, CausalRowsMeet) {
   EXPECT_DOUBLE_EQ(p.mean, 0.5);
   EXPECT_DOUBLE_EQ(p.square, 0.375);
   EXPECT_DOUBLE_EQ(p.common, 0.25);
+}
+
+/// The chance that two different rows of spans pick the same element.
+static double meetingOf(llvm::ArrayRef<std::pair<double, double>> spans) {
+  double sum = 0, pairs = 0;
+  for (auto [first, last] : spans)
+    for (auto [from, to] : spans) {
+      if (first == from && last == to)
+        continue;
+      double shared = std::min(last, to) - std::max(first, from) + 1;
+      sum += std::max(shared, 0.0) / ((last - first + 1) * (to - from + 1));
+      ++pairs;
+    }
+  return sum / pairs;
+}
+
+TEST(RowsTest, WindowsMeetWhereTheyOverlap) {
+  std::vector<std::pair<double, double>> spans;
+  std::vector<double> lengths;
+  for (double row = 0; row < 24; ++row) {
+    spans.push_back({std::max(row - 4, 0.0), row});
+    lengths.push_back(row + 1);
+  }
+  MaskRows windows = MaskRows::ofSpans(spans);
+  EXPECT_EQ(windows.lengths.back(), 5);
+  EXPECT_NEAR(windows.meeting, meetingOf(spans), 1e-12);
+  for (auto &[first, last] : spans)
+    first = 0;
+  EXPECT_NEAR(MaskRows::ofSpans(spans).meeting, meetingOf(spans), 1e-12);
+  EXPECT_NEAR(MaskRows::ofFirst(lengths).meeting, meetingOf(spans), 1e-12);
+  // A span without elements is no row, and of one row both are the same.
+  std::pair<double, double> none(3, 2), one(1, 4);
+  EXPECT_TRUE(MaskRows::ofSpans(none).empty());
+  EXPECT_DOUBLE_EQ(MaskRows::ofSpans(one).meeting, 0.25);
+}
+
+TEST(RowsTest, ElementsOfARowAddUpToOne) {
+  // Two elements of an even row of 3 have the product 1 / 9.
+  Moments p = probabilitiesOf(MaskRows::ofFirst({3}), 3, 0);
+  EXPECT_NEAR(productInRow(p, 3), 1.0 / 9, 1e-12);
+  EXPECT_DOUBLE_EQ(productInRow(p, 1), 0);
 }
 
 TEST(RowsTest, LogitSquareOfEvenRows) {
