@@ -140,6 +140,22 @@ static bool hasHits(SpreadContext &ctx, const Factor &of) {
   return backward && backward->hits(of.of);
 }
 
+/// A spread whose axes have the roles that the factors give them.
+static Spread rolesOf(const Factor &a, const Factor &b, ArrayRef<int> result) {
+  Spread spread;
+  for (auto [axis, label] : llvm::enumerate(result))
+    for (const Factor *of : {&a, &b}) {
+      int own = axisOf(*of, label);
+      if (own < 0)
+        continue;
+      if (own == of->spread.axes.batch)
+        spread.axes.batch = int(axis);
+      if (of->spread.axes.isPosition(own) && axis < 32)
+        spread.axes.positions |= 1u << axis;
+    }
+  return spread;
+}
+
 /// True if a contraction is estimated here: a gradient, and a forward value
 /// that sums correlated positions or averages them with probabilities. The
 /// range transfer function has the others.
@@ -159,6 +175,8 @@ static bool isEstimated(SpreadContext &ctx, const Factor &a, const Factor &b,
 void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
                             Factor b, ArrayRef<int> result, double factor) {
   bool refines = isEstimated(ctx, a, b, result);
+  if (!refines && ctx.isUncorrelated())
+    return ctx.giveSpread(index, rolesOf(a, b, result));
   if (!refines)
     for (Factor *of : {&a, &b})
       keepLabels(*of, [](int) { return false; });
@@ -331,18 +349,7 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
   AbstractValue value(dims, cells);
   value.source = LikelySource::Propagated;
 
-  Spread spread;
-  for (auto [axis, label] : llvm::enumerate(result)) {
-    for (const Factor *of : {&a, &b}) {
-      int own = axisOf(*of, label);
-      if (own < 0)
-        continue;
-      if (own == of->spread.axes.batch)
-        spread.axes.batch = int(axis);
-      if (of->spread.axes.isPosition(own) && axis < 32)
-        spread.axes.positions |= 1u << axis;
-    }
-  }
+  Spread spread = rolesOf(a, b, result);
   double terms = count.all() * double(inner);
   spread.alike = all.alike();
   spread.steady = all.steadyPart();

@@ -60,9 +60,29 @@ static int dropAxis(int batch, ArrayRef<int64_t> axes, bool keepDims) {
                             }));
 }
 
+/// The spread of a sum but for what its moments say.
+static Spread spreadOfSum(const Spread &spread, ArrayRef<int64_t> axes,
+                          size_t rank, bool keepDims) {
+  Spread its = spread;
+  its.axes.positions = dropAxes(spread.axes.positions, axes, rank, keepDims);
+  its.axes.batch = dropAxis(spread.axes.batch, axes, keepDims);
+  its.unitSum = its.zeroSum = -1;
+  its.alikeInRow = -1;
+  its.response = its.steady = its.zeroRows = 0;
+  its.balanced = its.bounded = false;
+  return its;
+}
+
 void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
                     const AbstractValue &whole, const Spread &spread,
                     ArrayRef<int64_t> axes, bool keepDims, double factor) {
+  // The range analysis has the sum of uncorrelated elements.
+  if (double positions = ctx.countTerms(of, spread.axes, axes).positions;
+      !ctx.computesGradient() && !changesSum(spread.alike, positions)) {
+    Spread its = spreadOfSum(spread, axes, whole.rank(), keepDims);
+    its.alike = sumOf({0, spread.alike, 1}, {1, 1, positions}).alike();
+    return ctx.giveSpread(index, its);
+  }
   AbstractValue value = whole;
   // Positions whose means differ are one group here: the terms of a sum.
   SmallVector<int64_t> merged;
@@ -131,20 +151,10 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
   }
   summed.source = LikelySource::Propagated;
 
-  Spread its = spread;
-  its.unitSum = -1;
-  its.axes.positions =
-      dropAxes(spread.axes.positions, axes, value.rank(), keepDims);
-  its.axes.batch = dropAxis(spread.axes.batch, axes, keepDims);
+  Spread its = spreadOfSum(spread, axes, value.rank(), keepDims);
   its.alike = all.alike();
   its.steady = all.steadyPart();
-  its.response = 0;
-  its.balanced = false;
   its.zero = std::pow(spread.zero, terms);
-  its.zeroRows = 0;
-  its.bounded = false;
-  its.zeroSum = -1;
-  its.alikeInRow = -1;
   if (terms >= kFewTerms)
     its.factors = 1;
   if (ctx.isGradient(of)) {
@@ -169,8 +179,6 @@ void mpopt::giveSum(SpreadContext &ctx, unsigned index, Value of,
     }
     backward.giveLosses(index, losses);
   }
-  if (!ctx.computesGradient() && !changesSum(spread.alike, count.positions))
-    return ctx.giveSpread(index, its);
   ctx.give(index, std::move(summed), its);
 }
 

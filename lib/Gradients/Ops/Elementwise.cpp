@@ -47,6 +47,17 @@ static bool isRandom(SpreadContext &ctx, Value value) {
   return ctx.isGradient(value) || ctx.spread(value).axes.batch >= 0;
 }
 
+/// A forward op whose result is as its operands are: uncorrelated, and of their
+/// shape, so that no position is copied.
+static bool isSimple(Operation *op, SpreadContext &ctx) {
+  MaybeShape shape = getShape(op->getResult(0));
+  return ctx.isUncorrelated() &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return ctx.spread(operand).axes.batch < 0 ||
+                  getShape(operand) == shape;
+         });
+}
+
 /// A forward op whose operands depend on one value, and on nothing else.
 static bool giveExpression(Operation *op, SpreadContext &ctx) {
   if (ctx.computesGradient())
@@ -98,7 +109,7 @@ static void giveSummedHits(Operation *op, BackwardSpreadContext &ctx) {
 
 /// Sums and differences: variances add, each as alike as it is.
 static void spreadSum(Operation *op, SpreadContext &ctx) {
-  if (giveExpression(op, ctx))
+  if (isSimple(op, ctx) || giveExpression(op, ctx))
     return;
   OpResult result = op->getResult(0);
   Spread spread = ctx.combineOperands(result);
@@ -141,7 +152,7 @@ static double countFactors(SpreadContext &ctx, Value value) {
 }
 
 static void spreadProduct(Operation *op, SpreadContext &ctx) {
-  if (giveExpression(op, ctx))
+  if (isSimple(op, ctx) || giveExpression(op, ctx))
     return;
   OpResult result = op->getResult(0);
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
@@ -198,7 +209,7 @@ static bool giveReciprocal(mp::DivOp op, SpreadContext &ctx) {
 
 /// dX x, divided: a quotient's denominator is a forward value.
 static void spreadQuotient(mp::DivOp op, SpreadContext &ctx) {
-  if (giveReciprocal(op, ctx) || giveExpression(op, ctx))
+  if (isSimple(op, ctx) || giveReciprocal(op, ctx) || giveExpression(op, ctx))
     return;
   Spread spread = ctx.combineOperands(op->getResult(0));
   spread.alike = alikeIn(ctx, op.getLhs(), op.getResult());

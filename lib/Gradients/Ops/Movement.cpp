@@ -376,10 +376,6 @@ static void spreadPick(mp::GatherOp op, SpreadContext &ctx) {
   ctx.giveSpread(0, spread);
 }
 
-/// Groups of a concatenation whose parts differ in size: those of a vision
-/// transformer's 197 positions and 20 groups of channels.
-static constexpr size_t kMostGroups = 4096;
-
 /// Parts whose sizes differ along the positions of samples: what is behind
 /// tells them apart.
 static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
@@ -393,8 +389,8 @@ static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
   SmallVector<int64_t> sizes;
   double least = kInfinity, most = 0;
   for (Value operand : op->getOperands()) {
-    parts.push_back(ctx.preRounding(operand));
-    if (!axis || parts.back().rank() != size_t(rank))
+    const AbstractValue &part = ctx.preRounding(operand);
+    if (!axis || part.rank() != size_t(rank))
       return;
     int64_t dim = TransferContext::dimOf(operand, *axis).value_or(-1);
     sizes.push_back(dim);
@@ -403,21 +399,21 @@ static void spreadConcat(mp::ConcatOp op, SpreadContext &ctx) {
       spread.axes.batch = its.batch;
       spread.axes.positions |= its.positions;
     }
-    Cell hull = parts.back().hull();
+    Cell hull = part.hull();
     double square = hull.mean * hull.mean + hull.variance;
     least = std::min(least, square);
     most = std::max(most, square);
   }
-  // Positions and channels together say more than either where a norm follows,
-  // whose slope is that of a position.
-  size_t limit = std::min(ctx.maxGroups(), kMostGroups);
+  size_t limit = ctx.mostJoint();
   bool uneven = least * 16 < most && axis != 0 && size && *size > 1 &&
                 *size <= int64_t(limit) && spread.axes.isPosition(*axis);
   if (!uneven || llvm::is_contained(sizes, -1))
     return ctx.giveSpread(0, spread);
   size_t channels = 1;
-  for (const AbstractValue &part : parts)
-    channels = std::max(channels, part.groups());
+  for (Value operand : op->getOperands()) {
+    parts.push_back(ctx.preRounding(operand));
+    channels = std::max(channels, parts.back().groups());
+  }
   bool merge = channels * size_t(*size) > limit;
   for (auto [part, dim] : llvm::zip(parts, sizes)) {
     if (merge)

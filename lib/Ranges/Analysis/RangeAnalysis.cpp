@@ -124,7 +124,7 @@ void RangeAnalysis::Driver::give(unsigned index, AbstractValue value,
   for (auto [own, other] : llvm::zip(dims, value.dims()))
     own = std::max(own, other);
   if (value.groups() > limit.joint)
-    limit.joint = std::min(limit.most, value.groups());
+    limit.joint = std::min(mostJoint(), value.groups());
   if (countGroups(dims) <= limit.joint)
     pre = pre.regrouped(dims);
   value = value.regrouped(pre.dims());
@@ -158,6 +158,7 @@ void RangeAnalysis::Driver::visitFunction(FunctionOpInterface function) {
   if (function.isExternal())
     return;
   sampleCount = countSamples(function);
+  trains = function->hasAttr(kLossAttr);
   for (BlockArgument argument : function.getArguments())
     visitArgument(function, argument);
   walk(function.getFunctionBody());

@@ -78,6 +78,9 @@ public:
   /// Those of the values of the forward part; a constant has the default.
   const Spread &spread(mlir::Value value) override { return get(value).spread; }
   double samples() const override { return sampleCount; }
+  size_t mostJoint() const override {
+    return trains ? std::min(limit.most, kMostJoint) : limit.joint;
+  }
   void give(unsigned index, AbstractValue value, Spread spread) override;
   void giveSpread(unsigned index, Spread spread) override;
   bool computes(mlir::Value value) const { return entries.contains(value); }
@@ -89,6 +92,11 @@ protected:
   void setValue(mlir::Value value, AbstractValue pre) override;
 
 private:
+  /// Those of a vision transformer's 197 positions and 20 groups of channels.
+  /// Norms, whose slope is that of a position, tell gradients of few positions
+  /// apart.
+  static constexpr size_t kMostJoint = 4096;
+
   struct Entry {
     AbstractValue pre;
     Spread spread;
@@ -145,6 +153,8 @@ private:
   GroupLimit limit = 0;
   unsigned threads = 0;
   double sampleCount = 1;
+  /// The module has the gradients of a loss.
+  bool trains = false;
   SharedSums shared;
   /// The format to which the module narrows constants, or null.
   const FloatFormat *lowFormat = nullptr;

@@ -148,6 +148,14 @@ double SpreadContext::coincidence(Value indices, size_t count) {
 // Results
 //===----------------------------------------------------------------------===//
 
+bool SpreadContext::isUncorrelated() {
+  return !computesGradient() &&
+         llvm::all_of(current->getOperands(), [&](Value operand) {
+           const Spread &its = spread(operand);
+           return its.alike == 0 && its.steady == 0;
+         });
+}
+
 /// The correlations of several operands, each weighted by its variance.
 void SpreadContext::mixCorrelations(
     ArrayRef<std::pair<Value, const Spread *>> parts, Spread &mixed) {

@@ -34,6 +34,10 @@ public:
   /// Samples of a batch.
   virtual double samples() const = 0;
 
+  /// The groups of positions and channels together that a result which asks
+  /// for them may have.
+  virtual size_t mostJoint() const { return groupLimit().joint; }
+
   /// True if the value depends on the gradient of the loss.
   virtual bool isGradient(mlir::Value value) const { return false; }
   /// True if the current op computes gradients.
@@ -68,6 +72,10 @@ public:
   std::vector<double> frequencies(mlir::Value indices, size_t count);
   /// The chance that two of `indices` name the same of `count` rows.
   static double coincidence(mlir::Value indices, size_t count);
+
+  /// True for an op of the forward part none of whose operands is correlated:
+  /// its results are not either, and moments need not be read.
+  bool isUncorrelated();
 
   Moments moments(mlir::Value value, const Cell &cell) {
     return Moments::of(cell, spread(value));
