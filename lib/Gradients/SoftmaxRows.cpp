@@ -123,8 +123,8 @@ Value mpopt::skipCopies(Value value) {
 std::vector<double> mpopt::chooseRows(double rows) {
   double kept = std::min(rows, kMostRows), distance = rows / kept;
   std::vector<double> chosen;
-  for (double row = 0; row < kept; ++row)
-    chosen.push_back(std::round((row + 0.5) * distance - 0.5));
+  for (size_t row = 0; row < size_t(kept); ++row)
+    chosen.push_back(std::round((double(row) + 0.5) * distance - 0.5));
   return chosen;
 }
 
