@@ -71,7 +71,6 @@ protected:
   void setValue(mlir::Value value, AbstractValue pre) override;
 
 private:
-  static constexpr size_t kMostJoint = 4096;
   /// Classes and rows of tables are told apart, as batches hit some of them.
   static constexpr size_t kMoreGroups = 16, kMostGroups = 1 << 16;
 

@@ -46,9 +46,9 @@ static bool isTop(const AbstractValue &value) {
   return std::isinf(hull.lo) && std::isinf(hull.hi);
 }
 
-bool RangeAnalysis::Driver::losesTrack(Operation *op, TransferContext &ctx) {
+bool RangeAnalysis::Driver::losesTrack(Operation *op) {
   auto isUnknown = [&](Value value) {
-    return !isa<IntegerType>(getElementType(value)) && isTop(ctx.of(value));
+    return !isa<IntegerType>(getElementType(value)) && isTop(of(value));
   };
   return llvm::any_of(op->getResults(), isUnknown) &&
          llvm::none_of(op->getOperands(), isUnknown);
@@ -81,7 +81,7 @@ void RangeAnalysis::Driver::visit(Operation *op) {
     if (!transfer || !entries.contains(result))
       setValue(result, anything(result));
   correlate(op);
-  if ((!transfer || losesTrack(op, *this)) && counted.insert(op).second)
+  if ((!transfer || losesTrack(op)) && counted.insert(op).second)
     unknown.push_back(op);
   current = outer;
   // Between two ops of a function nobody holds a reference.

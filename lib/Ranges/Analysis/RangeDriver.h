@@ -92,11 +92,6 @@ protected:
   void setValue(mlir::Value value, AbstractValue pre) override;
 
 private:
-  /// Those of a vision transformer's 197 positions and 20 groups of channels.
-  /// Norms, whose slope is that of a position, tell gradients of few positions
-  /// apart.
-  static constexpr size_t kMostJoint = 4096;
-
   struct Entry {
     AbstractValue pre;
     Spread spread;
@@ -118,7 +113,7 @@ private:
 
   void visit(mlir::Operation *op);
   void inferElements(mlir::Operation *op);
-  static bool losesTrack(mlir::Operation *op, TransferContext &ctx);
+  bool losesTrack(mlir::Operation *op);
   void correlate(mlir::Operation *op);
   void propagate(mlir::Block &body, const ChangedModule &change);
   bool isAsBefore(mlir::Value result);
@@ -127,7 +122,7 @@ private:
                      mlir::BlockArgument argument);
   std::optional<WeightView> findWeights(mlir::Value value, bool *swapped);
   /// Holds a value to what its dtype, shape, elements and relations allow.
-  void constrain(mlir::Value value, AbstractValue &pre, TransferContext &ctx);
+  void constrain(mlir::Value value, AbstractValue &pre);
   static AbstractValue round(mlir::Value value, const AbstractValue &pre);
   void keepRounded(Entry &entry, AbstractValue stored);
   /// A value that no walk computes.

@@ -21,7 +21,6 @@
 #include "mpopt/Numerics/Infinity.h"
 #include "mpopt/Ranges/Relations/Relations.h"
 #include "mpopt/Ranges/Weights/ConstantRange.h"
-#include "mpopt/Ranges/Weights/Kernels/MemoLock.h"
 
 #include <cmath>
 
@@ -110,12 +109,11 @@ static bool isStep(Value value) {
 }
 
 void RangeAnalysis::Driver::setValue(Value value, AbstractValue pre) {
-  constrain(value, pre, *this);
+  constrain(value, pre);
   set(value, std::move(pre));
 }
 
-void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre,
-                                      TransferContext &ctx) {
+void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre) {
   if (isa<IntegerType>(getElementType(value)))
     useElements(pre, value, shapes(), limit.most);
   fitShape(pre, value);
@@ -123,7 +121,7 @@ void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre,
   Type element = getElementType(value);
   if (auto integer = dyn_cast<IntegerType>(element))
     fitInteger(pre, integer, value);
-  refineByRelations(value, pre, ctx);
+  refineByRelations(value, pre, *this);
   pre.fit(getFloatFormat(element), isStep(value));
 }
 
@@ -131,7 +129,6 @@ void RangeAnalysis::Driver::constrain(Value value, AbstractValue &pre,
 AbstractValue RangeAnalysis::Driver::summarizeOnce(const WeightView &view) {
   if (!shared.memo || view.data.size() < Memo::kLeastWeight)
     return summarizeWeights(view, limit.most, threads);
-  std::lock_guard<std::mutex> held(memoLock());
   MemoKey key;
   key.add('A');
   key.add(view.data.data());

@@ -39,12 +39,6 @@ static mp::BatchNormOp findReader(Value value) {
   return nullptr;
 }
 
-SmallVector<Value, 2> relations::getStatistics(Value value) {
-  if (mp::BatchNormOp norm = findReader(value))
-    return {norm.getMean(), norm.getVariance()};
-  return {};
-}
-
 static bool isVector(const AbstractValue &value, size_t channels) {
   return value.source == LikelySource::Weight && value.rank() == 1 &&
          (value.groups() == channels || value.groups() == 1);

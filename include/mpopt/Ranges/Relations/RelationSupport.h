@@ -66,9 +66,6 @@ void clamp(AbstractValue &value, double lo, double hi);
 /// Claims that norm unless the value has a smaller one.
 void setNorm(AbstractValue &value, int64_t axis, double bound, int64_t count);
 
-/// The running mean and variance that `expectStatistics` may look at for the
-/// value, which no operand of its op leads to; none for most values.
-llvm::SmallVector<mlir::Value, 2> getStatistics(mlir::Value value);
 /// Gives the input of a batch normalisation the moments that its running
 /// statistics say it had (RunningStatistics.cpp).
 void expectStatistics(mlir::Value result, AbstractValue &value,

@@ -34,6 +34,11 @@ public:
   /// Samples of a batch.
   virtual double samples() const = 0;
 
+  /// Those of a vision transformer's 197 positions and 20 groups of channels.
+  /// Norms, whose slope is that of a position, tell gradients of few positions
+  /// apart.
+  static constexpr size_t kMostJoint = 4096;
+
   /// The groups of positions and channels together that a result which asks
   /// for them may have.
   virtual size_t mostJoint() const { return groupLimit().joint; }

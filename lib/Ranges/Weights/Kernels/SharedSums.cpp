@@ -14,8 +14,6 @@
 
 #include "mpopt/Ranges/Weights/Kernels/SharedSums.h"
 
-#include "mpopt/Ranges/Weights/Kernels/MemoLock.h"
-
 #include "OperatorNorm.h"
 
 #include "mpopt/Numerics/Infinity.h"
@@ -144,11 +142,6 @@ static LinearSums share(MemoKey key, const LinearInputs &inputs,
   return sums;
 }
 
-std::mutex &mpopt::memoLock() {
-  static std::mutex lock;
-  return lock;
-}
-
 static void addShape(MemoKey &key, const LinearRequest &request) {
   for (uint64_t number :
        {request.matrices, request.k, request.n, uint64_t(request.transposed)})
@@ -169,15 +162,11 @@ gramNorms(const LinearRequest &request, Memo &memo) {
   key.add(content.low64);
   addFormat(key, request.weights);
   addShape(key, request);
-  {
-    std::lock_guard<std::mutex> held(memoLock());
-    if (auto known = memo.find<std::vector<double>>(key))
-      return known;
-  }
+  if (auto known = memo.find<std::vector<double>>(key))
+    return known;
   auto norms =
       std::make_shared<std::vector<double>>(request.matrices, kInfinity);
   kernels::boundByGram(request, kernels::WeightReader(request.weights), *norms);
-  std::lock_guard<std::mutex> held(memoLock());
   memo.keep<std::vector<double>>(key, norms, norms->size() * sizeof(double));
   return norms;
 }
