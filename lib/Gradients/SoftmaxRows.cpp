@@ -55,20 +55,6 @@ double mpopt::collisionsOf(double count, double variance) {
   return sharesOf(count, variance).collisions;
 }
 
-/// E 1 / max(a, b) over two different rows: the chance that both pick the same
-/// element, if each picks evenly among its first ones.
-static double meetingOf(std::vector<double> lengths) {
-  if (lengths.size() < 2)
-    return 1 / lengths.front();
-  llvm::sort(lengths);
-  double sum = 0, pairs = 0;
-  for (size_t i = 1; i < lengths.size(); ++i) {
-    sum += double(i) / lengths[i];
-    pairs += double(i);
-  }
-  return sum / pairs;
-}
-
 Moments mpopt::probabilitiesOf(const MaskRows &rows, double count,
                                double variance) {
   double collisions = 0;
@@ -128,84 +114,44 @@ std::vector<double> mpopt::chooseRows(double rows) {
   return chosen;
 }
 
-std::vector<double> mpopt::causalLengths(double rows, double count) {
-  std::vector<double> lengths = chooseRows(rows);
-  for (double &length : lengths)
-    length = std::min(length + 1, count);
-  return lengths;
-}
-
-namespace {
-/// Adds up the weights of a column over rows that pick evenly among their own
-/// elements. The squares of these sums are the chances that two rows meet.
-class ColumnWeights {
-public:
-  explicit ColumnWeights(double count) : weights(size_t(count), 0.0) {}
-
-  void add(llvm::function_ref<bool(size_t)> isLive);
-  MaskRows finish() &&;
-
-private:
-  std::vector<double> weights;
-  std::vector<double> lengths;
-};
-} // namespace
-
-void ColumnWeights::add(llvm::function_ref<bool(size_t)> isLive) {
-  double length = 0;
-  for (size_t at = 0; at < weights.size(); ++at)
-    length += isLive(at);
-  if (length == 0)
-    return;
-  lengths.push_back(length);
-  for (size_t at = 0; at < weights.size(); ++at)
-    weights[at] += isLive(at) ? 1 / length : 0;
-}
-
-MaskRows ColumnWeights::finish() && {
-  double met = 0, rows = double(lengths.size());
-  for (double weight : weights)
-    met += weight * weight;
+/// Rows of those lengths. `squares` is the sum over columns of the square of
+/// their weight, which is the sum of 1 / length over the rows that have it: the
+/// chances that two rows meet, and each with itself.
+static MaskRows rowsThatMeet(std::vector<double> lengths, double squares) {
+  double rows = double(lengths.size()), own = 0;
   for (double length : lengths)
-    met -= 1 / length;
-  MaskRows result{std::move(lengths)};
-  if (rows == 1)
-    result.meeting = 1 / result.lengths.front();
-  else if (rows > 1)
-    result.meeting = std::max(met, 0.0) / (rows * (rows - 1));
-  return result;
-}
-
-MaskRows MaskRows::ofFirst(std::vector<double> lengths) {
-  llvm::erase(lengths, 0.0);
-  MaskRows result{std::move(lengths)};
-  if (!result.empty())
-    result.meeting = meetingOf(result.lengths);
-  return result;
+    own += 1 / length;
+  double meeting =
+      rows > 1 ? std::max(squares - own, 0.0) / (rows * (rows - 1)) : own;
+  return {std::move(lengths), meeting};
 }
 
 MaskRows MaskRows::ofSpans(ArrayRef<std::pair<double, double>> spans) {
   // A column's weight changes at the ends of spans alone.
   std::map<double, double> steps;
-  MaskRows result;
-  double own = 0;
+  std::vector<double> lengths;
   for (auto [first, last] : spans) {
     double length = last - first + 1;
     if (length < 1)
       continue;
-    result.lengths.push_back(length);
+    lengths.push_back(length);
     steps[first] += 1 / length;
     steps[last + 1] -= 1 / length;
-    own += 1 / length;
   }
-  double rows = double(result.lengths.size()), weight = 0, from = 0, met = -own;
+  double weight = 0, from = 0, squares = 0;
   for (auto [column, step] : steps) {
-    met += weight * weight * (column - from);
+    squares += weight * weight * (column - from);
     weight += step;
     from = column;
   }
-  result.meeting = rows > 1 ? std::max(met, 0.0) / (rows * (rows - 1)) : own;
-  return result;
+  return rowsThatMeet(std::move(lengths), squares);
+}
+
+MaskRows MaskRows::causal(double rows, double count) {
+  std::vector<std::pair<double, double>> spans;
+  for (double row : chooseRows(rows))
+    spans.push_back({0, std::min(row, count - 1)});
+  return ofSpans(spans);
 }
 
 MaskRows mpopt::guessRows(double share, const MaybeShape &shape, double count) {
@@ -213,41 +159,112 @@ MaskRows mpopt::guessRows(double share, const MaybeShape &shape, double count) {
   bool square = shape && shape->size() >= 2 &&
                 (*shape)[shape->size() - 2] == shape->back();
   if (square && std::fabs(share - causal) <= 0.02)
-    return MaskRows::ofFirst(causalLengths(count, count));
+    return MaskRows::causal(count, count);
   double length = std::max(1.0, std::round(share * count));
   // Columns of as many elements each meet by chance.
   bool moves = square && count > 1;
   return {{length}, moves ? (1 - 1 / length) / (count - 1) : 1 / length};
 }
 
-MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
-                          llvm::function_ref<bool(double)> isLive) {
-  mask = skipCopies(mask);
-  auto constant = mask.getDefiningOp<mp::ConstantOp>();
-  // Bits are not stored as a file would store them.
-  if (auto dense = constant
-                       ? dyn_cast<DenseIntElementsAttr>(constant.getValue())
-                       : DenseIntElementsAttr();
-      dense && dense.getElementType().isInteger(1)) {
-    ArrayRef<int64_t> shape = dense.getType().getShape();
-    if (shape.empty() || shape.back() != count ||
-        dense.getNumElements() > kMostMask)
-      return {};
-    ColumnWeights rows{double(count)};
-    auto bits = dense.value_begin<bool>();
-    for (int64_t first = 0; first < dense.getNumElements(); first += count)
-      rows.add([&](size_t at) { return isLive(bits[first + int64_t(at)]); });
-    return std::move(rows).finish();
+namespace {
+/// Adds up the rows of a mask.
+class RowCounter {
+public:
+  RowCounter(int64_t count, LiveElements live) : weights(count), live(live) {}
+
+  void add(ArrayRef<double> row);
+  MaskRows finish() &&;
+
+private:
+  bool isLive(double held) const;
+
+  std::vector<double> weights, lengths;
+  LiveElements live;
+};
+} // namespace
+
+bool RowCounter::isLive(double held) const {
+  switch (live) {
+  case LiveElements::AboveMasked:
+    return held > kMasked;
+  case LiveElements::NonZero:
+    return held != 0;
+  case LiveElements::Zero:
+    return held == 0;
   }
-  std::optional<WeightView> view = ctx.weights(mask);
-  if (!view || view->shape.empty() || view->shape.back() != count ||
-      view->size() > kMostMask)
-    return {};
-  ColumnWeights rows{double(count)};
+  llvm_unreachable("no such elements");
+}
+
+void RowCounter::add(ArrayRef<double> row) {
+  auto length =
+      double(llvm::count_if(row, [&](double held) { return isLive(held); }));
+  if (length == 0)
+    return;
+  lengths.push_back(length);
+  for (auto [weight, held] : llvm::zip_equal(weights, row))
+    if (isLive(held))
+      weight += 1 / length;
+}
+
+MaskRows RowCounter::finish() && {
+  double squares = 0;
+  for (double weight : weights)
+    squares += weight * weight;
+  return rowsThatMeet(std::move(lengths), squares);
+}
+
+static MaskRows
+countRows(int64_t size, int64_t count, LiveElements live,
+          llvm::function_ref<void(int64_t, MutableArrayRef<double>)> read) {
+  RowCounter counter(count, live);
   std::vector<double> row(count);
-  for (int64_t first = 0; first < view->size(); first += count) {
-    view->read(first, row);
-    rows.add([&](size_t at) { return isLive(row[at]); });
+  for (int64_t first = 0; first < size; first += count) {
+    read(first, row);
+    counter.add(row);
   }
-  return std::move(rows).finish();
+  return std::move(counter).finish();
+}
+
+static MaskRows countConstant(SpreadContext &ctx, mp::ConstantOp mask,
+                              int64_t count, LiveElements live) {
+  std::optional<int64_t> size = getNumElements(getShape(mask.getResult()));
+  if (!size || *size > kMostMask)
+    return {};
+  // Bits are not stored as a file would store them.
+  if (auto dense = dyn_cast<DenseIntElementsAttr>(mask.getValue());
+      dense && dense.getElementType().isInteger(1)) {
+    auto bits = dense.value_begin<bool>();
+    return countRows(*size, count, live,
+                     [&](int64_t first, MutableArrayRef<double> row) {
+                       std::copy_n(bits + first, count, row.begin());
+                     });
+  }
+  std::optional<WeightView> view = ctx.weights(mask.getResult());
+  if (!view)
+    return {};
+  return countRows(*size, count, live,
+                   [&](int64_t first, MutableArrayRef<double> row) {
+                     view->read(first, row);
+                   });
+}
+
+MaskRows mpopt::countLive(SpreadContext &ctx, Value mask, int64_t count,
+                          LiveElements live) {
+  auto constant = skipCopies(mask).getDefiningOp<mp::ConstantOp>();
+  MaybeShape shape = constant ? getShape(constant.getResult()) : std::nullopt;
+  if (!shape || shape->empty() || shape->back() != count)
+    return {};
+  Memo *memo = ctx.sharedSums().memo;
+  if (!memo)
+    return countConstant(ctx, constant, count, live);
+  MemoKey key;
+  key.add('M');
+  key.add(constant.getValue().getAsOpaquePointer());
+  key.add(live);
+  if (auto known = memo->find<MaskRows>(key))
+    return *known;
+  auto rows = std::make_shared<const MaskRows>(
+      countConstant(ctx, constant, count, live));
+  memo->keep(key, rows, rows->lengths.size() * sizeof(double));
+  return *rows;
 }

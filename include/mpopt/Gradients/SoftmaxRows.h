@@ -10,8 +10,6 @@
 
 #include "mpopt/Gradients/BackwardSpreadContext.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-
 #include <utility>
 #include <vector>
 
@@ -30,8 +28,11 @@ struct MaskRows {
   double meeting = 0;
 
   bool empty() const { return lengths.empty(); }
-  /// Rows of their first elements: a row without any is left out.
-  static MaskRows ofFirst(std::vector<double> lengths);
+  /// Rows that have all of `count` elements.
+  static MaskRows whole(double count) { return {{count}, 1 / count}; }
+  /// Of `rows` rows (of many those that `chooseRows` has), row i has the first
+  /// i + 1 of `count` elements.
+  static MaskRows causal(double rows, double count);
   /// Rows of elements `first` to `last` (included); spans without any are left
   /// out.
   static MaskRows ofSpans(llvm::ArrayRef<std::pair<double, double>> spans);
@@ -59,10 +60,6 @@ mlir::Value skipCopies(mlir::Value value);
 /// all, in even distances.
 std::vector<double> chooseRows(double rows);
 
-/// The lengths of those of `rows` causal rows of at most `count` elements: of
-/// row i the first i + 1.
-std::vector<double> causalLengths(double rows, double count);
-
 /// The rows of a mask that is computed, of which only the share of elements
 /// that take part is known: in the last axis of `shape`, of `count` elements.
 /// A square one that keeps half of them, the diagonal included, is causal. The
@@ -70,10 +67,17 @@ std::vector<double> causalLengths(double rows, double count);
 /// elements, as those of a window that moves, and each column has as many.
 MaskRows guessRows(double share, const MaybeShape &shape, double count);
 
-/// The elements of each row of a constant mask for which `isLive`; empty for
-/// another value.
+/// The elements of a mask that take part: scores to which less is added are
+/// masked, or those where a condition holds, or where it does not.
+enum class LiveElements { AboveMasked, NonZero, Zero };
+
+/// Scores below take no part: exp(x) underflows to 0 in FP64 from -745 on.
+inline constexpr double kMasked = -1000;
+
+/// The rows of a constant mask whose last axis has `count` elements; empty for
+/// another value. A large mask is read once for all analyses of a context.
 MaskRows countLive(SpreadContext &ctx, mlir::Value mask, int64_t count,
-                   llvm::function_ref<bool(double)> isLive);
+                   LiveElements live);
 
 } // namespace mpopt
 

@@ -31,9 +31,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Scores this far down take no part.
-static constexpr double kMasked = -1e4;
-
 namespace {
 /// Where an operand or a result has its heads, rows and channels.
 struct Layout {
@@ -125,20 +122,20 @@ static MaskRows windowRows(OpTy op, int64_t queries, int64_t keys) {
 template <typename OpTy>
 static MaskRows findRows(OpTy op, SpreadContext &ctx, int64_t queries,
                          int64_t keys) {
-  MaskRows rows = MaskRows::ofFirst({double(keys)});
+  MaskRows rows = MaskRows::whole(double(keys));
   bool windowed = int64_t(op.getLeftWindow()) >= 0 ||
                   int64_t(op.getRightWindow()) >= 0 || op.getCausalEnd();
   if (windowed)
     rows = windowRows(op, queries, keys);
   else if (op.getIsCausal())
-    rows = MaskRows::ofFirst(causalLengths(double(queries), double(keys)));
+    rows = MaskRows::causal(double(queries), double(keys));
   for (Value mask : {op.getMask(), op.getBias()}) {
     if (!mask)
       continue;
     bool added = isa<FloatType>(getElementType(mask));
-    MaskRows live = countLive(ctx, mask, keys, [&](double held) {
-      return added ? held > kMasked : held != 0;
-    });
+    MaskRows live =
+        countLive(ctx, mask, keys,
+                  added ? LiveElements::AboveMasked : LiveElements::NonZero);
     if (op.getIsCausal() || windowed)
       return {};
     double share = live.empty() ? shareKept(ctx, mask) : 0;
@@ -219,9 +216,9 @@ struct Heads {
   /// The variance of scores that are not masked, after a soft cap, whose mean
   /// squared slope that is.
   double score = 0, slope = 1;
-  /// How many keys each row sees.
+  /// The keys of each query.
   MaskRows mask;
-  /// A weight.
+  /// The moments of a weight.
   Moments p;
 
   /// Nothing where a shape or an estimate is unknown, for pasts and for sinks.

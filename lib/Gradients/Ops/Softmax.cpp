@@ -29,8 +29,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Logits this far down take no part; masks add no less.
-static constexpr double kMasked = -1000;
 /// The largest variance of logits that are not masked.
 static constexpr double kMostVariance = 1e4;
 
@@ -76,9 +74,9 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
     const AbstractValue &chosen = ctx.of(where.getLhs());
     bool maskedFirst = chosen.negInf || chosen.hull().mean < kMasked;
     rows.scores = maskedFirst ? where.getRhs() : where.getLhs();
-    rows.mask = countLive(ctx, where.getCondition(), count, [&](double held) {
-      return (held != 0) != maskedFirst;
-    });
+    rows.mask =
+        countLive(ctx, where.getCondition(), count,
+                  maskedFirst ? LiveElements::Zero : LiveElements::NonZero);
     const AbstractValue &held = ctx.of(where.getCondition());
     if (rows.mask.empty() && held.hasLikely()) {
       double share = std::clamp(held.hull().mean, 0.0, 1.0);
@@ -92,8 +90,7 @@ static Rows findRows(SpreadContext &ctx, Value logits, int64_t count) {
       if (!share)
         continue;
       rows.scores = add->getOperand(1 - index);
-      rows.mask = countLive(ctx, mask, count,
-                            [](double added) { return added > kMasked; });
+      rows.mask = countLive(ctx, mask, count, LiveElements::AboveMasked);
       if (rows.mask.empty())
         rows.mask = guessRows(*share, shape, double(count));
       break;
@@ -121,7 +118,7 @@ static std::optional<std::pair<Rows, double>> rowsOf(mp::SoftmaxOp op,
   if (*axis == rank - 1)
     rows = findRows(ctx, input, *count);
   if (rows.mask.empty())
-    rows.mask = MaskRows::ofFirst({double(*count)});
+    rows.mask = MaskRows::whole(double(*count));
   double variance = ctx.of(rows.scores).hull().variance;
   // Logits of two modes far apart are masked in a way that is not seen here.
   if (!(variance < kMostVariance) && isBimodal(ctx.of(rows.scores).hull()))

@@ -53,7 +53,7 @@ TEST(RowsTest, CollisionsHaveTheirLimits) {
 TEST(RowsTest, CausalRowsMeet) {
   // Rows of 1 and 2 elements that are even: E p^2 = (1 + 1/2) / 2 / 2, and both
   // pick the same with 1 / max(1, 2).
-  Moments p = probabilitiesOf(MaskRows::ofFirst({1, 2}), 2, 0);
+  Moments p = probabilitiesOf(MaskRows::causal(2, 2), 2, 0);
   EXPECT_DOUBLE_EQ(p.mean, 0.5);
   EXPECT_DOUBLE_EQ(p.square, 0.375);
   EXPECT_DOUBLE_EQ(p.common, 0.25);
@@ -75,18 +75,15 @@ static double meetingOf(llvm::ArrayRef<std::pair<double, double>> spans) {
 
 TEST(RowsTest, WindowsMeetWhereTheyOverlap) {
   std::vector<std::pair<double, double>> spans;
-  std::vector<double> lengths;
-  for (double row = 0; row < 24; ++row) {
+  for (double row = 0; row < 24; ++row)
     spans.push_back({std::max(row - 4, 0.0), row});
-    lengths.push_back(row + 1);
-  }
   MaskRows windows = MaskRows::ofSpans(spans);
   EXPECT_EQ(windows.lengths.back(), 5);
   EXPECT_NEAR(windows.meeting, meetingOf(spans), 1e-12);
   for (auto &[first, last] : spans)
     first = 0;
   EXPECT_NEAR(MaskRows::ofSpans(spans).meeting, meetingOf(spans), 1e-12);
-  EXPECT_NEAR(MaskRows::ofFirst(lengths).meeting, meetingOf(spans), 1e-12);
+  EXPECT_NEAR(MaskRows::causal(24, 24).meeting, meetingOf(spans), 1e-12);
   // A span without elements is no row, and of one row both are the same.
   std::pair<double, double> none(3, 2), one(1, 4);
   EXPECT_TRUE(MaskRows::ofSpans(none).empty());
@@ -95,7 +92,7 @@ TEST(RowsTest, WindowsMeetWhereTheyOverlap) {
 
 TEST(RowsTest, ElementsOfARowAddUpToOne) {
   // Two elements of an even row of 3 have the product 1 / 9.
-  Moments p = probabilitiesOf(MaskRows::ofFirst({3}), 3, 0);
+  Moments p = probabilitiesOf(MaskRows::whole(3), 3, 0);
   EXPECT_NEAR(productInRow(p, 3), 1.0 / 9, 1e-12);
   EXPECT_DOUBLE_EQ(productInRow(p, 1), 0);
 }
