@@ -139,32 +139,34 @@ static void spreadMeanOfWindows(Operation *op, SpreadContext &ctx) {
   auto all = getNumElements(getShape(input)),
        some = getNumElements(getShape(made));
   const AbstractValue &x = ctx.of(input);
-  Spread spread = ctx.spread(input);
+  const Spread &spread = ctx.spread(input);
   size_t rank = TransferContext::rankOf(input);
   if (!all || !some || *some < 1 || x.rank() != rank || rank < 3)
     return;
   double window = std::max(double(*all) / double(*some), 1.0);
   if (auto pool = dyn_cast<mp::AveragePoolOp>(op))
     window = product(pool.getKernelShape());
-  SmallVector<int64_t> kept = {0, 1};
-  AbstractValue value = x.keeping(kept);
+  auto average = [&](const Moments &term) {
+    return averageOf(Moments{0, 0, 1 / window}, term, /*count=*/1);
+  };
+  Spread result = spread;
+  result.unitSum = result.zeroSum = -1;
+  result.alike = average({0, spread.alike, 1}).alike();
+  if (!changesSum(spread.alike, window))
+    return ctx.giveSpread(0, result);
+  AbstractValue value = x.keeping({0, 1});
   double draws = ctx.elementsPerGroup(made, value.groups());
   Moments mixed;
   std::vector<Cell> cells;
   for (const Cell &cell : value.cells()) {
-    Moments mean = averageOf(Moments{0, 0, 1 / window},
-                             Moments::of(cell, spread), /*count=*/1);
+    Moments mean = average(Moments::of(cell, spread));
     mixed = mixed + mean;
     cells.push_back(SpreadContext::normalCell(mean, draws));
   }
-  bool refines = changesSum(spread.alike, window);
-  spread.unitSum = spread.zeroSum = -1;
-  spread.alike = mixed.alike();
-  if (!refines)
-    return ctx.giveSpread(0, spread);
-  AbstractValue result(AbstractValue::Dims(value.dims()), cells);
-  result.source = LikelySource::Propagated;
-  ctx.give(0, std::move(result), spread);
+  result.alike = mixed.alike();
+  AbstractValue averages(AbstractValue::Dims(value.dims()), cells);
+  averages.source = LikelySource::Propagated;
+  ctx.give(0, std::move(averages), result);
 }
 
 void mpopt::attachPoolingSpreads(MLIRContext *context) {
