@@ -11,7 +11,7 @@
 #include "mpopt/Dialect/Ops/GradientOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Ranges/Spread/SpreadInterface.h"
-#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
 
 #include <cmath>
 
@@ -78,13 +78,8 @@ static void spreadProd(mp::ReduceProdGradOp op, SpreadContext &ctx) {
 static void spreadCumSum(mp::CumSumOp op, SpreadContext &ctx) {
   Value input = op.getInput();
   const Spread &own = ctx.spread(input);
-  std::optional<int64_t> axis = op.getAxis();
-  if (op.getDynamicAxis())
-    if (auto known = ctx.shapes().constants(op.getDynamicAxis());
-        known && known->size() == 1)
-      axis = known->front();
-  if (axis)
-    axis = normalizeAxis(*axis, TransferContext::rankOf(input));
+  std::optional<int64_t> axis =
+      cells::findAxis(ctx, input, op.getAxis(), op.getDynamicAxis());
   std::optional<int64_t> count =
       axis ? TransferContext::dimOf(input, *axis) : std::nullopt;
   const AbstractValue &x = ctx.of(input);

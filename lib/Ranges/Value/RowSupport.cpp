@@ -11,6 +11,18 @@ using namespace mlir;
 using namespace mpopt;
 using namespace mpopt::cells;
 
+std::optional<int64_t> cells::findAxis(TransferContext &ctx, Value input,
+                                       std::optional<int64_t> attribute,
+                                       Value operand) {
+  std::optional<int64_t> axis = attribute;
+  if (operand)
+    if (auto known = ctx.shapes().constants(operand);
+        known && known->size() == 1)
+      axis = known->front();
+  MaybeShape shape = getShape(input);
+  return axis && shape ? normalizeAxis(*axis, shape->size()) : std::nullopt;
+}
+
 std::optional<int64_t> cells::countAlong(ArrayRef<int64_t> shape,
                                          ArrayRef<int64_t> axes) {
   int64_t count = 1;

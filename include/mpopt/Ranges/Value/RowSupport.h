@@ -24,6 +24,12 @@ namespace mpopt::cells {
 std::optional<int64_t> countAlong(llvm::ArrayRef<int64_t> shape,
                                   llvm::ArrayRef<int64_t> axes);
 
+/// The axis that an attribute or a constant operand names, as an index of the
+/// shape of `input`; nothing if it is unknown or out of range.
+std::optional<int64_t> findAxis(TransferContext &ctx, mlir::Value input,
+                                std::optional<int64_t> attribute,
+                                mlir::Value operand);
+
 /// The value of a vector that lies along `axis` of a tensor of `rank`.
 AbstractValue alongAxis(const AbstractValue &vector, int64_t axis, size_t rank);
 

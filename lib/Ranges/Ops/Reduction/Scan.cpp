@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Ranges/Ops/Families.h"
-#include "mpopt/Ranges/Value/CellSupport.h"
+#include "mpopt/Ranges/Value/RowSupport.h"
 
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Ranges/RangeInterface.h"
@@ -31,15 +31,10 @@ struct Scanned {
 } // namespace
 
 template <typename OpTy> static Scanned scan(OpTy op, TransferContext &ctx) {
-  std::optional<int64_t> axis = op.getAxis();
-  if (op.getDynamicAxis())
-    if (auto known = ctx.shapes().constants(op.getDynamicAxis());
-        known && known->size() == 1)
-      axis = known->front();
+  std::optional<int64_t> at =
+      findAxis(ctx, op.getInput(), op.getAxis(), op.getDynamicAxis());
   const AbstractValue &x = ctx.operand(0);
   MaybeShape shape = getShape(op.getInput());
-  std::optional<int64_t> at =
-      axis && shape ? normalizeAxis(*axis, shape->size()) : std::nullopt;
   Scanned result{AbstractValue::boundedLike(at ? x.merging(*at) : x.merged()),
                  {op.getExclusive() ? 0. : 1., kInfinity}};
   if (at && (*shape)[*at] >= 0) {
