@@ -73,3 +73,14 @@ func.func @varying_mask(%keep: tensor<8x16xf32> {mp.assume = {lo = 0.0 : f64, hi
   %1 = mp.softmax %0 : (tensor<8x16xf32>) -> tensor<8x16xf32>
   return
 }
+
+// -----
+
+// The estimate of a row that is not bounded is that of its elements.
+func.func @unbounded(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = mp.div %x, %y : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = mp.exp %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  // expected-remark @below {{nan norm(1) <= 2 likely (propagated) [-0.}}
+  %2 = mp.layer_norm %1 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}

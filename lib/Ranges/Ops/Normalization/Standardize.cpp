@@ -45,10 +45,9 @@ static double closedBound(const Standardization &how, const RowError &error,
   if (!(error.relative < 0.5) || !(error.epsilon > 0))
     return kInfinity;
   double square = count;
-  if (how.centred) {
-    double e = meanError * meanError;
-    square = count - 1 + e / (e + error.epsilon);
-  }
+  // e^2 / (e^2 + epsilon), also where the error of the mean is infinite.
+  if (how.centred)
+    square = count - 1 + 1 / (1 + error.epsilon / (meanError * meanError));
   // 1 / sqrt(1 - r) <= 1 + r up to r = 0.6.
   return std::sqrt(square) * (1 + error.relative + 8 * error.unit);
 }
