@@ -165,6 +165,29 @@ def test_layer_norm(tmp_path):
     assert_close(said, -most, most)
 
 
+@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
+def test_weight_norm(axes, tmp_path):
+    """The norms of rows of a constant, of which only the hull is kept, are known: a weight that
+    is divided by them is bounded."""
+    weights = numpy.random.default_rng(0).normal(0, 1, (40, 30, 50)).astype(numpy.float32)
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(helper.make_graph(
+        [helper.make_node("ReduceL2", ["v", "axes"], ["n"]),
+         helper.make_node("Div", ["g", "n"], ["scale"]),
+         helper.make_node("Mul", ["v", "scale"], ["w"]), helper.make_node("Add", ["w", "x"], ["y"])],
+        "g", [helper.make_tensor_value_info("x", 1, [1])],
+        [helper.make_tensor_value_info("y", 1, [40, 30, 50])],
+        [numpy_helper.from_array(weights, "v"),
+         numpy_helper.from_array(numpy.array(axes), "axes"),
+         numpy_helper.from_array(numpy.float32(1), "g")]),
+        opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    said = bounds(path, {}, tmp_path)
+    norms = (weights.astype(float) ** 2).sum(axes, keepdims=True) ** 0.5
+    assert said["n"].lo.min() == pytest.approx(norms.min(), rel=1e-3)
+    assert said["n"].hi.max() == pytest.approx(norms.max(), rel=1e-3)
+    assert numpy.abs(said["w"].hi).max() <= numpy.abs(weights).max() / norms.min() * 1.001
+
+
 def softmax_bounds(lo, hi):
     """An element is largest when it is at its upper end and the others at their
     lower ones."""

@@ -41,22 +41,24 @@ static Cell absCell(const Cell &x) {
   return make(abs(bound(x)), mean, variance, magnitude);
 }
 
-/// A sum of numbers that are not negative, computed from the row's.
+/// A sum of numbers that are not negative, computed from the row's. Without
+/// roundings it is in `known`.
 static Cell addMapped(const Row &row, Reducing &state,
-                      llvm::function_ref<Cell(const Cell &)> map, double most) {
+                      llvm::function_ref<Cell(const Cell &)> map,
+                      const Interval &known) {
   SmallVector<Term> terms;
   for (const Term &term : row.terms)
     terms.push_back({map(term.cell), term.count});
   Reducing inner{state.input, state.accumulator};
   Cell cell = addTerms(terms, row.expected, row.draws, inner);
   // Products may underflow, and are rounded once more than a plain sum's terms.
-  double magnitude = std::min(cell.hi, most);
+  double magnitude = std::min(cell.hi, known.hi);
   double error = std::isfinite(magnitude)
                      ? dotError({&state.accumulator}, row.count.hi, magnitude)
                      : kInfinity;
-  Interval exact = intersect(bound(cell), Interval{0, most * (1 + 1e-12)});
+  Interval exact = intersect(bound(cell), known.widened(1e-12));
   if (exact.isEmpty())
-    exact = {0, most};
+    exact = known;
   exact = exact + Interval::symmetric(error);
   cell.lo = std::max(0.0, exact.lo);
   cell.hi = exact.hi;
@@ -67,8 +69,8 @@ static Cell addMapped(const Row &row, Reducing &state,
 }
 
 Cell reduction::sumSquareRow(const Row &row, Reducing &state) {
-  double most = row.euclid * row.euclid;
-  return addMapped(row, state, squareCell, most);
+  Interval exact = intersect(row.squares, Interval{0, row.euclid * row.euclid});
+  return addMapped(row, state, squareCell, exact);
 }
 
 Cell reduction::absSumRow(const Row &row, Reducing &state) {
@@ -76,7 +78,7 @@ Cell reduction::absSumRow(const Row &row, Reducing &state) {
                                           : kInfinity;
   if (row.sum)
     most = std::min(most, row.sum->hi);
-  return addMapped(row, state, absCell, most);
+  return addMapped(row, state, absCell, Interval{0, most});
 }
 
 /// The moments of sqrt(x) by the delta method.

@@ -80,6 +80,51 @@ static AbstractValue reduceUnknown(Value input, const AbstractValue &x,
   return value;
 }
 
+/// The index among `to`, row-major, of the element of `from` at `index`; axes
+/// of one in `to` are left out.
+static size_t project(size_t index, ArrayRef<int64_t> from,
+                      ArrayRef<int64_t> to) {
+  size_t result = 0, stride = 1;
+  for (size_t axis = from.size(); axis-- > 0;) {
+    size_t dim = from[axis];
+    result += to[axis] == 1 ? 0 : index % dim * stride;
+    stride *= to[axis];
+    index /= dim;
+  }
+  return result;
+}
+
+/// The least and the largest sum of squares of the rows of each group of
+/// `outer`; empty unless the elements are constants.
+static std::vector<Interval>
+squaresOfConstants(TransferContext &ctx, Value input,
+                   const llvm::SmallBitVector &reduced,
+                   ArrayRef<int64_t> outer) {
+  std::optional<WeightView> view = ctx.weights(input);
+  if (!view || view->size() == 0)
+    return {};
+  AbstractValue::Dims rows(view->shape.begin(), view->shape.end());
+  for (unsigned axis : reduced.set_bits())
+    rows[axis] = 1;
+  std::vector<double> sums(countGroups(rows));
+  std::vector<double> held(view->shape.empty() ? 1 : view->shape.back());
+  for (int64_t first = 0; first < view->size(); first += held.size()) {
+    view->read(first, held);
+    double *sum = &sums[project(first, view->shape, rows)];
+    for (double element : held) {
+      *sum += element * element;
+      sum += !rows.empty() && rows.back() > 1;
+    }
+  }
+  std::vector<Interval> squares(countGroups(outer), Interval::empty());
+  for (auto [row, sum] : llvm::enumerate(sums)) {
+    Interval &group = squares[project(row, rows, outer)];
+    group = hull(group, std::isnan(sum) ? Interval{0, kInfinity}
+                                        : Interval::point(sum));
+  }
+  return squares;
+}
+
 AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
                                 std::optional<llvm::SmallBitVector> axes,
                                 bool keepDims, Value result, Reducing &state,
@@ -139,8 +184,11 @@ AbstractValue mpopt::reduceRows(TransferContext &ctx, Value input,
   });
   std::vector<Cell> cells;
   cells.reserve(count);
-  for (const std::vector<Term> &of : terms) {
+  std::vector<Interval> squares = squaresOfConstants(ctx, input, *axes, outer);
+  for (auto [group, of] : llvm::enumerate(terms)) {
     row.terms = of;
+    if (!squares.empty())
+      row.squares = squares[group];
     cells.push_back(function(row, state));
   }
   return finish(AbstractValue(std::move(dims), cells));

@@ -38,6 +38,8 @@ struct Row {
   double euclid = kInfinity;
   /// The sum of the row, if it is known and no element is negative.
   std::optional<Interval> sum;
+  /// The sums of squares of the group's rows, if the elements are constants.
+  Interval squares{0, kInfinity};
 
   Interval hull() const;
   /// The elements of the row as one cell.
