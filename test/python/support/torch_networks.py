@@ -579,6 +579,25 @@ class Lookups(nn.Module):
         return a, b, c, d, e, f, g, h, i, j, order, k, place, m, n, o, p, q
 
 
+class Experts(nn.Module):
+    """Rows sorted by their expert, each of which has a matrix."""
+
+    def __init__(self, experts=3, width=8):
+        super().__init__()
+        self.gate = nn.Linear(width, experts)
+        self.weight = nn.Parameter(torch.randn(experts, width, 8))
+
+    def forward(self, x):
+        chosen, order = self.gate(x).argmax(1).sort()
+        experts = self.weight.shape[0]
+        counts = torch.histc(chosen.float(), experts, 0, experts - 1)
+        ends = counts.cumsum(0, dtype=torch.int32)
+        # The CPU's kernel of some versions takes nothing else.
+        narrow = torch.bfloat16
+        rows = torch._grouped_mm(x[order].to(narrow), self.weight.to(narrow), offs=ends)
+        return rows, torch.histc(x, 4, -1, 1)
+
+
 class Arithmetic(nn.Module):
     def forward(self, x, n):
         a = (x * 2 + 1 - x / 3) ** 2
@@ -717,6 +736,7 @@ def networks() -> list[Network]:
         Network("buffered", Buffered, (image(3, 6),), ["x"], scripted),
         Network("cache", Cache, (image(2, 3, 4),), ["x"]),
         Network("shapes", Shapes, (image(2, 4, 4),), ["x"]),
+        Network("experts", Experts, (image(12, 8),), ["x"]),
         Network("lookups", Lookups, (image(4, 4), index), ["x", "index"]),
         Network(
             "arithmetic",

@@ -30,9 +30,9 @@ Registry::Registry() {
 Lowering Registry::find(const Node &node, bool &inPlace) const {
   llvm::StringRef name = node.op;
   inPlace = false;
-  // `quantized::linear` is not the `linear` of aten.
-  if (!name.consume_front("aten::") && !name.starts_with("quantized::"))
-    return nullptr;
+  // `quantized::linear` is not the `linear` of aten: names of other libraries
+  // are whole.
+  name.consume_front("aten::");
   auto lookUp = [&](llvm::StringRef plain) -> Lowering {
     if (auto exact = lowerings.find((plain + "." + node.overload).str());
         exact != lowerings.end())

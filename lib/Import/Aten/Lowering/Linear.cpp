@@ -16,6 +16,7 @@
 
 #include "mpopt/Dialect/Ops/ActivationOps.h"
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
+#include "mpopt/Dialect/Ops/IndexingOps.h"
 #include "mpopt/Dialect/Ops/LinearOps.h"
 #include "mpopt/Dialect/Ops/ReductionOps.h"
 #include "mpopt/Dialect/Ops/ShapeOps.h"
@@ -99,6 +100,51 @@ static LogicalResult lowerVecdot(NodeContext &context) {
   context.setOutput(0, context.make<mp::ReduceSumOp>(
                            product, Value(), intsAttr(context, {*dim}),
                            context.builder().getBoolAttr(false)));
+  return success();
+}
+
+/// Rows that are sorted by expert: those before the first of `offs` meet the
+/// first matrix, those up to the second the next. Here each meets all matrices,
+/// whose weights are known, and keeps one product. Not covered: rows behind the
+/// last of `offs`, which are not defined, and sums that are parted (two operands
+/// of rank 2).
+static LogicalResult lowerGroupedProduct(NodeContext &context) {
+  Value rows = context.tensor(oneOf(context, "self", "input"));
+  Value matrices = context.tensor(oneOf(context, "mat2", "weight"));
+  Value ends = context.tensor("offs");
+  if (NodeContext::rankOf(matrices) != 3 || context.has("bias") ||
+      context.has("out_dtype"))
+    return context.unsupported();
+  if (NodeContext::rankOf(rows) == 3 && !ends) {
+    context.setOutput(0, makeProduct(context, rows, matrices));
+    return success();
+  }
+  std::optional<int64_t> experts = staticDim(matrices, 0);
+  if (NodeContext::rankOf(rows) != 2 || !ends || !experts)
+    return context.unsupported();
+  // [rows, experts, columns]
+  Value products = transpose(
+      context, makeProduct(context, unsqueeze(context, rows, 0), matrices),
+      {1, 0, 2});
+  Value numbers = iota(context, dimValue(context, rows, 0));
+  Value isBehind = context.make<mp::LessEqualOp>(
+      context.cast(ends, getElementType(numbers)),
+      unsqueeze(context, numbers, 1));
+  Builder &builder = context.builder();
+  Value chosen = context.make<mp::ReduceSumOp>(
+      context.cast(isBehind, builder.getI64Type()), Value(),
+      intsAttr(context, {1}), builder.getBoolAttr(true));
+  chosen = context.make<mp::MinOp>(
+      ValueRange{chosen, makeInt(context, *experts - 1)});
+  Value shape = concat(context,
+                       {unsqueeze(context, dimValue(context, rows, 0), 0),
+                        context.makeInts({1}),
+                        unsqueeze(context, dimValue(context, matrices, 2), 0)},
+                       0);
+  chosen = expand(context, unsqueeze(context, chosen, 2), shape);
+  context.setOutput(
+      0, squeeze(context,
+                 context.make<mp::GatherElementsOp>(products, chosen, 1), 1));
   return success();
 }
 
@@ -326,6 +372,8 @@ void mpopt::aten::registerLinear(LoweringRegistry &registry) {
   registry.add("bilinear", lowerBilinear);
   registry.add({"matmul", "mm", "bmm", "mv", "dot", "vdot", "linalg_matmul"},
                lowerProduct);
+  registry.add({"_grouped_mm", "transformers::grouped_mm_fallback"},
+               lowerGroupedProduct);
   registry.add({"chain_matmul", "linalg_multi_dot"}, lowerChain);
   registry.add({"outer", "ger"}, lowerOuter);
   registry.add("linalg_vecdot", lowerVecdot);

@@ -7,7 +7,7 @@
 //
 // With a `dtype` the input is cast first and the sum runs in it. Without one,
 // sums and products of integers are i64. Norms are in Norms.cpp, what selects
-// elements in Selection.cpp. Not covered: quantile, histc.
+// elements in Selection.cpp. Not covered: quantile.
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Operands.h"
 #include "ShapeValues.h"
 #include "Subfamilies.h"
 
@@ -58,6 +59,37 @@ static LogicalResult lowerSearchSorted(NodeContext &context) {
                     context.tensor("self"), right);
 }
 
+/// How many elements are in each of `bins` even parts of [min, max], whose end
+/// is in the last part. Not covered: ends that the elements themselves set.
+static LogicalResult lowerHistogram(NodeContext &context) {
+  Value self = context.tensor("self");
+  double lo = context.getNumber("min", 0), hi = context.getNumber("max", 0);
+  std::optional<int64_t> bins = context.findInt("bins");
+  if (!self || context.isDynamic("min") || context.isDynamic("max") || !bins ||
+      !(lo < hi))
+    return context.unsupported();
+  Value first = constantLike(context, lo, self),
+        last = constantLike(context, double(*bins - 1), self),
+        end = constantLike(context, hi, self),
+        scale = constantLike(context, double(*bins) / (hi - lo), self);
+  if (!first || !last || !end || !scale)
+    return context.unsupported();
+  Value bin = context.make<mp::FloorOp>(Value(context.make<mp::MulOp>(
+      Value(context.make<mp::SubOp>(self, first)), scale)));
+  bin = context.make<mp::WhereOp>(
+      Value(context.make<mp::EqualOp>(self, end)), last, bin);
+  Value numbers = context.cast(iota(context, makeInt(context, *bins)),
+                               getElementType(self));
+  Value isIn = context.make<mp::EqualOp>(
+      unsqueeze(context, reshape(context, bin, {-1}), 1), numbers);
+  Builder &builder = context.builder();
+  context.setOutput(0, context.make<mp::ReduceSumOp>(
+                           context.cast(isIn, getElementType(self)), Value(),
+                           builder.getDenseI64ArrayAttr({0}),
+                           builder.getBoolAttr(false)));
+  return success();
+}
+
 /// Values, inverse, counts.
 static LogicalResult lowerUnique(NodeContext &context) {
   Value self = context.tensor("self");
@@ -84,5 +116,6 @@ static LogicalResult lowerUnique(NodeContext &context) {
 void aten::registerSearch(LoweringRegistry &registry) {
   registry.add("bucketize", lowerBucketize);
   registry.add("searchsorted", lowerSearchSorted);
+  registry.add("histc", lowerHistogram);
   registry.add({"_unique2", "_unique", "unique_dim"}, lowerUnique);
 }
