@@ -121,12 +121,22 @@ void GradientAnalysis::Driver::setValue(Value value, AbstractValue pre) {
     gradient.value = std::move(pre);
 }
 
-/// The value in the rank of the tensor, with as many groups as are allowed.
+/// The value in the rank of the tensor, with as many groups as are allowed. No
+/// element's square is more than the sum of all: the products of extremes that
+/// ops expect grow past that from op to op.
 AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
   MaybeShape shape = getShape(of);
   if (shape && value.rank() != shape->size())
     value = AbstractValue(AbstractValue::Dims(shape->size(), 1), value.hull());
-  return value.limited(groupLimit());
+  value = value.limited(groupLimit());
+  double count = elementsPerGroup(of, value.groups());
+  for (CellRef cell : value.mutableCells()) {
+    double most =
+        std::sqrt(count * (cell.mean * cell.mean + cell.variance));
+    cell.likelyLo = std::max(cell.likelyLo, -most);
+    cell.likelyHi = std::min(cell.likelyHi, most);
+  }
+  return value;
 }
 
 void GradientAnalysis::Driver::give(unsigned index, AbstractValue value,
