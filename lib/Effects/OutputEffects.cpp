@@ -18,6 +18,7 @@
 #include "Branches.h"
 #include "Contention.h"
 #include "Cuts.h"
+#include "Drift.h"
 #include "FreshErrors.h"
 #include "InfinityWalk.h"
 #include "LargestError.h"
@@ -39,6 +40,7 @@
 #include "mpopt/Ranges/Value/TransferContext.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mpopt;
@@ -92,7 +94,13 @@ struct Part : SquaredError {
   size_t output = 0;
   Value value;
   std::optional<OutputSize> size;
-  bool known = true;
+  /// Why the error is not known; empty where it is.
+  std::string unknown;
+  bool isKnown() const { return unknown.empty(); }
+  void setUnknown(const Twine &why) {
+    if (isKnown())
+      unknown = why.str();
+  }
   /// Found when something is lost.
   std::optional<llvm::DenseSet<Value>> cuts;
   /// The value is what a logistic function is of that makes the output.
@@ -138,12 +146,58 @@ static bool isAllLost(Value value, const RangeAnalysis &ranges) {
          ranges.preRounding(value).constant() != 0.0;
 }
 
+/// The first value on the way of an output of which nothing is estimated.
+static Value findUnestimated(Value value, const RangeAnalysis &ranges) {
+  while (Operation *op = value.getDefiningOp()) {
+    auto operand = llvm::find_if(op->getOperands(), [&](Value operand) {
+      return isa<FloatType>(getElementType(operand)) &&
+             !ranges.of(operand).hasLikely();
+    });
+    if (operand == op->operand_end())
+      break;
+    value = *operand;
+  }
+  return value;
+}
+
+static std::string describe(const Drift &drift) {
+  return llvm::formatv(
+      "its estimate drifts with depth: from `{0}` to `{1}` the gradient grows "
+      "2^{2:f1} times as much as the values of {3} residual blocks allow",
+      getTensorName(drift.first), getTensorName(drift.last),
+      std::log2(drift.excess) / 2, drift.blocks);
+}
+
+/// Withdraws large errors that estimates which drift with depth give. A small
+/// one stays: it is small whatever it is too large by.
+static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
+                             const RangeAnalysis &ranges,
+                             const OutputGradients &gradients) {
+  constexpr double kSmall = 0.01;
+  auto isLarge = [&](const Part &part) {
+    return part.isKnown() && part.sum > kSmall * kSmall;
+  };
+  if (llvm::none_of(parts, isLarge))
+    return;
+  DriftCheck check(body, ranges);
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (isLarge(part))
+      if (std::optional<Drift> drift = check.find(index, gradients))
+        part.setUnknown(describe(*drift));
+}
+
 /// Sums up the parts of an output.
 static void judge(OutputEffect &output, ArrayRef<const Part *> parts,
                   const RangeAnalysis &ranges) {
-  if (parts.empty() ||
-      !llvm::all_of(parts, [](const Part *part) { return part->known; }))
+  if (parts.empty()) {
+    output.unknown = "the model has too many outputs to look at each";
     return;
+  }
+  for (const Part *part : parts)
+    if (!part->isKnown()) {
+      output.unknown = part->unknown;
+      return;
+    }
   double most = 0, errors = 0, squares = 0;
   for (const Part *part : parts) {
     const OutputSize &size = *part->size;
@@ -215,7 +269,11 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
   for (auto [index, part] : llvm::enumerate(parts)) {
     part.size = part.doubtful ? sizeOfDoubtful(part.value, ranges)
                               : sizeOf(part.value, ranges);
-    part.known = part.size && !gradients.lacks(index);
+    if (!part.size)
+      part.setUnknown("nothing is estimated of `" +
+                      getTensorName(findUnestimated(part.value, ranges)) + "`");
+    else if (gradients.lacks(index))
+      part.setUnknown("an op on the way to it has no gradient");
   }
   auto add = [&](Value value) {
     if (!isa<FloatType>(getElementType(value)))
@@ -232,7 +290,7 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     std::optional<std::optional<AbstractValue>> error;
     for (auto [index, part] : llvm::enumerate(parts)) {
       Value gradient = gradients.gradient(index, place);
-      if (!gradient || !part.known)
+      if (!gradient || !part.isKnown())
         continue;
       // Arguments that are about 0 are hardly rounded.
       if (part.doubtful && place == part.value)
@@ -247,7 +305,9 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         return;
       const AbstractValue &slope = gradients.analysis().of(gradient);
       if (!(*error)->hasLikely() || !slope.hasLikely()) {
-        part.known = false;
+        part.setUnknown("nothing is estimated of the error or the gradient of "
+                        "`" +
+                        getTensorName(place) + "`");
         continue;
       }
       double square = squareOf(
@@ -261,14 +321,16 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
         square *= OwnSlope(place, gradientOf).factor(ranges, **error);
       }
       if (!std::isfinite(square)) {
-        part.known = false;
+        part.setUnknown("the estimate for `" + getTensorName(place) +
+                        "` is infinite");
         continue;
       }
       const OutputSize &size = *part.size;
       // Where nothing but 0 is expected, each error is past measure, and one of
       // weights that are all lost is not seen behind others that are.
       if (size.normal == 0) {
-        part.known &= square == 0 && !isAllLost(place, ranges);
+        if (square != 0 || isAllLost(place, ranges))
+          part.setUnknown("nothing but 0 is expected of it");
         continue;
       }
       square /= size.normal;
@@ -300,9 +362,10 @@ OutputEffects::OutputEffects(ModuleOp module, AnalysisManager analyses,
     llvm::for_each(op->getResults(), add);
     ranges.limitRounded();
   });
+  withdrawDrifting(parts, body, ranges, gradients);
   for (const Contention &contention : findContentions(body, ranges, gradients))
     for (auto [index, part] : llvm::enumerate(parts))
-      if (part.known)
+      if (part.isKnown())
         if (auto few =
                 partOf(contention, index, gradients, part, part.size->normal))
           part.contended.push_back(std::move(*few));

@@ -210,6 +210,7 @@ mpopt::describeEffects(ModuleOp module, const OutputEffects &effects,
     report.error = errorOf(output);
     report.bound = output.bound.value_or(NAN);
     report.absoluteBound = output.absoluteBound.value_or(NAN);
+    report.unknown = output.unknown;
     report.rms = output.nonFinite ? kInfinity : output.rms.value_or(NAN);
     for (const AssumedSize &assumed : output.sizes)
       report.sizes.emplace_back(assumed.dim, assumed.size);

@@ -131,8 +131,7 @@ AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
   value = value.limited(groupLimit());
   double count = elementsPerGroup(of, value.groups());
   for (CellRef cell : value.mutableCells()) {
-    double most =
-        std::sqrt(count * (cell.mean * cell.mean + cell.variance));
+    double most = std::sqrt(count * (cell.mean * cell.mean + cell.variance));
     cell.likelyLo = std::max(cell.likelyLo, -most);
     cell.likelyHi = std::min(cell.likelyHi, most);
   }

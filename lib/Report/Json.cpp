@@ -237,6 +237,8 @@ static void writeEffects(OStream &json, llvm::ArrayRef<EffectReport> effects) {
         attribute(json, "output", effect.output);
         json.attribute("expected_error", jsonNumber(effect.error));
         json.attribute("expected_rms", jsonNumber(effect.rms));
+        if (!effect.unknown.empty())
+          attribute(json, "unknown", effect.unknown);
         json.attribute("bound", jsonNumber(effect.bound));
         json.attribute("absolute_bound", jsonNumber(effect.absoluteBound));
         if (!effect.sizes.empty())

@@ -15,6 +15,7 @@
 #include "FindingText.h"
 #include "TextReport.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -139,9 +140,14 @@ void TextReport::writeEffects(const ModelReport &report) {
     }
   };
   auto writeUnknown = [&] {
-    if (!unknown.empty())
-      style.wrap("what " + precision + " does to " + nameOutputs(unknown) +
-                     " is not known",
+    // Outputs that are unknown for one reason share a line.
+    llvm::MapVector<llvm::StringRef, std::vector<const EffectReport *>> reasons;
+    for (const EffectReport *effect : unknown)
+      reasons[effect->unknown].push_back(effect);
+    for (const auto &[reason, effects] : reasons)
+      style.wrap("what " + precision + " does to " + nameOutputs(effects) +
+                     " is not known" + (reason.empty() ? "" : ": ") +
+                     reason.str(),
                  4);
   };
   // An unknown effect may be anything, and comes behind one that is known to be

@@ -44,6 +44,8 @@ struct OutputEffect {
   /// The largest error of an element, of the largest magnitude; the root mean
   /// square of the errors, of the elements'. Nothing where they are not known.
   std::optional<double> error, rms;
+  /// Why they are not known: a clause that ends a sentence.
+  std::string unknown;
   /// The most that `error`, or the error by some tensors, can be.
   double limit = kInfinity;
   /// Sound bounds of the largest error: of the largest magnitude, and in the

@@ -35,6 +35,8 @@ struct EffectReport {
   /// Largest error of the largest magnitude, and root mean square of root mean
   /// square; infinite if Inf or NaN is expected, NaN if it is not known.
   double error = 0, rms = 0;
+  /// Why they are not known: a clause that ends a sentence; may be empty.
+  std::string unknown;
   /// What `error` cannot exceed, and the largest error itself, in the output's
   /// own units; NaN where there is no such bound.
   double bound = std::numeric_limits<double>::quiet_NaN();

@@ -106,8 +106,8 @@ static LogicalResult lowerVecdot(NodeContext &context) {
 /// Rows that are sorted by expert: those before the first of `offs` meet the
 /// first matrix, those up to the second the next. Here each meets all matrices,
 /// whose weights are known, and keeps one product. Not covered: rows behind the
-/// last of `offs`, which are not defined, and sums that are parted (two operands
-/// of rank 2).
+/// last of `offs`, which are not defined, and sums that are parted (two
+/// operands of rank 2).
 static LogicalResult lowerGroupedProduct(NodeContext &context) {
   Value rows = context.tensor(oneOf(context, "self", "input"));
   Value matrices = context.tensor(oneOf(context, "mat2", "weight"));
@@ -127,9 +127,9 @@ static LogicalResult lowerGroupedProduct(NodeContext &context) {
       context, makeProduct(context, unsqueeze(context, rows, 0), matrices),
       {1, 0, 2});
   Value numbers = iota(context, dimValue(context, rows, 0));
-  Value isBehind = context.make<mp::LessEqualOp>(
-      context.cast(ends, getElementType(numbers)),
-      unsqueeze(context, numbers, 1));
+  Value isBehind =
+      context.make<mp::LessEqualOp>(context.cast(ends, getElementType(numbers)),
+                                    unsqueeze(context, numbers, 1));
   Builder &builder = context.builder();
   Value chosen = context.make<mp::ReduceSumOp>(
       context.cast(isBehind, builder.getI64Type()), Value(),

@@ -76,8 +76,8 @@ static LogicalResult lowerHistogram(NodeContext &context) {
     return context.unsupported();
   Value bin = context.make<mp::FloorOp>(Value(context.make<mp::MulOp>(
       Value(context.make<mp::SubOp>(self, first)), scale)));
-  bin = context.make<mp::WhereOp>(
-      Value(context.make<mp::EqualOp>(self, end)), last, bin);
+  bin = context.make<mp::WhereOp>(Value(context.make<mp::EqualOp>(self, end)),
+                                  last, bin);
   Value numbers = context.cast(iota(context, makeInt(context, *bins)),
                                getElementType(self));
   Value isIn = context.make<mp::EqualOp>(
