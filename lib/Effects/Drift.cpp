@@ -41,10 +41,12 @@ static constexpr double kTolerance = 16;
 
 static double degreeOfFunction(const Unary &function, const Cell &x) {
   auto square = [&](llvm::function_ref<double(double)> of) {
-    return momentsOf(x.mean, x.variance, [&](double at) {
-             double y = of(at);
-             return std::isfinite(y) ? y : 0;
-           }).square;
+    return momentsOf(x.mean, x.variance,
+                     [&](double at) {
+                       double y = of(at);
+                       return std::isfinite(y) ? y : 0;
+                     })
+        .square;
   };
   double size = square([&](double at) { return evaluate(function, at); });
   double change =
@@ -58,8 +60,8 @@ static double varianceOfScores(mp::AttentionOp op,
   MaybeShape shape = getShape(op.getQuery());
   double depth = shape && !shape->empty() ? double(shape->back()) : 1;
   double scale = op.getScale().convertToDouble();
-  double squares = meanSquare(ranges.of(op.getQuery())) *
-                   meanSquare(ranges.of(op.getKey()));
+  double squares =
+      meanSquare(ranges.of(op.getQuery())) * meanSquare(ranges.of(op.getKey()));
   return scale == 0 ? squares : depth * scale * scale * squares;
 }
 

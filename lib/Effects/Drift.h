@@ -18,8 +18,8 @@
 // wrong, and the errors of both multiply with depth. Of the stacks of
 // bench/stacks.py and of trained encoders d^2 is between 0.1 and 3.
 //
-// One block alone proves nothing: it may subtract what is nearly equal. Not seen
-// are steep functions that getFunction does not know, which amplify errors
+// One block alone proves nothing: it may subtract what is nearly equal. Not
+// seen are steep functions that getFunction does not know, which amplify errors
 // indeed; an estimate of the first order does not hold for them either.
 //
 //===----------------------------------------------------------------------===//
@@ -57,8 +57,8 @@ public:
                             const OutputGradients &gradients) const;
 
 private:
-  /// y = x + f(x), the largest G that the forward estimate allows, and the index
-  /// of the block in front of it; -1 if there is none.
+  /// y = x + f(x), the largest G that the forward estimate allows, and the
+  /// index of the block in front of it; -1 if there is none.
   struct Residual {
     mlir::Value input, sum;
     double allowed = 1;

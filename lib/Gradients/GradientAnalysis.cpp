@@ -129,9 +129,12 @@ AbstractValue GradientAnalysis::Driver::settle(Value of, AbstractValue value) {
   if (shape && value.rank() != shape->size())
     value = AbstractValue(AbstractValue::Dims(shape->size(), 1), value.hull());
   value = value.limited(groupLimit());
+  // Estimates of root mean squares are good within a factor of 4.
+  constexpr double kTolerance = 4;
   double count = elementsPerGroup(of, value.groups());
   for (CellRef cell : value.mutableCells()) {
-    double most = std::sqrt(count * (cell.mean * cell.mean + cell.variance));
+    double square = cell.mean * cell.mean + cell.variance;
+    double most = kTolerance * std::sqrt(count * square);
     cell.likelyLo = std::max(cell.likelyLo, -most);
     cell.likelyHi = std::min(cell.likelyHi, most);
   }
