@@ -232,8 +232,9 @@ void TextReport::writeGradients(const TrainingReport &training) {
   if (unknown)
     os << "  nothing is known of " << plural(unknown, "other gradient") << '\n';
   style.dim("  lost: the share of elements that are not 0 and are stored as 0 "
-            "without a loss scale\n"
-            "  off by: the expected error by all roundings of the step, of the "
+            "without a loss scale");
+  os << '\n';
+  style.dim("  off by: the expected error by all roundings of the step, of the "
             "gradient's rms");
   os << '\n';
 }

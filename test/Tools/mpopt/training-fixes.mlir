@@ -33,6 +33,10 @@ module {
 // START: the first 5 steps are skipped; 2^9 (512) is a better start
 // START: = safe fix: start the loss scaler at 2^9 (512)
 
+// START: {{^}}gradients of the unscaled loss
+// START: {{^}}  lost: the share of elements that are not 0 and are stored as 0 without a loss scale{{$}}
+// START-NEXT: {{^}}  off by: the expected error
+
 // NONE: note[MP411]
 // NONE: = safe fix: train without a loss scaler
 
