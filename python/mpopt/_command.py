@@ -19,6 +19,10 @@ class Error(RuntimeError):
     """mpopt rejected the model or an option; the text is one line."""
 
 
+class FileError(Error):
+    """The same of a file that an argument names: `argument` says which."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Normal:
     """The normal distribution expected of an input; it sets no bounds."""
@@ -58,6 +62,8 @@ def argument(name: str):
     """Turns exceptions about a wrong value inside into an `Error` that names the argument."""
     try:
         yield
+    except FileError as error:
+        raise Error(f"{name}: {error}") from error
     except Error:
         raise
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError, OSError) as error:
