@@ -99,8 +99,8 @@ static int fail(const llvm::Twine &text) {
 int mpopt::lint(int count, char **words) {
   Interpreter interpreter = findInterpreter();
   if (interpreter.program.empty())
-    return fail("no Python with LibCST is known: set MPOPT_PYTHON, or pip "
-                "install mpopt[lint]");
+    return fail("no Python interpreter with the package mpopt was found: set "
+                "MPOPT_PYTHON");
   if (!interpreter.package.empty()) {
     std::string &folders = interpreter.package;
     if (const char *known = std::getenv("PYTHONPATH"); known && *known)

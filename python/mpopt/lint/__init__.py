@@ -5,9 +5,8 @@
     for finding in lint.lint_text(source, "train.py"):
         print(finding.line, finding.rule, finding.message)
 
-Scripts are parsed with LibCST (`pip install mpopt[lint]`) and never executed. Imports
-and aliases are resolved, and values followed through assignments and calls inside a
-file: docs/lint.md.
+Scripts are parsed and never executed. Imports and aliases are resolved, and values
+followed through assignments and calls inside a file: docs/lint.md.
 """
 
 from mpopt.lint.findings import Finding

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
-
-import libcst as cst
 
 from mpopt.lint import events, library, names, values
 from mpopt.lint.scopes import Class
@@ -22,47 +21,47 @@ GRAD_READERS = {"norm", "abs", "mean", "std", "var", "max", "min", "pow", "squar
 class Calls:
     """Part of the interpreter: see interpreter.py."""
 
-    def evaluate_Call(self, node: cst.Call) -> Value:
+    def evaluate_Call(self, node: ast.Call) -> Value:
         callee = self.evaluate_callee(node.func)
-        arguments, keywords = [], {}
+        arguments: list[Value] = []
         for argument in node.args:
-            value = self.evaluate(argument.value)
-            if argument.star == "**":
-                if value.kind == values.MAPPING:
-                    keywords |= {key: part for key, part in value.parts.items() if isinstance(key, str)}
-                else:
-                    keywords["**"] = value
-            elif argument.star == "*":
-                arguments += value.parts if value.kind == values.SEQUENCE else [value]
-            elif argument.keyword is not None:
-                keywords[argument.keyword.value] = value
+            value = self.evaluate(argument.value if isinstance(argument, ast.Starred) else argument)
+            is_many = isinstance(argument, ast.Starred) and value.kind == values.SEQUENCE
+            arguments += value.parts if is_many else [value]
+        keywords: dict[str, Value] = {}
+        for keyword in node.keywords:
+            value = self.evaluate(keyword.value)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = value
+            elif value.kind == values.MAPPING:
+                keywords |= {key: part for key, part in value.parts.items() if isinstance(key, str)}
             else:
-                arguments.append(value)
-        return self.call(node, callee, arguments, keywords)
+                keywords["**"] = value
+        return self.call(node, callee, arguments[:values.MOST_PARTS], keywords)
 
-    def evaluate_callee(self, node: cst.BaseExpression) -> Value:
+    def evaluate_callee(self, node: ast.expr) -> Value:
         """What is called; a method of anything that is not known to have it is a METHOD."""
-        if not isinstance(node, cst.Attribute):
+        if not isinstance(node, ast.Attribute):
             return self.evaluate(node)
         path = names.dotted(node)
         if path and (found := self.scope.get(path)) is not None:
             return found
         base = self.evaluate(node.value)
         if base.kind == values.NAME:
-            return self.evaluate_Attribute(node)
+            return self.find_member(base, node, path)
         if base.kind in (values.INSTANCE, values.MODULE) and base.parts is not None:
-            stored = base.parts.find_attribute(node.attr.value)
+            stored = base.parts.find_attribute(node.attr)
             if stored is not None:
                 return stored
-        return Value(values.METHOD, node.attr.value, parts=base, path=path, origin=node)
+        return Value(values.METHOD, node.attr, parts=base, path=path, origin=node)
 
-    def call(self, node: cst.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    def call(self, node: ast.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         event = self.place(events.CALL, node, callee=callee, arguments=tuple(arguments), keywords=keywords)
         self.program.calls.append(event)
         event.result = self.dispatch(node, callee, arguments, keywords)
         return event.result
 
-    def dispatch(self, node: cst.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    def dispatch(self, node: ast.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         if callee.kind == values.FUNCTION:
             return self.invoke(callee.parts, arguments, keywords, node)
         if callee.kind == values.CLASS:
@@ -83,15 +82,15 @@ class Calls:
     # --- Classes of the file ---
 
     def instantiate(self, made: Class, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
-        bases = made.list_library_bases()
+        bases = made.library_bases
         if any(library.is_module_base(base) or library.is_module_class(base) for base in bases):
-            instance = Value(values.MODULE, name=made.node.name.value, parts=made, origin=node)
+            instance = Value(values.MODULE, name=made.node.name, parts=made, origin=node)
         elif any(library.OPTIMIZERS.match(base) or base.startswith("torch.optim.Optimizer") for base in bases):
-            return library.make_optimizer(made.node.name.value, arguments, keywords, node)
+            return library.make_optimizer(made.node.name, arguments, keywords, node)
         elif any(base in library.SCALERS for base in bases):
-            return Value(values.SCALER, name=made.node.name.value, origin=node, facts=frozenset(["own"]))
+            return Value(values.SCALER, name=made.node.name, origin=node, facts=frozenset(["own"]))
         else:
-            instance = Value(values.INSTANCE, name=made.node.name.value, parts=made, origin=node)
+            instance = Value(values.INSTANCE, name=made.node.name, parts=made, origin=node)
         if initializer := made.find_method("__init__"):
             self.invoke(initializer, [instance, *arguments], keywords, node)
         return instance
@@ -123,8 +122,7 @@ class Calls:
         return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), parts=region, origin=node)
 
     def region_of_forward(self):
-        real = [region for region in self.regions if not region.null]
-        return real[-1] if real else None
+        return events.innermost(self.regions)
 
     def loss_dtype(self, arguments: list[Value]) -> str:
         return "" if self.region_of_forward() or not arguments else arguments[0].dtype

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import importlib.util
+import dataclasses
 import os
-import sys
-import tempfile
 
+from mpopt import _console, _input_files, _output_files
+from mpopt._command import Error
 from mpopt._version import __version__
-from mpopt.lint import fixes, formats, source, table
+from mpopt.lint import fixes, formats, linter, source, table
 
 SEVERITIES = ("note", "warning", "error")
 # Files of a folder that name none of these are no training scripts, and not parsed.
@@ -20,19 +20,14 @@ SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dis
 FEW_FILES = 6
 
 
-class Usage(Exception):
-    """The text is one line."""
+class Usage(Error):
+    """An option is wrong."""
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise Usage(message)
-
-
-def make_parser() -> Parser:
-    parser = Parser(prog="mpopt lint", description="What breaks in 16 bits in PyTorch training scripts. They are read, "
-                    "never run.", epilog="exit status: 0 nothing at or above --fail-on; 1 findings; 2 an error. "
-                    "A comment `# noqa: MP701` silences a line.")
+def make_parser() -> argparse.ArgumentParser:
+    parser = _console.Parser(prog="mpopt lint", description="What breaks in 16 bits in PyTorch training scripts. They are read, "
+                             "never run.", epilog="exit status: 0 nothing at or above --fail-on; 1 findings; 2 an error. "
+                             "A comment `# noqa: MP701` silences a line.")
     parser.add_argument("paths", nargs="*", metavar="FILE|FOLDER", help="scripts; - is standard input. Of a folder: "
                         "every .py file that names torch or a library on top of it")
     parser.add_argument("--select", action="append", default=[], metavar="LIST", help="only these rules: ids, prefixes "
@@ -66,14 +61,13 @@ def select(options) -> set[str]:
     return wanted - expand("--ignore", options.ignore)
 
 
-def list_files(paths: list[str]) -> tuple[list[str], list[str]]:
-    """The scripts of files and folders, each once, and lines about folders that cannot be
-    read."""
+def list_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """The scripts of files and folders, each once, and the folders that cannot be read, with why."""
     files, errors = {}, []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             def fail(error):
-                errors.append(f"{error.filename}: cannot be read: {error.strerror}")
+                errors.append((error.filename, f"cannot be read: {error.strerror}"))
 
             for folder, folders, names in os.walk(path, onerror=fail):
                 folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and name[0] != ".")
@@ -88,33 +82,40 @@ def list_files(paths: list[str]) -> tuple[list[str], list[str]]:
 def is_about_training(path: str) -> bool:
     """Whether a file names a library that trains. One that cannot be read is not passed
     over in silence."""
+    if not os.path.isfile(path):
+        return False
     try:
-        if not os.path.isfile(path):
-            return False
-        if os.path.getsize(path) > source.LARGEST:
-            return True
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
+        data = _input_files.read(path, source.LARGEST)
+    except Error:
         return True
     return any(word in data for word in WORDS)
 
 
-def lint_file(path: str, selected: set[str], fix: str) -> tuple[list, str, str, str]:
-    """The findings of a file, its text, the text after fixes, and a line if it could not
-    be read. `fix`: `fix`, `diff` or nothing."""
-    from mpopt.lint import linter
+# --- Linting ---
 
+
+@dataclasses.dataclass(frozen=True)
+class Linted:
+    """Of a file. `fixed`: its text after fixes; `error`: why it could not be judged."""
+
+    findings: list
+    text: str = ""
+    fixed: str = ""
+    error: str = ""
+
+
+def lint_file(path: str, selected: set[str], fix: str) -> Linted:
+    """`fix`: `fix`, `diff` or nothing."""
     try:
         text = source.read(path)
         fixed = linter.fix_text(text, path, selected)[0] if fix else text
-        shown = fixed if fix == "fix" else text
-        findings = linter.lint_text(shown, path, selected)
+        found = linter.lint_text(fixed if fix == "fix" else text, path, selected)
     except source.SourceError as error:
-        return [], "", "", f"{path}: {error}"
-    # Trees do not go from one process to another.
-    import dataclasses
-    return [dataclasses.replace(finding, change=None) for finding in findings], text, fixed, ""
+        return Linted([], error=str(error))
+    except Exception as error:  # noqa: BLE001: the other files are judged all the same.
+        return Linted([], error=f"cannot be judged ({type(error).__name__}): please report it")
+    # Changes are made by now, and take long to go from one process to another.
+    return Linted([dataclasses.replace(finding, change=None) for finding in found], text, fixed)
 
 
 def lint_files(files: list[str], selected: set[str], fix: str, jobs: int):
@@ -133,41 +134,15 @@ def lint_files(files: list[str], selected: set[str], fix: str, jobs: int):
                 yield path, lint_alone(path, selected, fix)
 
 
-def lint_alone(path: str, selected: set[str], fix: str):
+def lint_alone(path: str, selected: set[str], fix: str) -> Linted:
     try:
         with concurrent.futures.ProcessPoolExecutor(1) as pool:
             return pool.submit(lint_file, path, selected, fix).result()
     except concurrent.futures.process.BrokenProcessPool:
-        return [], "", "", f"{path}: the parser cannot read it"
+        return Linted([], error="the parser cannot read it")
 
 
-def write_file(path: str, text: str) -> None:
-    """Whole or not at all; what is no plain file is written to at once."""
-    if path == "-" or os.path.exists(path) and not os.path.isfile(path):
-        target = sys.stdout if path == "-" else None
-        if target is not None:
-            target.buffer.write(text.encode("utf-8", "surrogateescape"))
-            target.buffer.flush()
-            return
-        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-        return
-    folder = os.path.dirname(path) or "."
-    descriptor, temporary = tempfile.mkstemp(prefix=os.path.basename(path)[:200] + ".", suffix=".tmp", dir=folder)
-    try:
-        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-        if os.path.exists(path):
-            mode = os.stat(path).st_mode & 0o7777
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+# --- The command ---
 
 
 def list_rules() -> str:
@@ -177,14 +152,7 @@ def list_rules() -> str:
     return "".join(lines)
 
 
-def print_error(text: str) -> None:
-    print(f"mpopt: error: {formats.printable(text)}", file=sys.stderr)
-
-
-def run(options) -> int:
-    if options.list_rules:
-        write_file(options.output, list_rules())
-        return 0
+def check_options(options) -> None:
     if not options.paths:
         raise Usage("no script given: mpopt lint FILE.py|FOLDER")
     if options.fix and options.diff:
@@ -195,43 +163,56 @@ def run(options) -> int:
         raise Usage("standard input can be read only once")
     if "-" in options.paths and options.fix:
         raise Usage("--fix needs a file, not standard input")
+
+
+def get_status(findings: list, fail_on: str) -> int:
+    if fail_on == "never":
+        return 0
+    least = SEVERITIES.index(fail_on)
+    return int(any(SEVERITIES.index(finding.severity) >= least for finding in findings))
+
+
+def run(options) -> int:
+    if options.list_rules:
+        _output_files.write(options.output, list_rules())
+        return 0
+    check_options(options)
     selected = select(options)
-    if importlib.util.find_spec("libcst") is None:
-        raise Usage("this Python has no LibCST: pip install mpopt[lint]")
     files, errors = list_files(options.paths)
-    findings, report, status = [], "", 0
+    _output_files.check([("-o", options.output)], [("the script", path) for path in files])
+    findings, diff, read = [], "", 0
     fix = "fix" if options.fix else "diff" if options.diff else ""
-    for path, (found, text, fixed, error) in lint_files(files, selected, fix, options.jobs):
-        if error:
-            errors.append(error)
+    for path, linted in lint_files(files, selected, fix, options.jobs):
+        if linted.error:
+            errors.append((path, linted.error))
             continue
-        findings += found
-        if fixed != text and options.fix:
-            write_file(path, fixed)
-        elif fixed != text:
-            report += fixes.make_diff(path, text, fixed)
-    if not options.diff:
-        report = formats.WRITERS[options.format](findings, len(files))
-    write_file(options.output, report)
-    for error in errors:
-        print_error(error)
-    if options.fail_on != "never":
-        least = SEVERITIES.index(options.fail_on)
-        status = int(any(SEVERITIES.index(finding.severity) >= least for finding in findings))
-    return 2 if errors else status
+        read += 1
+        findings += linted.findings
+        if linted.fixed != linted.text and options.fix:
+            _output_files.write(path, linted.fixed)
+        elif linted.fixed != linted.text:
+            diff += fixes.make_diff(path, linted.text, linted.fixed)
+    report = formats.Report(findings, read, errors)
+    _output_files.write(options.output, diff if options.diff else formats.WRITERS[options.format](report))
+    for path, error in errors:
+        _console.print_error("mpopt", f"{path}: {error}")
+    return 2 if errors else get_status(findings, options.fail_on)
+
+
+def parse_options(arguments: list[str] | None) -> argparse.Namespace:
+    try:
+        return make_parser().parse_args(arguments)
+    except Error as error:
+        raise Usage(str(error)) from error
 
 
 def main(arguments: list[str] | None = None) -> int:
     try:
-        return run(make_parser().parse_args(arguments))
+        return run(parse_options(arguments))
     except Usage as error:
-        print_error(f"lint: {error}")
-    except BrokenPipeError:
-        # Whoever read the report has read enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        print_error(f"{error.filename or 'standard output'}: cannot be written: {error.strerror}")
+        _console.print_error("mpopt", f"lint: {error}")
+    except Error as error:
+        _console.print_error("mpopt", error)
     except KeyboardInterrupt:
         return 130
     return 2

@@ -6,10 +6,9 @@ taken to have the same outcome along one path."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Callable, Iterator
-
-import libcst as cst
 
 from mpopt.lint.values import NOTHING, Region, Value
 
@@ -30,42 +29,54 @@ CAST = "cast"                      # `subject` to `dtype`
 CONTEXT = "context"                # a `with` statement, or the like, enters a region
 OPAQUE = "opaque"                  # a call of something outside the file that may do any of these
 
+# Paths through a block.
 MOST_PATHS = 2000
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, slots=True)
 class Event:
     kind: str
-    node: cst.CSTNode
-    statement: cst.CSTNode | None
+    node: ast.AST
+    statement: ast.AST | None
     subject: Value = NOTHING
     scaler: Value | None = None
     callee: Value = NOTHING
     arguments: tuple[Value, ...] = ()
     keywords: dict[str, Value] = dataclasses.field(default_factory=dict)
     regions: tuple[Region, ...] = ()
-    loops: tuple[cst.CSTNode, ...] = ()
-    function: cst.CSTNode | None = None
+    loops: tuple[ast.AST, ...] = ()
+    function: ast.AST | None = None
     dtype: str = ""
+    # Grows from one to the next.
+    order: int = 0
     # Of calls: the value that they give.
     result: Value = NOTHING
+    # What rules/scaler.py finds out.
+    takes_scaler: bool | None = None
 
     @property
     def region(self) -> Region | None:
         """The innermost autocast region; None outside. Contexts that are not known do
         not count."""
-        real = [region for region in self.regions if not region.null]
-        return real[-1] if real else None
+        return innermost(self.regions)
 
     @property
     def in_unknown_context(self) -> bool:
         """Whether a context that is not known surrounds it, which may be autocast."""
-        return any(region.null and region.enabled is None for region in self.regions)
+        return is_in_unknown_context(self.regions)
 
     def argument(self, position: int, keyword: str = "") -> Value | None:
         if keyword and keyword in self.keywords:
             return self.keywords[keyword]
         return self.arguments[position] if 0 <= position < len(self.arguments) else None
+
+
+def innermost(regions: tuple[Region, ...]) -> Region | None:
+    return next((region for region in reversed(regions) if not region.null), None)
+
+
+def is_in_unknown_context(regions: tuple[Region, ...]) -> bool:
+    return any(region.null and region.enabled is None for region in regions)
 
 
 @dataclasses.dataclass(eq=False)
@@ -77,14 +88,14 @@ class Block:
 
 @dataclasses.dataclass(eq=False)
 class Branch:
-    test: cst.CSTNode | None
+    test: ast.AST | None
     then: Block
     other: Block
 
 
 @dataclasses.dataclass(eq=False)
 class Loop:
-    node: cst.CSTNode
+    node: ast.AST
     body: Block
 
 
@@ -126,14 +137,25 @@ class TooManyPaths(Exception):
     pass
 
 
-_EMPTY = cst.Module([])
+# The events of a path from the last one back: (event, those before it), None at the start.
+Chain = tuple | None
+# Events, outcomes of conditions, exit.
+Path = tuple[Chain, dict, str | None]
+
+
+@dataclasses.dataclass
+class Budget:
+    """What the paths of a file may take: each event and each part of a block costs one for each path,
+    where there are several. Of the scripts of bench/lint_scripts.py none takes more than 110,000."""
+
+    left: int = 300_000
 
 
 class _Paths:
-    """Paths as tuples (events, outcomes of conditions, exit), breadth first."""
+    """Paths, breadth first."""
 
-    def __init__(self, wanted: Callable[[Event], bool]):
-        self.wanted = wanted
+    def __init__(self, wanted: Callable[[Event], bool], budget: Budget):
+        self.wanted, self.budget = wanted, budget
         self.counts: dict[int, bool] = {}
         self.texts: dict[int, str] = {}
 
@@ -149,82 +171,96 @@ class _Paths:
                 for item in block.items)
         return self.counts[key]
 
-    def run(self, block: Block, paths: list) -> list:
-        ended = []
+    def run(self, block: Block, paths: list[Path]) -> list[Path]:
+        ended: list[Path] = []
         for item in block.items:
             if isinstance(item, Event):
-                if self.wanted(item):
-                    paths = [((*events, item), known, left) for events, known, left in paths]
+                if not self.wanted(item):
+                    continue
+                paths = [((item, chain), known, left) for chain, known, left in paths]
             elif isinstance(item, Exit):
-                ended += [(events, known, item.kind) for events, known, _ in paths]
+                ended += [(chain, known, item.kind) for chain, known, _ in paths]
                 paths = []
-            elif isinstance(item, Block):
-                if self.matters(item):
-                    done = self.run(item, paths)
-                    if item.is_call:
-                        done = [(events, known, None if left == "return" else left)
-                                for events, known, left in done]
-                    paths = self.split(done, ended, ())
-            elif isinstance(item, Loop):
-                if self.matters(item.body):
-                    done = self.run(item.body, paths)
-                    paths = self.split(done, ended, ("break", "continue"))
-            elif isinstance(item, Branch) and (self.matters(item.then) or self.matters(item.other)):
-                taken = []
-                for outcome, side in ((True, item.then), (False, item.other)):
-                    chosen = [(events, after, left) for events, known, left in paths
-                              if (after := self.assume(item.test, outcome, known)) is not None]
-                    taken += self.run(side, chosen) if chosen else []
-                paths = self.split(taken, ended, ())
-            if len(paths) + len(ended) > MOST_PATHS:
-                raise TooManyPaths
+            else:
+                paths = self.enter(item, paths, ended)
+            self.limit(paths, ended)
             if not paths:
                 break
         return paths + ended
 
+    def limit(self, paths: list[Path], ended: list[Path]) -> None:
+        if len(paths) > 1:
+            self.budget.left -= len(paths)
+        if len(paths) + len(ended) > MOST_PATHS or self.budget.left < 0 and len(paths) > 1:
+            raise TooManyPaths
+
+    def enter(self, item: Block | Loop | Branch, paths: list[Path], ended: list[Path]) -> list[Path]:
+        """The paths that go on behind a part; those that leave the block go to `ended`."""
+        if isinstance(item, Block):
+            if not self.matters(item):
+                return paths
+            done = self.run(item, paths)
+            if item.is_call:
+                done = [(chain, known, None if left == "return" else left) for chain, known, left in done]
+            return self.split(done, ended, ())
+        if isinstance(item, Loop):
+            return self.split(self.run(item.body, paths), ended, ("break", "continue")) \
+                if self.matters(item.body) else paths
+        if not (self.matters(item.then) or self.matters(item.other)):
+            return paths
+        taken = []
+        for outcome, side in ((True, item.then), (False, item.other)):
+            chosen = [(chain, after, left) for chain, known, left in paths
+                      if (after := self.assume(item.test, outcome, known)) is not None]
+            taken += self.run(side, chosen) if chosen else []
+        return self.split(taken, ended, ())
+
     @staticmethod
-    def split(done: list, ended: list, absorbed: tuple[str, ...]) -> list:
+    def split(done: list[Path], ended: list[Path], absorbed: tuple[str, ...]) -> list[Path]:
         """The paths that go on; those that left go to `ended`."""
         going = []
-        for events, known, left in done:
+        for chain, known, left in done:
             if left is None or left in absorbed:
-                going.append((events, known, None))
+                going.append((chain, known, None))
             else:
-                ended.append((events, known, left))
+                ended.append((chain, known, left))
         return going
 
-    def text(self, node: cst.CSTNode) -> str:
+    def text(self, node: ast.AST) -> str:
         key = id(node)
         if key not in self.texts:
-            self.texts[key] = " ".join(_EMPTY.code_for_node(node).split()).strip("() ")
+            self.texts[key] = ast.unparse(node)
         return self.texts[key]
 
-    def assume(self, test: cst.CSTNode | None, outcome: bool, known: dict) -> dict | None:
+    def assume(self, test: ast.AST | None, outcome: bool, known: dict) -> dict | None:
         """`known` with the outcome of a condition; None if it contradicts it."""
         if test is None:
             return known
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return self.assume(test.expression, not outcome, known)
-        if isinstance(test, cst.BooleanOperation):
-            decisive = isinstance(test.operator, cst.And)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self.assume(test.operand, not outcome, known)
+        if isinstance(test, ast.BoolOp):
+            decisive = isinstance(test.op, ast.And)
             if outcome == decisive:
-                known = self.assume(test.left, outcome, known)
-                return None if known is None else self.assume(test.right, outcome, known)
-            # One side decides: it cannot be both of them.
-            left = self.assume(test.left, not outcome, known)
-            right = None if left is None else self.assume(test.right, not outcome, left)
-            if right is not None and right == known:
+                return self.assume_all(test.values, outcome, known)
+            # One side decides: it cannot be none of them.
+            others = self.assume_all(test.values, not outcome, known)
+            if others is not None and others == known:
                 return None
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            target = test.comparisons[0]
-            if isinstance(target.operator, (cst.IsNot, cst.Is)) and self.text(target.comparator) == "None":
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            operator, right = test.ops[0], test.comparators[0]
+            if isinstance(operator, (ast.IsNot, ast.Is)) and isinstance(right, ast.Constant) and right.value is None:
                 # `x is not None` and `x` are the same question of a scaler.
-                return self.note(self.text(test.left), outcome == isinstance(target.operator, cst.IsNot), known)
-            if isinstance(target.operator, cst.NotEqual):
-                return self.note(f"{self.text(test.left)} == {self.text(target.comparator)}", not outcome, known)
-        if isinstance(test, cst.Name) and test.value in ("True", "False"):
-            return known if (test.value == "True") == outcome else None
+                return self.note(self.text(test.left), outcome == isinstance(operator, ast.IsNot), known)
+            if isinstance(operator, ast.NotEq):
+                return self.note(f"{self.text(test.left)} == {self.text(right)}", not outcome, known)
+        if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+            return known if test.value == outcome else None
         return self.note(self.text(test), outcome, known)
+
+    def assume_all(self, tests: list[ast.expr], outcome: bool, known: dict | None) -> dict | None:
+        for test in tests:
+            known = None if known is None else self.assume(test, outcome, known)
+        return known
 
     @staticmethod
     def note(text: str, outcome: bool, known: dict) -> dict | None:
@@ -233,13 +269,25 @@ class _Paths:
         return known if text in known else {**known, text: outcome}
 
 
-def list_paths(block: Block, wanted: Callable[[Event], bool]) -> list[tuple[Event, ...]]:
+def list_paths(block: Block, wanted: Callable[[Event], bool], budget: Budget) -> list[tuple[Event, ...]]:
     """The wanted events of a block, in order, for each path through it. Loops are passed
     through once. Paths that end in `raise` are left out. No path at all if there are
-    too many of them."""
+    too many of them, or the budget is spent."""
     try:
-        done = _Paths(wanted).run(block, [((), {}, None)])
+        done = _Paths(wanted, budget).run(block, [(None, {}, None)])
     except TooManyPaths:
         return []
-    unique = {tuple(map(id, events)): events for events, _, left in done if left != "raise"}
+    unique = {}
+    for chain, _, left in done:
+        if left != "raise":
+            events = _unroll(chain)
+            unique[tuple(map(id, events))] = events
     return list(unique.values())
+
+
+def _unroll(chain: Chain) -> tuple[Event, ...]:
+    events = []
+    while chain is not None:
+        event, chain = chain
+        events.append(event)
+    return tuple(reversed(events))

@@ -4,46 +4,57 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
-from mpopt.lint import events, library, names, values
+from mpopt.lint import library, names, values
 from mpopt.lint.calls import Calls
 from mpopt.lint.scopes import Function, Scope
 from mpopt.lint.values import NOTHING, Value
 
+# Of what a library has under a name; no name is longer that a person wrote.
+LONGEST_NAME = 300
+
+
 class Expressions(Calls):
     """Part of the interpreter: see interpreter.py."""
 
-    def evaluate(self, node: cst.CSTNode | None) -> Value:
+    def evaluate(self, node: ast.AST | None) -> Value:
         if node is None:
             return NOTHING
-        self.spend()
-        method = getattr(self, f"evaluate_{type(node).__name__}", None)
-        if method is not None:
-            return method(node)
-        for child in node.children:
-            if isinstance(child, (cst.BaseExpression, cst.CompFor, cst.CompIf)):
+        self.steps += 1
+        if (evaluate := self.evaluators.get(type(node))) is not None:
+            return evaluate(node)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
                 self.evaluate(child)
-            elif isinstance(child, (cst.Element, cst.FormattedStringExpression, cst.Arg)):
-                self.evaluate(getattr(child, "value", None) or getattr(child, "expression", None))
         return NOTHING
 
     # --- Names and attributes ---
 
-    def evaluate_Name(self, node: cst.Name) -> Value:
-        if node.value in ("True", "False", "None"):
-            return values.constant({"True": True, "False": False, "None": None}[node.value])
-        found = self.scope.get(node.value)
-        if found is None:
-            return Value(path=node.value)
-        return found
+    def evaluate_Name(self, node: ast.Name) -> Value:
+        found = self.scope.get(node.id)
+        return Value(path=node.id) if found is None else found
 
-    def evaluate_Attribute(self, node: cst.Attribute) -> Value:
-        path = names.dotted(node)
-        if path and (found := self.scope.get(path)) is not None:
-            return found
-        base = self.evaluate(node.value)
-        attribute = node.attr.value
+    def evaluate_Attribute(self, node: ast.Attribute) -> Value:
+        """Of a chain, `a.b.c`, from its start, since its longest part that is a variable decides."""
+        attributes = []
+        while type(node) is ast.Attribute:
+            attributes.append(node)
+            node = node.value
+        attributes.reverse()
+        path = node.id if type(node) is ast.Name else ""
+        self.steps += len(attributes)
+        value = self.evaluate(node)
+        for attribute in attributes:
+            if path:
+                path = f"{path}.{attribute.attr}"
+                if (found := self.scope.get(path)) is not None:
+                    value = found
+                    continue
+            value = self.find_member(value, attribute, path)
+        return value
+
+    def find_member(self, base: Value, node: ast.Attribute, path: str) -> Value:
+        """The attribute of a value that is no variable."""
+        attribute = node.attr
         if base.kind == values.NAME:
             return self.make_name(f"{base.name}.{attribute}")
         if attribute == "grad" and base.kind in (values.UNKNOWN, values.TENSOR, values.PARAMETERS):
@@ -67,6 +78,8 @@ class Expressions(Calls):
         return Value(values.UNKNOWN, path=path)
 
     def make_name(self, name: str) -> Value:
+        if len(name) > LONGEST_NAME:
+            return NOTHING
         name = names.canonical(name)
         if dtype := library.dtype_of_name(name):
             return Value(values.DTYPE, name=name, dtype=dtype)
@@ -74,153 +87,156 @@ class Expressions(Calls):
 
     # --- Literals ---
 
-    def evaluate_Integer(self, node: cst.Integer) -> Value:
-        return values.constant(node.evaluated_value)
-
-    def evaluate_Float(self, node: cst.Float) -> Value:
-        return values.constant(node.evaluated_value)
-
-    def evaluate_SimpleString(self, node: cst.SimpleString) -> Value:
-        try:
-            return values.constant(node.evaluated_value)
-        except (SyntaxError, ValueError):
+    def evaluate_Constant(self, node: ast.Constant) -> Value:
+        if isinstance(node.value, (complex, type(...))):
             return NOTHING
+        return values.constant(node.value)
 
-    def evaluate_ConcatenatedString(self, node: cst.ConcatenatedString) -> Value:
-        try:
-            return values.constant(ast.literal_eval(self.code(node)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+    def evaluate_Tuple(self, node: ast.Tuple | ast.List) -> Value:
+        parts = [self.evaluate(element) for element in node.elts]
+        if any(isinstance(element, ast.Starred) for element in node.elts):
             return NOTHING
-
-    def evaluate_Tuple(self, node) -> Value:
-        parts = tuple(self.evaluate(element.value) for element in node.elements)
-        if any(isinstance(element, cst.StarredElement) for element in node.elements):
-            return NOTHING
-        return Value(values.SEQUENCE, parts=parts, origin=node)
+        return values.sequence(parts, node)
 
     evaluate_List = evaluate_Tuple
 
-    def evaluate_Dict(self, node: cst.Dict) -> Value:
-        parts = {}
-        for element in node.elements:
-            value = self.evaluate(element.value)
-            if isinstance(element, cst.DictElement):
-                key = self.evaluate(element.key)
-                if key.kind == values.CONSTANT and isinstance(key.parts, (str, int, float, bool)):
-                    parts[key.parts] = value
-            elif value.kind == values.MAPPING:
-                parts |= value.parts
+    def evaluate_Dict(self, node: ast.Dict) -> Value:
+        parts: dict = {}
+        for key, value in zip(node.keys, node.values):
+            told = self.evaluate(value)
+            if key is None:
+                given = told.parts if told.kind == values.MAPPING else {}
+            else:
+                name = self.evaluate(key)
+                is_plain = name.kind == values.CONSTANT and isinstance(name.parts, (str, int, float, bool))
+                given = {name.parts: told} if is_plain else {}
+            if len(parts) < values.MOST_ENTRIES:
+                parts |= given
         made = Value(values.MAPPING, parts=parts, origin=node)
         self.program.mappings.append(made)
         return made
 
     # --- Operators ---
 
-    def evaluate_UnaryOperation(self, node: cst.UnaryOperation) -> Value:
-        value = self.evaluate(node.expression)
-        if isinstance(node.operator, cst.Minus):
+    def evaluate_UnaryOp(self, node: ast.UnaryOp) -> Value:
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.USub):
             if value.kind == values.CONSTANT and isinstance(value.parts, (int, float)):
                 return values.constant(-value.parts)
             return value
-        if isinstance(node.operator, cst.Not) and value.kind == values.CONSTANT:
+        if isinstance(node.op, ast.Not) and value.kind == values.CONSTANT:
             return values.constant(not value.parts)
-        return value if isinstance(node.operator, cst.BitInvert) else NOTHING
+        return value if isinstance(node.op, ast.Invert) else NOTHING
 
-    def evaluate_BinaryOperation(self, node: cst.BinaryOperation) -> Value:
-        left, right = self.evaluate(node.left), self.evaluate(node.right)
-        return self.apply(node, node.operator, left, right)
+    def evaluate_BinOp(self, node: ast.BinOp) -> Value:
+        return self.apply(node, self.evaluate(node.left), self.evaluate(node.right))
 
-    def apply(self, node, operator, left: Value, right: Value) -> Value:
+    def apply(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Value:
         """The value of `left operator right`."""
-        self.program.operations.append((node, operator, left, right, self.place(events.CALL, node)))
+        operation = self.note_operation(node, left, right)
         if left.kind == right.kind == values.CONSTANT:
-            return self.fold(operator, left.parts, right.parts)
+            return NOTHING if operation.assigns else self.fold(node.op, left.parts, right.parts)
         tensor = left if left.kind == values.TENSOR else right
         other = right if tensor is left else left
         if tensor.kind != values.TENSOR:
             kept = (left.facts | right.facts) & {"forward"}
-            return Value(facts=kept | ({"divided"} if isinstance(operator, (cst.Divide, cst.DivideAssign)) else set()))
+            return Value(facts=kept | ({"divided"} if operation.has(ast.Div) else set()))
         facts = (tensor.facts | other.facts) & {"loss", "mean", "divided", "grad", "forward"}
-        if isinstance(operator, (cst.Divide, cst.DivideAssign)) and tensor is left:
+        # A product is one with a weight, or with one over the number of passes.
+        if operation.has(ast.Div) and tensor is left or operation.has(ast.Mult):
             facts |= {"divided"}
-        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
-            # A weight, or one over the number of passes.
-            facts |= {"divided"}
-        if isinstance(operator, cst.MatrixMultiply) and self.low_region():
-            return Value(values.TENSOR, dtype=self.low_region(), facts=facts, origin=node)
+        low = self.low_region()
+        if operation.has(ast.MatMult) and not operation.assigns and low:
+            return Value(values.TENSOR, dtype=low, facts=facts, origin=node)
         is_number = other.kind == values.CONSTANT
-        dtype = tensor.dtype if is_number or other.dtype == tensor.dtype else ""
-        if {tensor.dtype, other.dtype} == {"f16", "f32"} or {tensor.dtype, other.dtype} == {"bf16", "f32"}:
-            dtype = "f32"
-        squares = isinstance(operator, cst.Power) and other.constant == 2 and tensor is left \
-            or isinstance(operator, cst.Multiply) and self.code(node.left) == self.code(node.right)
-        facts |= {"squares"} if squares else set()
-        if isinstance(operator, cst.Add) and is_number and isinstance(other.parts, (int, float)) and other.parts > 0:
+        if not operation.assigns:
+            facts |= self.find_shape(node, tensor is left, other)
+        if not operation.assigns and operation.has(ast.Add) and is_number and isinstance(other.parts, (int, float)) \
+                and other.parts > 0:
             facts |= {"guarded"}
         elif "sum" in tensor.facts and is_number:
             facts |= {"sum"}
-        return Value(values.TENSOR, dtype=dtype, facts=frozenset(facts), origin=node)
+        return Value(values.TENSOR, dtype=self.common_dtype(tensor, other), facts=frozenset(facts), origin=node)
+
+    def find_shape(self, node: ast.BinOp, is_left: bool, other: Value) -> set[str]:
+        """Whether an operation on a tensor squares it."""
+        if isinstance(node.op, ast.Pow):
+            return {"squares"} if is_left and other.constant == 2 else set()
+        if isinstance(node.op, ast.Mult) and self.program.script.is_same(node.left, node.right):
+            return {"squares"}
+        return set()
 
     @staticmethod
-    def fold(operator, left, right) -> Value:
+    def common_dtype(tensor: Value, other: Value) -> str:
+        if {tensor.dtype, other.dtype} in ({"f16", "f32"}, {"bf16", "f32"}):
+            return "f32"
+        return tensor.dtype if other.kind == values.CONSTANT or other.dtype == tensor.dtype else ""
+
+    @staticmethod
+    def fold(operator: ast.operator, left, right) -> Value:
         if not all(isinstance(part, (int, float)) for part in (left, right)):
             return NOTHING
         try:
-            if isinstance(operator, cst.Multiply):
+            if isinstance(operator, ast.Mult):
                 return values.constant(left * right)
-            if isinstance(operator, cst.Divide):
+            if isinstance(operator, ast.Div):
                 return values.constant(left / right)
-            if isinstance(operator, cst.Add):
+            if isinstance(operator, ast.Add):
                 return values.constant(left + right)
-            if isinstance(operator, cst.Subtract):
+            if isinstance(operator, ast.Sub):
                 return values.constant(left - right)
-            if isinstance(operator, cst.Power) and abs(left) <= 1e6 and abs(right) <= 64:
+            if isinstance(operator, ast.Pow) and abs(left) <= 1e6 and abs(right) <= 64:
                 result = left ** right
                 return values.constant(result) if isinstance(result, (int, float)) else NOTHING
         except (ArithmeticError, ValueError):
             pass
         return NOTHING
 
-    def evaluate_BooleanOperation(self, node: cst.BooleanOperation) -> Value:
-        left, right = self.evaluate(node.left), self.evaluate(node.right)
-        if isinstance(node.operator, cst.Or):
-            return values.join([left, right])
-        if left.kind == values.REGION:
-            # A context manager is true: `a and b` is b.
-            self.program.unentered.append((node.left, left))
-            return right
-        return NOTHING
+    def evaluate_BoolOp(self, node: ast.BoolOp) -> Value:
+        value = self.evaluate(node.values[0])
+        for before, operand in zip(node.values, node.values[1:]):
+            right = self.evaluate(operand)
+            if isinstance(node.op, ast.Or):
+                value = values.join([value, right])
+            elif value.kind == values.REGION:
+                # A context manager is true: `a and b` is b.
+                self.program.unentered.append((before, value))
+                value = right
+            else:
+                value = NOTHING
+        return value
 
-    def evaluate_Comparison(self, node: cst.Comparison) -> Value:
+    def evaluate_Compare(self, node: ast.Compare) -> Value:
         self.evaluate(node.left)
-        for target in node.comparisons:
-            self.evaluate(target.comparator)
+        for operand in node.comparators:
+            self.evaluate(operand)
         return NOTHING
 
-    def evaluate_IfExp(self, node: cst.IfExp) -> Value:
+    def evaluate_IfExp(self, node: ast.IfExp) -> Value:
         test = self.evaluate(node.test)
         chosen = [self.evaluate(node.body), self.evaluate(node.orelse)]
         if test.kind == values.CONSTANT:
             return chosen[0 if test.parts else 1]
         return values.join(chosen)
 
-    def evaluate_NamedExpr(self, node: cst.NamedExpr) -> Value:
+    def evaluate_NamedExpr(self, node: ast.NamedExpr) -> Value:
         value = self.evaluate(node.value)
         self.assign(node.target, value)
         return value
 
-    def evaluate_Subscript(self, node: cst.Subscript) -> Value:
+    @staticmethod
+    def list_indices(node: ast.Subscript) -> list[ast.expr]:
+        return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+    def evaluate_Subscript(self, node: ast.Subscript) -> Value:
         base = self.evaluate(node.value)
-        keys = [self.evaluate(element.slice.value) for element in node.slice if isinstance(element.slice, cst.Index)]
-        for element in node.slice:
-            if isinstance(element.slice, cst.Slice):
-                for part in (element.slice.lower, element.slice.upper, element.slice.step):
-                    self.evaluate(part)
-        key = keys[0].constant if len(keys) == 1 and len(node.slice) == 1 else None
+        indices = self.list_indices(node)
+        keys = [self.evaluate(index) for index in indices]
+        key = keys[0].constant if len(keys) == 1 and not isinstance(indices[0], ast.Slice) else None
         if base.kind == values.SEQUENCE and isinstance(key, int) and -len(base.parts) <= key < len(base.parts):
             return base.parts[key]
         if base.kind == values.MAPPING:
-            if key is not None and not isinstance(key, (list, dict, set)):
+            if key is not None:
                 return base.parts.get(key, NOTHING)
             return values.join(list(base.parts.values())) if base.parts else NOTHING
         if base.kind == values.TENSOR:
@@ -231,34 +247,33 @@ class Expressions(Calls):
 
     # --- Functions, comprehensions and the like ---
 
-    def evaluate_Lambda(self, node: cst.Lambda) -> Value:
+    def evaluate_Lambda(self, node: ast.Lambda) -> Value:
         return Value(values.FUNCTION, parts=Function(node, self.scope), origin=node)
 
-    def evaluate_Await(self, node: cst.Await) -> Value:
-        return self.evaluate(node.expression)
+    def evaluate_Await(self, node: ast.Await) -> Value:
+        return self.evaluate(node.value)
 
-    def evaluate_Yield(self, node: cst.Yield) -> Value:
-        if node.value is not None:
-            self.evaluate(node.value.item if isinstance(node.value, cst.From) else node.value)
+    def evaluate_Yield(self, node: ast.Yield | ast.YieldFrom) -> Value:
+        self.evaluate(node.value)
         self.frame.yields.append(self.regions[self.frame.depth:])
         return NOTHING
 
-    def comprehend(self, node, *elements) -> Value:
+    evaluate_YieldFrom = evaluate_Yield
+
+    def comprehend(self, generators: list[ast.comprehension], *elements: ast.expr) -> Value:
         outer, self.scope = self.scope, Scope(self.scope)
         try:
-            clause = node.for_in
-            while clause is not None:
+            for clause in generators:
                 self.assign(clause.target, self.iterate(self.evaluate(clause.iter)))
                 for condition in clause.ifs:
-                    self.evaluate(condition.test)
-                clause = clause.inner_for_in
+                    self.evaluate(condition)
             made = [self.evaluate(element) for element in elements]
         finally:
             self.scope = outer
         return made[-1]
 
-    def evaluate_ListComp(self, node) -> Value:
-        made = self.comprehend(node, node.elt)
+    def evaluate_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+        made = self.comprehend(node.generators, node.elt)
         # A list of gradients is read as one gradient; a list of parameters is one.
         if made.kind in (values.TENSOR, values.PARAMETERS):
             return made.replaced(facts=made.facts - {"loss"})
@@ -266,14 +281,17 @@ class Expressions(Calls):
 
     evaluate_GeneratorExp = evaluate_SetComp = evaluate_ListComp
 
-    def evaluate_DictComp(self, node: cst.DictComp) -> Value:
-        self.comprehend(node, node.key, node.value)
+    def evaluate_DictComp(self, node: ast.DictComp) -> Value:
+        self.comprehend(node.generators, node.key, node.value)
         return NOTHING
 
     def iterate(self, value: Value) -> Value:
         """An element of what is iterated over."""
         if value.kind == values.SEQUENCE and value.parts:
-            return values.join(list(value.parts))
+            known = self.elements.get(id(value.parts))
+            if known is None:
+                known = self.elements[id(value.parts)] = value.parts, values.join(list(value.parts))
+            return known[1]
         if value.kind == values.PARAMETERS:
             return value
         if value.kind == values.TENSOR:

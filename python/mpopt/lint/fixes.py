@@ -1,49 +1,48 @@
-"""Changes that `--fix` makes: replacements of nodes of the tree, which LibCST writes back
-with all the rest as it was."""
+"""Changes that `--fix` makes: edits of the text at the places of nodes, with all the rest as it was."""
 
 from __future__ import annotations
 
+import ast
+import bisect
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable
 
-import libcst as cst
+from mpopt.lint.script import Script
 
-# Of a node as it is after changes inside it: what stands in its place.
-Replace = Callable[[cst.CSTNode], cst.CSTNode | cst.FlattenSentinel | cst.RemovalSentinel]
+# Where a piece of text begins and ends, and what stands in its place.
+Edit = tuple[int, int, str]
+SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Assert, ast.Delete,
+          ast.Import, ast.ImportFrom, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """`text`: what it does, in words. `replacements` by the identity of their nodes."""
+    """`text`: what it does, in words."""
 
     text: str
-    replacements: dict[int, Replace]
+    edits: tuple[Edit, ...]
 
 
-class _Rewriter(cst.CSTTransformer):
-    def __init__(self, replacements: dict[int, list[Replace]]):
-        super().__init__()
-        self.replacements = replacements
-
-    def on_leave(self, original_node, updated_node):
-        for replace in self.replacements.get(id(original_node), ()):
-            if not isinstance(updated_node, cst.CSTNode):
-                break
-            updated_node = replace(updated_node)
-        return updated_node
-
-
-def apply(tree: cst.Module, changes: list[Change]) -> str:
-    """The text after the changes. Where two of them replace the same node, the second
-    gives way."""
-    taken: dict[int, list[Replace]] = {}
+def apply(text: str, changes: list[Change]) -> str:
+    """The text after the changes. Where two of them overlap, the second gives way."""
+    taken: list[Edit] = []
     for change in changes:
-        if not any(key in taken for key in change.replacements):
-            for key, replace in change.replacements.items():
-                taken[key] = [replace]
-    return tree.visit(_Rewriter(taken)).code
+        if not any(_overlaps(edit, taken) for edit in change.edits):
+            for edit in change.edits:
+                bisect.insort(taken, edit)
+    parts, at = [], 0
+    for start, end, new in taken:
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _overlaps(edit: Edit, taken: list[Edit]) -> bool:
+    start, end, _ = edit
+    at = bisect.bisect_left(taken, (start, -1, ""))
+    return at > 0 and taken[at - 1][1] > start \
+        or at < len(taken) and (taken[at][0] < end or taken[at][:2] == (start, end) and start == end)
 
 
 def make_diff(path: str, before: str, after: str) -> str:
@@ -52,217 +51,231 @@ def make_diff(path: str, before: str, after: str) -> str:
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
-def change(text: str, node: cst.CSTNode, replace: Replace) -> Change:
-    return Change(text, {id(node): replace})
+def replace(script: Script, node: ast.AST, code: str) -> Edit:
+    return *script.span(node), code
 
 
-def replace_expression(node: cst.CSTNode, code: str) -> Change:
-    new = cst.parse_expression(code)
-    return change(code, node, lambda _: new)
+def replace_expression(script: Script, node: ast.AST, code: str) -> Change:
+    return Change(code, (replace(script, node, code),))
 
 
-def insert_before(statement: cst.CSTNode | None, code: str) -> Change | None:
-    if not isinstance(statement, cst.SimpleStatementLine):
+# --- Statements ---
+
+
+def _indent(script: Script, statement: ast.AST | None) -> str | None:
+    """The indentation of a simple statement that begins a line."""
+    if not isinstance(statement, SIMPLE):
         return None
-    new = cst.parse_statement(code + "\n")
-
-    def replace(updated):
-        first = new.with_changes(leading_lines=updated.leading_lines)
-        return cst.FlattenSentinel([first, updated.with_changes(leading_lines=())])
-    return change(f"insert {code}", statement, replace)
+    start = script.starts[statement.lineno - 1]
+    before = script.text[start:script.span(statement)[0]]
+    return before if not before.strip() else None
 
 
-def insert_after(statement: cst.CSTNode | None, code: str) -> Change | None:
-    if not isinstance(statement, cst.SimpleStatementLine):
+def _newline(script: Script) -> str:
+    first = script.starts[1] if len(script.starts) > 1 else 0
+    return "\r\n" if script.text[:first].endswith("\r\n") else "\n"
+
+
+def insert_before(script: Script, statement: ast.AST | None, code: str) -> Change | None:
+    indent = _indent(script, statement)
+    if indent is None:
         return None
-    new = cst.parse_statement(code + "\n")
-    return change(f"insert {code}", statement, lambda updated: cst.FlattenSentinel([updated, new]))
+    at = script.span(statement)[0]
+    return Change(f"insert {code}", ((at, at, code + _newline(script) + indent),))
 
 
-def rename_method(call: cst.Call, name: str) -> Change:
+def insert_after(script: Script, statement: ast.AST | None, code: str) -> Change | None:
+    indent = _indent(script, statement)
+    if indent is None:
+        return None
+    end = script.span(statement)[1]
+    rest = re.compile(r"[ \t]*(#[^\r\n]*)?(?=[\r\n]|$)").match(script.text, end)
+    return Change(f"insert {code}", ((rest.end(), rest.end(), _newline(script) + indent + code),)) if rest else None
+
+
+def assign(script: Script, statement: ast.AST, code: str) -> Change | None:
+    if not isinstance(statement, ast.Assign):
+        return None
+    return Change(f"= {code}", (replace(script, statement.value, code),))
+
+
+# --- The training step ---
+
+
+def rename_method(script: Script, call: ast.Call, name: str) -> Change | None:
     """`x.half()` becomes `x.float()`."""
-    return change(f".{name}()", call, lambda updated: updated.with_changes(
-        func=updated.func.with_changes(attr=cst.Name(name))))
-
-
-def assign(statement: cst.CSTNode, code: str) -> Change | None:
-    if not isinstance(statement, cst.Assign):
+    end = script.span(call.func)[1]
+    start = end - len(call.func.attr)
+    if script.text[start:end] != call.func.attr:
         return None
-    return change(f"= {code}", statement, lambda updated: updated.with_changes(value=cst.parse_expression(code)))
+    return Change(f".{name}()", ((start, end, name),))
 
 
-def scale_loss(program, backward, step) -> Change | None:
+def scale_loss(script: Script, backward, step) -> Change | None:
     """`loss.backward()` becomes `scaler.scale(loss).backward()`."""
-    node = backward.node
-    if not isinstance(node.func, cst.Attribute) or not isinstance(step.node.func, cst.Attribute) \
+    call = backward.node
+    if not isinstance(call.func, ast.Attribute) or not isinstance(step.node.func, ast.Attribute) \
             or backward.function is not step.function:
         return None
-    scaler = program.tree.code_for_node(step.node.func.value).strip()
-    return change(f"{scaler}.scale(loss).backward()", node, lambda updated: updated.with_changes(
-        func=updated.func.with_changes(value=cst.Call(
-            cst.parse_expression(f"{scaler}.scale"), [cst.Arg(updated.func.value)]))))
+    scaler = script.code(step.node.func.value)
+    start, end = script.span(call.func.value)
+    return Change(f"{scaler}.scale(loss).backward()", ((start, start, f"{scaler}.scale("), (end, end, ")")))
 
 
-# What may follow a backward pass without needing autocast.
+# What may follow a backward pass without needing autocast, and how long such a statement may be.
 AFTER_BACKWARD = re.compile(
     r"^[\w.\[\]]*(?:\.backward|optim\w*\.\w+|opt\.\w+|scaler\w*\.\w+|scheduler\w*\.step|zero_grad|clip_grad_\w+)\(")
+LONGEST_STATEMENT = 1000
+
+
+def _may_move(script: Script, statement: ast.stmt) -> bool:
+    code = script.code(statement)
+    return isinstance(statement, SIMPLE) and len(code) <= LONGEST_STATEMENT and bool(AFTER_BACKWARD.match(code)) \
+        and not any(isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno > node.lineno
+                    for node in ast.walk(statement))
 
 
 def move_out_of_with(program, region, event) -> Change | None:
     """Moves backward(), and what follows it, behind the `with` of the region, where all
     of that is about gradients and the optimizer."""
     # A region may have been made before the `with` that enters it.
-    entered = {id(entry.node) for entry in program.events
-               if entry.kind == "context" and entry.subject.parts.node is region.node}
-    found = _find_with(program.tree, entered, event.statement)
+    entered = {id(entry.node) for entry in program.of_kind("context") if entry.subject.parts.node is region.node}
+    script = program.script
+    found = _find_with(script.tree, entered, event.statement)
     if found is None:
         return None
     block, index = found
-    tail = block.body.body[index:]
-    for statement in tail:
-        code = program.tree.code_for_node(statement).strip()
-        if not isinstance(statement, cst.SimpleStatementLine) or not AFTER_BACKWARD.match(code):
-            return None
-
-    def replace(updated):
-        body = updated.body.body
-        kept, out = body[:index], body[index:]
-        return cst.FlattenSentinel([updated.with_changes(body=updated.body.with_changes(body=kept)), *out])
-    return change("move it behind the with block", block, replace)
-
-
-def _find_with(tree: cst.Module, entered: set[int], statement) -> tuple[cst.With, int] | None:
-    """The `with` statement of a region that has the statement, not as its first one."""
-    if statement is None:
+    tail = block.body[index:]
+    inner = _indent(script, tail[0])
+    outer = script.text[script.starts[block.lineno - 1]:script.span(block)[0]]
+    if inner is None or outer.strip() or not all(_may_move(script, statement) for statement in tail):
         return None
-    pending: list[cst.CSTNode] = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, cst.With) and isinstance(node.body, cst.IndentedBlock):
-            body = node.body.body
-            index = next((index for index, part in enumerate(body) if part is statement), 0)
-            if index and any(id(item.item) in entered for item in node.items):
+    start = script.starts[tail[0].lineno - 1]
+    end = script.starts[block.end_lineno] if block.end_lineno < len(script.starts) else len(script.text)
+    lines = [outer + line[len(inner):] if line.startswith(inner) else line
+             for line in script.text[start:end].splitlines(keepends=True)]
+    return Change("move it behind the with block", ((start, end, "".join(lines)),))
+
+
+def _find_with(tree: ast.Module, entered: set[int], statement) -> tuple[ast.With | ast.AsyncWith, int] | None:
+    """The `with` statement of a region that has the statement, not as its first one."""
+    for node in ast.walk(tree) if statement is not None else ():
+        if isinstance(node, (ast.With, ast.AsyncWith)) and any(id(item.context_expr) in entered for item in node.items):
+            index = next((index for index, part in enumerate(node.body) if part is statement), 0)
+            if index:
                 return node, index
-        pending += node.children
     return None
 
 
-def mask_of_finfo(tree: cst.Module, call: cst.CSTNode, number) -> Change | None:
+def managed_backward(script: Script, call: ast.AST, manager: str) -> Change | None:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
+        return None
+    return Change(f"{manager}.backward(loss)",
+                  (replace(script, call, f"{manager}.backward({script.code(call.func.value)})"),))
+
+
+def managed_clip(script: Script, call: ast.AST, manager: str) -> Change | None:
+    name = _last_name(call.func) if isinstance(call, ast.Call) else ""
+    if not name.startswith("clip_grad_"):
+        return None
+    return Change(f"{manager}.{name}", (replace(script, call.func, f"{manager}.{name}"),))
+
+
+def mask_of_finfo(script: Script, call: ast.AST) -> Change | None:
     """`x.masked_fill(mask, -1e9)` takes the least number of x's type."""
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) \
-            or call.func.attr.value not in ("masked_fill", "masked_fill_") \
-            or not isinstance(call.func.value, (cst.Name, cst.Attribute)):
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) \
+            or call.func.attr not in ("masked_fill", "masked_fill_") \
+            or not isinstance(call.func.value, (ast.Name, ast.Attribute)):
         return None
-    tensor = tree.code_for_node(call.func.value).strip()
-    if tensor == "torch" or not re.search(r"^\s*import torch\b", tree.code, re.M):
+    tensor = script.code(call.func.value)
+    if tensor == "torch" or not re.search(r"^[ \t]*import torch\b", script.text, re.M):
         return None
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    value = next((keyword.value for keyword in call.keywords if keyword.arg == "value"), given[-1])
     limit = f"torch.finfo({tensor}.dtype).min"
-
-    def replace(updated):
-        arguments = list(updated.args)
-        at = next((index for index, argument in enumerate(arguments)
-                   if argument.keyword is not None and argument.keyword.value == "value"), len(arguments) - 1)
-        arguments[at] = arguments[at].with_changes(value=cst.parse_expression(limit))
-        return updated.with_changes(args=arguments)
-    return change(limit, call, replace)
+    return Change(limit, (replace(script, value, limit),))
 
 
-def _with_device(updated: cst.Call, device: str) -> cst.Call:
-    first = cst.Arg(cst.SimpleString(f'"{device}"'))
-    rest = list(updated.args)
-    if rest:
-        first = first.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-    # The old autocast's first argument is `enabled`.
-    if rest and rest[0].keyword is None and not rest[0].star:
-        rest[0] = rest[0].with_changes(
-            keyword=cst.Name("enabled" if "autocast" in _last_name(updated.func) else "init_scale"),
-            equal=cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_after=cst.SimpleWhitespace("")))
-    return updated.with_changes(args=[first, *rest])
+def _last_name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _last_name(node: cst.CSTNode) -> str:
-    return node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
+# --- Old names of torch.amp ---
 
 
-def _can_take_device(call: cst.CSTNode, short: str) -> bool:
+def _can_take_device(call: ast.AST, short: str) -> bool:
     """Whether arguments say the same behind a device: at most one is not named."""
-    if short not in ("autocast", "GradScaler") or not isinstance(call, cst.Call):
+    if short not in ("autocast", "GradScaler") or not isinstance(call, ast.Call):
         return False
-    unnamed = [argument for argument in call.args if argument.keyword is None]
-    return len(unnamed) <= 1 and not any(argument.star == "*" for argument in call.args)
+    unnamed = len(call.args) + sum(keyword.arg is None for keyword in call.keywords)
+    return unnamed <= 1 and not any(isinstance(argument, ast.Starred) for argument in call.args)
 
 
-def modern_call(call: cst.CSTNode, device: str, short: str, path: str) -> Change | None:
+def _insert_device(script: Script, call: ast.Call, device: str) -> Edit | None:
+    """The device, as the first argument."""
+    opening = re.compile(r"[ \t]*\(").match(script.text, script.span(call.func)[1])
+    if opening is None:
+        return None
+    new = f'"{device}"' + (", " if call.args or call.keywords else "")
+    # The old autocast's first argument is `enabled`.
+    if call.args:
+        new += "enabled=" if "autocast" in _last_name(call.func) else "init_scale="
+    return opening.end(), opening.end(), new
+
+
+def modern_call(script: Script, call: ast.AST, device: str, short: str, path: str) -> Change | None:
     """`torch.cuda.amp.autocast(...)` becomes `torch.amp.autocast("cuda", ...)`."""
     if not _can_take_device(call, short) or not re.fullmatch(r"torch\.(cuda|cpu)\.amp\.\w+", path):
         return None
-    return change(f'torch.amp.{short}("{device}")', call, lambda updated: _with_device(
-        updated.with_changes(func=cst.parse_expression(f"torch.amp.{short}")), device))
+    insertion = _insert_device(script, call, device)
+    if insertion is None:
+        return None
+    return Change(f'torch.amp.{short}("{device}")', (replace(script, call.func, f"torch.amp.{short}"), insertion))
 
 
-class _Uses(cst.CSTVisitor):
-    """Where names are used: the calls, and how often each name stands at all."""
-
-    def __init__(self, names: set[str]):
-        super().__init__()
-        self.names, self.calls = names, []
-        self.count = dict.fromkeys(names, 0)
-
-    def visit_ImportFrom(self, node) -> bool:
-        return False
-
-    def visit_Attribute(self, node) -> bool:
-        node.value.visit(self)
-        return False
-
-    def visit_Arg(self, node) -> bool:
-        node.value.visit(self)
-        return False
-
-    def visit_Name(self, node) -> None:
-        if node.value in self.names:
-            self.count[node.value] += 1
-
-    def visit_Call(self, node) -> None:
-        if isinstance(node.func, cst.Name) and node.func.value in self.names:
-            self.calls.append(node)
+def _list_names(node: ast.AST) -> list[str]:
+    """The names that a node itself uses or binds, but for an import from a module."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return node.names
+    if isinstance(node, ast.Import):
+        return [alias.asname or alias.name for alias in node.names]
+    name = getattr(node, "name", None)
+    return [name] if isinstance(name, str) and not isinstance(node, ast.alias) else []
 
 
-def modern_import(program, node: cst.CSTNode) -> Change | None:
+def _find_calls(tree: ast.Module, names: set[str]) -> list[ast.Call] | None:
+    """The calls of names, if calls are all that is made of them."""
+    calls, uses, imports = [], 0, 0
+    for node in ast.walk(tree):
+        uses += sum(name in names for name in _list_names(node))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            calls.append(node)
+        if isinstance(node, ast.ImportFrom):
+            imports += any((alias.asname or alias.name) in names for alias in node.names)
+    # Other statements that bind the same names would be called with a device, too.
+    return calls if uses == len(calls) and imports == 1 else None
+
+
+def modern_import(program, node: ast.AST) -> Change | None:
     """`from torch.cuda.amp import autocast` becomes one from torch.amp, and all calls get
     the device, if calls are all that the file makes of the names."""
-    if not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
+    script = program.script
+    if not isinstance(node, ast.ImportFrom) or node.level or node.names[0].name == "*":
         return None
-    module = program.tree.code_for_node(node.module).strip() if node.module is not None else ""
-    match = re.fullmatch(r"torch\.(cuda|cpu)\.amp", module)
-    if match is None or any(alias.name.value not in ("autocast", "GradScaler") for alias in node.names):
+    match = re.fullmatch(r"torch\.(cuda|cpu)\.amp", node.module or "")
+    if match is None or any(alias.name not in ("autocast", "GradScaler") for alias in node.names):
         return None
-    bound = {(alias.asname.name.value if alias.asname is not None else alias.name.value): alias.name.value
-             for alias in node.names}
-    # Other statements that bind the same names would be called with a device, too.
-    if len(re.findall(r"import[^\n]*\b(?:" + "|".join(map(re.escape, bound)) + r")\b", program.text)) > 1:
+    bound = {alias.asname or alias.name: alias.name for alias in node.names}
+    calls = _find_calls(script.tree, set(bound))
+    place = re.compile(r"from[ \t]+(torch\.(?:cuda|cpu)\.amp)\b").match(script.text, script.span(node)[0])
+    if calls is None or place is None or not all(_can_take_device(call, bound[call.func.id]) for call in calls):
         return None
-    uses = _Uses(set(bound))
-    program.tree.visit(uses)
-    if sum(uses.count.values()) != len(uses.calls) \
-            or not all(_can_take_device(call, bound[call.func.value]) for call in uses.calls):
+    insertions = [_insert_device(script, call, match[1]) for call in calls]
+    if None in insertions:
         return None
-    device = match[1]
-    replacements: dict[int, Replace] = {id(call): lambda updated: _with_device(updated, device) for call in uses.calls}
-    replacements[id(node)] = lambda updated: updated.with_changes(module=cst.parse_expression("torch.amp"))
-    return Change(f'import from torch.amp, with "{device}" as first argument', replacements)
-
-
-def managed_backward(tree: cst.Module, call: cst.CSTNode, manager: str) -> Change | None:
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args:
-        return None
-    return change(f"{manager}.backward(loss)", call, lambda updated: updated.with_changes(
-        func=cst.parse_expression(f"{manager}.backward"), args=[cst.Arg(updated.func.value)]))
-
-
-def managed_clip(call: cst.CSTNode, manager: str) -> Change | None:
-    if not isinstance(call, cst.Call) or not _last_name(call.func).startswith("clip_grad_"):
-        return None
-    name = _last_name(call.func)
-    return change(f"{manager}.{name}", call, lambda updated: updated.with_changes(
-        func=cst.parse_expression(f"{manager}.{name}")))
+    return Change(f'import from torch.amp, with "{match[1]}" as first argument',
+                  ((*place.span(1), "torch.amp"), *insertions))

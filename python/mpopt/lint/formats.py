@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable
 
+from mpopt._console import printable
 from mpopt._version import __version__
 from mpopt.lint import table
 from mpopt.lint.findings import Finding
@@ -15,44 +17,47 @@ SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 GITHUB_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def printable(text: str) -> str:
-    """Text with characters escaped that a terminal would act on."""
-    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
-                   for character in text)
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """`files`: how many were judged; `errors`: those that could not be, with why."""
+
+    findings: list[Finding]
+    files: int
+    errors: list[tuple[str, str]]
 
 
 def count(number: int, word: str) -> str:
     return f"{number} {word}" + ("" if number == 1 else "s")
 
 
-def write_text(findings: list[Finding], files: int) -> str:
-    lines = []
+def write_text(report: Report) -> str:
+    findings, lines = report.findings, []
     for finding in findings:
         lines.append(f"{printable(finding.file)}:{finding.line}:{finding.column}: {finding.severity}: "
                      f"{printable(finding.message)} [{finding.rule} {finding.name}]")
         if finding.fix:
             lines.append(f"    fix: {printable(finding.fix)}")
     fixable = sum(finding.fix is not None for finding in findings)
-    if not findings:
-        lines.append(f"no findings in {count(files, 'file')}")
-    else:
+    if findings:
         kinds = [count(sum(finding.severity == kind for finding in findings), kind)
                  for kind in ("error", "warning", "note")]
-        lines.append(f"\n{', '.join(kinds)} in {count(len({finding.file for finding in findings}), 'file')} of {files}"
+        lines.append(f"\n{', '.join(kinds)} in {count(len({finding.file for finding in findings}), 'file')} of {report.files}"
                      + (f"; --fix mends {fixable}" if fixable else ""))
         lines.append("mpopt --explain RULE says why it matters and what to do")
-    return "\n".join(lines) + "\n"
+    elif report.files or not report.errors:
+        lines.append(f"no findings in {count(report.files, 'file')}")
+    return "".join(f"{line}\n" for line in lines)
 
 
-def write_json(findings: list[Finding], files: int) -> str:
-    del files
-    return json.dumps({"schema": SCHEMA, "findings": [finding.as_json() for finding in findings]},
+def write_json(report: Report) -> str:
+    return json.dumps({"schema": SCHEMA, "findings": [finding.as_json() for finding in report.findings],
+                       "errors": [{"file": path, "message": error} for path, error in report.errors]},
                       indent=2, ensure_ascii=False) + "\n"
 
 
-def write_sarif(findings: list[Finding], files: int) -> str:
+def write_sarif(report: Report) -> str:
     """SARIF 2.1.0 (OASIS). The rules are those that found something."""
-    del files
+    findings = report.findings
     found = {finding.name for finding in findings}
     rules = [rule for rule in table.load().values() if rule.name in found]
     index = {rule.id: number for number, rule in enumerate(rules)}
@@ -71,6 +76,12 @@ def write_sarif(findings: list[Finding], files: int) -> str:
                     "defaultConfiguration": {"level": SARIF_LEVELS[rule.severity]},
                 } for rule in rules]}},
             "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": not report.errors,
+                "toolExecutionNotifications": [{
+                    "level": "error", "message": {"text": error},
+                    "locations": [{"physicalLocation": {"artifactLocation": {"uri": as_uri(path)}}}],
+                } for path, error in report.errors]}],
             "results": [{
                 "ruleId": finding.rule, "ruleIndex": index[finding.rule],
                 "level": SARIF_LEVELS[finding.severity],
@@ -90,10 +101,9 @@ def as_uri(path: str) -> str:
     return f"file://{text}" if text.startswith("/") else text
 
 
-def write_github(findings: list[Finding], files: int) -> str:
-    del files
-    lines = []
-    for finding in findings:
+def write_github(report: Report) -> str:
+    lines = [f"::error file={escape(path, True)}::{escape(error)}\n" for path, error in report.errors]
+    for finding in report.findings:
         place = f"file={escape(finding.file, True)},line={finding.line},col={finding.column}"
         title = escape(f"{finding.rule} {finding.name}", True)
         lines.append(f"::{GITHUB_LEVELS[finding.severity]} {place},title={title}::{escape(finding.message)}\n")
@@ -106,5 +116,5 @@ def escape(text: str, is_property: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if is_property else text
 
 
-WRITERS: dict[str, Callable[[list[Finding], int], str]] = {
+WRITERS: dict[str, Callable[[Report], str]] = {
     "text": write_text, "json": write_json, "sarif": write_sarif, "github": write_github}

@@ -8,56 +8,123 @@ around it, and blocks of events (events.py) for the rules that ask for an order.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
 import re
-
-import libcst as cst
+from collections.abc import Iterable, Sequence
 
 from mpopt.lint import events, library, values
 from mpopt.lint.events import Block, Event
 from mpopt.lint.expressions import Expressions
 from mpopt.lint.methods import Methods
 from mpopt.lint.scopes import Class, Function, Scope
+from mpopt.lint.script import Script
 from mpopt.lint.statements import Statements
 from mpopt.lint.values import NOTHING, Value
 
-# Steps of a file; past them calls are not followed into functions any more.
-MOST_STEPS = 400_000
+# Steps of a file, and more for each of its lines; past them calls are not followed into functions any
+# more. Of the 206 scripts of bench/lint_scripts.py none takes more than 56,000, or 33 a line.
+MOST_STEPS, MOST_STEPS_A_LINE = 50_000, 10
 MOST_CALLS = 8  # Calls within calls.
+
+
+@dataclasses.dataclass(eq=False)
+class Operation:
+    """`left operator right`, or `left operator= right`."""
+
+    node: ast.BinOp | ast.AugAssign
+    left: Value
+    right: Value
+    regions: tuple[values.Region, ...]
+
+    def has(self, *operators: type) -> bool:
+        return isinstance(self.node.op, operators)
+
+    @property
+    def assigns(self) -> bool:
+        return isinstance(self.node, ast.AugAssign)
 
 
 @dataclasses.dataclass(eq=False)
 class Program:
     """What the rules judge."""
 
-    tree: cst.Module
-    text: str
+    script: Script
     calls: list[Event] = dataclasses.field(default_factory=list)
-    # (node, operator, left, right, place) of each operation on two values.
-    operations: list[tuple] = dataclasses.field(default_factory=list)
-    # (path, path by what is imported, value, statement, place) of each assignment.
+    operations: list[Operation] = dataclasses.field(default_factory=list)
+    # (path, path by what is imported, value, statement) of each assignment.
     assignments: list[tuple] = dataclasses.field(default_factory=list)
-    events: list[Event] = dataclasses.field(default_factory=list)
+    # By kind, in the order in which they were met.
+    events: dict[str, list[Event]] = dataclasses.field(default_factory=dict)
     # Blocks from which others are called: the file's own, and functions nothing calls.
     entries: list[Block] = dataclasses.field(default_factory=list)
     mappings: list[Value] = dataclasses.field(default_factory=list)
     # Contexts that are made, and entered by nobody: (node, value).
-    unentered: list[tuple[cst.CSTNode, Value]] = dataclasses.field(default_factory=list)
+    unentered: list[tuple[ast.AST, Value]] = dataclasses.field(default_factory=list)
     # The paths through training steps, once a rule has asked for them.
     paths: list[tuple[Event, ...]] | None = None
-    imports: list[cst.CSTNode] = dataclasses.field(default_factory=list)
+    imports: list[ast.AST] = dataclasses.field(default_factory=list)
     tries: list[tuple] = dataclasses.field(default_factory=list)
     try_bodies: dict[int, Block] = dataclasses.field(default_factory=dict)
     functions: list[Function] = dataclasses.field(default_factory=list)
     classes: list[Class] = dataclasses.field(default_factory=list)
     modules: frozenset[str] = frozenset()
 
+    @property
+    def text(self) -> str:
+        return self.script.text
+
+    @functools.cached_property
+    def last_casts(self) -> dict:
+        """The last cast of each module, by its identity."""
+        return {event.subject.identity: event for event in self.of_kind(events.CAST)
+                if event.subject.kind == values.MODULE}
+
+    @functools.cached_property
+    def _calls_by_name(self) -> dict[str, list[Event]]:
+        """By the last part of what is called."""
+        found: dict[str, list[Event]] = {}
+        for number, event in enumerate(self.calls):
+            event.order = number
+            found.setdefault(event.callee.name.rpartition(".")[2], []).append(event)
+        return found
+
+    def calls_of(self, *names: str) -> list[Event]:
+        """The calls of functions and methods of these names, whatever library has them."""
+        return self._in_order(self._calls_by_name.get(name, ()) for name in names)
+
+    def calls_like(self, name: re.Pattern) -> list[Event]:
+        """The same by a pattern of names."""
+        return self._in_order(calls for known, calls in self._calls_by_name.items() if name.search(known))
+
+    def calls_that_make(self, kind: str) -> list[Event]:
+        return self._calls_by_result.get(kind, [])
+
+    @functools.cached_property
+    def _calls_by_result(self) -> dict[str, list[Event]]:
+        found: dict[str, list[Event]] = {}
+        for event in self.calls:
+            found.setdefault(event.result.kind, []).append(event)
+        return found
+
+    @staticmethod
+    def _in_order(lists: Iterable[Sequence[Event]]) -> list[Event]:
+        return sorted((event for each in lists for event in each), key=lambda event: event.order)
+
+    @functools.cached_property
+    def lower(self) -> str:
+        """The text in small letters: a search that ignores case takes 30 times as long."""
+        return self.text.lower()
+
     def is_module(self, path: str) -> bool:
         """Whether the script uses what has this path as a module."""
         return path in self.modules
 
     def of_kind(self, *kinds: str) -> list[Event]:
-        return [event for event in self.events if event.kind in kinds]
+        if len(kinds) == 1:
+            return self.events.get(kinds[0], [])
+        return self._in_order(self.events.get(kind, ()) for kind in kinds)
 
 
 @dataclasses.dataclass(eq=False)
@@ -70,48 +137,69 @@ class Frame:
     yields: list[list] = dataclasses.field(default_factory=list)
 
 
-MODULE_USE = re.compile(r"([A-Za-z_][\w.]*)\.(?:parameters|named_parameters|state_dict|load_state_dict|train|eval|modules)\(")
-OTHER_USE = re.compile(r"([A-Za-z_][\w.]*)\.(?:step|zero_grad|unscale_|param_groups)\b")
+MODULE_USE = re.compile(r"\.(?:parameters|named_parameters|state_dict|load_state_dict|train|eval|modules)\(")
+OTHER_USE = re.compile(r"\.(?:step|zero_grad|unscale_|param_groups)\b")
+# What stands before such a use, read backwards.
+PATH = re.compile(r"[\w.]*[A-Za-z_]")
+LONGEST_PATH = 300
+
+
+def find_uses(use: re.Pattern, text: str) -> frozenset[str]:
+    """The paths that stand before a use."""
+    found = set()
+    for match in use.finditer(text):
+        end = match.start()
+        if path := PATH.match(text[max(end - LONGEST_PATH, 0):end][::-1]):
+            found.add(path[0][::-1])
+    return frozenset(found)
 
 
 class Interpreter(Expressions, Methods, Statements):
     """See the head of this file; its parts are in expressions.py (with calls.py),
     methods.py and statements.py."""
 
-    def __init__(self, tree: cst.Module, text: str):
-        self.program = Program(tree, text)
-        self.program.modules = frozenset(MODULE_USE.findall(text)) - frozenset(OTHER_USE.findall(text))
+    def __init__(self, script: Script):
+        self.program = Program(script)
+        self.program.modules = find_uses(MODULE_USE, script.text) - find_uses(OTHER_USE, script.text)
         self.scope = Scope()
         self.block = Block()
-        self.regions: list[values.Region] = []
-        self.loops: list[cst.CSTNode] = []
-        self.conditions: list[cst.CSTNode] = []
-        self.statement: cst.CSTNode | None = None
+        self.regions: tuple[values.Region, ...] = ()
+        self.loops: tuple[ast.AST, ...] = ()
+        self.statement: ast.AST | None = None
         self.owner: Class | None = None
         self.owner_scope: Scope | None = None
         self.frame = Frame(None, 0)
         self.active: list[Function] = []
-        self.steps = 0
-        self.codes: dict[int, str] = {}
+        self.steps = self.recorded = 0
+        self.most_steps = MOST_STEPS + MOST_STEPS_A_LINE * len(script.starts)
+        self.evaluators = self.list_handlers("evaluate_")
+        self.runners = self.list_handlers("run_")
+        # What an element of a sequence is, by the sequence's parts, which are kept along.
+        self.elements: dict[int, tuple[tuple, Value]] = {}
+
+    def list_handlers(self, prefix: str) -> dict[type, object]:
+        """The methods for the classes of nodes that they are named after."""
+        return {getattr(ast, name.removeprefix(prefix)): getattr(self, name) for name in dir(self)
+                if name.startswith(prefix) and hasattr(ast, name.removeprefix(prefix))}
 
     # --- What the parts share ---
 
-    def spend(self) -> None:
-        self.steps += 1
+    def code(self, node: ast.AST) -> str:
+        return self.program.script.code(node)
 
-    def code(self, node: cst.CSTNode) -> str:
-        key = id(node)
-        if key not in self.codes:
-            self.codes[key] = self.program.tree.code_for_node(node).strip()
-        return self.codes[key]
-
-    def place(self, kind: str, node: cst.CSTNode, **about) -> Event:
-        return Event(kind, node, self.statement, regions=tuple(self.regions), loops=tuple(self.loops),
+    def place(self, kind: str, node: ast.AST, **about) -> Event:
+        return Event(kind, node, self.statement, regions=self.regions, loops=self.loops,
                      function=self.frame.function.node if self.frame.function else None, **about)
 
-    def record(self, kind: str, node: cst.CSTNode, **about) -> None:
-        event = self.place(kind, node, **about)
-        self.program.events.append(event)
+    def note_operation(self, node: ast.BinOp | ast.AugAssign, left: Value, right: Value) -> Operation:
+        operation = Operation(node, left, right, self.regions)
+        self.program.operations.append(operation)
+        return operation
+
+    def record(self, kind: str, node: ast.AST, **about) -> None:
+        self.recorded += 1
+        event = self.place(kind, node, order=self.recorded, **about)
+        self.program.events.setdefault(kind, []).append(event)
         self.block.items.append(event)
 
     # --- Functions ---
@@ -119,7 +207,7 @@ class Interpreter(Expressions, Methods, Statements):
     def invoke(self, function: Function, arguments: list[Value], keywords: dict[str, Value], node) -> Value:
         """The value of a call of a function of the file, whose events join the block."""
         function.called = True
-        if function in self.active or len(self.active) >= MOST_CALLS or self.steps > MOST_STEPS:
+        if function in self.active or len(self.active) >= MOST_CALLS or self.steps > self.most_steps:
             return NOTHING
         if any(decorator.endswith("staticmethod") for decorator in function.decorators):
             arguments = [argument for argument in arguments
@@ -127,23 +215,21 @@ class Interpreter(Expressions, Methods, Statements):
         return self.enter(function, arguments, keywords)
 
     def enter(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.conditions)
-        entered = len(self.regions)
+        outer = (self.scope, self.block, self.frame, self.statement, self.owner, self.regions)
         self.scope, self.block = Scope(function.scope), Block(is_call=True)
-        self.frame, self.owner, self.conditions = Frame(function, entered), None, []
+        self.frame, self.owner = Frame(function, len(self.regions)), None
         self.regions += function.regions
         self.active.append(function)
         try:
             self.bind(function, arguments, keywords)
-            if isinstance(function.node, cst.Lambda):
+            if isinstance(function.node, ast.Lambda):
                 self.frame.returns.append(self.evaluate(function.node.body))
             else:
                 self.run_suite(function.node.body)
         finally:
             self.active.pop()
-            del self.regions[entered:]
             block, frame = self.block, self.frame
-            (self.scope, self.block, self.frame, self.statement, self.owner, self.conditions) = outer
+            (self.scope, self.block, self.frame, self.statement, self.owner, self.regions) = outer
         if block.items:
             self.block.items.append(block)
         if frame.yields and any("contextmanager" in decorator for decorator in function.decorators):
@@ -152,29 +238,30 @@ class Interpreter(Expressions, Methods, Statements):
         return values.join(frame.returns) if frame.returns else NOTHING
 
     def bind(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> None:
-        params = function.node.params
-        positional = [*params.posonly_params, *params.params]
-        for index, param in enumerate([*positional, *params.kwonly_params]):
-            name = param.name.value
+        syntax = function.node.args
+        count = len(syntax.posonlyargs) + len(syntax.args)
+        self.steps += len(function.parameters)
+        for index, (parameter, default) in enumerate(function.parameters):
+            name = parameter.arg
             value = keywords.get(name)
-            if value is None and index < len(arguments) and index < len(positional):
+            if value is None and index < len(arguments) and index < count:
                 value = arguments[index]
-            if value is None and param.default is not None and self.active.count(function) == 1:
-                value = self.default(function, param)
+            if value is None and default is not None and self.active.count(function) == 1:
+                value = self.default(function, default)
             if value is None or value.kind == values.UNKNOWN and not value.facts and not value.path and not value.name:
                 # Known by its name, and another object than what other functions call so.
-                value = Value(path=name, origin=param)
-            self.scope.variables[name] = value
-        for star in (params.star_arg, params.star_kwarg):
-            if isinstance(star, cst.Param):
-                self.scope.variables[star.name.value] = NOTHING
+                value = Value(path=name, origin=parameter)
+            self.scope.put(name, value)
+        for star in (syntax.vararg, syntax.kwarg):
+            if star is not None:
+                self.scope.put(star.arg, NOTHING)
 
-    def default(self, function: Function, param: cst.Param) -> Value | None:
+    def default(self, function: Function, default: ast.expr) -> Value | None:
         """The default of a parameter that is not given. One that is only a constant is
         no answer: a caller outside the file may give another."""
         scope, self.scope = self.scope, function.scope
         try:
-            value = self.evaluate(param.default)
+            value = self.evaluate(default)
         finally:
             self.scope = scope
         return value if value.kind in (values.DTYPE, values.NAME, values.FUNCTION, values.CLASS) else None
@@ -183,7 +270,7 @@ class Interpreter(Expressions, Methods, Statements):
 
     def interpret(self) -> Program:
         program = self.program
-        self.run_suite(program.tree)
+        self.run_suite(program.script.tree.body)
         program.entries.append(self.block)
         for made in program.classes:
             self.enter_class(made)
@@ -196,9 +283,9 @@ class Interpreter(Expressions, Methods, Statements):
         return program
 
     def enter_class(self, made: Class) -> None:
-        bases = made.list_library_bases()
+        bases = made.library_bases
         kind = values.MODULE if any(library.is_module_base(base) for base in bases) else values.INSTANCE
-        instance = Value(kind, name=made.node.name.value, parts=made, origin=made.node, path="self")
+        instance = Value(kind, name=made.node.name, parts=made, origin=made.node, path="self")
         # What the constructor and other methods store is known to all methods.
         order = sorted(made.methods.values(), key=lambda method: method.name not in ("__init__", "setup"))
         for method in order:
@@ -207,7 +294,6 @@ class Interpreter(Expressions, Methods, Statements):
 
     def enter_alone(self, function: Function, arguments: list[Value]) -> None:
         self.block = Block()
-        self.regions, self.loops, self.statement = [], [], None
-        if self.steps <= MOST_STEPS and function not in self.active:
-            self.enter(function, arguments, {})
+        self.regions, self.loops, self.statement = (), (), None
+        self.enter(function, arguments, {})
         self.program.entries.append(self.block)

@@ -5,6 +5,7 @@ what was called, where a library brings it."""
 
 from __future__ import annotations
 
+import functools
 import re
 
 from mpopt.lint import values
@@ -124,12 +125,14 @@ def make_module(name: str, keywords: dict[str, Value], node) -> Value:
                  facts=frozenset(["loaded"]) if "from_" in name else frozenset())
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def is_module_class(name: str) -> bool:
     """A class of torch.nn (`torch.nn.Linear`)."""
     prefix, _, last = name.rpartition(".")
     return prefix == "torch.nn" and last[:1].isupper() and last not in ("Parameter", "Module")
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def is_module_base(name: str) -> bool:
     """A class from which classes that are modules derive."""
     return bool(re.search(r"(^torch\.nn\.(Module|Sequential|ModuleList)|LightningModule|PreTrainedModel)$", name))
@@ -143,22 +146,46 @@ def dtype_of_name(name: str) -> str:
 FOREIGN = ("sklearn.", "numpy.", "pandas.", "scipy.", "PIL.", "cv2.", "matplotlib.", "wandb.", "torchvision.transforms.")
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def is_foreign(name: str) -> bool:
     return name.startswith(FOREIGN) or name.endswith(("StandardScaler", "MinMaxScaler"))
 
 
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
 def is_scaler_path(path: str) -> bool:
-    return bool(SCALER_PATH.search(path.rpartition(".")[2]))
+    return _is_scaler(_last(path))
 
 
 def is_optimizer_path(path: str) -> bool:
-    last = path.rpartition(".")[2]
-    return bool(OPTIMIZER_PATH.search(last)) and "sched" not in last.lower()
+    return _is_optimizer(_last(path))
 
 
 def is_module_path(path: str) -> bool:
-    return bool(MODULE_PATH.match(path.rpartition(".")[2]))
+    return _is_module(_last(path))
 
 
 def is_loss_path(path: str) -> bool:
-    return bool(LOSS_PATH.search(path.rpartition(".")[2]))
+    return _is_loss(_last(path))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _is_scaler(name: str) -> bool:
+    return bool(SCALER_PATH.search(name))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _is_optimizer(name: str) -> bool:
+    return bool(OPTIMIZER_PATH.search(name)) and "sched" not in name.lower()
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _is_module(name: str) -> bool:
+    return bool(MODULE_PATH.match(name))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _is_loss(name: str) -> bool:
+    return bool(LOSS_PATH.search(name))

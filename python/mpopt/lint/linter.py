@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from mpopt.lint import fixes, rules, source, table
 from mpopt.lint.findings import Finding, is_silenced
+from mpopt.lint.interpreter import Interpreter
 
 # Passes of `fix_text`: a fix may uncover what another rule finds.
 MOST_PASSES = 4
-
-
-@dataclasses.dataclass(frozen=True)
-class Linted:
-    """`tree`: the `libcst.Module` to which the changes of the findings apply."""
-
-    findings: list[Finding]
-    tree: object
 
 
 def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None) -> list[Finding]:
@@ -24,33 +15,25 @@ def lint_text(text: str, path: str = "<text>", selected: set[str] | None = None)
 
     `selected`: names of rules, None for all. `source.SourceError`: the text is no
     Python."""
-    return source.in_deep_thread(lint_here, text, path, selected).findings
+    return source.in_deep_thread(lint_here, text, path, selected)
 
 
-def lint_here(text: str, path: str, selected: set[str] | None) -> Linted:
+def lint_here(text: str, path: str, selected: set[str] | None) -> list[Finding]:
     """The same in this thread, whose stack has to be deep enough."""
-    from libcst.metadata import MetadataWrapper, PositionProvider
-
-    from mpopt.lint.interpreter import Interpreter
-
-    tree = source.parse(text)
-    program = Interpreter(tree, text).interpret()
+    script = source.parse(text)
+    program = Interpreter(script).interpret()
     records = table.load()
     reports = [(records[name], report) for name, check in rules.load().items()
                if selected is None or name in selected for report in check(program)]
-    if not reports:
-        return Linted([], tree)
-    places = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
-    lines = text.splitlines()
     findings: dict[tuple, Finding] = {}
     for record, report in reports:
-        place = places[report.node]
-        finding = Finding(record.id, record.name, report.severity or record.severity, path, place.start.line,
-                          place.start.column + 1, report.message, report.change.text if report.change else None,
-                          place.end.line, report.change)
-        if not is_silenced(finding, lines):
+        place = script.place(report.node)
+        finding = Finding(record.id, record.name, report.severity or record.severity, path, place.line,
+                          place.column, report.message, report.change.text if report.change else None,
+                          place.end_line, report.change)
+        if not is_silenced(finding, script.lines):
             findings.setdefault((finding.line, finding.column, finding.rule), finding)
-    return Linted([findings[key] for key in sorted(findings)], tree)
+    return [findings[key] for key in sorted(findings)]
 
 
 def fix_text(text: str, path: str = "<text>", selected: set[str] | None = None) -> tuple[str, int]:
@@ -59,16 +42,18 @@ def fix_text(text: str, path: str = "<text>", selected: set[str] | None = None) 
     return source.in_deep_thread(_fix_here, text, path, selected)
 
 
+def _list_changes(findings: list[Finding]) -> list[fixes.Change]:
+    return [finding.change for finding in findings if finding.change is not None]
+
+
 def _fix_here(text: str, path: str, selected: set[str] | None) -> tuple[str, int]:
     made = 0
     for _ in range(MOST_PASSES):
-        linted = lint_here(text, path, selected)
-        changes = [finding.change for finding in linted.findings if finding.change is not None]
-        fixed = fixes.apply(linted.tree, changes) if changes else text
+        changes = _list_changes(lint_here(text, path, selected))
+        fixed = fixes.apply(text, changes) if changes else text
         if fixed == text:
             break
-        source.parse(fixed)
-        left = sum(finding.change is not None for finding in lint_here(fixed, path, selected).findings)
+        left = len(_list_changes(lint_here(fixed, path, selected)))
         made += max(len(changes) - left, 0)
         text = fixed
     return text, made

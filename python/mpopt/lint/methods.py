@@ -3,7 +3,8 @@ that only their name or their use tells."""
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
+import functools
 
 from mpopt.lint import events, library, names, values
 from mpopt.lint.values import NOTHING, Value
@@ -13,23 +14,28 @@ CASTS = {"half": "f16", "bfloat16": "bf16", "float": "f32", "double": "f64"}
 MODULE_SELF = {"cuda", "cpu", "xpu", "train", "eval", "requires_grad_", "apply", "share_memory", "module"}
 # Methods of trainers, engines and modules outside the file that may run a part of a step.
 MAY_TRAIN = ("backward", "step", "train", "loss", "optim", "update", "fit", "zero_grad", "closure", "unscale", "scale")
+# Objects whose kind is known, by the methods below.
+HANDLERS = {values.SCALER: "call_scaler", values.OPTIMIZER: "call_optimizer", values.MODULE: "call_module",
+            values.MANAGER: "call_manager", values.TENSOR: "call_tensor", values.PARAMETERS: "call_parameters"}
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def may_train(method: str) -> bool:
+    return any(word in method.lower() for word in MAY_TRAIN)
 
 
 class Methods:
     """Part of the interpreter: see interpreter.py."""
 
-    def call_method(self, node: cst.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    def call_method(self, node: ast.Call, callee: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
         base, method = callee.parts, callee.name
         if base.kind in (values.INSTANCE, values.MODULE) and base.parts is not None:
             if found := base.parts.find_method(method):
                 return self.invoke(found, [base, *arguments], keywords, node)
         if method == "backward":
             return self.call_backward(node, base, arguments, keywords)
-        handler = {values.SCALER: self.call_scaler, values.OPTIMIZER: self.call_optimizer,
-                   values.MODULE: self.call_module, values.MANAGER: self.call_manager,
-                   values.TENSOR: self.call_tensor, values.PARAMETERS: self.call_parameters}.get(base.kind)
-        if handler is not None:
-            return handler(node, base, method, arguments, keywords)
+        if base.kind in HANDLERS:
+            return getattr(self, HANDLERS[base.kind])(node, base, method, arguments, keywords)
         if base.kind in (values.MAPPING, values.SEQUENCE, values.CONSTANT):
             return self.call_container(base, method, arguments)
         return self.call_guessed(node, callee, base, method, arguments, keywords)
@@ -75,7 +81,7 @@ class Methods:
             cast = base.replaced(dtype=dtype)
             self.record(events.CAST, node, subject=base, dtype=dtype)
             # The module itself changes, under whatever name.
-            if isinstance(node.func, cst.Attribute) and (path := names.dotted(node.func.value)):
+            if isinstance(node.func, ast.Attribute) and (path := names.dotted(node.func.value)):
                 self.assign_path(path, cast)
             return cast
         if method in ("parameters", "named_parameters"):
@@ -213,6 +219,6 @@ class Methods:
 
     def opaque(self, node, base: Value, method: str, arguments) -> None:
         """A call that may run a part of the training step outside the file."""
-        if any(word in method.lower() for word in MAY_TRAIN) and "sched" not in base.path.lower():
+        if may_train(method) and "sched" not in base.path.lower():
             self.record(events.OPAQUE, node, subject=base, callee=Value(values.METHOD, method, parts=base),
                         arguments=tuple(arguments))

@@ -4,7 +4,8 @@ Libraries export one object under several names; rules know one of them."""
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
+import functools
 
 PREFIXES = {
     "pytorch_lightning.": "lightning.pytorch.",
@@ -53,6 +54,7 @@ DTYPES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f3
           "jax.numpy.float16": "f16", "jax.numpy.bfloat16": "bf16"}
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def canonical(name: str) -> str:
     """The name by which rules know an object."""
     for prefix, own in PREFIXES.items():
@@ -61,34 +63,30 @@ def canonical(name: str) -> str:
     return NAMES.get(name, name)
 
 
-def dotted(node: cst.CSTNode) -> str:
+def dotted(node: ast.AST) -> str:
     """`a.b.c` of a chain of names, else nothing."""
     parts = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
+    while type(node) is ast.Attribute:
+        parts.append(node.attr)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not ast.Name:
         return ""
-    return ".".join([node.value, *reversed(parts)])
+    return ".".join([node.id, *reversed(parts)]) if parts else node.id
 
 
-def list_imports(node: cst.Import | cst.ImportFrom):
+def list_imports(node: ast.Import | ast.ImportFrom):
     """The pairs (name that is bound, full name) of an import statement. A relative
     import's full name starts with its dots."""
-    if isinstance(node, cst.Import):
+    if isinstance(node, ast.Import):
         for alias in node.names:
-            full = dotted(alias.name)
-            if alias.asname is not None:
-                yield dotted(alias.asname.name), full
-            else:
-                yield full.partition(".")[0], full.partition(".")[0]
+            first = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (first, first)
         return
-    module = "." * len(node.relative) + (dotted(node.module) if node.module else "")
-    if isinstance(node.names, cst.ImportStar):
+    module = "." * node.level + (node.module or "")
+    if node.names[0].name == "*":
         for name in STARRED.get(module, ()):
             yield name, f"{module}.{name}"
         return
     for alias in node.names:
-        name = dotted(alias.name)
-        bound = dotted(alias.asname.name) if alias.asname is not None else name
-        yield bound, f"{module}.{name}" if not module.endswith(".") else module + name
+        full = f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
+        yield alias.asname or alias.name, full

@@ -1,24 +1,34 @@
-"""Reading a script: its text, its tree, the places of its nodes.
+"""Reading a script: its text and its tree.
 
-Bad input ends in a `SourceError` of one line: text that is no Python, that is not in
-the encoding it claims, or that is larger or nested deeper than a person writes."""
+Bad input ends in a `SourceError` of one line: text that is not valid Python, that is not in
+the encoding it declares, or that exceeds the limits below."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import gc
 import io
-import os
-import re
-import stat
 import sys
 import threading
 import tokenize
+import warnings
 from collections.abc import Callable
 
+from mpopt import _input_files
+from mpopt.lint.script import Script
+
 LARGEST = 8 << 20
-# Levels of nesting in one statement. LibCST's parser recurses on all of these.
+# Each of these begins a node of the tree, which takes 400 bytes or more: a million of them fit in 1 GB.
+MARKS, MOST_MARKS = ",.([{+-*/%|&=:", 1_000_000
+# Levels of nesting in one statement. What goes through the tree recurses on all of these.
 DEEPEST = 1500
 STACK = 512 << 20
 FRAMES = 200_000
+# Codecs that take a time quadratic in what they decode; no editor writes a script in them.
+SLOW_CODECS = {"punycode", "idna"}
+# The grammar that scripts are read by.
+PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
 class SourceError(Exception):
@@ -28,98 +38,116 @@ class SourceError(Exception):
 def read(path: str) -> str:
     """The text of a script; `-` is standard input."""
     try:
-        if path == "-":
-            data = sys.stdin.buffer.read(LARGEST + 1)
-        else:
-            status = os.stat(path)
-            if stat.S_ISDIR(status.st_mode):
-                raise SourceError("is a folder")
-            if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
-                raise SourceError("is no file")
-            with open(path, "rb") as file:
-                data = file.read(LARGEST + 1)
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}") from error
-    return decode(data)
+        return decode(_input_files.read(path, LARGEST))
+    except _input_files.Unreadable as error:
+        raise SourceError(error.reason) from error
 
 
 def decode(data: bytes) -> str:
-    if len(data) > LARGEST:
-        raise SourceError(f"is larger than {LARGEST >> 20} MB: no script that a person wrote")
     if b"\0" in data:
         raise SourceError("is no Python source: it has zero bytes")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if encoding in SLOW_CODECS:
+            raise LookupError(f"unknown encoding: {encoding}")
         return data.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            line = data.count(b"\n", 0, error.start) + 1
-            raise SourceError(f"line {line} is not {error.encoding.upper()}") from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SourceError(f"line {line} is not {error.encoding.upper()}") from error
+    except (SyntaxError, UnicodeError, LookupError) as error:
         raise SourceError(str(error).splitlines()[0]) from error
 
 
-TOKEN = re.compile(
-    r"""(?P<comment>\#[^\n]*)
-      | (?P<long>[A-Za-z]{0,2}(?P<quotes>\"{3}|'{3})(?:[^\\]|\\.)*?(?P=quotes))
-      | (?P<string>[A-Za-z]{0,2}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))
-      | (?P<branch>^[ \t]*(?:el)?if\b)
-      | (?P<open>[\(\[\{]) | (?P<close>[\)\]\}]) | (?P<comma>,) | (?P<line>\n)
-      | (?P<number>\d[\w.]*)
-      | (?P<chain>\b(?:not|and|or|if|else|lambda|await|in|is|for)\b|\*\*|//|->|:=|[-+*/%@&|^~<>=.!]=?)
-    """, re.VERBOSE | re.MULTILINE | re.DOTALL)
-FIELD = re.compile(r"\{[^{}]*\}")
+# --- The tree ---
 
 
-def find_depth(text: str) -> int:
-    """An upper bound of how deep LibCST's tree nests, by the tokens: brackets, operators,
-    strings in a row and `elif`s each nest one level deeper than what stands before them."""
-    deepest, levels, branches = 0, [0], {}
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "quotes":
-            kind = "long"
-        if kind in ("comma", "line"):
-            if kind == "comma" or len(levels) == 1:
-                levels[-1] = 0
-        elif kind == "open":
-            levels.append(0)
-        elif kind == "close":
-            if len(levels) > 1:
-                levels.pop()
-            levels[-1] += 1
-        elif kind in ("chain", "string", "long"):
-            levels[-1] += 1
-            inside = match[0] if kind != "chain" and "f" in match[0][:2].lower() else ""
-            fields = [len(re.findall(r"[-+*/%&|^~<>=.(\[]", field)) for field in FIELD.findall(inside)]
-            deepest = max([deepest, *(sum(levels) + len(levels) + count for count in fields)])
-        elif kind == "branch":
-            indent = len(match[0]) - len(match[0].lstrip())
-            branches[indent] = branches.get(indent, 0) + 1 if "elif" in match[0] else 0
-            deepest = max(deepest, branches[indent])
-        deepest = max(deepest, sum(levels) + len(levels))
-    return deepest
-
-
-def parse(text: str):
-    """The tree of a script: a `libcst.Module`."""
-    import libcst as cst
-
-    if find_depth(text) > DEEPEST:
+def parse(text: str) -> Script:
+    if sum(map(text.count, MARKS)) > MOST_MARKS:
+        raise SourceError(f"has more than {MOST_MARKS:,} operators, brackets and commas")
+    script = Script(text, _parse_tree(text))
+    if is_too_deep(script):
         raise SourceError(f"has a statement that nests deeper than {DEEPEST} levels")
+    return script
+
+
+def _parse_tree(text: str) -> ast.Module:
     try:
-        return cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
-        line = text.count("\n") + 1 if error.raw_line > text.count("\n") + 1 else error.raw_line
-        raise SourceError(f"line {line} is no Python: {_reason(error)}") from error
-    except Exception as error:  # noqa: BLE001: a parser that fails is no reason to end.
-        raise SourceError(f"cannot be parsed: {type(error).__name__}") from error
+        with warnings.catch_warnings():
+            # Invalid escapes in strings are the script's business.
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (MemoryError, RecursionError) as error:
+        raise SourceError("has a statement that nests deeper than Python's parser goes") from error
+    except SyntaxError as error:
+        # The parser places some errors behind the last line.
+        last = text.count("\n") + 1
+        line = min(max(error.lineno or last, 1), last)
+        if "too many nested" in str(error.msg):
+            raise SourceError(f"line {line} nests deeper than Python's parser goes") from error
+        raise SourceError(f"line {line} is not valid {PYTHON}: {_first_line(error.msg)[:120]}") from error
+    except ValueError as error:
+        raise SourceError(f"cannot be parsed: {_first_line(str(error))}") from error
 
 
-def _reason(error) -> str:
-    text = " ".join(str(getattr(error, "message", error)).split())
-    text = re.sub(r"^parser error: error at \d+:\d+: ", "", text)
-    text = text.removeprefix("parser error: ").removeprefix("Syntax Error ")
-    return text[:120] or "syntax error"
+def _first_line(text: str) -> str:
+    return (text.splitlines() or ["syntax error"])[0]
+
+
+def is_too_deep(script: Script) -> bool:
+    """Whether a statement nests deeper than DEEPEST levels. Each level takes a character, so
+    that statements with fewer need no look."""
+    pending: list[tuple[ast.AST, int]] = [(script.tree, 0)]
+    starts, end = script.starts, len(script.text)
+    while pending:
+        node, depth = pending.pop()
+        if depth > DEEPEST:
+            return True
+        is_simple = True
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            suite = getattr(node, name, None)
+            if isinstance(suite, list) and suite:
+                is_simple = False
+                pending += [(part, depth + 1) for part in suite]
+        if isinstance(node, (ast.Module, ast.match_case)):
+            continue
+        last = node.end_lineno if is_simple else next_line(node)
+        length = (starts[last] if last < len(starts) else end) - starts[node.lineno - 1]
+        if length > DEEPEST - depth and depth + measure_depth(node) > DEEPEST:
+            return True
+    return False
+
+
+def next_line(node: ast.AST) -> int:
+    """The line at which the suite of a compound statement begins, at the latest."""
+    suite = getattr(node, "body", None) or getattr(node, "cases", None)
+    first = suite[0]
+    return getattr(first, "end_lineno", None) or first.pattern.end_lineno
+
+
+def measure_depth(statement: ast.AST) -> int:
+    """The levels of expressions in a statement; suites in it count by themselves."""
+    depth, level = 0, [statement]
+    while level and depth <= DEEPEST:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)
+                 if not isinstance(child, (ast.stmt, ast.ExceptHandler))]
+    return depth
+
+
+# --- Where trees are walked ---
+
+
+@contextlib.contextmanager
+def uncollected():
+    """Without the garbage collector: trees and values are many, live until the file is done, and
+    would be gone through again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def in_deep_thread(function: Callable, *arguments):
@@ -129,7 +157,8 @@ def in_deep_thread(function: Callable, *arguments):
 
     def work():
         try:
-            result.append(function(*arguments))
+            with uncollected():
+                result.append(function(*arguments))
         except BaseException as error:  # noqa: BLE001: handed on to the caller.
             failure.append(error)
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
 
 from mpopt.lint import events, library, names, values
 from mpopt.lint.events import Block, Branch, Exit, Loop
-from mpopt.lint.scopes import Class, Function
+from mpopt.lint.scopes import MISSING, Changes, Class, Function
 from mpopt.lint.values import NOTHING, Value
+
+# Of a variable; the paths that begin it are kept along.
+LONGEST_PATH = 200
 
 
 class Statements:
     """Part of the interpreter: see interpreter.py."""
 
-    def run_suite(self, suite: cst.BaseSuite | cst.Module) -> None:
-        for statement in suite.body:
-            self.run(statement)
-
-    def run(self, statement: cst.CSTNode) -> None:
-        self.spend()
-        if isinstance(statement, cst.SimpleStatementLine):
-            for small in statement.body:
-                self.statement = statement
-                self.run_one(small)
-            return
-        self.statement = statement
-        self.run_one(statement)
-
-    def run_one(self, statement: cst.CSTNode) -> None:
-        method = getattr(self, f"run_{type(statement).__name__}", None)
-        if method is not None:
-            method(statement)
+    def run_suite(self, suite: list[ast.stmt]) -> None:
+        for statement in suite:
+            self.steps += 1
+            self.statement = statement
+            if (run := self.runners.get(type(statement))) is not None:
+                run(statement)
 
     def into(self, suite, block: Block) -> None:
         """Runs a suite whose events go to a block."""
@@ -42,60 +33,62 @@ class Statements:
 
     # --- Bindings ---
 
-    def run_Import(self, node: cst.Import) -> None:
+    def run_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.program.imports.append(node)
         for bound, full in names.list_imports(node):
             self.scope.set(bound, self.make_name(full))
 
-    def run_ImportFrom(self, node: cst.ImportFrom) -> None:
-        self.run_Import(node)
+    run_ImportFrom = run_Import
 
-    def run_Expr(self, node: cst.Expr) -> None:
+    def run_Expr(self, node: ast.Expr) -> None:
         value = self.evaluate(node.value)
-        if value.kind == values.REGION and isinstance(node.value, cst.Call):
+        if value.kind == values.REGION and isinstance(node.value, ast.Call):
             self.program.unentered.append((node.value, value))
 
-    def run_Assign(self, node: cst.Assign) -> None:
+    def run_Assign(self, node: ast.Assign) -> None:
         value = self.evaluate(node.value)
         for target in node.targets:
-            self.assign(target.target, value, node)
+            self.assign(target, value, node)
 
-    def run_AnnAssign(self, node: cst.AnnAssign) -> None:
+    def run_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.assign(node.target, self.evaluate(node.value), node)
 
-    def run_AugAssign(self, node: cst.AugAssign) -> None:
-        value = self.apply(node, node.operator, self.evaluate(node.target), self.evaluate(node.value))
+    def run_AugAssign(self, node: ast.AugAssign) -> None:
+        value = self.apply(node, self.evaluate(node.target), self.evaluate(node.value))
         self.assign(node.target, value, node)
 
-    def assign(self, target: cst.CSTNode, value: Value, statement=None) -> None:
-        if isinstance(target, (cst.Tuple, cst.List)):
-            parts = value.parts if value.kind == values.SEQUENCE else None
-            for index, element in enumerate(target.elements):
-                if isinstance(element, cst.StarredElement):
-                    self.assign(element.value, NOTHING)
-                    parts = None
-                elif parts is not None and len(parts) == len(target.elements):
-                    self.assign(element.value, parts[index], statement)
-                elif value.kind == values.TENSOR and value.has("forward"):
-                    self.assign(element.value, value.replaced(facts=value.facts & {"forward"}), statement)
-                elif value.kind == values.PARAMETERS:
-                    self.assign(element.value, value)
-                else:
-                    self.assign(element.value, NOTHING, statement)
+    def assign(self, target: ast.AST, value: Value, statement=None) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self.assign_elements(target.elts, value, statement)
             return
-        if isinstance(target, cst.Subscript):
+        if isinstance(target, ast.Subscript):
             self.assign_item(target, value)
             return
         path = names.dotted(target)
         if not path:
             return
         if statement is not None:
-            self.program.assignments.append((path, self.full_path(path), value, statement, self.place(events.CALL, target)))
+            self.program.assignments.append((path, self.full_path(path), value, statement))
         if value.kind == values.UNKNOWN and not value.path:
             # A value is known by the name that it gets.
             value = value.replaced(path=path)
         self.assign_path(path, value)
+
+    def assign_elements(self, targets: list[ast.expr], value: Value, statement) -> None:
+        parts = value.parts if value.kind == values.SEQUENCE else None
+        for index, target in enumerate(targets):
+            if isinstance(target, ast.Starred):
+                self.assign(target.value, NOTHING)
+                parts = None
+            elif parts is not None and len(parts) == len(targets):
+                self.assign(target, parts[index], statement)
+            elif value.kind == values.TENSOR and value.has("forward"):
+                self.assign(target, value.replaced(facts=value.facts & {"forward"}), statement)
+            elif value.kind == values.PARAMETERS:
+                self.assign(target, value)
+            else:
+                self.assign(target, NOTHING, statement)
 
     def full_path(self, path: str) -> str:
         """The path with what its first name is imported from."""
@@ -107,7 +100,7 @@ class Statements:
 
     def assign_path(self, path: str, value: Value) -> None:
         owner, _, attribute = path.partition(".")
-        if path.endswith(".grad"):
+        if path.endswith(".grad") or len(path) > LONGEST_PATH:
             return
         self.scope.set(path, value)
         if attribute and "." not in attribute:
@@ -117,31 +110,33 @@ class Statements:
                 # What a constructor says first, `None`, is no answer.
                 instance.parts.attributes[attribute] = value if known is None else values.join([known, value])
 
-    def assign_item(self, target: cst.Subscript, value: Value) -> None:
+    def assign_item(self, target: ast.Subscript, value: Value) -> None:
         base = self.evaluate(target.value)
-        for element in target.slice:
-            if isinstance(element.slice, cst.Index):
-                key = self.evaluate(element.slice.value)
-                if base.kind == values.MAPPING and isinstance(key.constant, (str, int)):
+        for index in self.list_indices(target):
+            if not isinstance(index, ast.Slice):
+                key = self.evaluate(index)
+                if base.kind == values.MAPPING and isinstance(key.constant, (str, int)) \
+                        and (len(base.parts) < values.MOST_ENTRIES or key.constant in base.parts):
                     base.parts[key.constant] = value
 
-    def run_Del(self, node: cst.Del) -> None:
-        if path := names.dotted(node.target):
-            self.scope.variables.pop(path, None)
+    def run_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if path := names.dotted(target):
+                self.scope.change(path, MISSING)
 
-    def run_Global(self, node: cst.Global) -> None:
+    def run_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         if self.scope.parent is not None:
-            self.scope.shared |= {item.name.value for item in node.names}
+            self.scope.shared |= set(node.names)
 
     run_Nonlocal = run_Global
 
     # --- Ends of suites ---
 
-    def run_Return(self, node: cst.Return) -> None:
+    def run_Return(self, node: ast.Return) -> None:
         self.frame.returns.append(self.evaluate(node.value))
         self.block.items.append(Exit("return"))
 
-    def run_Raise(self, node: cst.Raise) -> None:
+    def run_Raise(self, node: ast.Raise) -> None:
         self.evaluate(node.exc)
         self.block.items.append(Exit("raise"))
 
@@ -151,39 +146,24 @@ class Statements:
     def run_Continue(self, _node) -> None:
         self.block.items.append(Exit("continue"))
 
-    def run_Assert(self, node: cst.Assert) -> None:
+    def run_Assert(self, node: ast.Assert) -> None:
         self.evaluate(node.test)
 
     # --- Branches and loops ---
 
-    def run_If(self, node: cst.If) -> None:
+    def run_If(self, node: ast.If) -> None:
         test = self.evaluate(node.test)
-        before = self.scope.snapshot()
-        then, other = Block(), Block()
-        ends = []
-        self.conditions.append(node)
-        try:
-            self.into(node.body, then)
-            if not self.leaves(then):
-                ends.append(self.scope.snapshot())
-            self.scope.variables = dict(before)
-            if isinstance(node.orelse, cst.If):
-                outer, self.block = self.block, other
-                try:
-                    self.statement = node.orelse
-                    self.run_If(node.orelse)
-                finally:
-                    self.block = outer
-            elif node.orelse is not None:
-                self.into(node.orelse.body, other)
-            if not self.leaves(other):
-                ends.append(self.scope.snapshot())
-        finally:
-            self.conditions.pop()
+        sides, ends = [], []
+        for suite in (node.body, node.orelse):
+            block = Block()
+            changes = self.run_aside(suite, block)
+            sides.append(block)
+            if not self.leaves(block):
+                ends.append(changes)
         if test.kind == values.CONSTANT and len(ends) == 2:
             ends = [ends[0 if test.parts else 1]]
-        self.scope.merge(ends or [before])
-        self.block.items.append(Branch(node.test, then, other))
+        self.scope.merge(ends or [{}])
+        self.block.items.append(Branch(node.test, *sides))
 
     @staticmethod
     def leaves(block: Block) -> bool:
@@ -191,23 +171,25 @@ class Statements:
 
     def run_loop(self, node, prepare) -> None:
         body = Block()
-        before = self.scope.snapshot()
-        self.loops.append(node)
+        outer, self.loops = self.loops, (*self.loops, node)
+        self.scope.begin_branch()
         try:
             prepare()
             self.into(node.body, body)
         finally:
-            self.loops.pop()
-        self.scope.merge([self.scope.snapshot(), before])
+            changes = self.scope.end_branch()
+            self.loops = outer
+        self.scope.merge([changes, {}])
         self.block.items.append(Loop(node, body))
-        if node.orelse is not None:
-            self.run_suite(node.orelse.body)
+        self.run_suite(node.orelse)
 
-    def run_For(self, node: cst.For) -> None:
+    def run_For(self, node: ast.For | ast.AsyncFor) -> None:
         iterated = self.evaluate(node.iter)
         self.run_loop(node, lambda: self.assign(node.target, self.iterate(iterated)))
 
-    def run_While(self, node: cst.While) -> None:
+    run_AsyncFor = run_For
+
+    def run_While(self, node: ast.While) -> None:
         self.run_loop(node, lambda: self.evaluate(node.test))
 
     def run_Try(self, node) -> None:
@@ -216,84 +198,90 @@ class Statements:
         self.into(node.body, block)
         self.program.try_bodies[id(node)] = block
         self.block.items.append(block)
-        after = [self.scope.snapshot()]
+        ends = [{}]
         for handler in node.handlers:
             # What a handler does is no part of a step that goes well.
-            self.into(handler.body, Block())
-            after.append(self.scope.snapshot())
-            self.scope.variables = dict(after[0])
-        self.scope.merge(after)
-        for suite in (node.orelse, node.finalbody):
-            if suite is not None:
-                self.run_suite(suite.body)
+            ends.append(self.run_aside(handler.body, Block()))
+        self.scope.merge(ends)
+        self.run_suite(node.orelse)
+        self.run_suite(node.finalbody)
 
     run_TryStar = run_Try
 
-    def run_Match(self, node: cst.Match) -> None:
+    def run_aside(self, suite: list[ast.stmt], block: Block) -> Changes:
+        """Runs a suite as a branch of its own."""
+        self.scope.begin_branch()
+        try:
+            self.into(suite, block)
+        finally:
+            changes = self.scope.end_branch()
+        return changes
+
+    def run_Match(self, node: ast.Match) -> None:
         self.evaluate(node.subject)
-        ends = [self.scope.snapshot()]
+        ends = [{}]
         for case in node.cases:
-            self.scope.variables = dict(ends[0])
             block = Block()
-            self.into(case.body, block)
-            ends.append(self.scope.snapshot())
+            ends.append(self.run_aside(case.body, block))
             self.block.items.append(Branch(case.pattern, block, Block()))
         self.scope.merge(ends)
 
-    def run_With(self, node: cst.With) -> None:
-        entered = len(self.regions)
+    def run_With(self, node: ast.With | ast.AsyncWith) -> None:
+        outer = self.regions
         for item in node.items:
-            value = self.evaluate(item.item)
+            value = self.evaluate(item.context_expr)
             if value.kind == values.REGION:
-                self.regions.append(value.parts)
-                self.record(events.CONTEXT, item.item, subject=value)
+                self.regions += (value.parts,)
+                self.record(events.CONTEXT, item.context_expr, subject=value)
             elif value.kind == values.SEQUENCE and value.name == "contexts":
-                self.regions += [part.parts for part in value.parts]
-            elif self.may_be_autocast(item.item, value):
-                self.regions.append(values.Region(enabled=None, null=True, node=item.item))
-            if item.asname is not None:
-                self.assign(item.asname.name, value if value.kind != values.REGION else NOTHING)
+                self.regions += tuple(part.parts for part in value.parts)
+            elif self.may_be_autocast(item.context_expr, value):
+                self.regions += (values.Region(enabled=None, null=True, node=item.context_expr),)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value if value.kind != values.REGION else NOTHING)
         try:
             self.run_suite(node.body)
         finally:
-            del self.regions[entered:]
+            self.regions = outer
 
-    @staticmethod
-    def may_be_autocast(node, value: Value) -> bool:
+    run_AsyncWith = run_With
+
+    def may_be_autocast(self, node: ast.expr, value: Value) -> bool:
         """Whether a context that is not known could be an autocast region."""
         if value.kind == values.UNKNOWN and value.name:
             return not value.name.startswith(("torch.", "tqdm", "builtins", "warnings", "threading", "contextlib"))
-        text = cst.Module([]).code_for_node(node)
-        return not text.startswith(("open(", "torch.", "tqdm(", "suppress("))
+        return not self.code(node).startswith(("open(", "torch.", "tqdm(", "suppress("))
 
     # --- Definitions ---
 
-    def run_FunctionDef(self, node: cst.FunctionDef) -> None:
+    def run_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = Function(node, self.scope, self.owner)
         regions, decorators = [], []
-        for decorator in node.decorators:
-            value = self.evaluate(decorator.decorator)
+        for decorator in node.decorator_list:
+            value = self.evaluate(decorator)
+            # The finding's place is the @.
+            shown = ast.copy_location(ast.Expr(decorator), decorator)
+            shown.col_offset -= 1
             if value.kind == values.NAME and value.name in library.AUTOCASTS:
-                value = library.make_region(value.name, [], {}, decorator)
+                value = library.make_region(value.name, [], {}, shown)
             if value.kind == values.REGION and not value.parts.null:
                 regions.append(value.parts)
-                self.record(events.CONTEXT, decorator, subject=value)
-            decorators.append(value.name or value.path or names.dotted(decorator.decorator))
+                self.record(events.CONTEXT, shown, subject=value)
+            decorators.append(value.name or value.path or names.dotted(decorator))
         function.regions, function.decorators = tuple(regions), tuple(decorators)
-        for parameter in self.list_parameters(node.params):
-            if parameter.default is not None:
-                self.evaluate(parameter.default)
+        for _, default in function.parameters:
+            if default is not None:
+                self.evaluate(default)
         self.program.functions.append(function)
         if self.owner is not None and self.scope is self.owner_scope:
-            self.owner.methods[node.name.value] = function
-        self.scope.set(node.name.value, Value(values.FUNCTION, parts=function, origin=node))
+            self.owner.methods[node.name] = function
+        self.scope.set(node.name, Value(values.FUNCTION, parts=function, origin=node))
 
-    @staticmethod
-    def list_parameters(params: cst.Parameters) -> list[cst.Param]:
-        return [*params.posonly_params, *params.params, *params.kwonly_params]
+    run_AsyncFunctionDef = run_FunctionDef
 
-    def run_ClassDef(self, node: cst.ClassDef) -> None:
-        made = Class(node, tuple(self.evaluate(base.value) for base in node.bases))
+    def run_ClassDef(self, node: ast.ClassDef) -> None:
+        bases = [base.value if isinstance(base, ast.Starred) else base for base in node.bases]
+        made = Class(node, tuple(map(self.evaluate, bases)))
         self.program.classes.append(made)
         outer = self.owner, self.owner_scope, self.scope
         self.owner, self.scope = made, type(self.scope)(self.scope)
@@ -310,4 +298,4 @@ class Statements:
         for method in made.methods.values():
             if method.scope is inner:
                 method.scope = self.scope
-        self.scope.set(node.name.value, Value(values.CLASS, name=node.name.value, parts=made, origin=node))
+        self.scope.set(node.name, Value(values.CLASS, name=node.name, parts=made, origin=node))

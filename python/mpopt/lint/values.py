@@ -29,13 +29,22 @@ SEQUENCE = "sequence"      # `parts` is a tuple of values
 MAPPING = "mapping"        # `parts` is a dict from Python values to values
 MANAGER = "manager"        # an Accelerator, Fabric or engine that owns the training step
 
+# Limits of values: a number beyond a double's range is none that a format holds, and longer texts,
+# sequences and mappings are data. What is larger is not known.
+MOST_BITS = 1000
+LONGEST_TEXT = 1000
+MOST_PARTS = 1000
+MOST_ENTRIES = 256
+
 LOW = ("f16", "bf16")
 NAMES = {"f16": "FP16", "bf16": "BF16", "f32": "FP32", "f64": "FP64"}
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False, slots=True)
 class Value:
-    """`dtype`: of a tensor's elements, a module's parameters, or what a DTYPE names; one
+    """Never changed: one that is frozen takes three times as long to make.
+
+    `dtype`: of a tensor's elements, a module's parameters, or what a DTYPE names; one
     of `f16`, `bf16`, `f32`, `f64`, or empty if not known. `facts`: words such as `loss`
     that rules ask for. `origin`: the node that made it; `path`: the dotted text by which
     the script first names it."""
@@ -57,10 +66,13 @@ class Value:
         return fact in self.facts
 
     def with_facts(self, *facts: str) -> Value:
-        return dataclasses.replace(self, facts=self.facts | set(facts))
+        return self.replaced(facts=self.facts | set(facts))
 
     def replaced(self, **changes) -> Value:
-        return dataclasses.replace(self, **changes)
+        made = Value(self.kind, self.name, self.dtype, self.facts, self.parts, self.origin, self.path)
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
 
     @property
     def constant(self):
@@ -93,7 +105,14 @@ class Optimizer:
 
 
 def constant(value) -> Value:
+    if isinstance(value, int) and value.bit_length() > MOST_BITS \
+            or isinstance(value, (str, bytes)) and len(value) > LONGEST_TEXT:
+        return NOTHING
     return Value(CONSTANT, parts=value)
+
+
+def sequence(parts: list[Value], origin=None) -> Value:
+    return Value(SEQUENCE, parts=tuple(parts), origin=origin) if len(parts) <= MOST_PARTS else NOTHING
 
 
 def join(values: list[Value]) -> Value:
@@ -101,9 +120,9 @@ def join(values: list[Value]) -> Value:
     told = [value for value in values
             if value.kind not in (UNKNOWN, CONSTANT) or value.facts or value.name or value.dtype]
     if not told:
-        constants = {repr(value.parts) for value in values}
-        same = len(constants) == 1 and all(value.kind == CONSTANT for value in values)
-        return values[0] if values and (same or len(values) == 1) else NOTHING
+        same = len(values) == 1 or all(value.kind == CONSTANT for value in values) \
+            and len({repr(value.parts) for value in values}) == 1
+        return values[0] if same else NOTHING
     # A region that may be a null context is a region.
     first = max(told, key=lambda value: value.kind == REGION and not value.parts.null)
     if any(value.kind != first.kind for value in told):
@@ -135,10 +154,14 @@ def _common(values: list[Value]) -> frozenset[str]:
 
 def find(value: Value, kind: str, depth: int = 4) -> Value | None:
     """The first value of a kind in a value, or in the sequences and mappings it is."""
-    if value.kind == kind:
-        return value
-    if depth and value.kind in (SEQUENCE, MAPPING) and value.parts is not None:
-        for part in value.parts if value.kind == SEQUENCE else value.parts.values():
-            if found := find(part, kind, depth - 1):
-                return found
+    pending, met = [(value, depth)], set()
+    while pending:
+        value, depth = pending.pop()
+        if value.kind == kind:
+            return value
+        # One that holds another a thousand times is looked into once.
+        if depth and value.kind in (SEQUENCE, MAPPING) and value.parts is not None and (id(value), depth) not in met:
+            met.add((id(value), depth))
+            parts = value.parts if value.kind == SEQUENCE else value.parts.values()
+            pending += [(part, depth - 1) for part in reversed(tuple(parts))]
     return None

@@ -87,7 +87,7 @@ def test_output_file(script, tmp_path):
     out = tmp_path / "out.json"
     assert lint(script, "--format", "json", "-o", out).stdout == ""
     assert json.loads(out.read_text())["schema"] == "mpopt-lint/1"
-    refused(lint(script, "-o", tmp_path / "none/out"), "cannot be written")
+    refused(lint(script, "-o", tmp_path / "none/out"), "cannot write '")
 
 
 # --- Which findings count ---
@@ -158,7 +158,7 @@ def test_many_files(tmp_path):
         (tmp_path / f"train{index}.py").write_text(FAULTY)
     (tmp_path / "train3.py").write_text("import torch\nx = = 1\n")
     done = lint(tmp_path, "--format", "json", "--jobs", 2)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "train3.py: line 2 is no Python" in done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "train3.py: line 2 is not valid Python" in done.stderr
     files = [finding["file"] for finding in json.loads(done.stdout)["findings"]]
     assert files == sorted(files) and len(set(files)) == 7
 
@@ -170,9 +170,9 @@ def test_standard_input():
 
 
 @pytest.mark.parametrize("data, reason", [
-    (b"import torch\nx = = 1\n", "line 2 is no Python"),
-    (b"import torch\nx = 'a\n", "is no Python"),
-    (b"import torch\ndef f():\nreturn 1\n", "is no Python"),
+    (b"import torch\nx = = 1\n", "line 2 is not valid Python"),
+    (b"import torch\nx = 'a\n", "is not valid Python"),
+    (b"import torch\ndef f():\nreturn 1\n", "is not valid Python"),
     (b"import torch\nx = '\xff'\n", "line 2 is not UTF-8"),
     (b"# coding: nowhere\n", "unknown encoding"),
     (b"import torch\0\n", "zero bytes"),
@@ -181,7 +181,6 @@ def test_standard_input():
     (b"x = " + b"-" * 100000 + b"1", "nests deeper"),
     (b"x = " + b"1 + " * 100000 + b"1", "nests deeper"),
     (b"x = " + b"a." * 100000 + b"b", "nests deeper"),
-    (b"x = " + b"'a' " * 100000, "nests deeper"),
     (b"x = " + b"1 if a else " * 10000 + b"2", "nests deeper"),
     (b"if a:\n  pass\n" + b"elif a:\n  pass\n" * 5000, "nests deeper"),
     (b"x = " + b"f()" + b"()" * 20000, "nests deeper"),
@@ -193,7 +192,7 @@ def test_bad_scripts(data, reason, tmp_path):
     path.write_bytes(data)
     done = lint(path)
     refused(done, reason)
-    assert done.stdout.startswith("no findings")
+    assert done.stdout == ""
     refused(lint(path, "--fix"), reason)
     assert path.read_bytes() == data
 
@@ -201,7 +200,7 @@ def test_bad_scripts(data, reason, tmp_path):
 @pytest.mark.parametrize("data", [
     b"", b"\n", b"\xef\xbb\xbfimport torch\n", "# coding: latin-1\nx = 'ä'\n".encode("latin-1"),
     b"x = " + b"1 + " * 1000 + b"1\n", b"x = [" + b"-1.5, " * 20000 + b"]\n", b"x = " + b"(" * 150 + b"1" + b")" * 150,
-    b"import torch\r\nx = 1\r\n", b"match x:\n  case [1, *_]:\n    pass\n", b"async def f():\n  async with g(): pass\n",
+    b"x = " + b"'a' " * 100000, b"import torch\r\nx = 1\r\n", b"match x:\n  case [1, *_]:\n    pass\n", b"async def f():\n  async with g(): pass\n",
     b"print(f'{x!r:>{width}} {y=}')\n", b"x = lambda *a, k=1, **b: (yield)\n", b"del (a, b[0]), c\n",
     b"def f(a, /, b, *, c): global d; d = 1\n", b"class A(B, metaclass=C): x: int; y = x = 1\n",
     b"for a, *b in c: pass\nelse: pass\nwhile x: break\n", b"try: pass\nexcept* E as e: pass\nfinally: pass\n"])
@@ -214,7 +213,7 @@ def test_odd_scripts(data, tmp_path):
 
 def test_missing_files(tmp_path):
     refused(lint(tmp_path / "none.py"), "none.py: cannot be read: No such file or directory")
-    refused(lint("/dev/null"), "is no file")
+    refused(lint("/dev/null"), "/dev/null: is a device, not a file")
     refused(lint(), "no script given")
     refused(lint("--never", "x.py"), "unrecognized arguments: --never")
     refused(lint("--format", "html", "x.py"), "--format")
@@ -276,7 +275,7 @@ def test_tool_alone_says_what_it_needs(script, tmp_path):
     shutil.copy(BIN / "mpopt", folder)
     clean = {key: value for key, value in os.environ.items() if key not in ("MPOPT_PYTHON", "PYTHONPATH")}
     done = subprocess.run([folder / "mpopt", "lint", script], capture_output=True, text=True, env=clean)
-    refused(done, "set MPOPT_PYTHON, or pip install mpopt[lint]")
+    refused(done, "set MPOPT_PYTHON")
     # An interpreter that has no such package.
     bare = subprocess.run([folder / "mpopt", "lint", script], capture_output=True, text=True,
                           env={**clean, "MPOPT_PYTHON": "/usr/bin/python3"})

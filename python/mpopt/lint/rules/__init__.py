@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Callable, Iterator
-
-import libcst as cst
 
 from mpopt.lint.fixes import Change
 from mpopt.lint.interpreter import Program
@@ -15,7 +14,7 @@ from mpopt.lint.interpreter import Program
 class Report:
     """What a rule says of a node."""
 
-    node: cst.CSTNode
+    node: ast.AST
     message: str
     change: Change | None = None
     severity: str = ""

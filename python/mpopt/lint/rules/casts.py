@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
-
-import libcst as cst
 
 from mpopt.lint import events, fixes, values
 from mpopt.lint.interpreter import Program
@@ -20,8 +19,8 @@ MASTER_WEIGHTS = re.compile(r"FP16_?Optimizer|master_(param|weight|copy)|MasterP
 def list_trained(program: Program) -> Iterator[tuple[Value, Value, events.Event]]:
     """The optimizers with the modules whose parameters they train, and their calls."""
     seen = set()
-    for event in program.calls:
-        if event.result.kind != values.OPTIMIZER or id(event.node) in seen:
+    for event in program.calls_that_make(values.OPTIMIZER):
+        if id(event.node) in seen:
             continue
         found = values.find(event.result.parts.parameters, values.PARAMETERS)
         if found is not None and found.parts is not None:
@@ -31,18 +30,16 @@ def list_trained(program: Program) -> Iterator[tuple[Value, Value, events.Event]
 
 def find_cast(program: Program, module: Value, dtypes=LOW) -> events.Event | None:
     """The cast that leaves a module in 16 bits, if none after it undoes that."""
-    last = None
-    for event in program.of_kind(events.CAST):
-        if event.subject.kind == values.MODULE and event.subject.identity == module.identity and module.identity:
-            last = event
+    last = program.last_casts.get(module.identity) if module.identity else None
     return last if last is not None and last.dtype in dtypes else None
 
 
 @rule
 def trained_in_half(program: Program) -> Iterator[Report]:
-    if MASTER_WEIGHTS.search(program.text):
+    trained = list(list_trained(program))
+    if not trained or MASTER_WEIGHTS.search(program.text):
         return
-    for optimizer, module, _ in list_trained(program):
+    for optimizer, module, _ in trained:
         cast = find_cast(program, module)
         name = optimizer.name.rpartition(".")[2] or "an optimizer"
         if cast is not None:
@@ -78,10 +75,10 @@ def loss_in_half(program: Program) -> Iterator[Report]:
     for event in program.of_kind(events.CAST, events.LOSS):
         if event.kind == events.CAST:
             if event.dtype in LOW and event.subject.has("loss"):
-                method = event.node.func if isinstance(event.node, cst.Call) else None
+                method = event.node.func if isinstance(event.node, ast.Call) else None
                 change = None
-                if isinstance(method, cst.Attribute) and method.attr.value in ("half", "bfloat16"):
-                    change = fixes.rename_method(event.node, "float")
+                if isinstance(method, ast.Attribute) and method.attr in ("half", "bfloat16"):
+                    change = fixes.rename_method(program.script, event.node, "float")
                 yield Report(event.node, f"the loss is rounded to {NAMES[event.dtype]}", change)
         elif event.region is None and not event.in_unknown_context and event.arguments:
             dtype = event.arguments[0].dtype
@@ -94,7 +91,7 @@ def loss_in_half(program: Program) -> Iterator[Report]:
 def half_default_dtype(program: Program) -> Iterator[Report]:
     if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
         return
-    for event in program.calls:
+    for event in program.calls_of("set_default_dtype", "set_default_tensor_type"):
         if event.callee.name in ("torch.set_default_dtype", "torch.set_default_tensor_type") and event.arguments:
             dtype = event.arguments[0].dtype
             if dtype in LOW:

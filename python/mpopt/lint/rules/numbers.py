@@ -5,15 +5,13 @@ another module is `mpopt --check`'s business."""
 
 from __future__ import annotations
 
+import ast
 import math
-import re
 from collections.abc import Iterator
-
-import libcst as cst
 
 from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
-from mpopt.lint.interpreter import Program
+from mpopt.lint.interpreter import Operation, Program
 from mpopt.lint.library import DEFAULT_EPS, op_name
 from mpopt.lint.rules import Report, rule
 from mpopt.lint.rules.casts import find_cast, list_trained
@@ -24,11 +22,12 @@ LARGEST_FP16 = 65504
 FLUSHED_FP16 = 2.0 ** -25
 LEAST_EPSILON = 1e-7
 # A script that computes in FP16, by its words.
-FP16_WORDS = re.compile(r"autocast|GradScaler|float16|\.half\(|fp16|mixed_precision", re.I)
+FP16_WORDS = ("autocast", "gradscaler", "float16", ".half(", "fp16", "mixed_precision")
 # Functions whose results leave FP16 for arguments of a few digits, with where they do.
 STEEP = {"exp": "above 11.09", "expm1": "above 11.09", "cosh": "above 11.78", "sinh": "above 11.78",
          "pow": "above 256 for a square", "log": "of what FP16 rounds to 0", "log2": "of what FP16 rounds to 0",
          "log10": "of what FP16 rounds to 0"}
+CLAMPS = ("clamp", "clamp_", "clamp_min", "clip")
 EPSILON_DEFAULTS = {"normalize": 1e-12, "cosine_similarity": 1e-8}
 
 
@@ -43,10 +42,10 @@ def operation(event: Event) -> tuple[str, Value, tuple[Value, ...]]:
     return "", values.NOTHING, ()
 
 
-def in_autocast(event: Event) -> bool:
+def in_autocast(event: Event | Operation) -> bool:
     """Whether autocast, or a context that may be it, chooses the types of ops."""
-    region = event.region
-    return event.in_unknown_context or region is not None and region.enabled is not False
+    region = events.innermost(event.regions)
+    return events.is_in_unknown_context(event.regions) or region is not None and region.enabled is not False
 
 
 @rule
@@ -63,12 +62,12 @@ def optimizer_epsilon_in_half(program: Program) -> Iterator[Report]:
 
 @rule
 def epsilon_lost_in_half(program: Program) -> Iterator[Report]:
-    for node, operator, left, right, _ in program.operations:
-        for tensor, other in ((left, right), (right, left)):
-            if isinstance(operator, (cst.Add, cst.AddAssign)) and tensor.kind == values.TENSOR \
-                    and tensor.dtype == "f16" and is_flushed(other.constant):
-                yield Report(node, f"{other.constant:g} is 0 in FP16: it guards nothing")
-    for event in program.calls:
+    for each in program.operations:
+        for tensor, other in ((each.left, each.right), (each.right, each.left)):
+            if tensor.dtype == "f16" and each.has(ast.Add) and tensor.kind == values.TENSOR \
+                    and is_flushed(other.constant):
+                yield Report(each.node, f"{other.constant:g} is 0 in FP16: it guards nothing")
+    for event in program.calls_of(*EPSILON_DEFAULTS, *CLAMPS, "add", "add_"):
         name, tensor, arguments = operation(event)
         if tensor.dtype != "f16" or in_autocast(event) and name == "cosine_similarity":
             continue
@@ -77,7 +76,7 @@ def epsilon_lost_in_half(program: Program) -> Iterator[Report]:
             at = 2 if name == "normalize" else 1
             given = event.keywords.get("eps", arguments[at + 1] if len(arguments) > at + 1 else None)
             guard = EPSILON_DEFAULTS[name] if given is None else given.constant
-        elif name in ("clamp", "clamp_", "clamp_min", "clip"):
+        elif name in CLAMPS:
             given = event.keywords.get("min", arguments[0] if arguments else None)
             guard = given.constant if given is not None else None
         elif name in ("add", "add_") and arguments:
@@ -92,9 +91,9 @@ def is_flushed(number) -> bool:
 
 @rule
 def softmax_in_half(program: Program) -> Iterator[Report]:
-    for event in program.calls:
+    for event in program.calls_of("softmax", "log_softmax", "logsumexp"):
         name, tensor, _ = operation(event)
-        if name in ("softmax", "log_softmax", "logsumexp") and tensor.dtype in LOW and not in_autocast(event) \
+        if name and tensor.dtype in LOW and not in_autocast(event) \
                 and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
             yield Report(event.node, f"{name} of {NAMES[tensor.dtype]} values outside autocast: give it "
                          "dtype=torch.float32")
@@ -102,60 +101,68 @@ def softmax_in_half(program: Program) -> Iterator[Report]:
 
 @rule
 def exp_in_half(program: Program) -> Iterator[Report]:
-    for event in program.calls:
+    for event in program.calls_of(*STEEP):
         name, tensor, _ = operation(event)
-        if name in STEEP and tensor.dtype == "f16" and not in_autocast(event):
+        if name and tensor.dtype == "f16" and not in_autocast(event):
             yield Report(event.node, f"{name} in FP16 is Inf {STEEP[name]}: .float() first"
                          if not name.startswith("log") else f"{name} in FP16 is -Inf {STEEP[name]}: .float() first")
-    for node, operator, left, right, place in program.operations:
-        if isinstance(operator, cst.Power) and left.kind == values.TENSOR and left.dtype == "f16" \
-                and not in_autocast(place) and isinstance(right.constant, (int, float)) and right.constant > 2:
-            yield Report(node, f"a power of {right.constant:g} in FP16 is Inf above "
-                         f"{LARGEST_FP16 ** (1 / right.constant):.3g}: .float() first")
+    for each in program.operations:
+        power = each.right.constant
+        if each.left.dtype == "f16" and each.left.kind == values.TENSOR and each.has(ast.Pow) and not each.assigns \
+                and not in_autocast(each) and isinstance(power, (int, float)) and power > 2:
+            yield Report(each.node, f"a power of {power:g} in FP16 is Inf above "
+                         f"{LARGEST_FP16 ** (1 / power):.3g}: .float() first")
 
 
 @rule
 def square_sum_in_half(program: Program) -> Iterator[Report]:
-    for event in program.calls:
+    for event in program.calls_of("sum", "mean"):
         name, tensor, _ = operation(event)
-        if name in ("sum", "mean") and tensor.has("squares") and tensor.dtype == "f16" \
+        if name and tensor.has("squares") and tensor.dtype == "f16" \
                 and event.keywords.get("dtype", values.NOTHING).dtype not in ("f32", "f64"):
             yield Report(event.node, "squares in FP16 are Inf above 256 and 0 below 1.7e-4: .float() before squaring")
 
 
 @rule
 def division_in_half(program: Program) -> Iterator[Report]:
-    for node, operator, left, right, _ in program.operations:
-        if isinstance(operator, (cst.Divide, cst.DivideAssign)) and right.kind == values.TENSOR \
-                and right.dtype == "f16" and right.has("sum") and not right.has("guarded"):
-            yield Report(node, "a division by a sum that is kept in FP16: it is Inf above 65504, and 0 where its "
+    for each in program.operations:
+        right = each.right
+        if right.dtype == "f16" and each.has(ast.Div) and right.kind == values.TENSOR \
+                and right.has("sum") and not right.has("guarded"):
+            yield Report(each.node, "a division by a sum that is kept in FP16: it is Inf above 65504, and 0 where its "
                          "terms are flushed: .float() first")
 
 
 @rule
 def mask_out_of_range(program: Program) -> Iterator[Report]:
-    if not FP16_WORDS.search(program.text):
+    if not any(word in program.lower for word in FP16_WORDS):
         return
-    for event in program.calls:
+    for event in program.calls_of("masked_fill", "masked_fill_", "where"):
         name, tensor, arguments = operation(event)
         if event.callee.kind == values.METHOD and event.callee.name in ("masked_fill", "masked_fill_"):
             name, tensor, arguments = event.callee.name, event.callee.parts, event.arguments
-        if name not in ("masked_fill", "masked_fill_", "where"):
+        if not name:
             continue
         given = [*arguments, *event.keywords.values()]
         for value in given:
             if is_too_large(value.constant) and tensor.dtype not in ("f32", "f64", "bf16"):
                 yield Report(event.node, f"{value.constant:g} is out of FP16's range: of a tensor in FP16, "
                              "masked_fill raises an error, and other ops give -Inf",
-                             fixes.mask_of_finfo(program.tree, event.node, value.constant))
+                             fixes.mask_of_finfo(program.script, event.node))
                 break
-    for node, operator, left, right, _ in program.operations:
-        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
-            for value, other in ((left, right), (right, left)):
-                text = program.tree.code_for_node(node)
-                if is_too_large(value.constant) and "mask" in text.lower() and other.dtype not in ("f32", "f64", "bf16"):
-                    yield Report(node, f"a mask of {value.constant:g}, which is -Inf in FP16: "
-                                 "torch.finfo(dtype).min")
+    for each, value, other in list_products(program):
+        if is_too_large(value.constant) and other.dtype not in ("f32", "f64", "bf16") \
+                and "mask" in program.script.code(each.node).lower():
+            yield Report(each.node, f"a mask of {value.constant:g}, which is -Inf in FP16: "
+                         "torch.finfo(dtype).min")
+
+
+def list_products(program: Program) -> Iterator[tuple[Operation, Value, Value]]:
+    """Products, with each of their factors and the other one."""
+    for each in program.operations:
+        if each.has(ast.Mult):
+            yield each, each.left, each.right
+            yield each, each.right, each.left
 
 
 def is_too_large(number) -> bool:
@@ -170,20 +177,19 @@ def is_infinite(value: Value) -> bool:
 
 @rule
 def infinite_mask_product(program: Program) -> Iterator[Report]:
-    for node, operator, left, right, _ in program.operations:
-        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
-            for value, other in ((left, right), (right, left)):
-                text = program.tree.code_for_node(node).lower()
-                if is_infinite(value) and other.kind != values.CONSTANT and ("mask" in text or other.kind == values.TENSOR) \
-                        and not other.has("sum") and "ones" not in text:
-                    yield Report(node, "an infinity times a mask: 0 times Inf is NaN where the mask is 0: masked_fill")
+    for each, value, other in list_products(program):
+        if not is_infinite(value) or other.kind == values.CONSTANT or other.has("sum"):
+            continue
+        text = program.script.code(each.node).lower()
+        if ("mask" in text or other.kind == values.TENSOR) and "ones" not in text:
+            yield Report(each.node, "an infinity times a mask: 0 times Inf is NaN where the mask is 0: masked_fill")
 
 
 @rule
 def nan_replaced(program: Program) -> Iterator[Report]:
     if not program.of_kind(events.BACKWARD, events.MANAGED_BACKWARD):
         return
-    for event in program.calls:
+    for event in program.calls_of("nan_to_num", "nan_to_num_"):
         if event.callee.kind == values.METHOD and event.callee.name in ("nan_to_num", "nan_to_num_"):
             tensor = event.callee.parts
         elif event.callee.name == "torch.nan_to_num" and event.arguments:
@@ -202,28 +208,30 @@ BROAD = {"Exception", "BaseException", "builtins.Exception"}
 
 @rule
 def swallowed_step_error(program: Program) -> Iterator[Report]:
+    # A loop that only measures backward passes trains nothing.
+    stepping = {id(event.loops[-1]) for event in program.of_kind(events.STEP, events.SCALER_STEP) if event.loops}
     for node, place in program.tries:
+        if not place.loops or id(place.loops[-1]) not in stepping:
+            continue
         block = program.try_bodies[id(node)]
         inside = [event for event in events.walk(block) if event.kind in
                   (events.BACKWARD, events.MANAGED_BACKWARD, events.STEP, events.SCALER_STEP)]
-        # A loop that only measures backward passes trains nothing.
-        steps = [event for event in program.of_kind(events.STEP, events.SCALER_STEP) if event.loops[-1:] == place.loops[-1:]]
-        if not place.loops or not inside or not steps:
+        if not inside:
             continue
         for handler in node.handlers:
-            name = program.tree.code_for_node(handler.type).strip("() ") if handler.type is not None else ""
+            name = program.script.code(handler.type).strip("() ") if handler.type is not None else ""
             if (not name or name in BROAD) and not leaves(handler.body):
                 yield Report(handler, "whatever goes wrong in a training step ends here, and the loop goes on: "
                              "NaN checks, failed asserts and half-taken steps too")
 
 
-def leaves(node: cst.CSTNode) -> bool:
+def leaves(suite: list[ast.stmt]) -> bool:
     """Whether a suite raises, or ends the loop or the run, anywhere in it."""
-    if isinstance(node, (cst.Raise, cst.Return, cst.Break)):
-        return True
-    if isinstance(node, cst.Call):
-        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else \
-            node.func.value if isinstance(node.func, cst.Name) else ""
-        if name in ("exit", "_exit", "set_trace", "breakpoint", "abort"):
+    for node in (inner for statement in suite for inner in ast.walk(statement)):
+        if isinstance(node, (ast.Raise, ast.Return, ast.Break)):
             return True
-    return any(leaves(child) for child in node.children)
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+            if name in ("exit", "_exit", "set_trace", "breakpoint", "abort"):
+                return True
+    return False

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
-
-import libcst as cst
 
 from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
@@ -15,16 +14,22 @@ from mpopt.lint.rules import Report, rule
 STEP_EVENTS = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE, events.CLIP, events.GRAD_READ, events.STEP,
                events.SCALER_STEP, events.UPDATE, events.ZERO_GRAD, events.OPAQUE}
 
+# Without one of these no rule about an order has anything to say.
+DECISIVE = {events.BACKWARD, events.MANAGED_BACKWARD, events.UNSCALE}
+
 
 def list_paths(program: Program) -> list[tuple[Event, ...]]:
     """The paths through the training steps that the file shows."""
     if program.paths is None:
         program.paths = []
+        budget = events.Budget()
         for entry in program.entries:
             blocks = [entry]
             while blocks:
                 block = blocks.pop()
-                paths = events.list_paths(block, lambda event: event.kind in STEP_EVENTS)
+                if not any(event.kind in DECISIVE for event in events.walk(block)):
+                    continue
+                paths = events.list_paths(block, lambda event: event.kind in STEP_EVENTS, budget)
                 program.paths += [path for path in paths if path]
                 if not paths:
                     # Too many: each outermost loop by itself.
@@ -50,9 +55,12 @@ def is_used(scaler: values.Value | None) -> bool:
 
 def takes_scaler(event: Event) -> bool:
     """Whether a call of something outside the file may use the scaler."""
-    told = [*event.arguments, *event.keywords.values()]
-    return any(value.kind == values.SCALER or "scaler" in value.path.lower() for value in told) \
-        or "unscale" in event.callee.name
+    # Each path through a step asks anew.
+    if event.takes_scaler is None:
+        told = [*event.arguments, *event.keywords.values()]
+        event.takes_scaler = "unscale" in event.callee.name or any(
+            value.kind == values.SCALER or "scaler" in value.path.lower() for value in told)
+    return event.takes_scaler
 
 
 def judge_paths(program: Program, judge: Callable[[tuple[Event, ...]], Iterator[tuple[Event, bool, Event | None]]]):
@@ -69,10 +77,19 @@ def judge_paths(program: Program, judge: Callable[[tuple[Event, ...]], Iterator[
     return [found for key, found in wrong.items() if key not in right]
 
 
+def find_next(path: tuple[Event, ...], kind: str) -> list[Event | None]:
+    """For each event of a path the next one of a kind, which may be itself."""
+    found, last = [], None
+    for event in reversed(path):
+        last = event if event.kind == kind else last
+        found.append(last)
+    return found[::-1]
+
+
 def scaled_reads(kind: str):
     """Judges events that read gradients: wrong while these are scaled."""
     def judge(path):
-        scaled = None
+        scaled, steps = None, find_next(path, events.SCALER_STEP)
         for index, event in enumerate(path):
             if event.kind == events.BACKWARD:
                 scaled = event.scaler if is_used(event.scaler) else None
@@ -81,22 +98,17 @@ def scaled_reads(kind: str):
             elif event.kind == events.OPAQUE and takes_scaler(event):
                 scaled = None
             elif event.kind == kind and scaled is not None:
-                step = next((later for later in path[index:] if later.kind == events.SCALER_STEP), None)
-                yield event, scaled != "unscaled", step
+                yield event, scaled != "unscaled", steps[index]
     return judge
-
-
-def text_of(program: Program, node: cst.CSTNode) -> str:
-    return program.tree.code_for_node(node).strip()
 
 
 def unscale_first(program: Program, event: Event, step: Event | None):
     """The fix: `scaler.unscale_(optimizer)` before the statement of `event`."""
-    if step is None or step.function is not event.function or not isinstance(step.node, cst.Call) or not step.node.args:
+    if step is None or step.function is not event.function or not isinstance(step.node, ast.Call) or not step.node.args:
         return None
-    scaler = text_of(program, step.node.func.value)
-    optimizer = text_of(program, step.node.args[0].value)
-    return fixes.insert_before(event.statement, f"{scaler}.unscale_({optimizer})")
+    scaler = program.script.code(step.node.func.value)
+    optimizer = program.script.code(step.node.args[0])
+    return fixes.insert_before(program.script, event.statement, f"{scaler}.unscale_({optimizer})")
 
 
 @rule
@@ -136,26 +148,24 @@ def unscale_twice(program: Program) -> Iterator[Report]:
 @rule
 def step_beside_scaler(program: Program) -> Iterator[Report]:
     def judge(path):
-        scaled, unscaled = None, False
+        scaled, stepped = None, {event.subject.identity for event in path if event.kind == events.SCALER_STEP}
         for event in path:
             if event.kind == events.BACKWARD:
-                scaled, unscaled = event if is_used(event.scaler) else None, False
+                scaled = event if is_used(event.scaler) else None
             elif event.kind in (events.UNSCALE, events.MANAGED_BACKWARD) \
                     or event.kind == events.OPAQUE and takes_scaler(event):
                 scaled = None
             elif event.kind == events.STEP and scaled is not None:
-                same = [later for later in path if later.kind == events.SCALER_STEP
-                        and later.subject.identity == event.subject.identity]
-                yield event, not same, scaled
+                yield event, event.subject.identity not in stepped, scaled
             elif event.kind == events.SCALER_STEP:
                 scaled = None
     for event, scaled in judge_paths(program, judge):
         change = None
-        call = scaled.node.func.value if isinstance(scaled.node.func, cst.Attribute) else None
-        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and program.of_kind(events.UPDATE) \
+        call = scaled.node.func.value if isinstance(scaled.node.func, ast.Attribute) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and program.of_kind(events.UPDATE) \
                 and scaled.function is event.function:
-            name = text_of(program, call.func.value)
-            change = fixes.replace_expression(event.node, f"{name}.step({text_of(program, event.node.func.value)})")
+            name, optimizer = map(program.script.code, (call.func.value, event.node.func.value))
+            change = fixes.replace_expression(program.script, event.node, f"{name}.step({optimizer})")
         yield Report(event.node, "the step is taken with gradients that carry the loss scale, and taken even if they "
                      "are Inf: scaler.step(optimizer)", change)
 
@@ -163,15 +173,16 @@ def step_beside_scaler(program: Program) -> Iterator[Report]:
 @rule
 def scaler_never_updated(program: Program) -> Iterator[Report]:
     steps = [event for event in program.of_kind(events.SCALER_STEP) if is_used(event.scaler)]
-    if not steps or program.of_kind(events.UPDATE) or re.search(r"scaler\w*\.update\(", program.text):
+    if not steps or program.of_kind(events.UPDATE) or any("scaler" in word for word in UPDATED.findall(program.text)):
         return
     if any(takes_scaler(event) for event in program.calls if event.callee.kind not in (values.FUNCTION, values.CLASS)
            and not (event.callee.kind == values.METHOD and event.callee.parts.kind in (values.OPTIMIZER, values.SCALER))):
         return
     first = steps[0]
     change = None
-    if isinstance(first.node, cst.Call) and isinstance(first.node.func, cst.Attribute):
-        change = fixes.insert_after(first.statement, f"{text_of(program, first.node.func.value)}.update()")
+    if isinstance(first.node, ast.Call) and isinstance(first.node.func, ast.Attribute):
+        change = fixes.insert_after(program.script, first.statement,
+                                    f"{program.script.code(first.node.func.value)}.update()")
     yield Report(first.node, "scaler.update() is never called: the scale does not follow, and the next step() raises "
                  "a RuntimeError", change)
 
@@ -199,7 +210,7 @@ def update_without_step(program: Program) -> Iterator[Report]:
 
 @rule
 def scaled_step_without_scale(program: Program) -> Iterator[Report]:
-    if re.search(r"\.scale\(|\.scale_loss\(|\bscaler\s*\(", program.text):
+    if not program.of_kind(events.SCALER_STEP) or re.search(r"\.scale\(|\.scale_loss\(|\bscaler\s*\(", program.text):
         return
     for path in list_paths(program):
         last = None
@@ -210,7 +221,7 @@ def scaled_step_without_scale(program: Program) -> Iterator[Report]:
                 last = None
             elif event.kind == events.SCALER_STEP and last is not None and is_used(event.scaler):
                 yield Report(last.node, "the loss is not scaled, and scaler.step() divides the gradients by the scale: "
-                             "scaler.scale(loss).backward()", fixes.scale_loss(program, last, event))
+                             "scaler.scale(loss).backward()", fixes.scale_loss(program.script, last, event))
 
 
 @rule
@@ -219,40 +230,58 @@ def scaler_with_bf16(program: Program) -> Iterator[Report]:
                if not event.subject.parts.null and event.subject.parts.enabled is not False]
     if not regions or any(region.dtype != "bf16" for region in regions) or not program.of_kind(events.SCALER_STEP):
         return
-    for event in program.calls:
-        if event.result.kind == values.SCALER and event.result.parts is True:
+    for event in program.calls_that_make(values.SCALER):
+        if event.result.parts is True:
             yield Report(event.node, "a loss scaler beside autocast to BF16, which has the range of FP32: gradients "
                          "do not underflow, and the scaler only skips steps")
 
 
+# Words of scripts in which something else scales the loss.
+MANAGERS = ("scaler", "accelerat", "deepspeed", "apex", "fabric", "lightning")
+
+
+def is_fp16(region: values.Region | None) -> bool:
+    return region is not None and region.dtype == "f16" and bool(region.enabled)
+
+
 @rule
 def fp16_without_scaler(program: Program) -> Iterator[Report]:
-    if re.search(r"scaler|accelerat|deepspeed|apex|fabric|lightning", program.text, re.I):
+    if not program.of_kind(events.BACKWARD) or any(word in program.lower for word in MANAGERS):
         return
-    def wanted(event):
-        return event.kind in (events.BACKWARD, events.FORWARD, events.LOSS, events.OPAQUE)
-    reported = set()
+    kinds = (events.FORWARD, events.LOSS, events.BACKWARD, events.OPAQUE)
+    if not any(is_fp16(event.region) for event in program.of_kind(*kinds[:2])):
+        return
+    reported, budget = set(), events.Budget()
     for entry in program.entries:
-        for path in events.list_paths(entry, wanted):
+        for path in events.list_paths(entry, lambda event: event.kind in kinds, budget):
             region = None
             for event in path:
                 if event.kind in (events.FORWARD, events.LOSS):
                     region = event.region
-                elif event.kind == events.BACKWARD and region is not None and region.dtype == "f16" \
-                        and region.enabled and event.scaler is None and id(region.node) not in reported:
+                elif event.kind == events.BACKWARD and is_fp16(region) and event.scaler is None \
+                        and id(region.node) not in reported:
                     reported.add(id(region.node))
                     yield Report(region.node, "autocast to FP16, and no loss scaler in the file: gradients below 6e-8 "
                                  "become 0")
 
 
+# The words before a method's name. A run of word characters is gone through from its start alone.
+UPDATED = re.compile(r"(?<!\w)(\w+)\.update\(")
+SAVED = re.compile(r"(?<!\w)(\w+(?:\.\w+)?)(?:\[[^\]\n]{0,200}\])?\.state_dict\(")
+SCALER_KEY = re.compile(r"[\"'](?:grad_|amp_|loss_)?scaler\w*[\"']\s*[:\]=]")
+
+
+def saves_scaler(text: str) -> bool:
+    return any("scaler" in word for word in SAVED.findall(text)) or bool(SCALER_KEY.search(text))
+
+
 @rule
 def scaler_state_not_saved(program: Program) -> Iterator[Report]:
     if not any(is_used(event.scaler) for event in program.of_kind(events.SCALER_STEP)) \
-            or re.search(r"scaler\w*(\.\w+|\[[^\]]*\])?\.state_dict\(|[\"'](grad_|amp_|loss_)?scaler\w*[\"']\s*[:\]=]",
-                         program.text):
+            or saves_scaler(program.text):
         return
     reported = set()
-    for event in program.calls:
+    for event in program.calls_of("save"):
         if event.callee.name != "torch.save" or not event.arguments or id(event.arguments[0].origin) in reported:
             continue
         saved = event.arguments[0]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
-
-import libcst as cst
 
 from mpopt.lint import events, fixes, values
 from mpopt.lint.events import Event
@@ -21,20 +20,20 @@ DEPRECATED = re.compile(r"torch\.(cuda|cpu)\.amp\.(autocast|GradScaler|custom_fw
 
 @rule
 def reduced_precision_reduction(program: Program) -> Iterator[Report]:
-    for _, full, value, statement, _ in program.assignments:
+    for _, full, value, statement in program.assignments:
         prefix, _, last = full.rpartition(".")
         if prefix == "torch.backends.cuda.matmul" and last in REDUCTIONS and value.constant is True:
             yield Report(statement, f"partial sums of matrix products may be added in {REDUCTIONS[last]}",
-                         fixes.assign(statement, "False"))
+                         fixes.assign(program.script, statement, "False"))
 
 
 @rule
 def low_precision_matmul(program: Program) -> Iterator[Report]:
-    for _, full, value, statement, _ in program.assignments:
+    for _, full, value, statement in program.assignments:
         if full == "torch.backends.cuda.matmul.allow_tf32" and value.constant is True:
             yield Report(statement, "FP32 matrix products keep 10 bits of each factor (TF32): what is kept in FP32 "
                          "for its digits has them no more", severity="note")
-    for event in program.calls:
+    for event in program.calls_of("set_float32_matmul_precision"):
         if event.callee.name == "torch.set_float32_matmul_precision" and event.arguments:
             kind = event.arguments[0].constant
             if kind == "high":
@@ -55,65 +54,56 @@ def deprecated_amp(program: Program) -> Iterator[Report]:
         if old:
             yield Report(node, f"{' and '.join(sorted(set(old)))} {'is' if len(set(old)) == 1 else 'are'} deprecated: "
                          "torch.amp has them, with the device as first argument", fixes.modern_import(program, node))
-    for event in program.calls:
+    for event in program.calls_of("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
         if id(event.node) not in fallbacks and DEPRECATED.match(event.callee.name) and "." in (path := written(program, event)):
             device = event.callee.name.split(".")[1]
             short = event.callee.name.rpartition(".")[2]
             yield Report(event.node, f"{path} is deprecated: torch.amp.{short}(\"{device}\")",
-                         fixes.modern_call(event.node, device, short, path))
+                         fixes.modern_call(program.script, event.node, device, short, path))
 
 
-NEW_NAMES = re.compile(r"\btorch\.amp\.|from torch\.amp|torch\.(autocast|GradScaler)\(|hasattr\(torch"
-                       r"|from torch import .*\b(autocast|GradScaler)\b")
+NEW_NAMES = re.compile(r"\btorch\.amp\.|from torch\.amp|torch\.(autocast|GradScaler)\(|hasattr\(torch")
+NEW_IMPORT = re.compile(r"from torch import ([^\n]*)")
+SHORT_NAME = re.compile(r"\b(autocast|GradScaler)\b")
+VERSION = re.compile(r"version|torch_?\d", re.I)
 
 
-class _Fallbacks(cst.CSTVisitor):
-    """The imports and calls in branches and functions that have the new names, too: those
-    of a script that runs under older versions of PyTorch as well."""
+def has_new_names(code: str) -> bool:
+    return bool(NEW_NAMES.search(code)) or any(SHORT_NAME.search(names) for names in NEW_IMPORT.findall(code))
 
-    def __init__(self, tree: cst.Module):
-        super().__init__()
-        self.tree, self.inside = tree, 0
-        self.found: set[int] = set()
-        self.chosen: dict[int, bool] = {}
 
-    def on_visit(self, node) -> bool:
-        if self.chooses(node):
-            self.inside += 1
-        if self.inside and isinstance(node, (cst.Call, cst.Import, cst.ImportFrom)):
-            self.found.add(id(node))
-        return True
-
-    def on_leave(self, original_node) -> None:
-        if self.chooses(original_node):
-            self.inside -= 1
-
-    def chooses(self, node) -> bool:
-        if not isinstance(node, (cst.If, cst.IfExp, cst.Try, cst.FunctionDef)):
-            return False
-        if id(node) not in self.chosen:
-            code = self.tree.code_for_node(node)
-            asks = not isinstance(node, cst.FunctionDef) or re.search(r"version|torch_?\d", code, re.I)
-            self.chosen[id(node)] = bool(asks and NEW_NAMES.search(code))
-        return self.chosen[id(node)]
+def chooses(program: Program, node: ast.AST) -> bool:
+    """Whether a branch or a function has the new names, too."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        code = program.script.code(node)
+        return has_new_names(code) and bool(VERSION.search(code))
+    return isinstance(node, (ast.If, ast.IfExp, ast.Try)) and has_new_names(program.script.code(node))
 
 
 def find_fallbacks(program: Program) -> set[int]:
-    if not re.search(r"torch\.(cuda|cpu)(\.amp| import amp)", program.text):
+    """The imports and calls in branches and functions that have the new names, too: those
+    of a script that runs under older versions of PyTorch as well."""
+    if not re.search(r"torch\.(cuda|cpu)(\.amp| import amp)", program.text) or not has_new_names(program.text):
         return set()
-    visitor = _Fallbacks(program.tree)
-    program.tree.visit(visitor)
-    return visitor.found
+    found: set[int] = set()
+    pending: list[ast.AST] = [program.script.tree]
+    while pending:
+        node = pending.pop()
+        if chooses(program, node):
+            found |= {id(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Call, ast.Import, ast.ImportFrom))}
+        else:
+            pending += ast.iter_child_nodes(node)
+    return found
 
 
 def written(program: Program, event: Event) -> str:
     """What a call calls, as it is written."""
-    return program.tree.code_for_node(event.node.func).strip() if hasattr(event.node, "func") else ""
+    return program.script.code(event.node.func) if hasattr(event.node, "func") else ""
 
 
 @rule
 def apex_amp(program: Program) -> Iterator[Report]:
-    for event in program.calls:
+    for event in program.calls_of("initialize", "scale_loss"):
         if event.callee.name in ("apex.amp.initialize", "apex.amp.scale_loss"):
             yield Report(event.node, f"{event.callee.name} is no longer developed, and patches PyTorch's functions: "
                          "torch.amp.autocast and torch.amp.GradScaler")
@@ -159,11 +149,14 @@ def deepspeed_conflict(program: Program) -> Iterator[Report]:
                          f"{numbers[2]} passes")
 
 
+MIXED_PRECISION = re.compile(r"^torch\.distributed\.(fsdp|_composable\.fsdp)(\.\w+)*\.MixedPrecision(Policy)?$")
+
+
 @rule
 def fsdp_conflict(program: Program) -> Iterator[Report]:
     low_policy = False
-    for event in program.calls:
-        if not re.search(r"^torch\.distributed\.(fsdp|_composable\.fsdp)(\.\w+)*\.MixedPrecision(Policy)?$", event.callee.name):
+    for event in program.calls_of("MixedPrecision", "MixedPrecisionPolicy"):
+        if not MIXED_PRECISION.match(event.callee.name):
             continue
         dtypes = {}
         for index, key in enumerate(("param_dtype", "reduce_dtype", "buffer_dtype")):
@@ -180,19 +173,21 @@ def fsdp_conflict(program: Program) -> Iterator[Report]:
         elif reduce == "f16":
             yield Report(event.node, "gradients are summed over the ranks in FP16: reduce_dtype=torch.float32")
     if low_policy:
-        for event in program.calls:
+        for event in program.calls_of("GradScaler"):
             if event.callee.name in ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler") \
                     and "FullyShardedDataParallel" in program.text:
                 yield Report(event.node, "each rank of FSDP has a part of the gradients, and this scaler sees only "
                              "that: torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler")
 
 
+ARGUMENTS = re.compile(r"(TrainingArguments|Config)$")
 TRAINER_ARGUMENTS = re.compile(r"^(transformers\.\w*TrainingArguments|trl\.\w+Config|sentence_transformers\.\w*TrainingArguments)$")
 
 
 @rule
 def trainer_conflict(program: Program) -> Iterator[Report]:
-    for event in program.calls:
+    trained = find_trained(program)
+    for event in program.calls_like(ARGUMENTS):
         if not TRAINER_ARGUMENTS.match(event.callee.name):
             continue
         given = event.keywords
@@ -204,7 +199,7 @@ def trainer_conflict(program: Program) -> Iterator[Report]:
         if bf16 and given.get("half_precision_backend", values.NOTHING).constant == "apex":
             yield Report(event.node, "apex has no BF16: half_precision_backend=\"auto\"")
         if fp16 or bf16:
-            for trainer, model in list_trainers(program, event):
+            for model in trained.get(id(event.node), ()):
                 if model.dtype == "f16" and fp16:
                     yield Report(event.node, "fp16=True trains a model whose weights are loaded in FP16: the scaler "
                                  "refuses to unscale FP16 gradients")
@@ -213,22 +208,26 @@ def trainer_conflict(program: Program) -> Iterator[Report]:
                                  f"{NAMES[model.dtype]}")
 
 
-def list_trainers(program: Program, arguments: Event) -> Iterator[tuple[Event, Value]]:
-    """The trainers that get these arguments, with the model that each gets."""
+TRAINER = re.compile(r"Trainer$")
+
+
+def find_trained(program: Program) -> dict[int, list[Value]]:
+    """The models that trainers get, by the calls that make the arguments of the trainers."""
+    trained: dict[int, list[Value]] = {}
     if re.search(r"get_peft_model|peft_config|LoraConfig", program.text):
-        return
-    for event in program.calls:
-        if re.search(r"(^|\.)\w*Trainer$", event.callee.name) and any(
-                value.origin is arguments.node for value in [*event.arguments, *event.keywords.values()]):
-            model = event.argument(0, "model")
-            if model is not None and model.kind == values.MODULE:
-                yield event, model
+        return trained
+    for event in program.calls_like(TRAINER):
+        model = event.argument(0, "model")
+        if model is not None and model.kind == values.MODULE:
+            for origin in {id(value.origin) for value in [*event.arguments, *event.keywords.values()]}:
+                trained.setdefault(origin, []).append(model)
+    return trained
 
 
 @rule
 def lightning_conflict(program: Program) -> Iterator[Report]:
     mixed = False
-    for event in program.calls:
+    for event in program.calls_of("Trainer"):
         if event.callee.name != "lightning.pytorch.Trainer":
             continue
         precision = str(event.keywords.get("precision", values.NOTHING).constant)
@@ -240,7 +239,7 @@ def lightning_conflict(program: Program) -> Iterator[Report]:
             yield Report(event.node, "both precision and a precision plugin are given: Lightning refuses that")
     if not mixed:
         return
-    for event in program.calls:
+    for event in program.calls_of("GradScaler"):
         name = event.callee.name
         own = name.endswith("amp.GradScaler") and name.startswith("torch.") and event.result.parts is not False
         if own:
@@ -256,22 +255,20 @@ def has_precision_plugin(value: Value) -> bool:
 @rule
 def accelerate_bypassed(program: Program) -> Iterator[Report]:
     managed = program.of_kind(events.MANAGED_BACKWARD)
-    made = [event for event in program.calls if event.result.kind == values.MANAGER
-            and event.result.name == "accelerate.Accelerator"]
+    made = [event for event in program.calls_that_make(values.MANAGER) if event.result.name == "accelerate.Accelerator"]
     if not made:
         return
     precision = made[0].keywords.get("mixed_precision")
     unscaled = precision is not None and precision.constant in ("no", "bf16")
-    owner = re.search(r"(\w[\w.]*)\s*=\s*(accelerate\.)?Accelerator\(", program.text)
-    name = owner[1] if owner else "accelerator"
+    name = next((path for path, _, value, _ in program.assignments if value is made[0].result), "accelerator")
     if not managed and re.search(r"\.prepare\(", program.text):
         for event in program.of_kind(events.BACKWARD):
             if event.scaler is None and not event.subject.has("scaled"):
                 yield Report(event.node, f"backward() passes by {name}, which scales the loss and divides it by the "
                              f"passes of a step: {name}.backward(loss)",
-                             fixes.managed_backward(program.tree, event.node, name))
+                             fixes.managed_backward(program.script, event.node, name))
     if managed and not unscaled and not re.search(r"\.unscale_gradients\(", program.text):
         for event in program.of_kind(events.CLIP):
             if event.callee.kind == values.UNKNOWN:
                 yield Report(event.node, f"the gradients that are clipped carry the loss scale under FP16: "
-                             f"{name}.clip_grad_norm_", fixes.managed_clip(event.node, name))
+                             f"{name}.clip_grad_norm_", fixes.managed_clip(program.script, event.node, name))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
-
-import libcst as cst
 
 from mpopt.lint import events, values
 from mpopt.lint.events import Block, Branch, Event, Loop
 from mpopt.lint.interpreter import Program
 from mpopt.lint.rules import Report, rule
-from mpopt.lint.rules.scaler import judge_paths, text_of
+from mpopt.lint.rules.scaler import judge_paths
 
 STEPS = (events.STEP, events.SCALER_STEP)
 
@@ -61,54 +60,58 @@ def gradients_never_cleared(program: Program) -> Iterator[Report]:
                 yield Report(step[0].node, "no zero_grad() in the file: each step sees the sum of all gradients so far")
 
 
-def find_accumulation(block: Block, loop: Loop | None = None) -> Iterator[tuple[Branch, Loop, list[Event]]]:
-    """The branches of loops that step in every nth pass, with what the loop does outside
-    of them."""
+def find_accumulation(block: Block, loop: list[Event] | None = None) -> Iterator[tuple[Branch, list[Event], set[int]]]:
+    """The branches of loops that step in every nth pass, with the events of the loop, and which of them
+    the branch has."""
     for item in block.items:
         if isinstance(item, Loop):
-            yield from find_accumulation(item.body, item)
+            yield from find_accumulation(item.body, list(events.walk(item.body)))
         elif isinstance(item, Block):
             yield from find_accumulation(item, loop)
         elif isinstance(item, Branch):
-            if loop is not None and item.test is not None and counts_passes(item.test) \
-                    and any(event.kind in STEPS for event in events.walk(item.then)):
-                inside = set(map(id, events.walk(item.then)))
-                yield item, loop, [event for event in events.walk(loop.body) if id(event) not in inside]
+            if loop is not None and item.test is not None and find_modulo(item.test) is not None:
+                inside = list(events.walk(item.then))
+                if any(event.kind in STEPS for event in inside):
+                    yield item, loop, set(map(id, inside))
             yield from find_accumulation(item.then, loop)
             yield from find_accumulation(item.other, loop)
 
 
-def counts_passes(test: cst.CSTNode) -> bool:
-    return find_modulo(test) is not None
-
-
-def find_modulo(node: cst.CSTNode) -> cst.BinaryOperation | None:
+def find_modulo(node: ast.AST) -> ast.BinOp | None:
     """`a % b` in a condition."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
-        return node
-    for child in node.children:
-        if found := find_modulo(child):
-            return found
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return node
+        pending += reversed(list(ast.iter_child_nodes(node)))
     return None
+
+
+# A division by a number, or by an attribute of that name.
+DIVISION = r"/=?\s*(?:float\(\s*)?(?:\(\s*)?(?:[\w.]+\.)?%s\b"
 
 
 @rule
 def undivided_accumulation(program: Program) -> Iterator[Report]:
     if re.search(r"\.accumulate\(|deepspeed", program.text):
         return
-    reported = set()
+    reported: set[int] = set()
     for entry in program.entries:
-        for branch, _, outside in find_accumulation(entry):
-            passes = text_of(program, find_modulo(branch.test).right).strip("()")
-            last = passes.rpartition(".")[2]
-            if passes == "1" or re.search(rf"/=?\s*(float\()?\(?\s*([\w.]+\.)?{re.escape(last)}\b", program.text):
+        for branch, loop, inside in find_accumulation(entry):
+            if any(event.kind in STEPS or event.kind == events.OPAQUE for event in loop if id(event) not in inside):
                 continue
-            if any(event.kind in STEPS or event.kind == events.OPAQUE for event in outside):
+            passes = program.script.code(find_modulo(branch.test).right).strip("()")
+            if passes == "1" or is_divided_by(program.text, passes):
                 continue
-            for event in outside:
-                if event.kind == events.BACKWARD and event.subject.has("mean") and not event.subject.has("divided") \
-                        and id(event.node) not in reported:
+            for event in loop:
+                if event.kind == events.BACKWARD and id(event) not in inside and event.subject.has("mean") \
+                        and not event.subject.has("divided") and id(event.node) not in reported:
                     reported.add(id(event.node))
                     yield Report(event.node, f"the gradients of {passes} passes are added, and the loss, a mean, is not "
                                  f"divided by {passes}: the step is that many times larger, and so are the gradients "
                                  "that FP16 has to hold")
+
+
+def is_divided_by(text: str, passes: str) -> bool:
+    return bool(re.search(DIVISION % re.escape(passes.rpartition(".")[2]), text))

@@ -1,0 +1,80 @@
+"""A script with its syntax tree: the text of nodes, and their places.
+
+Nodes are those of `ast`, which Python's own parser makes, at 15 times the speed of a tree that
+keeps comments. Their columns count bytes of UTF-8; texts and places here count characters."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import dataclasses
+import functools
+import re
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Lines and columns from 1."""
+
+    line: int
+    column: int
+    end_line: int
+
+
+@dataclasses.dataclass(eq=False)
+class Script:
+    text: str
+    tree: ast.Module
+
+    @functools.cached_property
+    def starts(self) -> list[int]:
+        """The offsets at which lines start."""
+        return [0, *(match.end() for match in LINE_END.finditer(self.text))]
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The lines, without their ends."""
+        return LINE_END.split(self.text)
+
+    @functools.cached_property
+    def _is_ascii(self) -> bool:
+        return self.text.isascii()
+
+    def offset(self, line: int, column: int) -> int:
+        """The character of the text at a line, and a column as nodes have it."""
+        start = self.starts[line - 1]
+        if not self._is_ascii:
+            column = len(self.lines[line - 1].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+        return start + column
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Where a node's text begins and ends; decorators belong to what they decorate."""
+        first = node
+        if decorators := getattr(node, "decorator_list", None):
+            first = decorators[0]
+        start = self.offset(first.lineno, first.col_offset)
+        if first is not node:
+            start = self.text.rfind("@", 0, start)
+        return start, self.offset(node.end_lineno, node.end_col_offset)
+
+    def code(self, node: ast.AST) -> str:
+        """The text of a node, without parentheses around it."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def is_same(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two nodes have the same text."""
+        if one.lineno == one.end_lineno == other.lineno == other.end_lineno \
+                and one.end_col_offset - one.col_offset != other.end_col_offset - other.col_offset:
+            return False
+        return self.code(one) == self.code(other)
+
+    def place(self, node: ast.AST) -> Place:
+        start = self.offset(node.lineno, node.col_offset)
+        return Place(node.lineno, start - self.starts[node.lineno - 1] + 1, node.end_lineno)
+
+    def line_of(self, offset: int) -> int:
+        """The line, from 1, that has a character."""
+        return bisect.bisect_right(self.starts, offset)
