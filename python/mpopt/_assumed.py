@@ -2,17 +2,18 @@
 
 import dataclasses
 import inspect
-import json
 import math
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from mpopt import _command, checking
+from mpopt import _array_files, _command, _input_files, _json_files, checking
 from mpopt._command import Error, Normal
 from mpopt.instrumenting import Instrumented
 from mpopt.report import Report
 
+#: Bytes of an mpopt.toml.
+LARGEST_SETTINGS = 8 << 20
 #: What `--assume` is by default.
 DEFAULT = (-10.0, 10.0)
 
@@ -39,6 +40,8 @@ class Expected:
     names: tuple[str, ...] | None = None
     default: Assumed = Assumed(*DEFAULT, 0.0, 1.0)
     precision: str = ""
+    #: What was read for that.
+    files: tuple[str, ...] = ()
 
     def of(self, name: str, is_float: bool) -> Assumed | None:
         """What is assumed of an entry of a batch; None of targets, and of integers that no
@@ -61,7 +64,7 @@ def _of_report(raw: dict) -> Expected:
 
 def _read_json(file: pathlib.Path) -> Expected:
     with _command.argument("model"):
-        raw = json.loads(file.read_text(encoding="utf-8"))
+        raw = _json_files.read(file)
         raw = raw.get("report", raw)
         if raw.get("schema") != "mpopt-report/1":
             raise ValueError(f"'{file}' is no report of mpopt, and no ledger of probes")
@@ -71,8 +74,9 @@ def _read_json(file: pathlib.Path) -> Expected:
 def _read_npz(file: pathlib.Path, name: str) -> Assumed:
     import numpy
 
-    with numpy.load(file, allow_pickle=False) as arrays:
-        if {"lo", "hi"} <= set(arrays.files):
+    arrays = _array_files.read(file)
+    with _command.argument(f"model: '{file}'"):
+        if {"lo", "hi"} <= set(arrays):
             return Assumed(float(arrays["lo"].min()), float(arrays["hi"].max()), source="config")
         sample = arrays[name].astype(numpy.float64)
     return Assumed(float(sample.min()), float(sample.max()), float(sample.mean()),
@@ -96,7 +100,7 @@ def _read_toml(file: pathlib.Path, default: Assumed) -> Expected:
     except ImportError as error:
         raise Error("model: reading an mpopt.toml takes Python 3.11") from error
     with _command.argument(f"model: '{file}'"):
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        raw = tomllib.loads(_input_files.read(file, LARGEST_SETTINGS).decode("utf-8"))
         inputs = {}
         for name, value in raw.get("inputs", {}).items():
             made = default
@@ -170,6 +174,8 @@ def find_expected(model, example_inputs, inputs: Mapping | None,
         report = checking.check(model, example_inputs, inputs=inputs, assume=assume,
                                 precision=precision or "auto", select="MP1")
         return _of_report(report.raw)
+    if isinstance(model, str | os.PathLike):
+        expected = dataclasses.replace(expected, files=(os.fspath(model),))
     return _declare(expected, inputs or {}, default)
 
 

@@ -5,8 +5,10 @@ import os
 import pathlib
 import re
 import shlex
+from collections.abc import Sequence
 
-from mpopt._command import Error, Normal
+from mpopt import _output_files
+from mpopt._command import Normal
 
 #: Significant digits of ends, rounded outwards.
 _DIGITS = 4
@@ -71,16 +73,11 @@ def _toml(declared: dict[str, list]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(file: str | os.PathLike, declared: dict[str, list]) -> pathlib.Path:
-    """Writes `file`: settings for `--config` if its name ends in `.toml`, else a line with
+def write(file: str | os.PathLike, declared: dict[str, list], read: Sequence[str]) -> pathlib.Path:
+    """Writes `file`, which is none of those that were `read`: settings for `--config` if its name ends in `.toml`, else a line with
     the options for a shell."""
     file = pathlib.Path(file)
     text = _toml(declared) if file.suffix == ".toml" else shlex.join(options(declared)) + "\n"
-    beside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, file)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise Error(f"'{file}' cannot be written: {error.strerror or error}") from error
+    _output_files.check([("the declarations", file)], [("the model", path) for path in read])
+    _output_files.write(file, text)
     return file

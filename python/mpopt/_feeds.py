@@ -1,13 +1,10 @@
 """Inputs that `python -m mpopt.run` feeds a model: arrays of a file, or random ones."""
 
-import json
 import pathlib
-import zipfile
-import zlib
 
 import numpy
 
-from mpopt import _command
+from mpopt import _array_files, _command, _json_files
 
 _KINDS = {"float16": "float16", "float": "float32", "double": "float64", "bool": "bool",
           **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u")
@@ -23,22 +20,6 @@ def dtype_of(value) -> numpy.dtype:
 
 
 # -- from a file -----------------------------------------------------------------------------
-
-def _read_arrays(file: pathlib.Path) -> dict[str, numpy.ndarray]:
-    try:
-        archive = numpy.load(file, allow_pickle=False)
-        if not isinstance(archive, numpy.lib.npyio.NpzFile):
-            raise _command.Error(f"'{file}' is one array, not an .npz archive of named ones")
-        with archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise _command.Error(f"'{file}' cannot be read: {reason}") from None
-    for name, array in arrays.items():
-        if not isinstance(array, numpy.ndarray):
-            raise _command.Error(f"'{name}' in '{file}' is no array")
-    return arrays
-
 
 def _check(value, array, many: bool, file) -> None:
     """Checks that the array has the input's shape, or one axis more in front: of steps."""
@@ -57,7 +38,7 @@ def _check(value, array, many: bool, file) -> None:
 
 def load_steps(file, session):
     """The feeds of an .npz file, one for each step."""
-    arrays, inputs = _read_arrays(file), session.get_inputs()
+    arrays, inputs = _array_files.read(file), session.get_inputs()
     missing = [value.name for value in inputs if value.name not in arrays]
     if missing:
         raise _command.Error(f"'{file}' has no array '{missing[0]}'")
@@ -86,7 +67,7 @@ def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
     """The assumptions of a ledger by input: `lo`, `hi`, `shape` (-1: dynamic), and `mean`
     and `std` where they are assumed."""
     try:
-        content = json.loads(ledger.read_text())
+        content = _json_files.read(ledger)
         shapes = {probe["tensor"]: [int(size) for size in probe["shape"]]
                   for probe in content["probes"]
                   if probe["role"] == "input" and probe.get("shape") is not None}
@@ -97,8 +78,6 @@ def read_assumptions(ledger: pathlib.Path) -> dict[str, dict]:
             if not numbers["lo"] <= numbers["hi"]:
                 raise ValueError("an empty range")
             assumed[entry["input"]] = {**numbers, "shape": shapes.get(entry["input"], [])}
-    except OSError:
-        raise
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise _command.Error(f"'{ledger}' is no ledger of probes") from None
     return assumed

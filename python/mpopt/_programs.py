@@ -6,7 +6,7 @@ import types
 import warnings
 from collections.abc import Mapping
 
-from mpopt import _torch_ops
+from mpopt import _input_files, _torch_ops
 from mpopt._command import Error, PathLike, argument
 from mpopt.recorder import Recorder, ledger_hash
 
@@ -121,6 +121,7 @@ def is_program_file(model: pathlib.Path) -> bool:
     """A .pt2 archive, by the member that says so."""
     import zipfile
 
+    _input_files.check(model)
     try:
         with zipfile.ZipFile(model) as archive:
             return any(name == "archive_format" or name.endswith("/archive_format")

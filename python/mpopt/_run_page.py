@@ -33,10 +33,14 @@ def _spread(samples: list[Sample]) -> list[Sample]:
     return [samples[place] for place in places]
 
 
+def _scale_exponent(sample: Sample) -> int:
+    return round(math.log2(sample.scale)) if sample.scale > 0 and math.isfinite(sample.scale) else 0
+
+
 def _window(sample: Sample) -> list[float] | None:
     """The step, and the exponents of the least and of the greatest loss scale with which FP16 holds
     the gradients of a sample; None if it has none."""
-    shift = round(math.log2(sample.scale)) if sample.scale > 0 and math.isfinite(sample.scale) else 0
+    shift = _scale_exponent(sample)
     counts: dict[int, int] = {}
     largest = 0.0
     for seen in sample.seen:
@@ -102,7 +106,7 @@ def _last(samples: list[Sample], kind: str) -> list[dict]:
     for sample in reversed(samples):
         rows = [seen for seen in sample.seen if seen.kind == kind]
         if any(seen.exponents for seen in rows):
-            shift = round(math.log2(sample.scale)) if kind == "gradient" and sample.scale > 0 else 0
+            shift = _scale_exponent(sample) if kind == "gradient" else 0
             return [{"name": seen.name, "dtype": seen.dtype, "count": seen.count - seen.zero, "step": sample.step,
                      "exponents": _dense(seen.exponents, shift)} for seen in rows if seen.exponents]
     return []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import importlib
-import json
 import os
 import typing
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 
+from mpopt import _input_files, _json_files
 from mpopt._command import Error, PathLike, argument
 
 if typing.TYPE_CHECKING:
@@ -75,7 +75,11 @@ def _load(model) -> onnx.ModelProto:
 
     if isinstance(model, str | os.PathLike):
         with argument("the model"):
+            _input_files.check(model)
+        try:
             loaded = onnx.load(os.fspath(model))
+        except Exception as error:  # noqa: BLE001: protobuf's, which differ by version
+            raise Error(f"the model: '{os.fspath(model)}' is no ONNX model ({(str(error).splitlines() or [type(error).__name__])[0]})") from error
     elif isinstance(model, onnx.ModelProto):
         loaded = onnx.ModelProto()
         loaded.CopyFrom(model)
@@ -111,8 +115,7 @@ def _read_keep(keep) -> set[str]:
         if isinstance(keep, str | os.PathLike):
             if os.fspath(keep).endswith(".autocast.txt"):
                 raise Error("keep: .autocast.txt is for ModelOpt: write .json")
-            with open(keep, encoding="utf-8") as file:
-                keep = json.load(file)
+            keep = _json_files.read(keep)
         if isinstance(keep, Mapping):
             if "node_block_list" in keep:
                 keep = keep["node_block_list"]
@@ -120,6 +123,8 @@ def _read_keep(keep) -> set[str]:
                 keep = [op["name"] for op in keep["ops"]]
             else:
                 raise Error("keep: it is not what --keep-fp32 writes")
+        if isinstance(keep, (str, bytes)):
+            raise TypeError("a list of names, not a text")
         names = list(keep)
         if wrong := [name for name in names if not isinstance(name, str)]:
             raise TypeError(f"names of nodes, not {type(wrong[0]).__name__}")

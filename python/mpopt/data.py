@@ -68,6 +68,8 @@ class DataReport:
     findings: tuple[DataFinding, ...]
     declared: dict[str, list]
     raw: dict[str, Any] = dataclasses.field(repr=False, compare=False)
+    #: What the model was read from, if from a file.
+    files: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -85,7 +87,7 @@ class DataReport:
         """Writes the declarations to `file` and returns its path: an `[inputs]` table for
         `mpopt --check MODEL --config FILE` if its name ends in `.toml`, else the options for
         `xargs mpopt --check MODEL < FILE`. `mpopt.Error` if it cannot be written."""
-        return _declarations.write(file, self.declared)
+        return _declarations.write(file, self.declared, self.files)
 
     def to_json(self) -> str:
         """`mpopt-data/1` (docs/json.md)."""
@@ -135,4 +137,4 @@ def check_data(loader: Iterable, model=None, n: int | None = 100, *, example_inp
     except TypeError:
         raise Error(f"loader: an iterable of batches, not {type(loader).__name__}") from None
     seen = _data_collecting.collect(itertools.islice(batches, n), expected, channel_axis)
-    return _data_judging.judge(seen, expected, limits)
+    return dataclasses.replace(_data_judging.judge(seen, expected, limits), files=expected.files)

@@ -2,12 +2,11 @@
 
 import dataclasses
 import functools
-import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mpopt import _command
+from mpopt import _command, _json_files
 from mpopt._command import ModelFile, PathLike
 from mpopt.report import Interval, Report
 
@@ -62,10 +61,10 @@ class Instrumented:
         path = pathlib.Path(path)
         ledger = pathlib.Path(f"{path}.probes.json")
         with _command.argument("the ledger"):
-            raw = json.loads(ledger.read_text())
-        return cls(path, ledger, tuple(Probe.of(probe) for probe in raw["probes"]),
-                   {entry["tensor"]: entry["why"] for entry in raw["unprobed"]},
-                   Report.of(raw["report"]))
+            raw = _json_files.read(ledger)
+            return cls(path, ledger, tuple(Probe.of(probe) for probe in raw["probes"]),
+                       {entry["tensor"]: entry["why"] for entry in raw["unprobed"]},
+                       Report.of(raw["report"]))
 
 
 def instrument(model, output: PathLike | None = None, *, probe: str = "findings", probe_with: str = "op",

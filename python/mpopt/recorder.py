@@ -2,15 +2,15 @@
 
 import ctypes
 import hashlib
-import json
 import os
 import pathlib
 import weakref
 from collections.abc import Mapping
 
-from mpopt import _files
+from mpopt import _files, _input_files, _json_files, _output_files
 from mpopt._command import Error, PathLike, argument
 
+LARGEST_LEDGER = _json_files.LARGEST
 NEVER = 2**64 - 1
 FORMATS = ("f16", "bf16", "e4m3", "e5m2", "f32")
 _BINS, _LIMBS, _DIMS = 280, 34, 8
@@ -121,7 +121,7 @@ def _end_with_process(library: ctypes.CDLL) -> None:
 
 def ledger_hash(ledger: PathLike) -> bytes:
     """The SHA-256 of a ledger's bytes, which ties records to it."""
-    return hashlib.sha256(pathlib.Path(ledger).read_bytes()).digest()
+    return hashlib.sha256(_input_files.read(ledger, LARGEST_LEDGER)).digest()
 
 
 # The open recorders of each ledger that somebody still has.
@@ -150,6 +150,8 @@ class Recorder:
         self._handle = None
         self._ledger = None if isinstance(ledger, bytes) else pathlib.Path(ledger)
         self._scalars: dict[str, int] | None = None
+        if record is not None and self._ledger is not None:
+            _output_files.check([("record", record)], [("the ledger", self._ledger)])
         others = _open.setdefault(digest, weakref.WeakSet())
         if record is not None and not beside:
             for other in others:
@@ -211,9 +213,8 @@ class Recorder:
             if self._ledger is None:
                 raise ValueError("a recorder that was made of a hash knows no names of scalars")
             with argument("the ledger"):
-                probes = json.loads(self._ledger.read_text())["probes"]
-            self._scalars = {probe["tensor"]: probe["id"] for probe in probes
-                             if probe["role"] == "scalar"}
+                self._scalars = {probe["tensor"]: probe["id"] for probe in _json_files.read(self._ledger)["probes"]
+                                 if probe["role"] == "scalar"}
         if name not in self._scalars:
             known = ", ".join(self._scalars) or "none: mpopt --instrument --train writes them"
             raise ValueError(f"the ledger has no scalar '{name}' ({known})")

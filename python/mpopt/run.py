@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-from mpopt import _command, _feeds, _programs, sessions
+from mpopt import _command, _console, _feeds, _input_files, _output_files, _programs, sessions
 
 
 class Progress:
@@ -104,8 +104,8 @@ def run_steps(session, feeds) -> tuple[int, bool]:
 
 
 def parse(arguments) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m mpopt.run", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _console.Parser(prog="python -m mpopt.run", description=__doc__,
+                             formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=pathlib.Path)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", type=pathlib.Path, metavar="FILE.npz")
@@ -122,12 +122,22 @@ def parse(arguments) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def check_files(options: argparse.Namespace, ledger_file: pathlib.Path) -> None:
+    """Refuses a model that is no file, and a record over what the run reads."""
+    _input_files.check(options.model)
+    if options.record:
+        data = [("the data", options.data)] if options.data else []
+        _output_files.check([("--record", options.record)],
+                            [("the model", options.model), ("the ledger", ledger_file), *data])
+
+
 def main(arguments=None) -> int:
     """The exit status: 0, 2 for wrong input, 130 after ctrl-C; with `--confirm` that of
     `mpopt --confirm`."""
-    options = parse(arguments)
-    ledger_file = options.ledger or pathlib.Path(f"{options.model}.probes.json")
     try:
+        options = parse(arguments)
+        ledger_file = options.ledger or pathlib.Path(f"{options.model}.probes.json")
+        check_files(options, ledger_file)
         steps = None if options.random is None else read_steps(options.random)
         assumptions = _feeds.read_assumptions(ledger_file)
         session = open_session(options.model, ledger_file, options)
@@ -139,11 +149,10 @@ def main(arguments=None) -> int:
         path = session.recorder.path
         session.recorder.close()
     except Exception as error:  # noqa: BLE001, ONNX Runtime's have no base class
-        if not (isinstance(error, (_command.Error, OSError, ValueError, MemoryError))
+        if not (isinstance(error, (_command.Error, OSError, ValueError, OverflowError, MemoryError))
                 or type(error).__module__.startswith("onnxruntime")):
             raise
-        text = str(error) or "there is not enough memory"
-        print(f"mpopt: error: {text.splitlines()[0]}", file=sys.stderr)
+        _console.print_error("mpopt", (str(error).splitlines() or [""])[0])
         return 2
     print(f"{path}: {done} steps" + (" (interrupted)" if interrupted else ""))
     if interrupted:

@@ -6,7 +6,7 @@ import pathlib
 import re
 from collections.abc import Sequence
 
-from mpopt import _files
+from mpopt import _files, _input_files, _output_files
 from mpopt._command import Error, PathLike, argument
 from mpopt._statistic_outputs import record_outputs
 from mpopt.recorder import Recorder, library
@@ -25,6 +25,8 @@ def op_library() -> pathlib.Path:
 def find_ledger_hash(model: PathLike) -> bytes:
     """The SHA-256 of the ledger, from a probed model's metadata, which lie at the end of
     the file. Raises `mpopt.Error` if it has none."""
+    with argument("the model"):
+        _input_files.check(model)
     with argument("the model"), open(os.fspath(model), "rb") as file:
         file.seek(0, 2)
         size = file.tell()
@@ -60,6 +62,8 @@ def probe_session(model: PathLike, *, record: PathLike | None = None,
     import onnxruntime
 
     digest = find_ledger_hash(model)
+    if record is not None:
+        _output_files.check([("record", record)], [("the model", model)])
     options = sess_options or onnxruntime.SessionOptions()
     missing = None
     try:

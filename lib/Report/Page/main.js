@@ -104,7 +104,7 @@ class Document {
     this.pages = PAGES.filter((page) => page.has(this.report)).sort((a, b) => (b.id === first) - (a.id === first));
     this.sections = new Map();
     this.drawn = new Set();
-    this.main.replaceChildren(...this.pages.map((page) => {
+    this.main.replaceChildren(...passedOver(this.data.passed || []), ...this.pages.map((page) => {
       const section = h("section", { id: `page-${page.id}`, "aria-labelledby": `head-${page.id}`, hidden: true });
       this.sections.set(page.id, section);
       return section;
@@ -139,6 +139,13 @@ class Document {
     append(section, [h("h2", { id: `head-${page.id}` }, page.title), page.draw(this.report, this.data, (id) => this.go(id), this.view)]);
     section.dataset.milliseconds = (performance.now() - begin).toFixed(1);
   }
+}
+
+/** The files that are not shown, and why. */
+function passedOver(lines) {
+  if (!lines.length) return [];
+  return [h("section", { class: "card", id: "passed", role: "status", "aria-label": "Files left out" }, h("h3", null, `${plural(lines.length, "file")} left out`),
+    h("ul", null, lines.map((line) => h("li", null, said(line, 400)))))];
 }
 
 function titleOf(report) {

@@ -1,10 +1,9 @@
 """What is assumed of a model's inputs, and their names."""
 
 import inspect
-import json
-import pathlib
 from collections.abc import Mapping
 
+from mpopt import _json_files
 from mpopt._command import PathLike, argument
 
 
@@ -14,7 +13,7 @@ def read(inputs: Mapping | None, report: PathLike | None) -> dict[str, tuple[flo
     bounds: dict[str, tuple[float, float]] = {}
     if report is not None:
         with argument("report"):
-            raw = json.loads(pathlib.Path(report).read_text(encoding="utf-8"))
+            raw = _json_files.read(report)
             raw = raw.get("report", raw)
             if raw.get("schema") != "mpopt-report/1":
                 raise ValueError("it is no report of mpopt")

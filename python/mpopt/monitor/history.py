@@ -20,11 +20,16 @@ import pathlib
 import warnings
 from collections.abc import Iterable, Sequence
 
+from mpopt import _input_files, _json_files
 from mpopt._command import Error, PathLike
 from mpopt.recorder import KINDS
 
 SCHEMA = "mpopt-history/1"
 SUFFIX = ".history.jsonl"
+#: Bytes of a line; one has 200 for each tensor of a sample.
+LONGEST_LINE = 64 << 20
+#: Exponents of a double are not as far from 0.
+FARTHEST = 2000
 NUMBERS = ("loss", "loss_scale", "gradient_norm", "learning_rate")
 
 
@@ -153,7 +158,8 @@ class Follower:
     """Reads a history that grows: `read` takes what came since. A line that is not whole yet is
     left for the next time.
 
-    Raises `mpopt.Error` for what is no history of this version."""
+    Raises `mpopt.Error` for what is no history of this version, and for one with a line that is longer
+    than a writer makes it."""
 
     def __init__(self, path: PathLike):
         self.path = pathlib.Path(path)
@@ -165,47 +171,79 @@ class Follower:
 
     def read(self) -> bool:
         """Whether there was something new."""
+        before = self._offset
+        if _input_files.check(self.path).st_size < self._offset:
+            # Another run writes to the same name.
+            self.__init__(self.path)
         try:
-            if self.path.stat().st_size < self._offset:
-                # Another run writes to the same name.
-                self.__init__(self.path)
             with self.path.open("rb") as file:
                 file.seek(self._offset)
-                data = file.read()
+                while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
+                    self._take(line)
+                    self._offset += len(line)
         except OSError as error:
             raise Error(f"{self.path}: {error.strerror}") from error
-        end = data.rfind(b"\n") + 1
-        for line in data[:end].splitlines():
-            self._take(line)
-        self._offset += end
-        return end > 0
+        if len(line) == LONGEST_LINE:
+            raise Error(f"{self.path}: line {self._lines + 1} is not of a history: it has more than {LONGEST_LINE >> 20} MB")
+        return self._offset != before
 
     def _take(self, text: bytes) -> None:
         self._lines += 1
         try:
-            line = json.loads(text)
+            line = _json_files.parse(text)
+            if not isinstance(line, dict):
+                raise ValueError("it is no object")
             if self._lines == 1:
-                if line.get("schema") != SCHEMA:
-                    raise ValueError("it is no history of mpopt")
-                self.header = line
+                self.header = _header(line)
             elif "sample" in line:
-                self.samples.append(Sample(int(line["sample"]), float(line["scale"]),
+                self.samples.append(Sample(_count(line["sample"]), float(line["scale"]),
                                            [_seen(entry) for entry in line["of"]]))
             elif "alert" in line:
-                self.alerts.append({key: line["alert"][key]
-                                    for key in ("rule", "severity", "layer", "step", "message")})
+                alert = line["alert"]
+                self.alerts.append({"step": _count(alert["step"]), **{
+                    key: _text(alert[key]) for key in ("rule", "severity", "layer", "message")}})
             elif "step" in line:
-                self.steps.append({key: float(value) if key in NUMBERS else value
-                                   for key, value in line.items()})
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+                self.steps.append(_step(line))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
             raise Error(f"{self.path}: line {self._lines} is not of a history: "
-                        f"{str(error).splitlines()[0]}") from error
+                        f"{(str(error).splitlines() or [type(error).__name__])[0]}") from error
+
+
+def _count(value) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{value!r:.40} is no count")
+    return value
+
+
+def _text(value) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.40} is no text")
+    return value
+
+
+def _header(line: dict) -> dict:
+    if line.get("schema") != SCHEMA:
+        raise ValueError("it is no history of mpopt")
+    scale = line.get("first_scale")
+    return {**line, "rank": _count(line.get("rank", 0)), "first_scale": None if scale is None else float(scale)}
+
+
+def _step(line: dict) -> dict:
+    step: dict = {name: float(line[name]) for name in NUMBERS if name in line}
+    step["step"] = _count(line["step"])
+    if line.get("skipped"):
+        step["skipped"] = True
+    if line.get("bad"):
+        step["bad"] = _text(line["bad"])
+    return step
 
 
 def _seen(entry: list) -> Seen:
     kind, name, dtype, count, zero, nan, inf, absmax, first, counts = entry
-    return Seen(str(kind), str(name), str(dtype), int(count), int(zero), int(nan), int(inf),
-                float(absmax), {int(first) + index: int(number)
+    if abs(first) > FARTHEST or len(counts) > FARTHEST:
+        raise ValueError(f"{first} and {len(counts)} exponents from there are none of a float")
+    return Seen(_text(kind), _text(name), _text(dtype), *map(_count, (count, zero, nan, inf)),
+                float(absmax), {int(first) + index: _count(number)
                                 for index, number in enumerate(counts) if number})
 
 

@@ -1,12 +1,10 @@
 """The loss scale and the flushed gradients that `--train` predicted, against a run."""
 
 import dataclasses
-import json
 import math
-import pathlib
 from collections.abc import Sequence
 
-from mpopt import _command
+from mpopt import _command, _json_files
 from mpopt._command import PathLike
 from mpopt.monitor import reading
 from mpopt.monitor.record import _DTYPE_NAMES, LEAST
@@ -54,11 +52,16 @@ def check_predictions(records: PathLike | Sequence[PathLike], ledger: PathLike) 
     that was monitored with it (`Monitor(ledger=...)`). Raises `mpopt.Error` for a ledger without
     predictions of a training, and for records of another one."""
     with _command.argument("ledger"):
-        raw = json.loads(pathlib.Path(ledger).read_text(encoding="utf-8"))
+        raw = _json_files.read(ledger)
         training = raw.get("report", {}).get("training")
         if training is None:
             raise ValueError("it has no predictions of a training: --instrument --train makes them")
     seen = reading.read(records, ledger)
+    with _command.argument("ledger"):
+        return _compare(training, seen)
+
+
+def _compare(training: dict, seen: dict[tuple[str, str], Record]) -> Predictions:
     window = training["scale"]["lo"], training["scale"]["hi"]
     settled = _most_frequent(seen.get(("loss_scale", "scalar")))
     inside = None

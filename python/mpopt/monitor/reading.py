@@ -1,17 +1,20 @@
 """Record files, read and merged without the tool (RecordFile.h has the layout)."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
 
-from mpopt import recorder
+from mpopt import _input_files, recorder
 from mpopt._command import Error, PathLike
 from mpopt.monitor.record import Ledger
 from mpopt.recorder import KINDS, Record
 
 _U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
+#: A record has 4 kilobytes for each tensor that was probed, twice.
+LARGEST = 1 << 30
 _EXTENT_MAGIC, _ENDIAN = 0x42505845, 0x01020304
 
 
@@ -41,10 +44,7 @@ class RunFile:
 
     def __init__(self, path: PathLike):
         self.path = os.fspath(path)
-        try:
-            data = pathlib.Path(path).read_bytes()
-        except OSError as error:
-            raise Error(f"{self.path}: {error.strerror}") from error
+        data = _input_files.read(path, LARGEST)
         size = ctypes.sizeof(_Header)
         if len(data) < size or not data.startswith(b"MPREC\r\n\x1a"):
             raise Error(f"{self.path}: is no record of probes")
@@ -85,8 +85,10 @@ def find_ledger(record: PathLike, digest: str) -> pathlib.Path:
     there."""
     folder = pathlib.Path(record).resolve().parent
     for path in sorted(folder.glob("*.probes.json")):
-        if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
-            return path
+        with contextlib.suppress(_input_files.Unreadable):
+            _input_files.check(path)
+            if hashlib.sha256(_input_files.read(path, recorder.LARGEST_LEDGER)).hexdigest() == digest:
+                return path
     raise Error(f"{os.fspath(record)}: its ledger ({digest[:12]}...) is not in '{folder}'")
 
 

@@ -15,10 +15,10 @@ import os
 import pathlib
 import re
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
 
-from mpopt import _command, recorder
+from mpopt import _command, _json_files, _output_files, recorder
+from mpopt.monitor import history
 from mpopt.recorder import DTYPES, KINDS, Record, Recorder
 
 VALUE, GRADIENT, PARAMETER, OPTIMIZER, SCALAR = range(len(KINDS))
@@ -60,8 +60,7 @@ class Ledger:
     def read(cls, path: _command.PathLike) -> "Ledger":
         """The ledger of an instrumented model; `mpopt.Error` if it is none."""
         with _command.argument("ledger"):
-            text = pathlib.Path(path).read_text(encoding="utf-8")
-            raw = json.loads(text)
+            raw = _json_files.read(path)
             if raw.get("schema") != "mpopt-probes/1":
                 raise ValueError("it is no ledger of mpopt")
             ledger = cls()
@@ -85,14 +84,6 @@ def ledger_path(pattern: _command.PathLike) -> pathlib.Path:
     return path.with_name(f"{stem}.probes.json")
 
 
-def _write_whole(path: pathlib.Path, text: str) -> None:
-    """Several ranks may write the same file at the same time."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(name, path)
-
-
 class RunRecord:
     """The recorder of a monitored run.
 
@@ -103,17 +94,20 @@ class RunRecord:
     def __init__(self, pattern: _command.PathLike, rank: int, ledger: Ledger,
                  given: _command.PathLike | None, resumed: int = 0):
         self.ledger = ledger
+        path = replace_rank(pattern, rank)
         if given is None:
             self.ledger_path = ledger_path(pattern)
             text = ledger.text()
+            # Several ranks may write the same file at the same time.
             with _command.argument("record"):
-                _write_whole(self.ledger_path, text)
+                _output_files.write(self.ledger_path, text)
             digest = hashlib.sha256(text.encode()).digest()
         else:
             self.ledger_path = pathlib.Path(given)
+            outputs = [("record", path), ("the history", history.path_of(path))]
+            _output_files.check(outputs, [("the ledger", given)])
             digest = recorder.ledger_hash(given)
         self.hex = digest.hex()
-        path = replace_rank(pattern, rank)
         if resumed and os.path.exists(path):
             path = f"{path.removesuffix('.mprec')}-from-{resumed}.mprec"
         self._recorder = Recorder(digest, path, "mpopt.monitor", beside=True)

@@ -14,10 +14,8 @@ def write(files, output) -> None:
     """Writes the page of reports, records and folders to a file. `files`: one path or several.
     Raises `mpopt.Error` for a file that is none of these, and then writes nothing."""
     import os
-    import pathlib
 
-    from mpopt import _page
+    from mpopt.view import sources
 
     paths = [files] if isinstance(files, str | os.PathLike) else list(files)
-    text = _page.fill(Sources(paths).document())
-    pathlib.Path(output).write_text(text, encoding="utf-8")
+    sources.write(Sources(paths), "output", output)

@@ -1,44 +1,48 @@
 """python -m mpopt.view RUN.mprec|FOLDER|REPORT.json ... [--port N] [-o FILE.html]"""
 
 import argparse
-import pathlib
 import sys
 
-from mpopt import _page
+from mpopt import _console
 from mpopt._command import Error
-from mpopt.view.sources import Sources
+from mpopt.view import sources
 
 
-def _fail(text: str) -> int:
-    line = " ".join(str(text).split())
-    print(f"mpopt.view: error: {line.encode(errors='backslashreplace').decode()}", file=sys.stderr)
-    return 2
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
+def _make_parser() -> argparse.ArgumentParser:
+    parser = _console.Parser(
         prog="python -m mpopt.view", description="Shows reports and records in a browser, and follows those that grow.")
     parser.add_argument("files", nargs="+", metavar="FILE", help="a record (.mprec) of a training or of an instrumented model, a report (--format json), or a folder of these")
     parser.add_argument("--port", type=int, default=0, help="of the loopback address; default: a free one")
     parser.add_argument("-o", "--output", metavar="FILE.html", help="writes one page, and serves nothing")
-    options = parser.parse_args(arguments)
-    if not 0 <= options.port < 65536:
-        return _fail(f"--port {options.port}: is no port")
+    return parser
+
+
+def _serve(shown: sources.Sources, port: int) -> None:
     try:
-        sources = Sources(options.files)
-        if options.output:
-            text = _page.fill(sources.document())
-            pathlib.Path(options.output).write_text(text, encoding="utf-8")
-            return 0
-        try:
-            from mpopt.view import server
-        except ImportError:
-            return _fail("the live view needs starlette and uvicorn: pip install 'mpopt[view]' (-o FILE.html writes a page without)")
-        server.serve(sources, options.port, lambda address: print(address, flush=True))
-    except Error as error:
-        return _fail(error)
-    except OSError as error:
-        return _fail(f"{error.filename or options.output}: {error.strerror}")
+        from mpopt.view import server
+    except ImportError as error:
+        raise Error("the live view needs starlette and uvicorn: pip install 'mpopt[view]' (-o FILE.html writes a page without)") from error
+    server.serve(shown, port, lambda address: print(address, flush=True))
+
+
+def _run(options: argparse.Namespace) -> None:
+    if not 0 <= options.port < 65536:
+        raise Error(f"--port {options.port}: is no port")
+    shown = sources.Sources(options.files)
+    for text in shown.passed:
+        _console.print_error("mpopt.view", f"left out: {text}", kind="warning")
+    if options.output:
+        sources.write(shown, "-o", options.output)
+    else:
+        _serve(shown, options.port)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    try:
+        _run(_make_parser().parse_args(arguments))
+    except (Error, OSError) as error:
+        _console.print_error("mpopt.view", error)
+        return 2
     except KeyboardInterrupt:
         pass
     return 0

@@ -59,7 +59,7 @@ def make_app(sources: Sources, token: str) -> Starlette:
 
         try:
             text = await run_in_threadpool(read)
-        except Error as error:
+        except (Error, OSError) as error:
             return PlainTextResponse(str(error), 503, _HEADERS)
         if text is None:
             return Response(status_code=204, headers=_HEADERS)

@@ -1,17 +1,22 @@
 """The files behind the pages: what each is, and what changed."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
 import re
 import tempfile
+import threading
 from collections.abc import Sequence
 
-from mpopt import _command, _page, _run_page
+from mpopt import _command, _input_files, _json_files, _output_files, _page, _run_page
 from mpopt._command import Error, PathLike
 from mpopt._version import __version__
 from mpopt.monitor import history
+from mpopt.view import report_form
 
+#: Files that cannot be shown, of which the page says why.
+MOST_PASSED = 20
 #: A folder's files beyond these are left out: a page is for people.
 MOST_FILES = 200
 _REPORTS = ("mpopt-report/1", "mpopt-reports/1")
@@ -35,13 +40,17 @@ class Sources:
         if not self.paths:
             raise Error("nothing to show: name a record, a report or a folder")
         for path in self.paths:
-            if not path.exists():
-                raise Error(f"{path}: no such file or folder")
-            if path.is_file() and not _is_history(path) and path.suffix not in (".mprec", ".json"):
+            if path.is_dir():
+                continue
+            _input_files.check(path)
+            if not _is_history(path) and path.suffix not in (".mprec", ".json"):
                 raise Error(f"{path}: is no record (.mprec), report (.json) or folder")
         self._followers: dict[pathlib.Path, history.Follower] = {}
         self._reports: dict[pathlib.Path, tuple[tuple, list[dict]]] = {}
         self._confirmed: dict[tuple[pathlib.Path, ...], tuple[list, dict]] = {}
+        self.passed: list[str] = []
+        # Requests come from several threads, and histories are followed from where they were read to.
+        self._lock = threading.Lock()
         self.document()
 
     def _files(self) -> list[pathlib.Path]:
@@ -52,7 +61,7 @@ class Sources:
                 inside = sorted([*path.glob(f"*{history.SUFFIX}"), *path.glob("*.json"),
                                  *(each for each in path.glob("*.mprec") if not history.path_of(each).exists())])
                 for each in inside[:MOST_FILES]:
-                    if each.resolve().is_relative_to(root) and each.is_file():
+                    if _lies_in(each, root):
                         found[each] = None
             else:
                 found[_shown_by(path)] = None
@@ -69,43 +78,78 @@ class Sources:
                 continue
         return digest.hexdigest()[:16]
 
+    def inputs(self) -> list[pathlib.Path]:
+        """The files that a page is made of."""
+        return [*self._files(), *(path for path in self.paths if not path.is_dir())]
+
     def document(self) -> dict:
         """The pages' document (`mpopt-page/1`). `mpopt.Error` if a file that was named cannot be
-        read; those of folders are passed over."""
+        shown; those of folders are passed over, and `passed` says which and why."""
+        with self._lock:
+            return self._document()
+
+    def _document(self) -> dict:
         live = self.version()
-        named = {_shown_by(path) for path in self.paths}
-        records: dict[tuple[pathlib.Path, str], list[pathlib.Path]] = {}
-        runs: dict[tuple[pathlib.Path, str], list[history.Follower]] = {}
-        reports: list[tuple[str, dict]] = []
-        for file in self._files():
-            try:
-                if _is_history(file):
-                    follower = self._followers.setdefault(file, history.Follower(file))
-                    follower.read()
-                    if not follower.header:
-                        continue
-                    runs.setdefault((file.parent, _run_name(file)), []).append(follower)
-                elif file.suffix == ".mprec":
-                    records.setdefault((file.parent, _run_name(file)), []).append(file)
-                else:
-                    reports += [(file.name, report) for report in self._read_report(file)]
-            except Error:
-                self._followers.pop(file, None)
-                if file in named:
-                    raise
-        described = [_run_page.describe(history.join(followers), name) for (_, name), followers in runs.items()]
-        confirmed = []
-        for (_, name), files in records.items():
-            try:
-                confirmed.append({"title": name, **self._confirm(tuple(files))})
-            except Error:
-                if named.intersection(files):
-                    raise
-        shown = [*_compared([report for _, report in reports]), *described, *confirmed, *self._compared_runs()]
-        if not shown:
-            raise Error(f"{', '.join(map(str, self.paths))}: neither a report nor a record's history is there yet")
+        self.passed = []
+        reports = [*self._reports_shown(), *self._runs_shown(), *self._confirmed_shown()]
+        with self._passing_over(*map(_shown_by, self.paths)):
+            reports += self._compared_runs()
+        if not reports:
+            raise Error("; ".join(self.passed[:1]) or f"{', '.join(map(str, self.paths))}: neither a report nor a record's "
+                        "history is there yet")
         return {"schema": "mpopt-page/1", "kind": "view", "version": __version__, "live": live,
-                "reports": shown, "rules": _rules()}
+                "reports": reports, "passed": self.passed[:MOST_PASSED], "rules": _rules()}
+
+    @contextlib.contextmanager
+    def _passing_over(self, *files: pathlib.Path):
+        """What goes wrong inside is the fault of these files: the others are shown all the same."""
+        named = {_shown_by(path) for path in self.paths}
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001: one file takes no page down, whatever is in it.
+            text = str(error) if isinstance(error, (Error, OSError)) else f"{files[0]}: cannot be shown ({type(error).__name__})"
+            if named.intersection(files):
+                raise Error(text) from error
+            self.passed.append(text)
+
+    def _reports_shown(self) -> list[dict]:
+        reports: list[dict] = []
+        files = [file for file in self._files() if not _is_history(file) and file.suffix == ".json"]
+        for file in files:
+            with self._passing_over(file):
+                reports += self._read_report(file)
+        if len(reports) == 2:
+            # What changed between them is in the second.
+            with self._passing_over(*files):
+                return [reports[0], {**reports[1], "compare": compare_reports(*reports)}]
+        return reports
+
+    def _runs_shown(self) -> list[dict]:
+        runs: dict[tuple[pathlib.Path, str], list[history.Follower]] = {}
+        for file in filter(_is_history, self._files()):
+            # One that fails half-way is read anew from its start.
+            follower = self._followers.pop(file, None) or history.Follower(file)
+            with self._passing_over(file):
+                follower.read()
+                self._followers[file] = follower
+                if follower.header:
+                    runs.setdefault((file.parent, _run_name(file)), []).append(follower)
+        shown = []
+        for (_, name), followers in runs.items():
+            with self._passing_over(*(follower.path for follower in followers)):
+                shown.append(_run_page.describe(history.join(followers), name))
+        return shown
+
+    def _confirmed_shown(self) -> list[dict]:
+        records: dict[tuple[pathlib.Path, str], list[pathlib.Path]] = {}
+        for file in self._files():
+            if file.suffix == ".mprec":
+                records.setdefault((file.parent, _run_name(file)), []).append(file)
+        shown = []
+        for (_, name), files in records.items():
+            with self._passing_over(*files):
+                shown.append({"title": name, **self._confirm(tuple(files))})
+        return shown
 
     def _compared_runs(self) -> list[dict]:
         """What differs between two runs whose records were named, where both saw the same batches."""
@@ -135,25 +179,41 @@ class Sources:
         return report
 
     def _read_report(self, file: pathlib.Path) -> list[dict]:
+        """The reports in a file; none in JSON of a folder that is something else."""
+        status = _input_files.check(file)
+        key = status.st_size, status.st_mtime_ns
+        known = self._reports.get(file)
+        if known and known[0] == key:
+            return known[1]
+        raw = _json_files.read(file)
+        schema = raw.get("schema") if isinstance(raw, dict) else None
+        if schema not in _REPORTS:
+            if file in self.paths:
+                raise Error(f"{file}: is no report of mpopt (--format json)")
+            return []
+        reports = raw.get("reports") if schema == _REPORTS[1] else [raw]
+        if not isinstance(reports, list):
+            raise Error(f"{file}: is not a complete report of mpopt: it has no list of reports")
         try:
-            status = file.stat()
-            key = status.st_size, status.st_mtime_ns
-            known = self._reports.get(file)
-            if known and known[0] == key:
-                return known[1]
-            raw = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            text = error.strerror if isinstance(error, OSError) else "is no JSON"
-            raise Error(f"{file}: {text}") from error
-        if not isinstance(raw, dict) or raw.get("schema") not in _REPORTS:
-            raise Error(f"{file}: is no report of mpopt (--format json)")
-        reports = raw["reports"] if raw["schema"] == _REPORTS[1] else [raw]
-        for report in reports:
-            if not isinstance(report, dict) or not all(isinstance(report.get(key), dict) for key in ("summary", "model", "coverage")) \
-                    or not isinstance(report.get("findings"), list):
-                raise Error(f"{file}: is not a whole report of mpopt")
-        self._reports[file] = key, reports
-        return reports
+            made = [report_form.read(report) for report in reports]
+        except ValueError as error:
+            raise Error(f"{file}: {error}") from error
+        self._reports[file] = key, made
+        return made
+
+
+def write(shown: Sources, what: str, output: PathLike) -> None:
+    """The page as a file, which takes the place of none that it shows. `what` names the option."""
+    _output_files.check([(what, output)], [("the file", path) for path in shown.inputs()])
+    _output_files.write(output, _page.fill(shown.document()))
+
+
+def _lies_in(path: pathlib.Path, root: pathlib.Path) -> bool:
+    """Whether it is a file in a folder, and no link out of it or to itself."""
+    try:
+        return path.resolve().is_relative_to(root) and path.is_file()
+    except (OSError, RuntimeError):
+        return False
 
 
 def _is_history(path: pathlib.Path) -> bool:
@@ -182,14 +242,6 @@ def _rules() -> list[dict]:
 
 
 # -- Comparisons ------------------------------------------------------------------------------
-
-
-def _compared(reports: list[dict]) -> list[dict]:
-    """The reports, with what changed between them in the second, if they are two."""
-    if len(reports) != 2:
-        return reports
-    one, other = reports
-    return [one, {**other, "compare": compare_reports(one, other)}]
 
 
 def compare_reports(one: dict, other: dict) -> dict:

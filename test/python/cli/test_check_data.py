@@ -373,7 +373,7 @@ def test_declared_names(tmp_path):
     text = report.write_inputs(tmp_path / "i.txt").read_text()
     assert subprocess.run(["bash", "-c", f"printf '%s\\n' {text}"], capture_output=True, text=True,
                           check=True).stdout.splitlines() == "\n".join(report.options).splitlines()
-    with pytest.raises(mpopt.Error, match="cannot be written"):
+    with pytest.raises(mpopt.Error, match="cannot write"):
         report.write_inputs(tmp_path / "none" / "i.txt")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["i.toml", "i.txt"]
 
