@@ -9,6 +9,7 @@ graph with every rounding put back.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ import numpy
 import onnx
 import onnxruntime
 
-from mpopt._command import Normal
+from mpopt import _console, _input_files, _output_files
+from mpopt._command import Error, Normal
 from mpopt.confirming import confirm
 from mpopt.instrumenting import instrument
 from mpopt.report import Confirmation
@@ -166,10 +168,39 @@ def confirm_run(model: Path, arrays: Mapping[str, numpy.ndarray], *, run: str = 
         return confirm(record, probed.ledger)
 
 
-def main() -> None:
-    *mode, model, out = sys.argv[1:]
-    write_as(f"fp16{mode[0].removeprefix('-')}" if mode else "fp16", Path(model), Path(out))
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = _console.Parser(prog="python -m mpopt.half", description="Writes an FP32 model of ONNX in FP16.")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--saved", dest="form", action="store_const", const="fp16-saved", default="fp16",
+                      help="the graph that ONNX Runtime makes of the file")
+    form.add_argument("--rounded", dest="form", action="store_const", const="fp16-rounded",
+                      help="that graph with every rounding put back")
+    parser.add_argument("model", type=Path, metavar="MODEL")
+    parser.add_argument("out", type=Path, metavar="OUT")
+    return parser.parse_args(arguments)
+
+
+def _write(options: argparse.Namespace) -> None:
+    _input_files.check(options.model)
+    _output_files.check([("OUT", options.out)], [("the model", options.model)])
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "made.onnx")
+        try:
+            write_as(options.form, options.model, made)
+        except Exception as error:  # noqa: BLE001: those of protobuf, the converter and the runtime share no base class.
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise Error(f"'{options.model}' cannot be converted: {reason}") from error
+        _output_files.write(options.out, made.read_bytes())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    try:
+        _write(_parse(arguments))
+    except Error as error:
+        _console.print_error("mpopt", error)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -114,11 +114,11 @@ def test_ledgers_beside_a_record(tmp_path):
     assert reading.find_ledger(tmp_path / "run.mprec", digest) == tmp_path / "c.probes.json"
 
 
-# --- python -m mpopt.run ---
+# --- python -m mpopt.run, python -m mpopt.half ---
 
 
-def run(*arguments, cwd) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "mpopt.run", *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd,
+def run(*arguments, cwd, module="mpopt.run") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", module, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd,
                           env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
 
 
@@ -160,6 +160,28 @@ def test_run_in_one_line(probed):
     refused(run("p.onnx", "--random", "x" * 100_000, cwd=probed), "--random", "characters]")
     refused(run("p.onnx", cwd=probed), "one of the arguments --data --random is required")
     refused(run("p.onnx", "--random", "1", f"--{'x' * 100_000}", cwd=probed), "characters]")
+
+
+@pytest.mark.parametrize("form", [[], ["--saved"], ["--rounded"]])
+def test_half_writes_over_no_model(form, tmp_path):
+    def half(*arguments):
+        return run(*form, *arguments, cwd=tmp_path, module="mpopt.half")
+
+    onnx.save(MLP, tmp_path / "m.onnx")
+    before = (tmp_path / "m.onnx").read_bytes()
+    (tmp_path / "link").symlink_to("m.onnx")
+    (tmp_path / "new").symlink_to("half.onnx")
+    (tmp_path / "text.onnx").write_text("no model")
+    os.mkfifo(tmp_path / "pipe")
+    for out in ("m.onnx", "link"):
+        refused(half("m.onnx", out), f"OUT: '{out}' would overwrite the model 'm.onnx'")
+    refused(half("pipe", "out"), "pipe: is a pipe, not a file")
+    refused(half("/dev/zero", "out"), "is a device, not a file")
+    refused(half("text.onnx", "out"), "'text.onnx' cannot be converted: ")
+    refused(half("m.onnx"), "required")
+    assert (tmp_path / "m.onnx").read_bytes() == before and not (tmp_path / "out").exists()
+    assert half("m.onnx", "new").returncode == 0
+    assert (tmp_path / "new").is_symlink() and onnx.load(tmp_path / "half.onnx").graph.node
 
 
 def test_declarations_are_not_written_over_settings(tmp_path):
