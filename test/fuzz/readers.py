@@ -19,7 +19,7 @@ from mpopt import _assumed, _console, _feeds, converting, instrumenting
 from mpopt._command import Error
 from mpopt.lint import cli, rules
 from mpopt.monitor import assumptions, history, reading, record
-from mpopt.view import __main__
+from mpopt.view import __main__, sources
 from mutations import Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,8 +51,9 @@ def lint(arguments: list[str]) -> int:
     return cli.main(arguments)
 
 
-# Forks need not import what a file makes the linter import.
+# Forks share these: the modules of the linter's rules, and the pages of all rules, which take a run of the tool each.
 rules.load()
+sources._rules()
 
 
 def view(arguments: list[str]) -> int:
