@@ -2,7 +2,6 @@
 
 import os
 import zipfile
-import zlib
 
 from mpopt import _input_files
 from mpopt._command import Error, PathLike
@@ -30,7 +29,7 @@ def read(file: PathLike) -> dict:
             arrays = {name: archive[name] for name in archive.files}
     except Error:
         raise
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, MemoryError, RuntimeError, OverflowError) as error:
+    except Exception as error:  # noqa: BLE001: NumPy passes on those of zipfile, zlib and of Python's tokenizer.
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise Error(f"'{os.fspath(file)}' cannot be read: {reason}") from None
     for name, array in arrays.items():

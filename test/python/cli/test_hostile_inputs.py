@@ -105,6 +105,15 @@ def test_archive_that_unpacks_to_more(tmp_path):
             READERS[reader](path)
 
 
+def test_array_header_that_is_cut_off(tmp_path):
+    """NumPy gives such a header to Python's tokenizer, whose error is none of NumPy's."""
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00\x02\x00(\n")
+    for reader in ("feeds", "ranges of an input"):
+        with pytest.raises(mpopt.Error, match="x.npz' cannot be read: "):
+            READERS[reader](tmp_path / "x.npz")
+
+
 def test_ledgers_beside_a_record(tmp_path):
     """The one that is looked for is found beside others that cannot be read."""
     os.mkfifo(tmp_path / "a.probes.json")
