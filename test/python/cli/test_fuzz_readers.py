@@ -68,4 +68,5 @@ def test_same_seed_same_files(fuzzer, tmp_path):
     for reader in fuzzer.READERS:
         with_seed = fuzzer.Reader(reader.name, reader.command, ("a.json",), reader.mutate)
         files = [[fuzzer.make_file(with_seed, tmp_path, random.Random(f"{seed}")) for seed in range(50)] for _ in range(2)]
-        assert files[0] == files[1] and len(set(files[0])) > 20
+        # Two of three mutations of records leave what is no record as it is.
+        assert files[0] == files[1] and len(set(files[0])) > 10
