@@ -73,3 +73,18 @@ func.func @standardized(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32> {
   %0 = mp.batch_norm %x scale %gain {training = true} : (tensor<2x4x8x8xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
   return %0 : tensor<2x4x8x8xf32>
 }
+
+// -----
+
+// A variance that is stored as Inf leaves the bias alone, whatever the input's
+// distance from the mean.
+func.func @infinite_variance(%x: tensor<1x1x2xf16>) -> tensor<1x1x2xf16> {
+  %gain = mp.constant dense<1.0> : tensor<1xf32>
+  %bias = mp.constant dense<0.65> : tensor<1xf32>
+  %mean = mp.constant dense<300.0> : tensor<1xf32>
+  %var = mp.constant dense<7.0e5> : tensor<1xf32>
+  %narrow = mp.cast %var : (tensor<1xf32>) -> tensor<1xf16>
+  // expected-remark @below {{[0.279478, 0.65] nan +inf -inf likely}}
+  %0 = mp.batch_norm %x scale %gain bias %bias mean %mean variance %narrow : (tensor<1x1x2xf16>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf16>) -> tensor<1x1x2xf16>
+  return %0 : tensor<1x1x2xf16>
+}

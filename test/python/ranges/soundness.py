@@ -35,6 +35,13 @@ class Format:
     def __getattr__(self, name):  # max, smallest_normal, smallest_subnormal
         return float(getattr(ml_dtypes.finfo(self.dtype), name))
 
+    @property
+    def overflows(self):
+        """The first number that is stored as Inf, half a unit past the largest, and one
+        that is farther out."""
+        first = self.max * (1 + self.eps / 2 / (2 - self.eps))
+        return first, min(first * 1e3, float(numpy.finfo(numpy.float32).max))
+
     def round(self, values):
         with numpy.errstate(over="ignore", invalid="ignore"):
             return values.astype(self.dtype).astype(values.dtype)
@@ -57,6 +64,7 @@ class Draw:
         self.domains = {"": opset, "ai.onnx.ml": 3, "com.microsoft": 1}
         self.count = 0
         self.case = ""
+        self.loses = False
 
     def name(self, hint):
         self.count += 1
@@ -123,11 +131,30 @@ class Draw:
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
-    def constant(self, values):
-        name = self.name("c")
+    def elements(self, values, exact=False):
+        """Of a constant. In the repeats in which the format loses constants, floats that
+        do not have to be `exact` overflow, flush to 0 or round, all of them or some."""
         values = numpy.asarray(values)
         if values.dtype == numpy.float64:
             values = values.astype(numpy.float32)
+        if exact or not self.loses or values.dtype != numpy.float32 or self.integer(0, 1):
+            return values
+        which = self.random.uniform(size=values.shape) < self.choice([0.3, 1.1])
+        return numpy.where(which, self.lost(values), values).astype(numpy.float32)
+
+    def lost(self, values):
+        """Numbers that change when they are stored, of the same signs."""
+        first, last = self.format.overflows
+        tiny = numpy.float64(self.format.smallest_subnormal)
+        magnitudes = self.choice([
+            self.random.uniform(first, last, values.shape), first,
+            self.random.uniform(0, tiny / 2, values.shape),
+            numpy.abs(values) * (1 + self.random.uniform(-1, 1, values.shape) * self.format.eps)])
+        return numpy.where(numpy.signbit(values), -magnitudes, magnitudes)
+
+    def constant(self, values, exact=False):
+        name = self.name("c")
+        values = self.elements(values, exact)
         self.constants.append(numpy_helper.from_array(values, name))
         return name
 
@@ -182,8 +209,11 @@ class Draw:
 
 
 def draw_cases(draw, cases, seed, repeats):
+    # A quarter more of them have constants that a narrow format loses.
+    losing = 0 if draw.format.name == "fp32" else max(1, repeats // 4)
     for name, build in cases.items():
-        for repeat in range(repeats):
+        for repeat in range(repeats + losing):
+            draw.loses = repeat >= repeats
             draw.case = f"{name}#{repeat}"
             # Independent of the other cases, so that adding one changes none.
             draw.random = numpy.random.default_rng(

@@ -74,10 +74,8 @@ class IrDraw(soundness.Draw):
         self.values[value.tensor] = self.stored(self.sample(2, lo, hi, tuple(shape), dtype))
         return value
 
-    def constant(self, values):
-        values = numpy.asarray(values)
-        if values.dtype == numpy.float64:
-            values = values.astype(numpy.float32)
+    def constant(self, values, exact=False):
+        values = self.elements(values, exact)
         value = Value(self.fresh(), type_of(values.shape, values.dtype))
         flat = numpy.packbits(values, bitorder="little") if values.dtype == bool else values
         text = (f'"0x{flat.tobytes().hex().upper()}"' if values.dtype != bool and values.size

@@ -155,6 +155,10 @@ static void transferInference(mp::BatchNormOp op, TransferContext &ctx) {
     double product =
         factor.maxAbs() * std::max(1.0, bound(values[1].cell(at[1])).maxAbs());
     overflow |= product >= format.overflowFrom;
+    // Over the root of a variance that is stored as Inf, all but the bias is 0.
+    if (values[2].posInf)
+      setBound(cells[group],
+               hull(bound(cells[group]), bound(values[4].cell(at[4]))));
     negative |= !variance.empty() && variance.lo + stored < 0;
     zero |= !variance.empty() && variance.lo + stored <= 0 &&
             variance.hi + stored >= 0;
