@@ -124,10 +124,15 @@ int mpopt::check(const Options &options, StringRef version) {
   if (run.reports.empty())
     return kFault;
   // A model at fault does not stop the others, but its weights are spared.
-  if (Error error = checkWeightFiles(options, run.weights)) {
+  if (Error error = checkFoundFiles(options, "the weights", run.weights)) {
     llvm::consumeError(std::move(error));
     return kFault;
   }
+  for (const ModelReport &report : run.reports)
+    if (Error error = checkPrograms(options, report.findings)) {
+      printError(llvm::toString(std::move(error)));
+      return kFault;
+    }
   if (Error error = writeAll(run, version)) {
     printError(llvm::toString(std::move(error)));
     return kFault;

@@ -170,6 +170,9 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
       policy && StringRef(report.precision).starts_with("autocast"))
     report.policy = policy.str();
 
+  if (options.models.size() == 1)
+    if (llvm::Error error = checkPrograms(options, report.findings))
+      return error;
   if (!options.rangesFile.empty())
     if (llvm::Error error = writeOutput(
             options.rangesFile, [&](llvm::raw_ostream &os) { os << ranges; }))
@@ -225,7 +228,7 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   describe(imported, path, report);
   if (hooks.imported)
     hooks.imported(imported);
-  if (llvm::Error error = checkWeightFiles(options, imported.weightFiles)) {
+  if (llvm::Error error = checkFoundFiles(options, "the weights", imported.weightFiles)) {
     printError(llvm::toString(std::move(error)));
     return std::nullopt;
   }

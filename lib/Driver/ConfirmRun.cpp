@@ -10,6 +10,7 @@
 #include "mpopt/Driver/Actions.h"
 #include "mpopt/Driver/KeepList.h"
 #include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
 
 #include "mpopt/Instrument/Confirm.h"
 
@@ -77,6 +78,8 @@ int mpopt::confirm(const Options &options, StringRef version) {
   if (!other)
     return fail(llvm::toString(other.takeError()));
 
+  if (Error error = checkPrograms(options, ledger.report.findings))
+    return fail(llvm::toString(std::move(error)));
   keepSelected(options, ledger.report.findings);
   ConfirmOptions wanted{options.rules, options.thresholds,
                         options.against.empty() ? nullptr : &*other};

@@ -15,6 +15,7 @@
 #include "ConfirmedFindings.h"
 
 #include "mpopt/Driver/Output.h"
+#include "mpopt/Driver/OutputConflicts.h"
 #include "mpopt/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -112,6 +113,8 @@ diffing::readRecordSide(const Options &options,
   Expected<std::string> ledger = findLedger(files.front(), known);
   if (!ledger)
     return fail(ledger.takeError());
+  if (llvm::Error error = checkFoundFiles(options, "the ledger", *ledger))
+    return fail(std::move(error));
   Expected<RecordedRun> run = readRecordedRun(files, "--ledger", *ledger);
   if (!run)
     return fail(run.takeError());

@@ -50,7 +50,7 @@ findWeightFiles(const Options &options, StringRef model, StringRef path) {
     (void)fail(path, files.takeError());
     return std::nullopt;
   }
-  if (Error error = checkWeightFiles(options, *files)) {
+  if (Error error = checkFoundFiles(options, "the weights", *files)) {
     (void)fail(llvm::toString(std::move(error)));
     return std::nullopt;
   }

@@ -11,6 +11,7 @@
 #include "mpopt/Instrument/RecordedRun.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -120,6 +121,9 @@ static std::vector<Named> listInputs(const Options &options) {
         inputs.push_back(input("the loss", term.kind));
   if (!options.settingsFile.empty())
     inputs.push_back(input("the settings", options.settingsFile));
+  for (const Options &own : options.byModel)
+    if (!own.settingsFile.empty())
+      inputs.push_back(input("the settings", own.settingsFile));
   // A baseline may be written over: it was read before.
   if (options.baselineFile != options.newBaselineFile &&
       !options.baselineFile.empty())
@@ -157,12 +161,25 @@ Error mpopt::checkOutputs(const Options &options) {
   return Error::success();
 }
 
-Error mpopt::checkWeightFiles(const Options &options,
-                              llvm::ArrayRef<std::string> weights) {
+Error mpopt::checkFoundFiles(const Options &options, StringRef what,
+                             llvm::ArrayRef<std::string> files) {
   std::vector<Named> outputs = listOutputs(options);
-  for (const std::string &file : weights)
+  for (const std::string &file : files)
     for (const Named &output : outputs)
-      if (Error error = checkPair(output, input("the weights", file)))
+      if (Error error = checkPair(output, input(what, file)))
         return error;
   return Error::success();
+}
+
+Error mpopt::checkPrograms(const Options &options,
+                           llvm::ArrayRef<Finding> findings) {
+  llvm::StringSet<> files;
+  for (const Finding &finding : findings)
+    if (finding.location)
+      files.insert(finding.location->file);
+  std::vector<std::string> sorted;
+  for (StringRef file : files.keys())
+    sorted.push_back(file.str());
+  llvm::sort(sorted);
+  return checkFoundFiles(options, "the program", sorted);
 }

@@ -53,7 +53,7 @@ Error TrainingStep::readGraph(LossTerm &term) {
     return llvm::createStringError("the loss '" + term.file +
                                    "' holds no graph");
   for (const std::string &file : imported.weightFiles)
-    if (Error error = checkWeightFiles(options, file))
+    if (Error error = checkFoundFiles(options, "the weights", file))
       return error;
   graphs.push_back(std::move(imported.module));
   return Error::success();

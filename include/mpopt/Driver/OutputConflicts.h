@@ -9,6 +9,7 @@
 #define MPOPT_DRIVER_OUTPUTCONFLICTS_H
 
 #include "mpopt/Driver/Options.h"
+#include "mpopt/Report/Finding.h"
 
 namespace mpopt {
 
@@ -20,10 +21,14 @@ std::string getLedgerFile(llvm::StringRef output);
 /// since each can undo the other.
 llvm::Error checkOutputs(const Options &options);
 
-/// The same for the files of a model's weights, which are known only after its
-/// import.
-llvm::Error checkWeightFiles(const Options &options,
-                             llvm::ArrayRef<std::string> weights);
+/// The same for files that no option names: a model's weights, which are known
+/// only after its import, a ledger beside its record.
+llvm::Error checkFoundFiles(const Options &options, llvm::StringRef what,
+                            llvm::ArrayRef<std::string> files);
+
+/// The same for the programs whose lines a report quotes.
+llvm::Error checkPrograms(const Options &options,
+                          llvm::ArrayRef<Finding> findings);
 
 } // namespace mpopt
 

@@ -111,6 +111,39 @@ def test_weights_that_mlir_names(folder):
     assert contents(folder) == before
 
 
+def test_settings_of_a_further_model(folder):
+    """Each model has the settings of its own folder."""
+    shutil.copy(folder / "m.onnx", folder / "sub" / "m.onnx")
+    (folder / "sub" / "mpopt.toml").write_text('precision = "fp16"\n')
+    before = contents(folder)
+    refused(run("--check", "m.onnx", "sub/m.onnx", "-o", "sub/mpopt.toml", cwd=folder),
+            "overwrite")
+    assert contents(folder) == before
+
+
+def test_ledger_that_lies_beside_a_record(folder):
+    shutil.copy(folder / "r.mprec", folder / "s.mprec")
+    before = contents(folder)
+    refused(run("--diff", "r.mprec", "s.mprec", "-o", "p-m.probes.json", cwd=folder), "overwrite")
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("words", ["-o net.py", "-o r --dump-ranges net.py",
+                                   "m.onnx -o net.py"])
+def test_programs_that_are_quoted(words, folder):
+    (folder / "net.py").write_text("y = x.half().exp()\n")
+    (folder / "quoted.mlir").write_text(
+        "func.func @main(%x: tensor<4xf16>) -> tensor<4xf16> {\n"
+        "  %y = mp.exp %x : (tensor<4xf16>) -> tensor<4xf16> loc(\"net.py\":1:1)\n"
+        "  return %y : tensor<4xf16>\n}\n")
+    assert b"y = x.half().exp()" in run("--check", "quoted.mlir", "--assume", "0:100",
+                                       cwd=folder).stdout
+    before = contents(folder)
+    refused(run("--check", "quoted.mlir", "--assume", "0:100", *words.split(), cwd=folder),
+            "overwrite")
+    assert contents(folder) == before
+
+
 def test_standard_streams(folder):
     before = contents(folder)
     with open(folder / "m.onnx", "rb") as model:
