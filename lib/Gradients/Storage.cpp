@@ -101,20 +101,24 @@ double SizeMixture::largest(double count, double factors) const {
   double all = 0;
   for (auto [size, part] : parts)
     all += part;
-  auto exceeding = [&](double limit) {
+  // In binary logarithms: sizes reach from subnormals to overflow.
+  auto exceeding = [&](double exponent) {
     double sum = 0;
     for (auto [size, part] : parts)
       sum +=
-          part / all * probabilityAbove(limit / std::exp2(size / 2.0), factors);
+          part / all * probabilityAbove(std::exp2(exponent - size / 2.0), factors);
     return sum * count;
   };
-  double lo = std::exp2(parts.begin()->first / 2.0) / 16,
-         hi = std::exp2(parts.rbegin()->first / 2.0) * 4096;
-  while (hi > lo * 1.01) {
-    double mid = std::sqrt(lo * hi);
+  double lo = parts.begin()->first / 2.0 - 4,
+         hi = parts.rbegin()->first / 2.0 + 12;
+  // To a hundredth of the size, from the 2^12 exponents of doubles: 19 steps.
+  constexpr int kMostSteps = 24;
+  const double kClose = std::log2(1.01);
+  for (int step = 0; step < kMostSteps && hi - lo > kClose; ++step) {
+    double mid = (lo + hi) / 2;
     (exceeding(mid) > std::numbers::ln2 ? lo : hi) = mid;
   }
-  return hi;
+  return std::exp2(hi);
 }
 
 int mpopt::mostExponent(double absMax, const FloatFormat &format) {

@@ -140,7 +140,8 @@ class Draw:
         if exact or not self.loses or values.dtype != numpy.float32 or self.integer(0, 1):
             return values
         which = self.random.uniform(size=values.shape) < self.choice([0.3, 1.1])
-        return numpy.where(which, self.lost(values), values).astype(numpy.float32)
+        with numpy.errstate(over="ignore"):
+            return numpy.where(which, self.lost(values), values).astype(numpy.float32)
 
     def lost(self, values):
         """Numbers that change when they are stored, of the same signs."""

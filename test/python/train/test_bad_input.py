@@ -113,6 +113,14 @@ def test_options(models, name, value, parts):
     is_refused(models, "mlp", f"--{name}", value, parts=[f"--{name}", *parts])
 
 
+@pytest.mark.parametrize("value", ["1e308", "1e307", "1e-300", "1e-320"])
+def test_losses_beyond_all_measure(models, value):
+    """Searches for sizes end where products of their ends underflow or overflow."""
+    done = check(models, "mlp", "--loss", "mse:y", "--loss-value", value, "--fail-on", "never",
+                 "--dump-gradients", models / "gradients.json")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("config, parts", [
     ({"fp16": {"enabled": True}, "bf16": {"enabled": True}},
      ["fp16.enabled", "bf16.enabled", "only one can be"]),

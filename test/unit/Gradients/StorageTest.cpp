@@ -80,6 +80,21 @@ TEST(StorageTest, LargestOfAMixture) {
   EXPECT_LT(sizes.largest(1000, 1), 300);
 }
 
+TEST(StorageTest, LargestOfExtremeSizes) {
+  // Products of their ends underflow, or overflow.
+  for (double square : {1e-320, 1e307}) {
+    SizeMixture sizes;
+    sizes.add(square, 1);
+    double of = sizes.largest(1000, 1) / std::sqrt(square);
+    EXPECT_GT(of, 2.5);
+    EXPECT_LT(of, 5);
+  }
+  SizeMixture both;
+  both.add(1e-320, 1);
+  both.add(1e307, 1);
+  EXPECT_GT(both.largest(1000, 1), std::sqrt(1e307));
+}
+
 TEST(StorageTest, GreatestExponents) {
   const FloatFormat &half = FloatFormat::f16();
   // 65504 holds, 65520 does not: 2^15 does and 2^16 does not.

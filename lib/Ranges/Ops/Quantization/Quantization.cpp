@@ -169,7 +169,9 @@ static void transferFakeQuantize(mp::FakeQuantizeOp op, TransferContext &ctx) {
                FloatRange code = quantized(in[0], in[1], in[2], error, lo, hi);
                FloatRange value = range::mul(range::sub(code, in[2]), in[1]);
                value.finite = cells::roundedIn(*error.format, value.finite, 2);
-               value.nan |= in[0].nan;
+               // Also that of 0 over a scale that is stored as 0: a kernel may
+               // round and clip in floats.
+               value.nan |= range::div(in[0], in[1], error).nan;
                return value;
              },
              [&](ArrayRef<Likely> in) {

@@ -245,7 +245,7 @@ def pools(draw):
 def regions(draw):
     count, high, wide = 1, draw.integer(1, 2), draw.integer(1, 2)
     corners = np.sort(draw.random.uniform(-1, 5, (count, 2, 2)), 1)
-    rois, images = draw.constant(corners.reshape(count, 4)), draw.constant(np.zeros(count, np.int64))
+    rois, images = draw.constant(corners.reshape(count, 4), exact=True), draw.constant(np.zeros(count, np.int64))
     by_autograd(draw, "roi_align", draw.box((count, 1, high, wide), scale=scale_of(draw)),
                 [draw.box((1, 1, 3, 4)), rois, images], output_height=high, output_width=wide, sampling_ratio=2,
                 mode="avg", half_pixel=bool(draw.integer(0, 1)), spatial_scale=1.0)
@@ -255,7 +255,7 @@ def regions(draw):
 def regions_of_maxima(draw):
     count = draw.integer(1, 2)
     corners = np.sort(draw.random.integers(0, [4, 3], (count, 2, 2)), 1).reshape(count, 4)
-    rois = draw.constant(np.concatenate([np.zeros((count, 1)), corners], 1))
+    rois = draw.constant(np.concatenate([np.zeros((count, 1)), corners], 1), exact=True)
     high, wide = draw.integer(1, 2), draw.integer(1, 2)
     by_autograd(draw, "max_roi_pool", draw.box((count, 2, high, wide), scale=scale_of(draw)),
                 [draw.box((1, 2, 3, 4)), rois], pooled_shape=[high, wide])
@@ -327,7 +327,7 @@ def deformed_convolutions(draw):
 @ir_case
 def quantisation(draw):
     x, grad = draw.box((2, 3)), draw.box((2, 3))
-    scale = draw.constant(np.float32(draw.choice([0.25, 0.5, 2.0])))
+    scale = draw.constant(np.float32(draw.choice([0.25, 0.5, 2.0])), exact=True)
     gradient(draw, "fake_quantize", grad, [x, scale, draw.choice([None, draw.constant(np.int64(3))])],
              quant_min=-8, quant_max=draw.integer(1, 7))
 

@@ -158,7 +158,7 @@ def denoiser(draw):
     skip = norm(x)
     y = draw.node("AveragePool", _conv(draw, skip, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
     y = norm(_conv(draw, y, 4, 4))
-    scales = draw.constant(np.array([1, 1, 2, 2], np.float32))
+    scales = draw.constant(np.array([1, 1, 2, 2], np.float32), exact=True)
     y = draw.node("Resize", y, "", scales, mode=draw.choice(["nearest", "linear"]),
                   coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     draw.node("Tanh", _conv(draw, draw.node("Concat", y, skip, axis=1), 8, 2))

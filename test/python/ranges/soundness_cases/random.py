@@ -22,7 +22,7 @@ def random_numbers(draw):
 @onnx_case
 def dropout(draw):
     shape = draw.shape()
-    ratio = draw.constant(np.float32(draw.choice([0.1, 0.5, 0.9])))
+    ratio = draw.constant(np.float32(draw.choice([0.1, 0.5, 0.9])), exact=True)
     training = draw.constant(np.bool_(draw.integer(0, 1)))
     x, y = draw.box(shape), draw.node("Relu", draw.box(shape))
     draw.node("Dropout", x, ratio, training)

@@ -56,7 +56,7 @@ def quantised_lstm(draw):
         shape = (1, 4 * hidden) if by_column else (directions,)
         zeros = np.zeros(shape) if by_column else draw.random.integers(-9, 9, shape)
         values = draw.random.uniform(0.3, 1, shape) * draw.choice([1e-3, 0.01, 0.1])
-        return (draw.constant(draw.format.round(values.astype(np.float32))),
+        return (draw.constant(draw.format.round(values.astype(np.float32)), exact=True),
                 draw.constant(zeros.astype(np.int8)))
     w, r = codes(3), codes(hidden)
     bias = draw.choice(["", draw.weights((directions, 8 * hidden), 1)])

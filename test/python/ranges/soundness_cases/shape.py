@@ -105,7 +105,7 @@ def resizes(draw):
     for mode in ("nearest", "linear", "cubic"):
         scales = draw.constant(np.array(
             [1, 1, draw.choice([0.6, 1.0, 2.0, 1.7]), draw.choice([0.5, 1.0, 3.0])],
-            np.float32))
+            np.float32), exact=True)
         transformation = draw.choice(["half_pixel", "align_corners", "asymmetric",
                                       "pytorch_half_pixel"])
         attributes = {"mode": mode, "coordinate_transformation_mode": transformation}
@@ -121,14 +121,14 @@ def resizes(draw):
 @onnx_case
 def renormalised_cubic(draw):
     scales = np.array([1, 1, draw.choice([13.1, 2.5]), 1], np.float32)
-    draw.node("Resize", draw.box((1, 1, 4, 4), -1, 1), "", draw.constant(scales), mode="cubic",
+    draw.node("Resize", draw.box((1, 1, 4, 4), -1, 1), "", draw.constant(scales, exact=True), mode="cubic",
               cubic_coeff_a=draw.choice([-0.75, -0.5, 0.5, 1.0]), exclude_outside=1,
               coordinate_transformation_mode=draw.choice(["asymmetric", "half_pixel"]))
 
 
 @onnx_case
 def cropped(draw):
-    roi = draw.constant(np.array([0, 0, -0.2, 0.1, 1, 1, 1.3, 0.9], np.float32))
+    roi = draw.constant(np.array([0, 0, -0.2, 0.1, 1, 1, 1.3, 0.9], np.float32), exact=True)
     sizes = draw.constant(np.array([1, 2, 5, 5], np.int64))
     draw.node("Resize", draw.box((1, 2, 4, 4)), roi, "", sizes, mode="linear",
               coordinate_transformation_mode="tf_crop_and_resize",
