@@ -49,7 +49,11 @@ struct NormRows {
     return kRoom + 4 * relativeSumError(*grad.format, count, 8);
   }
   Number tainted(Number x) const {
-    x.range.nan |= nan;
+    // Inf times x - mean, which may be 0.
+    bool unbounded = !inverse.range.isFinite();
+    x.range.nan |= nan || unbounded;
+    x.range.posInf |= unbounded;
+    x.range.negInf |= unbounded;
     return x;
   }
   double inputNorm() const {

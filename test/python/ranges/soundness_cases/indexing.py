@@ -61,5 +61,5 @@ def boxes(draw):
     batch, classes, count = draw.any_shape(3)
     corners = draw.box((batch, count, 4), -1, draw.integer(1, 10))
     draw.node("NonMaxSuppression", corners, draw.box((batch, classes, count), 0, 1),
-              ints(draw, 3), draw.constant(np.float32([draw.random.uniform(0.1, 0.9)])),
-              draw.constant(np.float32([0.1])))
+              ints(draw, 3), draw.constant(np.float32([draw.random.uniform(0.1, 0.9)]), exact=True),
+              draw.constant(np.float32([0.1]), exact=True))

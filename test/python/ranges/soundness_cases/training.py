@@ -79,7 +79,7 @@ def dropout_gradient(draw):
     grad, mask = (draw.box(shape, scale=draw.random.uniform(0.1, 9)),
                   draw.box(shape, 0, 1, dtype=bool))
     ratio = draw.choice([0.25, 0.5, 0.75])  # exact in every format
-    operands = [grad, mask, draw.constant(np.float32(ratio)), draw.constant(np.bool_(True))]
+    operands = [grad, mask, draw.constant(np.float32(ratio), exact=True), draw.constant(np.bool_(True))]
     draw.op("dropout_grad", operands,
             lambda g, m, r, _: np.where(m, g / (1 - r), 0).astype(g.dtype), segments=operands)
 
@@ -190,7 +190,7 @@ def conv_gradient(draw):
 
 def _step(draw, states):
     shape = draw.shape()
-    rate = draw.constant(draw.format.round(np.float32(draw.choice([1e-3, 0.1]))))
+    rate = draw.constant(draw.format.round(np.float32(draw.choice([1e-3, 0.1]))), exact=True)
     step = draw.constant(np.int64(draw.integer(0, 9)))
     parts = [rate, step, [draw.box(shape, scale=2)],
              [draw.box(shape, scale=draw.choice([1e-4, 1, 10]))],
