@@ -30,7 +30,8 @@ static Error fail(const Twine &text) {
 }
 
 /// True for functions that compute on what they are given and do nothing else:
-/// they look at tensors, move their elements, quantise them or pack them.
+/// they look at tensors, move their elements, quantise them or pack them. An
+/// exception ends the load with an error.
 static bool isHarmless(StringRef callee) {
   for (StringRef space : {"ops.quantized.", "ops.prepacked.", "ops.sparse.",
                           "ops.onednn.", "ops.mkldnn_prepacked."})
@@ -39,7 +40,7 @@ static bool isHarmless(StringRef callee) {
              callee.contains("make_quantized_cell_params");
   static constexpr StringRef kFunctions[] = {
       "",     "annotate", "unchecked_cast", "uninitialized", "int", "float",
-      "bool", "str",      "isinstance"};
+      "bool", "str",      "isinstance",     "ops.prim.RaiseException"};
   static constexpr StringRef kTensorFunctions[] = {
       "_make_per_channel_quantized_tensor",
       "_make_per_tensor_quantized_tensor",
@@ -57,6 +58,7 @@ static bool isHarmless(StringRef callee) {
       "dtype",
       "eq",
       "flatten",
+      "format",
       "ge",
       "gt",
       "int_repr",

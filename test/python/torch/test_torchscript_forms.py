@@ -4,6 +4,7 @@ tasks beside the main one, ops of libraries, branches that disagree about a dtyp
 import json
 import subprocess
 import warnings
+from typing import Optional
 
 import pytest
 from tool import BIN, MPOPT, read_ranges
@@ -60,6 +61,45 @@ class Atoms(nn.Module):
         states = torch.zeros_like(states).index_add_(0, edges[1], states[edges[0]] * weights)
         data["energy"] = torch.tanh(self.linear(states))
         return {"energy": data["energy"].sum(), "atoms": data["energy"]}
+
+
+def of_none(expression):
+    """A network that asserts that None is a tensor, and computes `expression` of it."""
+    class Network(nn.Module):
+        value: Optional[Tensor]
+
+        def __init__(self):
+            super().__init__()
+            self.value = None
+            self.linear = nn.Linear(4, 4)
+
+    Network.__annotations__["value"] = Optional[Tensor]
+    module = torch.jit.script(Network())
+    module.define("def forward(self, y: Tensor):\n"
+                  "    x = self.value\n"
+                  "    assert x is not None\n"
+                  f"    return self.linear(y), {expression}\n")
+    return module
+
+
+@pytest.mark.parametrize("expression, op", [
+    ("x.view(-1)", "view"), ("x.transpose(0, 1)", "transpose"), ("x[0:1]", "slice"),
+    ("x.split(2)[0]", "split"), ("torch.cat([x, y])", "cat"), ("torch.stack([y, x])", "stack"),
+    ("y.copy_(x)", "copy_"), ("y.add(x)", "add"),
+    ("torch.embedding_bag(x, x, y)[0]", "embedding_bag")])
+def test_operands_that_are_no_tensors(expression, op, tmp_path):
+    """Code behind a check that fails is not run, and is no reason to die."""
+    path = tmp_path / "none.pt"
+    of_none(expression).save(str(path))
+    coverage = report_of(path, "y=4x4")["coverage"]
+    assert f"aten::{op}" in {**coverage["unmodelled"], **coverage["unknown_ranges"]}
+
+
+def test_unknown_tensors_in_branches(tmp_path):
+    """What stands for an unknown tensor in one branch is not there in another."""
+    module = of_none("(x.relu() if x.dim() == 3 else x.relu()), x.relu()")
+    module.save(str(tmp_path / "none.pt"))
+    report_of(tmp_path / "none.pt", "y=4x4")
 
 
 class TestDictionaries:

@@ -161,6 +161,20 @@ TEST(Source, PackingByAMethodOfItsOwnPasses) {
             "found");
 }
 
+// As PyTorch's own packed parameters do for dtypes that they do not know.
+TEST(Source, RaisingPasses) {
+  EXPECT_EQ(judgeSource(
+                "class A(Module):\n"
+                "  def __setstate__(self: A, state: Tuple[Tensor, int]) -> "
+                "NoneType:\n"
+                "    if torch.eq((state)[1], 12):\n"
+                "      _0 = ops.quantized.linear_prepack((state)[0], None)\n"
+                "    else:\n"
+                "      ops.prim.RaiseException(torch.format(\"dtype {}\", 1))\n"
+                "    return None\n"),
+            "found");
+}
+
 TEST(Source, AnythingElseIsRefused) {
   auto body = [](const string &line) {
     return "class A(Module):\n"
@@ -171,6 +185,7 @@ TEST(Source, AnythingElseIsRefused) {
   EXPECT_NE(judgeSource(body("torch.save(state, 'x')")).find("torch.save"),
             string::npos);
   EXPECT_NE(judgeSource(body("ops.image.write_file('x', state)")), "found");
+  EXPECT_NE(judgeSource(body("ops.prim.CreateObject(state)")), "found");
   EXPECT_NE(judgeSource(body("while True:\n      pass")), "found");
   EXPECT_NE(judgeSource(body("for i in state:\n      pass")), "found");
   EXPECT_NE(judgeSource(body("self.helper(state)")), "found");

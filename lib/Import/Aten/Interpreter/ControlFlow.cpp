@@ -78,6 +78,7 @@ GraphImporter::importBody(const GraphBlock &block, ArrayRef<Item> arguments,
   for (auto [id, item] : llvm::zip(block.arguments, arguments))
     items[id] = item;
   builder.setInsertionPointToEnd(inner);
+  size_t outside = resolved.size();
   importNodes(block.nodes);
   auto freeze = [&](auto &self, const Item &item) -> Item {
     if (item.isTensor())
@@ -102,6 +103,10 @@ GraphImporter::importBody(const GraphBlock &block, ArrayRef<Item> arguments,
   body.changes = state.takeBack(mark);
   for (auto &[path, item] : body.changes.attributes)
     item = held.at(path.str());
+  // What stands for them is an op of this body.
+  for (ValueId id : ArrayRef(resolved).drop_front(outside))
+    items[id] = Item();
+  resolved.resize(outside);
   return body;
 }
 

@@ -97,6 +97,9 @@ private:
   void importNodes(llvm::ArrayRef<Node> nodes);
   void importNode(const Node &node);
   void importOp(const Node &node);
+  /// True if every input that is typed as a tensor, or as a list of tensors, is
+  /// one.
+  bool hasTensors(const Node &node);
   void lower(const Node &node);
   /// Gives the ops that were made after `before` the node's location, if they
   /// have none yet.
@@ -225,6 +228,9 @@ private:
   State state;
   const WrittenState entry; ///< what is not as saved when a call starts
   std::vector<Item> items;  ///< by ValueId
+  /// Values that were not known, and became unknown tensors where a lowering
+  /// took them: those of the body at hand come last.
+  std::vector<ValueId> resolved;
   mlir::Operation *lastTensor = nullptr; ///< the one imported last
   std::vector<mlir::Value> tensorValues; ///< by index into graph.tensors
   std::vector<AutocastState> autocast;

@@ -125,7 +125,8 @@ Value State::read(TensorVariable *variable) {
   Value base = read(variable->base);
   if (variable->base->version == variable->baseVersion)
     return variable->value;
-  set(variable, variable->view.derive(base));
+  Value derived = base ? variable->view.derive(base) : Value();
+  set(variable, derived ? derived : lose(variable->value));
   return variable->value;
 }
 

@@ -215,17 +215,39 @@ void GraphImporter::importOp(const Node &node) {
   locateSteps(node, before);
 }
 
+/// Behind a check that fails whatever the inputs are, None is typed as a
+/// tensor; so are members of lists.
+bool GraphImporter::hasTensors(const Node &node) {
+  auto isThere = [](const Item &item) {
+    return item.isNumber() ||
+           (item.isTensor() && State::rootOf(item.variable)->value);
+  };
+  return llvm::all_of(node.inputs, [&](ValueId id) {
+    const StaticType &type = graph.values[id].type;
+    const Item &item = items[id];
+    if (type.kind == StaticType::Kind::Tensor)
+      return isThere(item);
+    return type.kind != StaticType::Kind::List || type.elements.empty() ||
+           type.elements.front().kind != StaticType::Kind::Tensor ||
+           !item.isCollection() ||
+           llvm::all_of(item.collection->items, isThere);
+  });
+}
+
 void GraphImporter::lower(const Node &node) {
   bool counted = trial == 0 && isOp(node);
   result.coverage.ops += counted;
   bool inPlace = false;
-  if (Lowering lowering = registry.find(node, inPlace)) {
-    // Values of static type Tensor are tensors, known or not.
-    for (ValueId id : node.inputs)
-      if (const StaticType &type = graph.values[id].type;
-          items[id].kind == Item::Kind::Unknown &&
-          type.kind == StaticType::Kind::Tensor)
-        items[id] = unknownItem(type, pending);
+  // Values of static type Tensor are tensors, known or not.
+  for (ValueId id : node.inputs)
+    if (const StaticType &type = graph.values[id].type;
+        items[id].kind == Item::Kind::Unknown &&
+        type.kind == StaticType::Kind::Tensor) {
+      items[id] = unknownItem(type, pending);
+      resolved.push_back(id);
+    }
+  Lowering lowering = registry.find(node, inPlace);
+  if (lowering && hasTensors(node)) {
     // Ops that a lowering made before it gave up are dead; they stay out.
     Operation *before = lastOp();
     Value self =
@@ -317,8 +339,8 @@ void GraphImporter::makeOpaque(const Node &node) {
         self(self, member);
       return;
     }
-    if (item.isTensor())
-      inputs.push_back(valueOf(item));
+    if (Value value = item.isTensor() ? valueOf(item) : Value())
+      inputs.push_back(value);
   };
   for (ValueId input : node.inputs)
     collect(collect, items[input]);

@@ -234,7 +234,10 @@ static TensorView makeView(NodeContext &context, const ViewStep &step,
 
 LogicalResult aten::giveView(NodeContext &context, StringRef of,
                              ViewStep step) {
-  Value value = step.derive(context, context.tensor(of));
+  Value base = context.tensor(of);
+  Value value = base ? step.derive(context, base) : Value();
+  if (!value)
+    return context.unsupported();
   TensorView view = makeView(context, step, value);
   context.setView(0, of, value, view.derive, view.writeBack);
   return success();
