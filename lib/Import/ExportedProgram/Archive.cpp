@@ -97,6 +97,7 @@ Error Archive::findModel() {
 
 Expected<Archive> Archive::open(StringRef bytes) {
   Archive archive;
+  archive.length = bytes.size();
   Expected<std::vector<ZipMember>> members = readZipDirectory(bytes);
   if (!members)
     return members.takeError();

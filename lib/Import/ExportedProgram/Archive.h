@@ -35,6 +35,8 @@ public:
   std::string modelMember() const { return "models/" + name + ".json"; }
   llvm::Expected<std::string> readModel() const;
   bool contains(llvm::StringRef member) const;
+  /// Bytes of the whole.
+  uint64_t size() const { return length; }
   /// Null if there is no such member, or it is packed.
   std::optional<Record> findRecord(llvm::StringRef member) const;
 
@@ -48,6 +50,7 @@ private:
   std::vector<ZipMember> members;
   llvm::StringMap<size_t> positions; ///< by name below the archive's folder
   std::string name;
+  uint64_t length = 0;
 };
 
 } // namespace mpopt::exported

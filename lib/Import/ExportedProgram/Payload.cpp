@@ -28,10 +28,6 @@ using llvm::StringRef;
 using llvm::Twine;
 namespace json = llvm::json;
 
-/// Elements that a gathered tensor may have: a mask of 4,096 x 4,096 for each
-/// of 16 heads.
-static constexpr int64_t kMaxGathered = 1ll << 28;
-
 /// Bytes of an element of c10::ScalarType `number`.
 static int64_t widthOf(int number) {
   switch (number) {
@@ -58,7 +54,8 @@ static int64_t widthOf(int number) {
 }
 
 Payload::Payload(const Archive &archive, bool isMapped, Damage &damage)
-    : archive(archive), isMapped(isMapped), damage(damage) {
+    : archive(archive), isMapped(isMapped), damage(damage),
+      budget(archive.size()) {
   readFolder("data/weights/", "_weights_config.json");
   readFolder("data/constants/", "_constants_config.json");
 }
@@ -83,7 +80,7 @@ void Payload::readFolder(StringRef folder, StringRef config) {
 }
 
 /// True if every element of the storage between the first and the last is one
-/// of the tensor, once.
+/// of the tensor, once but for dims that repeat it.
 static bool isDense(const aten::Tensor &tensor) {
   llvm::SmallVector<size_t> order(tensor.sizes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -92,7 +89,7 @@ static bool isDense(const aten::Tensor &tensor) {
   });
   int64_t expected = 1;
   for (size_t dim : order) {
-    if (tensor.sizes[dim] == 1)
+    if (tensor.sizes[dim] == 1 || tensor.strides[dim] == 0)
       continue;
     if (tensor.strides[dim] != expected)
       return false;
@@ -101,30 +98,43 @@ static bool isDense(const aten::Tensor &tensor) {
   return true;
 }
 
-static std::vector<int64_t> rowMajor(const std::vector<int64_t> &sizes) {
-  std::vector<int64_t> strides(sizes.size());
+/// The sizes without dims that repeat elements.
+static std::vector<int64_t> distinctSizes(const aten::Tensor &tensor) {
+  std::vector<int64_t> sizes = tensor.sizes;
+  for (auto [size, stride] : llvm::zip_equal(sizes, tensor.strides))
+    if (stride == 0 && size > 1)
+      size = 1;
+  return sizes;
+}
+
+/// Strides of gathered elements.
+static std::vector<int64_t> rowMajor(const aten::Tensor &tensor) {
+  std::vector<int64_t> strides(tensor.sizes.size());
   int64_t stride = 1;
-  for (size_t dim = sizes.size(); dim-- > 0;) {
+  for (size_t dim = strides.size(); dim-- > 0;) {
+    if (tensor.strides[dim] == 0 && tensor.sizes[dim] > 1)
+      continue;
     strides[dim] = stride;
-    stride *= std::max<int64_t>(sizes[dim], 1);
+    stride *= std::max<int64_t>(tensor.sizes[dim], 1);
   }
   return strides;
 }
 
-/// The elements in row-major order; `first` is the place of the first one.
+/// The elements in row-major order, without those that are repeated; `first` is
+/// the place of the first one.
 static std::string gather(const aten::Tensor &tensor, StringRef storage,
                           int64_t first, int64_t count, int64_t width) {
   std::string bytes;
   bytes.reserve(size_t(count * width));
-  std::vector<int64_t> index(tensor.sizes.size());
+  std::vector<int64_t> sizes = distinctSizes(tensor), index(sizes.size());
   int64_t at = first;
   for (int64_t element = 0; element < count; ++element) {
     bytes += storage.substr(size_t(at * width), size_t(width));
     for (size_t dim = index.size(); dim-- > 0;) {
       at += tensor.strides[dim];
-      if (++index[dim] < tensor.sizes[dim])
+      if (++index[dim] < sizes[dim])
         break;
-      at -= tensor.strides[dim] * tensor.sizes[dim];
+      at -= tensor.strides[dim] * sizes[dim];
       index[dim] = 0;
     }
   }
@@ -162,14 +172,18 @@ void Payload::place(aten::Tensor &tensor, const Record &record, int64_t first) {
     tensor.fileOffset = int64_t(record.offset) + first * width;
     return;
   }
-  if (count > kMaxGathered)
+  int64_t distinct = 1;
+  for (int64_t size : distinctSizes(tensor))
+    distinct *= size;
+  if (!budget.take(uint64_t(distinct), uint64_t(width)))
     return damage.report("tensor '" + tensor.name +
-                             "' repeats or leaves out "
-                             "elements, and has " +
-                             Twine(count) + " of them",
+                             "' repeats or leaves out elements, and would "
+                             "unpack to " +
+                             Twine(distinct) +
+                             " of them: too many for the file",
                          ImportCode::SizeOverflow);
-  tensor.bytes = gather(tensor, record.bytes, first, count, width);
-  tensor.strides = rowMajor(tensor.sizes);
+  tensor.bytes = gather(tensor, record.bytes, first, distinct, width);
+  tensor.strides = rowMajor(tensor);
 }
 
 void Payload::readTensor(StringRef folder, StringRef name,

@@ -12,6 +12,7 @@
 #include "Fields.h"
 
 #include "mpopt/Import/Aten/Graph.h"
+#include "mpopt/Import/UnpackBudget.h"
 
 #include <map>
 #include <string>
@@ -40,6 +41,7 @@ private:
   const Archive &archive;
   bool isMapped;
   Damage &damage;
+  UnpackBudget budget;
   std::map<std::string, aten::Tensor, std::less<>> tensors;
   std::map<std::string, int64_t> memory; ///< by record
   std::vector<std::string> pickled;

@@ -27,9 +27,6 @@ using namespace mpopt;
 using namespace mpopt::onnx_import;
 using onnx::TensorProto;
 
-// Filled in on the heap, so an attacker's 100 bytes must not become gigabytes.
-static constexpr int64_t kMaxSparseBytes = int64_t(256) << 20;
-
 RankedTensorType TensorReader::readType(const TensorProto &tensor,
                                         StringRef name) {
   Type element = elementTypeOf(context, tensor.data_type());
@@ -286,9 +283,10 @@ TensorValue TensorReader::read(const onnx::SparseTensorProto &sparse,
   if (bits % 8 != 0 || bits == 0)
     return bad("a sparse tensor of packed elements or strings");
   auto type = RankedTensorType::get(shape, element);
-  if (type.getNumElements() > kMaxSparseBytes / (bits / 8))
-    return bad("filled in, the sparse tensor would take more than " +
-               Twine(kMaxSparseBytes >> 20) + " MiB");
+  if (!budget.take(uint64_t(type.getNumElements()), bits / 8))
+    return bad("filled in, the sparse tensor would take too much memory for "
+               "the file: it has " +
+               Twine(type.getNumElements()) + " elements");
 
   Bytes values;
   if (!readBytes(sparse.values(), name, valuesType, values))

@@ -11,6 +11,8 @@
 #include "ExternalData.h"
 #include "ModelFile.h"
 
+#include "mpopt/Import/UnpackBudget.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -31,7 +33,8 @@ class TensorReader {
 public:
   TensorReader(mlir::MLIRContext *context, const ModelFile &file,
                ErrorSink &sink)
-      : context(context), file(file), sink(sink), external(file.path, sink) {}
+      : context(context), file(file), sink(sink), external(file.path, sink),
+        budget(file.bytes.size()) {}
 
   TensorValue read(const onnx::TensorProto &tensor, llvm::StringRef name);
   /// Filled in, with zeros between.
@@ -77,6 +80,7 @@ private:
   const ModelFile &file;
   ErrorSink &sink;
   ExternalData external;
+  UnpackBudget budget;
 };
 
 } // namespace mpopt::onnx_import

@@ -86,7 +86,8 @@ def test_traversal(tmp_path, path):
     (tensor(3, 4, strides=[-4, 1]), "no memory holds"),
     (tensor(3, 4, strides=[4]), "2 sizes and 1 strides"),
     (tensor(1 << 39, 1 << 39), "no memory holds"),
-    (tensor(1 << 39, strides=[0]), "elements"),
+    (tensor(1 << 20, 1 << 20, strides=[0, 0], offset=12), "reaches to byte 52"),
+    (tensor(1 << 15, 1 << 15, strides=[0, 1]), "reaches to byte"),
     (tensor(-3, 4), "a dim of -3"),
     (tensor(1 << 50), "a dim of"),
     (tensor(*[1] * 65), "65 dims"),
@@ -216,3 +217,31 @@ def test_bit_flips(tmp_path):
         done = run("--check", path, "--fail-on", "never")
         assert done.returncode in (0, 2), done.stderr
         assert done.returncode == 0 or b"mpopt: error: " in done.stderr
+
+
+def test_repeated_elements_take_no_memory(tmp_path):
+    """A dim of stride 0 has one element, however large it is."""
+    model = program()
+    values = model["graph_module"]["graph"]["tensor_values"]
+    values |= {"w": tensor(16384, 16384), "x": tensor(2, 16384), "y": tensor(2, 16384)}
+    for strides in ([0, 0], [0, 1], [1, 0]):
+        meta = tensor(16384, 16384, strides=strides)
+        record = {"m/data/weights/weight_0": bytes(4 * 16384)}
+        path = write(tmp_path / "m.pt2", members(model, payload(tensor_meta=meta), **record))
+        peak, done = peak_memory("--check", path, "--fail-on", "never")
+        assert done.returncode == 0, done.stderr
+        assert peak < GIGABYTE / 4
+
+
+def test_sum_of_what_is_unpacked(tmp_path):
+    """Windows that overlap are gathered: one is allowed, five together are not."""
+    windows = payload(tensor_meta=tensor(1 << 12, 1 << 12, strides=[1, 1]))
+    files = members(weights=windows, **{"m/data/weights/weight_0": bytes(4 << 13)})
+    model = program()
+    values = model["graph_module"]["graph"]["tensor_values"]
+    values |= {"w": tensor(4096, 4096), "x": tensor(2, 4096), "y": tensor(2, 4096)}
+    files["m/models/model.json"] = json.dumps(model).encode()
+    assert run("--check", write(tmp_path / "m.pt2", files), "--fail-on", "never").returncode == 0
+    windows["config"] |= {f"w{index}": windows["config"]["w"] for index in range(4)}
+    files["m/data/weights/model_weights_config.json"] = json.dumps(windows).encode()
+    refuse(tmp_path, files, "too many for the file")

@@ -7,6 +7,7 @@ import warnings
 from typing import Optional
 
 import pytest
+from bad_input import GIGABYTE, peak_memory
 from tool import BIN, MPOPT, read_ranges
 
 torch = pytest.importorskip("torch")
@@ -100,6 +101,39 @@ def test_unknown_tensors_in_branches(tmp_path):
     module = of_none("(x.relu() if x.dim() == 3 else x.relu()), x.relu()")
     module.save(str(tmp_path / "none.pt"))
     report_of(tmp_path / "none.pt", "y=4x4")
+
+
+class Repeats(nn.Module):
+    def __init__(self, repeated):
+        super().__init__()
+        self.register_buffer("repeated", repeated)
+
+    def forward(self, x):
+        return x + self.repeated.sum()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.ones(1).expand(2**15, 2**15), lambda: torch.arange(3.0).expand(2**15, 3),
+    lambda: torch.arange(3.0).unsqueeze(1).expand(3, 2**27)], ids=["one", "rows", "columns"])
+def test_repeated_elements_take_no_memory(make, tmp_path):
+    path = tmp_path / "repeats.pt"
+    torch.jit.script(Repeats(make())).save(str(path))
+    ranges = read_ranges(path, "--input-shape", "x=4", "--input", "x=0:0")
+    said = next(said for name, said in ranges["tensors"].items() if name == ranges["outputs"][0])
+    values_within(said, make().sum())
+    peak, done = peak_memory("--check", path, "--input-shape", "x=4", "--fail-on", "never")
+    assert done.returncode == 0 and peak < GIGABYTE / 2, (peak, done.stderr)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.arange(2.0**16).unfold(0, 2**15, 1),
+    lambda: torch.sparse_coo_tensor([[0], [0]], [1.0], (2**15, 2**15))], ids=["windows", "sparse"])
+def test_what_unpacks_to_too_much(make, tmp_path):
+    path = tmp_path / "windows.pt"
+    torch.jit.script(Repeats(make())).save(str(path))
+    peak, done = peak_memory("--check", path, "--input-shape", "x=4", "--fail-on", "never")
+    assert done.returncode == 2 and peak < GIGABYTE / 2, peak
+    assert b"too many for the file" in done.stderr
 
 
 class TestDictionaries:

@@ -49,7 +49,9 @@ struct Tensor {
   std::string name;   ///< path in the module (`encoder.0.weight`), else empty
   int scalarType = 6; ///< number of c10::ScalarType (6: float)
   std::vector<int64_t> sizes;
-  std::vector<int64_t> strides; ///< in elements
+  /// In elements. Along a dim with stride 0 all are the same, and neither file
+  /// nor `bytes` has more than one.
+  std::vector<int64_t> strides;
   /// Offset in the archive, in bytes, of element (0, ..., 0). Negative if the
   /// tensor is not stored there as plain bytes: then `bytes` holds the
   /// elements, row-major.

@@ -50,6 +50,15 @@ static SmallVector<int64_t> memoryOrder(const Tensor &tensor) {
   return order;
 }
 
+/// The tensor without what its dims of stride 0 repeat.
+static Tensor withoutRepeats(const Tensor &tensor) {
+  Tensor result = tensor;
+  for (auto [size, stride] : llvm::zip_equal(result.sizes, result.strides))
+    if (stride == 0 && size > 1)
+      size = 1;
+  return result;
+}
+
 /// MLIR packs booleans, one bit each.
 static DenseElementsAttr makeElements(RankedTensorType type,
                                       ArrayRef<char> bytes) {
@@ -130,6 +139,8 @@ static StringRef typeOf(const Tensor &tensor) {
 }
 
 Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
+  if (Tensor distinct = withoutRepeats(tensor); distinct.sizes != tensor.sizes)
+    return repeat(importTensor(distinct, location), tensor.sizes);
   auto opaque = [&](mlir::Type type) {
     return mp::OpaqueOp::create(builder, location, TypeRange(type),
                                 "torch::tensor", ValueRange(), 0)
@@ -172,6 +183,17 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
     return makeComplexOfPairs(builder, origin, result,
                               [&](Operation *op) { finish(op); });
   return tensor.scales.empty() ? result : dequantize(tensor, result, origin);
+}
+
+Value GraphImporter::repeat(Value value, ArrayRef<int64_t> sizes) {
+  auto type = RankedTensorType::get(int64_t(sizes.size()), builder.getI64Type());
+  Location location = value.getLoc();
+  Value shape =
+      makeConstant(type, DenseElementsAttr::get(type, sizes), location);
+  auto expand = mp::ExpandOp::create(builder, location,
+                                     getUnknownTensor(context), value, shape);
+  finish(expand);
+  return expand.getResult();
 }
 
 Item GraphImporter::importConstant(const Constant &constant, const Node &node) {

@@ -154,6 +154,8 @@ private:
   // `node`: the one that reads or sets it.
   Item importConstant(const Constant &constant, const Node &node);
   mlir::Value importTensor(const Tensor &tensor, mlir::Location location);
+  /// Broadcast to `sizes`.
+  mlir::Value repeat(mlir::Value value, llvm::ArrayRef<int64_t> sizes);
   /// The elements of a tensor in the order in which they are stored, or the
   /// place of their bytes. Null if the archive does not hold `length` bytes.
   mlir::Attribute storedElements(const Tensor &tensor,

@@ -12,6 +12,8 @@
 #include <ATen/native/quantized/cpu/EmbeddingPackedParams.h>
 #include <ATen/quantized/Quantizer.h>
 
+#include <stdexcept>
+
 using namespace mpopt::torchscript;
 namespace aten = mpopt::aten;
 
@@ -127,6 +129,23 @@ aten::Constant ConstantReader::read(const c10::IValue &value,
   return result;
 }
 
+/// What `from` becomes with that layout or dtype is claimed before it is made.
+void ConstantReader::claim(const at::Tensor &from, int64_t width,
+                           const std::string &path) {
+  if (!budget.take(uint64_t(from.numel()), uint64_t(width)))
+    throw std::runtime_error("tensor '" + path + "' would unpack to " +
+                             std::to_string(from.numel()) +
+                             " elements: too many for the file");
+}
+
+/// The tensor with one element along each dim that repeats it.
+static at::Tensor withoutRepeats(at::Tensor tensor) {
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim)
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1)
+      tensor = tensor.narrow(dim, 0, 1);
+  return tensor;
+}
+
 /// Row-major elements; strides follow.
 static std::string copyElements(at::Tensor &tensor) {
   tensor = tensor.resolve_conj().resolve_neg().contiguous();
@@ -164,8 +183,10 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
     address = given.storage().unsafeGetStorageImpl();
   result.memory = memory.try_emplace(address, memory.size()).first->second;
   at::Tensor tensor = given.detach();
-  if (tensor.layout() != at::kStrided)
+  if (tensor.layout() != at::kStrided) {
+    claim(tensor, tensor.element_size(), path);
     tensor = tensor.to_dense();
+  }
   int64_t offset = -1;
   if (tensor.numel() && !tensor.is_meta())
     offset = archive.offsetOf(tensor.const_data_ptr());
@@ -173,12 +194,15 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   // bits: the numbers themselves are as good.
   if (tensor.is_quantized() &&
       tensor.qscheme() == at::kPerChannelAffineFloatQParams) {
+    claim(tensor, sizeof(float), path);
     tensor = tensor.dequantize();
     offset = -1;
   }
   if (tensor.is_quantized()) {
     readQuantizer(tensor, result);
     c10::ScalarType stored = c10::toUnderlying(tensor.scalar_type());
+    if (offset < 0)
+      claim(tensor, tensor.element_size(), path);
     tensor = offset < 0 ? tensor.int_repr()
                         : at::from_blob(tensor.data_ptr(), tensor.sizes(),
                                         tensor.strides(), stored);
@@ -187,6 +211,8 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
   result.sizes = tensor.sizes().vec();
   if (isParameter)
     graph.parameters += tensor.numel();
+  if (tensor.numel())
+    tensor = withoutRepeats(tensor);
   if (offset >= 0 && tensor.is_non_overlapping_and_dense() &&
       !tensor.is_conj() && !tensor.is_neg()) {
     result.fileOffset = offset;
@@ -196,9 +222,13 @@ int64_t ConstantReader::readTensor(const at::Tensor &given,
       tensor =
           at::from_blob(const_cast<char *>(archive.bytes() + offset),
                         tensor.sizes(), tensor.strides(), tensor.scalar_type());
+    claim(tensor, tensor.element_size(), path);
     result.bytes = copyElements(tensor);
   }
   result.strides = tensor.strides().vec();
+  for (size_t dim = 0; dim < result.sizes.size(); ++dim)
+    if (tensor.size(int64_t(dim)) != result.sizes[dim])
+      result.strides[dim] = 0;
   graph.tensors.push_back(std::move(result));
   known->second = int64_t(graph.tensors.size()) - 1;
   return known->second;

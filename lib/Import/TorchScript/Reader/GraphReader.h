@@ -15,6 +15,7 @@
 #include "MappedArchive.h"
 
 #include "mpopt/Import/Aten/Graph.h"
+#include "mpopt/Import/UnpackBudget.h"
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -43,7 +44,7 @@ std::string findScope(const torch::jit::Node &node);
 class ConstantReader {
 public:
   ConstantReader(const MappedArchive &archive, aten::Graph &graph)
-      : archive(archive), graph(graph) {}
+      : archive(archive), graph(graph), budget(archive.size()) {}
 
   /// `path` names a tensor, and the members of what holds some.
   aten::Constant read(const c10::IValue &value, const std::string &path,
@@ -52,9 +53,11 @@ public:
 private:
   int64_t readTensor(const at::Tensor &tensor, const std::string &path,
                      bool isParameter);
+  void claim(const at::Tensor &from, int64_t width, const std::string &path);
 
   const MappedArchive &archive;
   aten::Graph &graph;
+  UnpackBudget budget;
   /// Unpacked tensors have no other owner, and their addresses are keys below.
   std::vector<at::Tensor> kept;
   std::unordered_map<const void *, int64_t> seen;
