@@ -49,8 +49,9 @@ size_t JsonText::end(size_t at) const {
   return text.size();
 }
 
-std::optional<size_t> JsonText::find(size_t object, StringRef key) const {
-  std::optional<size_t> found;
+std::vector<std::pair<StringRef, size_t>>
+JsonText::members(size_t object) const {
+  std::vector<std::pair<StringRef, size_t>> found;
   if (!is(object, '{'))
     return found;
   for (size_t at = skipSpace(object + 1); is(at, '"');) {
@@ -58,15 +59,22 @@ std::optional<size_t> JsonText::find(size_t object, StringRef key) const {
     StringRef name = text.slice(at + 1, behind - 1);
     at = skipSpace(behind);
     if (!is(at, ':'))
-      return std::nullopt;
+      break;
     at = skipSpace(at + 1);
-    if (name == key)
-      found = at;
+    found.push_back({name, at});
     at = skipSpace(end(at));
     if (!is(at, ','))
       break;
     at = skipSpace(at + 1);
   }
+  return found;
+}
+
+std::optional<size_t> JsonText::find(size_t object, StringRef key) const {
+  std::optional<size_t> found;
+  for (auto [name, at] : members(object))
+    if (name == key)
+      found = at;
   return found;
 }
 
@@ -78,8 +86,9 @@ std::vector<size_t> JsonText::elements(size_t array) const {
   while (at < text.size() && !is(at, ']')) {
     found.push_back(at);
     at = skipSpace(end(at));
-    if (is(at, ','))
-      at = skipSpace(at + 1);
+    if (!is(at, ','))
+      break;
+    at = skipSpace(at + 1);
   }
   return found;
 }

@@ -18,19 +18,23 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace mpopt {
 
 class JsonText {
 public:
-  /// `text` is a document that `parseJson` takes, and outlives this.
+  /// `text` outlives this. Of one that `parseJson` would not take, what is
+  /// found ends somewhere.
   explicit JsonText(llvm::StringRef text) : text(text) {}
 
   /// The offset at which the document's value begins.
   size_t root() const { return skipSpace(0); }
   /// The offset behind the value that begins at `at`.
   size_t end(size_t at) const;
+  /// The members of the object, as spelt; none if there is none.
+  std::vector<std::pair<llvm::StringRef, size_t>> members(size_t object) const;
   /// The value of the object's member `key`, spelt without escapes; of several
   /// the last, as parsers take it.
   std::optional<size_t> find(size_t object, llvm::StringRef key) const;

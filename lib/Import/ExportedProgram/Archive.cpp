@@ -138,18 +138,37 @@ Expected<std::string> Archive::readModel() const {
   return readText(modelMember(), kMaxJson);
 }
 
-Expected<llvm::json::Value> Archive::readJson(StringRef member) const {
+Expected<std::string> Archive::readBounded(StringRef member) const {
   Expected<std::string> text = readText(member, kMaxJson);
-  if (!text)
-    return text.takeError();
-  if (llvm::count(*text, ',') > kMaxValues)
+  if (text && llvm::count(*text, ',') > kMaxValues)
     return fail("has a member " + quoteName(member) +
                 " with more values than any model");
+  return text;
+}
+
+static Error notJson(StringRef member, Error error) {
+  return fail("has a member " + quoteName(member) + " that " +
+              llvm::toString(std::move(error)));
+}
+
+Expected<llvm::json::Value> Archive::readJson(StringRef member) const {
+  Expected<std::string> text = readBounded(member);
+  if (!text)
+    return text.takeError();
   Expected<llvm::json::Value> value = parseJson(*text);
   if (!value)
-    return fail("has a member " + quoteName(member) + " that " +
-                llvm::toString(value.takeError()));
+    return notJson(member, value.takeError());
   return value;
+}
+
+Expected<Document> Archive::readDocument() const {
+  Expected<std::string> text = readBounded(modelMember());
+  if (!text)
+    return text.takeError();
+  Expected<Document> document = Document::parse(std::move(*text));
+  if (!document)
+    return notJson(modelMember(), document.takeError());
+  return document;
 }
 
 bool Archive::contains(StringRef member) const {

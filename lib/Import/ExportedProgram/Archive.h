@@ -8,6 +8,8 @@
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_ARCHIVE_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_ARCHIVE_H
 
+#include "Document.h"
+
 #include "mpopt/Support/ZipFile.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -34,6 +36,7 @@ public:
   /// The JSON of the program, as text, and the member that it is.
   std::string modelMember() const { return "models/" + name + ".json"; }
   llvm::Expected<std::string> readModel() const;
+  llvm::Expected<Document> readDocument() const;
   bool contains(llvm::StringRef member) const;
   /// Bytes of the whole.
   uint64_t size() const { return length; }
@@ -44,6 +47,8 @@ private:
   Archive() = default;
   llvm::Error checkVersion() const;
   llvm::Error findModel();
+  /// The text of JSON of no more values than a model has.
+  llvm::Expected<std::string> readBounded(llvm::StringRef member) const;
   llvm::Expected<std::string> readText(llvm::StringRef member,
                                        uint64_t maxSize) const;
 

@@ -34,16 +34,25 @@ ValueId GraphReader::addValue(std::string name, aten::StaticType type) {
 }
 
 ValueId GraphReader::define(Scope &scope, StringRef name, Kind kind) {
-  aten::StaticType type{kind, {}};
+  aten::StaticType staticType{kind, {}};
   if (kind == Kind::List)
-    type.elements.push_back({Kind::Tensor, {}});
-  ValueId id = addValue(scope.prefix + name.str(), std::move(type));
+    staticType.elements.push_back({Kind::Tensor, {}});
+  ValueId id = addValue(scope.prefix + name.str(), std::move(staticType));
   if (!scope.values.try_emplace(name, id).second)
     damage.report("defines '" + name + "' twice", ImportCode::DuplicateName);
   place(scope, name, id);
-  const json::Object *meta =
-      scope.tensors ? scope.tensors->getObject(name) : nullptr;
-  if (kind != Kind::Tensor || !meta)
+  if (kind != Kind::Tensor)
+    return id;
+  json::Value type = nullptr;
+  const json::Object *meta = nullptr;
+  if (scope.parts) {
+    if (StringRef text = scope.parts->type(name); !text.empty())
+      type = parsePart(text, damage);
+    meta = type.getAsObject();
+  } else if (scope.tensors) {
+    meta = scope.tensors->getObject(name);
+  }
+  if (!meta)
     return id;
   TensorMeta declared = readTensorMeta(*meta, name, dims, damage);
   aten::GraphValue &value = graph.values[id];

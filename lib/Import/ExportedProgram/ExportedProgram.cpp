@@ -27,16 +27,16 @@ void mpopt::importExportedProgram(StringRef bytes, StringRef path,
   llvm::Expected<Archive> archive = Archive::open(bytes);
   if (!archive)
     return refuse(archive.takeError());
-  llvm::Expected<llvm::json::Value> document =
-      archive->readJson(archive->modelMember());
-  if (!document)
-    return refuse(document.takeError());
   Damage damage;
-  Payload payload(*archive, /*isMapped=*/!path.empty(), damage);
   Program program;
-  if (!damage.isThere())
-    program = readProgram(asObject(*document, "ExportedProgram", damage),
-                          payload, options.dims, damage);
+  {
+    llvm::Expected<Document> document = archive->readDocument();
+    if (!document)
+      return refuse(document.takeError());
+    Payload payload(*archive, /*isMapped=*/!path.empty(), damage);
+    if (!damage.isThere())
+      program = readProgram(*document, payload, options.dims, damage);
+  }
   if (damage.isThere())
     return sink.error(damage.code(), damage.node(), damage.text());
   result.dimNames = program.dimNames;

@@ -7,6 +7,8 @@
 
 #include "Fields.h"
 
+#include "mpopt/Support/BoundedJson.h"
+
 #include <limits>
 
 using namespace mpopt;
@@ -72,6 +74,16 @@ int64_t exported::getInteger(const json::Object &from, StringRef key,
     return *number;
   reportKind(key, "integer", damage);
   return 0;
+}
+
+json::Value exported::parsePart(StringRef text, Damage &damage) {
+  llvm::Expected<json::Value> value = parseJson(text);
+  if (value)
+    return std::move(*value);
+  damage.report("the graph has a part that " +
+                    llvm::toString(value.takeError()),
+                ImportCode::UnsafeArchive);
+  return nullptr;
 }
 
 double exported::asNumber(const json::Value &value, Damage &damage) {

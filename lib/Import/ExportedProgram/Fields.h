@@ -53,6 +53,9 @@ int64_t getInteger(const llvm::json::Object &from, llvm::StringRef key,
 const llvm::json::Object &asObject(const llvm::json::Value &value,
                                    llvm::StringRef what, Damage &damage);
 
+/// A part of the document that was left as text.
+llvm::json::Value parsePart(llvm::StringRef text, Damage &damage);
+
 /// A number, or one of the strings `Infinity`, `-Infinity` and `NaN`, which
 /// stand for the numbers that JSON lacks.
 double asNumber(const llvm::json::Value &value, Damage &damage);

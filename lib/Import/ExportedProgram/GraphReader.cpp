@@ -180,19 +180,31 @@ void GraphReader::readNode(const json::Object &from, Scope &scope,
   addOperator(from, (space + "::" + name).str(), scope, block);
 }
 
+bool GraphReader::addNode(const json::Value &value, Scope &scope,
+                          aten::GraphBlock &block) {
+  const json::Object &node = asObject(value, "nodes", damage);
+  if (StringRef name = node.getString("name").value_or(""); !name.empty())
+    damage.currentNode = name.str();
+  if (++numNodes > kMaxNodes)
+    damage.report("the program has more nodes than any model",
+                  ImportCode::TooManyNodes);
+  if (!damage.isThere())
+    readNode(node, scope, block);
+  if (damage.isThere())
+    return false;
+  damage.currentNode.clear();
+  return true;
+}
+
 void GraphReader::readNodes(const json::Object &from, Scope &scope,
                             aten::GraphBlock &block) {
-  for (const json::Value &value : getArray(from, "nodes", damage)) {
-    const json::Object &node = asObject(value, "nodes", damage);
-    if (StringRef name = node.getString("name").value_or(""); !name.empty())
-      damage.currentNode = name.str();
-    if (++numNodes > kMaxNodes)
-      damage.report("the program has more nodes than any model",
-                    ImportCode::TooManyNodes);
-    if (!damage.isThere())
-      readNode(node, scope, block);
-    if (damage.isThere())
-      return;
-    damage.currentNode.clear();
+  if (!scope.parts) {
+    for (const json::Value &value : getArray(from, "nodes", damage))
+      if (!addNode(value, scope, block))
+        return;
+    return;
   }
+  for (StringRef text : scope.parts->nodes())
+    if (!addNode(parsePart(text, damage), scope, block))
+      return;
 }

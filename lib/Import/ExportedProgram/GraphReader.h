@@ -14,6 +14,7 @@
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_GRAPHREADER_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_GRAPHREADER_H
 
+#include "Document.h"
 #include "Fields.h"
 #include "TensorMeta.h"
 
@@ -37,6 +38,8 @@ public:
   /// own.
   struct Scope {
     const llvm::json::Object *tensors = nullptr; ///< `tensor_values`
+    /// Holds nodes and types of the main graph instead, if they are apart.
+    const Document *parts = nullptr;
     llvm::StringMap<aten::ValueId> values;
     std::string prefix; ///< of names in this graph (`true_graph_0.`)
   };
@@ -75,6 +78,9 @@ private:
   std::string uniqueName(std::string name);
 
   // GraphReader.cpp
+  /// False after damage.
+  bool addNode(const llvm::json::Value &value, Scope &scope,
+               aten::GraphBlock &block);
   void readNode(const llvm::json::Object &from, Scope &scope,
                 aten::GraphBlock &block);
   void readProvenance(const llvm::json::Object &from, aten::Node &node);

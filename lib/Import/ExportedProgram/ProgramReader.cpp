@@ -27,9 +27,11 @@ namespace {
 
 class ProgramReader {
 public:
-  ProgramReader(const json::Object &document, const Payload &payload,
+  ProgramReader(const Document &parts, const Payload &payload,
                 const std::map<std::string, int64_t> &dims, Damage &damage)
-      : document(document), payload(payload), dims(dims), damage(damage),
+      : parts(parts),
+        document(asObject(parts.outline(), "ExportedProgram", damage)),
+        payload(payload), dims(dims), damage(damage),
         reader(program.graph, dims, damage) {}
 
   Program run();
@@ -43,6 +45,7 @@ private:
   void readOutput(const json::Value &spec, GraphReader::Scope &scope);
   void summarise();
 
+  const Document &parts;
   const json::Object &document;
   const Payload &payload;
   const std::map<std::string, int64_t> &dims;
@@ -259,6 +262,8 @@ Program ProgramReader::run() {
     return {};
   program.graph.method = "forward";
   GraphReader::Scope scope = reader.open(graph, "");
+  if (parts.isApart())
+    scope.parts = &parts;
   for (const json::Value &input : inputs)
     readInput(input, scope);
   program.graph.body.arguments = program.graph.inputs;
@@ -270,7 +275,7 @@ Program ProgramReader::run() {
   return std::move(program);
 }
 
-Program exported::readProgram(const json::Object &document,
+Program exported::readProgram(const Document &document,
                               const Payload &payload,
                               const std::map<std::string, int64_t> &dims,
                               Damage &damage) {

@@ -9,6 +9,7 @@
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H
 
 #include "GraphReader.h"
+#include "Document.h"
 #include "Payload.h"
 
 namespace mpopt::exported {
@@ -21,7 +22,7 @@ struct Program {
 
 /// Reads `models/NAME.json`. `dims`: sizes of symbols, which must be in the
 /// range that the program was exported for.
-Program readProgram(const llvm::json::Object &document, const Payload &payload,
+Program readProgram(const Document &document, const Payload &payload,
                     const std::map<std::string, int64_t> &dims, Damage &damage);
 
 } // namespace mpopt::exported

@@ -245,3 +245,50 @@ def test_sum_of_what_is_unpacked(tmp_path):
     windows["config"] |= {f"w{index}": windows["config"]["w"] for index in range(4)}
     files["m/data/weights/model_weights_config.json"] = json.dumps(windows).encode()
     refuse(tmp_path, files, "too many for the file")
+
+
+def chain(count):
+    """So many ReLUs one after the other, with what torch.export writes beside them."""
+    model = program()
+    graph = model["graph_module"]["graph"]
+    values = [f"v{index}" for index in range(count)]
+    graph["tensor_values"] |= {value: tensor(2, 4) for value in values}
+    graph["nodes"] = [
+        node("torch.ops.aten.relu.default", {"self": name(of)}, [name(value)]) | {
+            "metadata": {"stack_trace": f'  File "model.py", line {index}, in forward\n    x\n',
+                         "nn_module_stack": f"L__self__,,model.Net;L__self___{index},{index},"
+                                            "torch.nn.modules.activation.ReLU"}}
+        for index, (of, value) in enumerate(zip(["x", *values], values))]
+    graph["outputs"] = [name(values[-1])]
+    model["graph_module"]["signature"]["output_specs"] = [{"user_output": {"arg": name(values[-1])}}]
+    return model
+
+
+def test_memory_of_a_node(tmp_path):
+    """Nodes are parsed one by one: below 10 kB each, where they took 60 in a document."""
+    peaks = []
+    for count in (1000, 5000):
+        path = write(tmp_path / "m.pt2", members(chain(count)))
+        peak, done = peak_memory("--check", path, "--fail-on", "never")
+        assert done.returncode == 0, done.stderr
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < 4000 * 10
+
+
+@pytest.mark.parametrize("old, new", [
+    ('"nodes": [{', '"nodes": [{"a": ]}, {'), ('"nodes": [{', '"nodes": [{} {'),
+    ('"nodes": [{', '"nodes": [,{'), ('"nodes": [{', '"nodes": [{]'), ('"nodes": [{', '"nodes": [3, {'),
+    ('"x": {"dtype": 7', '"x": {"dtype": '),
+    ('"tensor_values": {', '"tensor_values": {3: 4, '),
+    ('"tensor_values": {', '"tensor_values": [{'), ('"nodes": [{', '"nodes": {{')])
+def test_damaged_parts(old, new, tmp_path):
+    """Parts that are text until they are read."""
+    text = json.dumps(program())
+    assert text.count(old) == 1
+    refuse(tmp_path, members(**{"m/models/model.json": text.replace(old, new).encode()}), "")
+
+
+def test_names_with_escapes(tmp_path):
+    text = json.dumps(program()).replace('"x": {"dtype"', '"\\u0078": {"dtype"')
+    path = write(tmp_path / "m.pt2", members(**{"m/models/model.json": text.encode()}))
+    assert run("--check", path, "--fail-on", "never").returncode == 0
