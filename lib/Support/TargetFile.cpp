@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mpopt/Support/TargetFile.h"
+#include "mpopt/Support/InputFile.h"
 
 #include "mpopt/Support/BoundedJson.h"
 
@@ -114,12 +115,13 @@ mpopt::findTarget(llvm::StringRef nameOrFile) {
   for (const EmbeddedTarget &target : kTargets)
     if (nameOrFile == target.name)
       return TargetReader(target.name).read(target.text);
-  auto file = llvm::MemoryBuffer::getFile(nameOrFile, /*IsText=*/true);
+  constexpr uint64_t kMaxProfile = 1 << 20;
+  auto file = readInputFile(nameOrFile, kMaxProfile);
   if (!file)
     return llvm::createStringError("target '" + nameOrFile + "': neither " +
                                    llvm::join(getTargetNames(), ", ") +
-                                   " nor a file (" + file.getError().message() +
-                                   ")");
+                                   " nor a file (it " +
+                                   llvm::toString(file.takeError()) + ")");
   return TargetReader(nameOrFile.str()).read((*file)->getBuffer());
 }
 
