@@ -91,11 +91,17 @@ static LogicalResult lowerBinarizer(NodeContext &ctx) {
   return success();
 }
 
-/// Columns of all inputs side by side.
+/// Columns of all inputs side by side; a list is a row.
 static LogicalResult lowerFeatureVectorizer(NodeContext &ctx) {
   SmallVector<Value> columns;
-  for (Value input : ctx.inputs())
+  for (Value input : ctx.inputs()) {
+    MaybeShape shape = getShape(input);
+    if (!shape)
+      return ctx.unsupported();
+    if (shape->size() == 1)
+      input = ctx.make<mp::ReshapeOp>(input, ctx.makeInts({1, -1}), false);
     columns.push_back(toFloat(ctx, input));
+  }
   if (columns.empty())
     return ctx.error("has no inputs");
   ctx.setOutput(0, ctx.make<mp::ConcatOp>(columns, -1));
