@@ -199,7 +199,6 @@ void mpopt::writePageReport(OStream &json, const ModelReport &report,
                             StringRef version) {
   writeReportFields(json, report, version);
   json.attribute("effect_warning", jsonNumber(report.effectWarning));
-  json.attribute("seconds", jsonNumber(report.seconds));
   if (report.map)
     writeMap(json, *report.map);
 }
