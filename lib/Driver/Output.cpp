@@ -16,6 +16,9 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Signals.h"
 
+#include <climits>
+#include <unistd.h>
+
 using namespace mpopt;
 using llvm::Error;
 using llvm::Expected;
@@ -90,14 +93,34 @@ static std::string makePattern(StringRef file) {
   return pattern.str().str();
 }
 
+/// The file that a name stands for through links, which may not be there yet.
+static std::string followLinks(StringRef file) {
+  llvm::SmallString<128> path(file);
+  constexpr int kMostLinks = 40; // as many as Linux follows
+  char target[PATH_MAX];
+  for (int link = 0; link < kMostLinks; ++link) {
+    ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+    if (length < 0)
+      break;
+    StringRef to(target, size_t(length));
+    if (llvm::sys::path::is_absolute(to))
+      path.clear();
+    else
+      llvm::sys::path::remove_filename(path);
+    llvm::sys::path::append(path, to);
+  }
+  return path.str().str();
+}
+
 Expected<PendingOutput>
-PendingOutput::write(StringRef file,
+PendingOutput::write(StringRef name,
                      llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  if (isStream(file)) {
-    if (Error error = writeStream(file, write))
+  if (isStream(name)) {
+    if (Error error = writeStream(name, write))
       return std::move(error);
     return PendingOutput("", "");
   }
+  std::string file = followLinks(name);
   fs::file_status status;
   std::error_code code = fs::status(file, status);
   if (!code && status.type() == fs::file_type::directory_file)
@@ -105,16 +128,16 @@ PendingOutput::write(StringRef file,
   else if (code == std::errc::no_such_file_or_directory)
     code = {};
   int descriptor;
-  llvm::SmallString<128> name;
+  llvm::SmallString<128> temporary;
   if (!code)
-    code = fs::createUniqueFile(makePattern(file), descriptor, name,
+    code = fs::createUniqueFile(makePattern(file), descriptor, temporary,
                                 fs::OF_None, 0666);
   if (code)
-    return cannotWrite(file, code);
-  llvm::sys::RemoveFileOnSignal(name);
-  PendingOutput made(file, name);
+    return cannotWrite(name, code);
+  llvm::sys::RemoveFileOnSignal(temporary);
+  PendingOutput made(file, temporary);
   if (std::error_code code = fill(descriptor, write))
-    return cannotWrite(file, code);
+    return cannotWrite(name, code);
   return made;
 }
 
@@ -152,10 +175,20 @@ bool mpopt::wantsColor(StringRef file, ColorChoice choice) {
          *term != "dumb";
 }
 
+/// What a line repeats of an argument or a file may have any length. The lists
+/// of what would be right have a thousand characters.
+static std::string abridge(StringRef text) {
+  constexpr size_t kHead = 1600, kTail = 400;
+  if (text.size() <= kHead + kTail)
+    return printable(text);
+  return printable(text.take_front(kHead)) + " ... " +
+         printable(text.take_back(kTail));
+}
+
 // Space at the end of the text, such as a parser's newline, is not printed.
 static void printLine(StringRef kind, const Twine &text) {
   llvm::errs() << "mpopt: " << kind << ": "
-               << printable(StringRef(text.str()).rtrim()) << '\n';
+               << abridge(StringRef(text.str()).rtrim()) << '\n';
 }
 
 void mpopt::printError(const Twine &text) { printLine("error", text); }

@@ -172,6 +172,20 @@ def test_other_files_are_free(folder):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("target", ["report", "sub/../first", "new"])
+def test_links_stay(target, folder):
+    """What is behind a link is written, where it is there and where it is not yet."""
+    (folder / "report").write_text("old")
+    (folder / "first").symlink_to("report")
+    (folder / "new").symlink_to(folder / "sub" / "made")
+    (folder / "out").symlink_to(target)
+    assert run("--check", "m.onnx", "--fail-on", "never", "-o", "out", cwd=folder).returncode == 0
+    assert (folder / "out").is_symlink() and (folder / "first").is_symlink()
+    written = folder / "sub" / "made" if target == "new" else folder / "report"
+    assert b"m.onnx" in written.read_bytes()
+    assert not list(folder.rglob("*.tmp"))
+
+
 # --- Outputs that cannot be finished ---
 
 
