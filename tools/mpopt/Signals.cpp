@@ -17,24 +17,30 @@
 #include "mpopt/Driver/Actions.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
 
 #include <csignal>
 #include <fcntl.h>
+#include <new>
 #include <unistd.h>
 
 // Only what POSIX allows in a handler.
-static void endWithFault(int signal) {
-  llvm::StringRef line =
-      signal == SIGBUS
-          ? "mpopt: error: a file became shorter while it was read\n"
-          : "mpopt: error: internal error: mpopt crashed on this input; please "
-            "report it\n";
+[[noreturn]] static void endWith(llvm::StringRef line) {
   ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   (void)written;
   llvm::sys::RunInterruptHandlers();
   ::_exit(mpopt::kFault);
 }
+
+static void endWithFault(int signal) {
+  endWith(signal == SIGBUS
+              ? "mpopt: error: a file became shorter while it was read\n"
+              : "mpopt: error: internal error: mpopt crashed on this input; "
+                "please report it\n");
+}
+
+static void endWithoutMemory() { endWith("mpopt: error: out of memory\n"); }
 
 static void handle(int signal) {
   struct sigaction action = {};
@@ -55,6 +61,9 @@ void mpopt::installSignalHandlers() {
   // them; they would replace these.
   llvm::sys::RemoveFileOnSignal("");
   llvm::sys::DontRemoveFileOnSignal("");
+  std::set_new_handler(endWithoutMemory);
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { endWithoutMemory(); });
   handle(SIGBUS);
 #ifdef NDEBUG
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL})

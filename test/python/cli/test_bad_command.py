@@ -7,7 +7,10 @@ import signal
 import subprocess
 import threading
 
+import numpy
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from bad_input import GIGABYTE, MLP, SECONDS, peak_memory, refused, run
 from tool import MPOPT
@@ -17,16 +20,46 @@ from tool import MPOPT
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom"])
-@pytest.mark.parametrize("option", ["--check", "--policy", "--input"])
+@pytest.mark.parametrize("option", ["--check", "--policy", "--input", "--target", "--train-config",
+                                    "--config", "--baseline"])
 def test_devices(device, option, tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(MLP.SerializeToString())
     arguments = {"--check": ["--check", device],
-                 "--policy": ["--check", path, "--policy", device],
-                 "--input": ["--check", path, "--input", "x=@" + device]}
-    peak, done = peak_memory(*arguments[option])
+                 "--input": ["--check", path, "--input", "x=@" + device],
+                 "--train-config": ["--check", path, "--train", "--train-config", device]}
+    peak, done = peak_memory(*arguments.get(option, ["--check", path, option, device]))
     refused(done, "is a device")
     assert peak < GIGABYTE
+
+
+@pytest.mark.parametrize("option", ["--policy", "--target", "--config", "--baseline"])
+def test_pipes_without_a_writer(option, mlp, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused(run("--check", mlp, option, tmp_path / "pipe"), "a pipe that nothing writes to")
+
+
+def test_arguments_of_any_length(mlp):
+    for arguments in (["--check", "n" * 100_000], ["--check", mlp, "--policy", "p" * 100_000],
+                      ["--check", mlp, "--select", "s" * 100_000]):
+        assert len(refused(run(*arguments))) < 2500
+
+
+def test_memory_that_is_not_there(mlp, tmp_path):
+    """That of the machine, or a limit: no fault of mpopt."""
+    sparse = onnx.SparseTensorProto(dims=[50 << 20])
+    sparse.values.CopyFrom(numpy_helper.from_array(numpy.ones(1, "f4"), "w"))
+    sparse.indices.CopyFrom(numpy_helper.from_array(numpy.zeros(1, "i8"), "w_indices"))
+    large = onnx.ModelProto()
+    large.CopyFrom(MLP)
+    large.graph.sparse_initializer.append(sparse)
+    (tmp_path / "large.onnx").write_bytes(large.SerializeToString())
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (320 << 20, 320 << 20))
+    assert run("--check", mlp, "--jobs", "1", "--fail-on", "never", preexec_fn=limit).returncode == 0
+    done = run("--check", tmp_path / "large.onnx", "--jobs", "1", preexec_fn=limit)
+    assert refused(done) == "mpopt: error: out of memory\n"
 
 
 def test_endless_stdin():
