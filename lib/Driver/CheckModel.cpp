@@ -228,7 +228,8 @@ std::optional<ModelReport> mpopt::checkModel(const Options &options,
   describe(imported, path, report);
   if (hooks.imported)
     hooks.imported(imported);
-  if (llvm::Error error = checkFoundFiles(options, "the weights", imported.weightFiles)) {
+  if (llvm::Error error =
+          checkFoundFiles(options, "the weights", imported.weightFiles)) {
     printError(llvm::toString(std::move(error)));
     return std::nullopt;
   }

@@ -24,7 +24,8 @@ int mpopt::emitMlir(const Options &options) {
     printImportErrors(path, result);
     return kFault;
   }
-  if (llvm::Error error = checkFoundFiles(options, "the weights", result.weightFiles)) {
+  if (llvm::Error error =
+          checkFoundFiles(options, "the weights", result.weightFiles)) {
     printError(llvm::toString(std::move(error)));
     return kFault;
   }

@@ -105,8 +105,8 @@ double SizeMixture::largest(double count, double factors) const {
   auto exceeding = [&](double exponent) {
     double sum = 0;
     for (auto [size, part] : parts)
-      sum +=
-          part / all * probabilityAbove(std::exp2(exponent - size / 2.0), factors);
+      sum += part / all *
+             probabilityAbove(std::exp2(exponent - size / 2.0), factors);
     return sum * count;
   };
   double lo = parts.begin()->first / 2.0 - 4,

@@ -21,8 +21,8 @@ namespace mpopt {
 /// One for each file: the limit is that of all its tensors together.
 class UnpackBudget {
 public:
-  /// 256 MiB, a mask of 4,096 x 4,096 for each of 16 heads, and for each byte of
-  /// the file eight: codes of 4 bits that become floats.
+  /// 256 MiB, a mask of 4,096 x 4,096 for each of 16 heads, and for each byte
+  /// of the file eight: codes of 4 bits that become floats.
   explicit UnpackBudget(uint64_t fileBytes)
       : left((uint64_t(256) << 20) +
              8 * (fileBytes < uint64_t(1) << 60 ? fileBytes : 0)) {}

@@ -275,8 +275,7 @@ Program ProgramReader::run() {
   return std::move(program);
 }
 
-Program exported::readProgram(const Document &document,
-                              const Payload &payload,
+Program exported::readProgram(const Document &document, const Payload &payload,
                               const std::map<std::string, int64_t> &dims,
                               Damage &damage) {
   return ProgramReader(document, payload, dims, damage).run();

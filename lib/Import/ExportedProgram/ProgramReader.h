@@ -8,8 +8,8 @@
 #ifndef MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H
 #define MPOPT_LIB_IMPORT_EXPORTEDPROGRAM_PROGRAMREADER_H
 
-#include "GraphReader.h"
 #include "Document.h"
+#include "GraphReader.h"
 #include "Payload.h"
 
 namespace mpopt::exported {

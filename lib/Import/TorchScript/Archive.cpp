@@ -38,9 +38,16 @@ static bool isHarmless(StringRef callee) {
     if (callee.starts_with(space))
       return callee.contains("_prepack") || callee.contains("_unpack") ||
              callee.contains("make_quantized_cell_params");
-  static constexpr StringRef kFunctions[] = {
-      "",     "annotate", "unchecked_cast", "uninitialized", "int", "float",
-      "bool", "str",      "isinstance",     "ops.prim.RaiseException"};
+  static constexpr StringRef kFunctions[] = {"",
+                                             "annotate",
+                                             "unchecked_cast",
+                                             "uninitialized",
+                                             "int",
+                                             "float",
+                                             "bool",
+                                             "str",
+                                             "isinstance",
+                                             "ops.prim.RaiseException"};
   static constexpr StringRef kTensorFunctions[] = {
       "_make_per_channel_quantized_tensor",
       "_make_per_tensor_quantized_tensor",

@@ -186,7 +186,8 @@ Value GraphImporter::importTensor(const Tensor &tensor, Location location) {
 }
 
 Value GraphImporter::repeat(Value value, ArrayRef<int64_t> sizes) {
-  auto type = RankedTensorType::get(int64_t(sizes.size()), builder.getI64Type());
+  auto type =
+      RankedTensorType::get(int64_t(sizes.size()), builder.getI64Type());
   Location location = value.getLoc();
   Value shape =
       makeConstant(type, DenseElementsAttr::get(type, sizes), location);
