@@ -57,7 +57,8 @@ def test_memory_that_is_not_there(mlp, tmp_path):
 
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (320 << 20, 320 << 20))
-    assert run("--check", mlp, "--jobs", "1", "--fail-on", "never", preexec_fn=limit).returncode == 0
+    done = run("--check", mlp, "--jobs", "1", "--fail-on", "never", preexec_fn=limit)
+    assert done.returncode == 0
     done = run("--check", tmp_path / "large.onnx", "--jobs", "1", preexec_fn=limit)
     assert refused(done) == "mpopt: error: out of memory\n"
 

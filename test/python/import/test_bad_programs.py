@@ -260,7 +260,8 @@ def chain(count):
                                             "torch.nn.modules.activation.ReLU"}}
         for index, (of, value) in enumerate(zip(["x", *values], values))]
     graph["outputs"] = [name(values[-1])]
-    model["graph_module"]["signature"]["output_specs"] = [{"user_output": {"arg": name(values[-1])}}]
+    model["graph_module"]["signature"]["output_specs"] = [
+        {"user_output": {"arg": name(values[-1])}}]
     return model
 
 
@@ -277,7 +278,8 @@ def test_memory_of_a_node(tmp_path):
 
 @pytest.mark.parametrize("old, new", [
     ('"nodes": [{', '"nodes": [{"a": ]}, {'), ('"nodes": [{', '"nodes": [{} {'),
-    ('"nodes": [{', '"nodes": [,{'), ('"nodes": [{', '"nodes": [{]'), ('"nodes": [{', '"nodes": [3, {'),
+    ('"nodes": [{', '"nodes": [,{'), ('"nodes": [{', '"nodes": [{]'),
+    ('"nodes": [{', '"nodes": [3, {'),
     ('"x": {"dtype": 7', '"x": {"dtype": '),
     ('"tensor_values": {', '"tensor_values": {3: 4, '),
     ('"tensor_values": {', '"tensor_values": [{'), ('"nodes": [{', '"nodes": {{')])

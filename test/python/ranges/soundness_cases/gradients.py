@@ -245,7 +245,8 @@ def pools(draw):
 def regions(draw):
     count, high, wide = 1, draw.integer(1, 2), draw.integer(1, 2)
     corners = np.sort(draw.random.uniform(-1, 5, (count, 2, 2)), 1)
-    rois, images = draw.constant(corners.reshape(count, 4), exact=True), draw.constant(np.zeros(count, np.int64))
+    rois = draw.constant(corners.reshape(count, 4), exact=True)
+    images = draw.constant(np.zeros(count, np.int64))
     by_autograd(draw, "roi_align", draw.box((count, 1, high, wide), scale=scale_of(draw)),
                 [draw.box((1, 1, 3, 4)), rois, images], output_height=high, output_width=wide, sampling_ratio=2,
                 mode="avg", half_pixel=bool(draw.integer(0, 1)), spatial_scale=1.0)

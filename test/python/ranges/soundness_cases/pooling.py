@@ -59,8 +59,8 @@ def regions(draw):
     corner = draw.random.uniform(0, 3, (3, 2))
     rois = np.concatenate([corner, corner + draw.random.uniform(0.5, 4, (3, 2))], 1)
     which = draw.constant(np.zeros(3, np.int64))
-    draw.node("RoiAlign", image, draw.constant(rois, exact=True), which, output_height=2, output_width=3,
-              mode=draw.choice(["avg", "max"]), sampling_ratio=draw.integer(0, 2),
+    draw.node("RoiAlign", image, draw.constant(rois, exact=True), which, output_height=2,
+              output_width=3, mode=draw.choice(["avg", "max"]), sampling_ratio=draw.integer(0, 2),
               spatial_scale=draw.choice([1.0, 0.5]),
               coordinate_transformation_mode=draw.choice(["half_pixel", "output_half_pixel"]))
     numbered = np.concatenate([np.zeros((3, 1)), np.floor(rois)], 1)

@@ -121,8 +121,8 @@ def resizes(draw):
 @onnx_case
 def renormalised_cubic(draw):
     scales = np.array([1, 1, draw.choice([13.1, 2.5]), 1], np.float32)
-    draw.node("Resize", draw.box((1, 1, 4, 4), -1, 1), "", draw.constant(scales, exact=True), mode="cubic",
-              cubic_coeff_a=draw.choice([-0.75, -0.5, 0.5, 1.0]), exclude_outside=1,
+    draw.node("Resize", draw.box((1, 1, 4, 4), -1, 1), "", draw.constant(scales, exact=True),
+              mode="cubic", cubic_coeff_a=draw.choice([-0.75, -0.5, 0.5, 1.0]), exclude_outside=1,
               coordinate_transformation_mode=draw.choice(["asymmetric", "half_pixel"]))
 
 

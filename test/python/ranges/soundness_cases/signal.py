@@ -47,5 +47,6 @@ def short_transforms(draw):
 def mel(draw):
     values = [draw.constant(np.int64(v)) for v in (
         draw.integer(2, 12), draw.choice([32, 64, 128]), 8000)]
-    draw.node("MelWeightMatrix", *values, draw.constant(np.float32(draw.integer(0, 200)), exact=True),
+    draw.node("MelWeightMatrix", *values,
+              draw.constant(np.float32(draw.integer(0, 200)), exact=True),
               draw.constant(np.float32(draw.integer(2000, 3900)), exact=True))

@@ -79,7 +79,8 @@ def dropout_gradient(draw):
     grad, mask = (draw.box(shape, scale=draw.random.uniform(0.1, 9)),
                   draw.box(shape, 0, 1, dtype=bool))
     ratio = draw.choice([0.25, 0.5, 0.75])  # exact in every format
-    operands = [grad, mask, draw.constant(np.float32(ratio), exact=True), draw.constant(np.bool_(True))]
+    operands = [grad, mask, draw.constant(np.float32(ratio), exact=True),
+                draw.constant(np.bool_(True))]
     draw.op("dropout_grad", operands,
             lambda g, m, r, _: np.where(m, g / (1 - r), 0).astype(g.dtype), segments=operands)
 
