@@ -95,10 +95,7 @@ static double largestOf(llvm::ArrayRef<double> diagonal,
     low = std::max(low, diagonal[i]);
     high = std::max(high, diagonal[i] + reach);
   }
-  // 41 of them where the ends are within a factor 2, as beside a trace of 1.
-  constexpr int kMostHalvings = 64;
-  for (int step = 0; step < kMostHalvings && high - low > 0x1p-40 * high;
-       ++step) {
+  while (high - low > 0x1p-40 * high) {
     double middle = (low + high) / 2, pivot = 1;
     bool above = false;
     for (size_t i = 0; i < diagonal.size() && !above; ++i) {
