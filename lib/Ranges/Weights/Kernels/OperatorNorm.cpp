@@ -149,8 +149,9 @@ double GramBound::estimate(double &margin) const {
 double GramBound::prove() const {
   double margin = 0;
   double least = estimate(margin);
-  for (; margin < kMostMargin; margin *= kFarther) {
+  while (margin < kMostMargin) {
     double bound = least * (1 + margin);
+    margin *= kFarther;
     std::vector<double> rest(matrix);
     for (double &value : rest)
       value = -value;
