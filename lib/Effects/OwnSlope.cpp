@@ -41,6 +41,46 @@ static double countElements(Value value) {
   return count;
 }
 
+/// Whether a condition holds as a function of x; nothing unless it compares x
+/// with a number.
+static std::function<bool(double)> testOf(Value condition, Value x) {
+  Operation *op = condition.getDefiningOp();
+  if (!op || op->getNumOperands() != 2)
+    return nullptr;
+  bool first = op->getOperand(0) == x;
+  std::optional<double> number = getSplatConstant(op->getOperand(first));
+  if (!number || op->getOperand(!first) != x)
+    return nullptr;
+  auto with = [number = *number, first](auto holds) {
+    return [=](double at) {
+      return first ? holds(at, number) : holds(number, at);
+    };
+  };
+  if (isa<mp::GreaterOp>(op))
+    return with(std::greater<double>());
+  if (isa<mp::GreaterEqualOp>(op))
+    return with(std::greater_equal<double>());
+  if (isa<mp::LessOp>(op))
+    return with(std::less<double>());
+  if (isa<mp::LessEqualOp>(op))
+    return with(std::less_equal<double>());
+  return nullptr;
+}
+
+/// x where it is chosen, and a number elsewhere. Of a condition that does not
+/// depend on x it is taken to be chosen everywhere.
+static std::function<double(double)> choiceOf(mp::WhereOp op, Value x) {
+  bool first = op.getLhs() == x;
+  std::optional<double> number =
+      getSplatConstant(first ? op.getRhs() : op.getLhs());
+  if (!number || (first ? op.getLhs() : op.getRhs()) != x)
+    return nullptr;
+  std::function<bool(double)> test = testOf(op.getCondition(), x);
+  return [=, number = *number](double at) {
+    return !test || test(at) == first ? at : number;
+  };
+}
+
 /// The result as a function of `operand`; nothing if it is none.
 std::optional<OwnSlope::Step> OwnSlope::stepOf(Operation *op, Value operand) {
   if (op->getNumResults() != 1 ||
@@ -57,6 +97,10 @@ std::optional<OwnSlope::Step> OwnSlope::stepOf(Operation *op, Value operand) {
     if (!unary)
       return std::nullopt;
     return [unary = *unary](double x) { return evaluate(unary, x); };
+  }
+  if (auto where = dyn_cast<mp::WhereOp>(op)) {
+    Step choice = choiceOf(where, operand);
+    return choice ? std::optional<Step>(choice) : std::nullopt;
   }
   if (auto clip = dyn_cast<mp::ClipOp>(op)) {
     double ends[] = {-kInfinity, kInfinity};

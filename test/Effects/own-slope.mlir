@@ -8,6 +8,9 @@
 // RUN: %python %S/Inputs/share-of.py %t/square.json x 3e-4 4.2e-4
 // RUN: mpopt --check %t/limit.mlir --precision fp16 --format json -o %t/limit.json
 // RUN: %python %S/Inputs/share-of.py %t/limit.json s 8e-5 2.2e-4
+// A logarithm of what a condition leaves is as steep only where it is chosen.
+// RUN: mpopt --check %t/chosen.mlir --precision fp16 --format json -o %t/chosen.json
+// RUN: %python %S/Inputs/share-of.py %t/chosen.json x 4e-5 2.2e-4
 
 //--- log.mlir
 func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) -> (tensor<64x64xf32> {mp.name = "result"}) {
@@ -43,4 +46,14 @@ func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : 
   %0 = mp.max %t, %eps : (tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xf32>
   %1 = mp.log %0 : (tensor<64x64xf32>) -> tensor<64x64xf32>
   return %1 : tensor<64x64xf32>
+}
+
+//--- chosen.mlir
+func.func @main(%x: tensor<64x256xf32> {mp.name = "x", mp.assume = {lo = -8.0 : f64, hi = 8.0 : f64, mean = 0.0 : f64, std = 1.0 : f64}}) -> (tensor<64x256xf32> {mp.name = "result"}) {
+  %zero = mp.constant dense<0.0> : tensor<f32>
+  %one = mp.constant dense<1.0> : tensor<f32>
+  %c = mp.greater %x, %zero : (tensor<64x256xf32>, tensor<f32>) -> tensor<64x256xi1>
+  %s = mp.where %c, %x, %one : (tensor<64x256xi1>, tensor<64x256xf32>, tensor<f32>) -> tensor<64x256xf32>
+  %0 = mp.log %s : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  return %0 : tensor<64x256xf32>
 }
