@@ -233,6 +233,29 @@ Likely likely::mix(const Likely &a, const Likely &b, double probability) {
           std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
 }
 
+Likely likely::truncate(const Likely &x, const Interval &range) {
+  Interval kept = intersect(Interval{x.lo, x.hi}, range);
+  double deviation = x.deviation();
+  if (kept.isEmpty() || deviation == 0)
+    return x;
+  auto density = [](double z) {
+    return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  };
+  auto below = [](double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; };
+  double low = (kept.lo - x.mean) / deviation,
+         high = (kept.hi - x.mean) / deviation;
+  double share = below(high) - below(low);
+  // Where next to nothing is taken, all of it is as likely.
+  constexpr double kLeast = 1e-9;
+  if (!(share > kLeast))
+    return Likely::uniform(kept.lo, kept.hi);
+  double shift = (density(low) - density(high)) / share;
+  double factor =
+      1 + (low * density(low) - high * density(high)) / share - shift * shift;
+  return {x.mean + deviation * shift, x.variance * std::max(factor, 0.0),
+          kept.lo, kept.hi};
+}
+
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//

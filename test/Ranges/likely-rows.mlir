@@ -84,3 +84,16 @@ func.func @unbounded(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32
   %2 = mp.layer_norm %1 : (tensor<2x4xf32>) -> tensor<2x4xf32>
   return %2 : tensor<2x4xf32>
 }
+
+// -----
+
+// A choice by a comparison of what is chosen: a rectified normal number has the
+// mean 1 / sqrt(2 pi) and the deviation 0.584.
+#n = {mean = 0.0 : f64, std = 1.0 : f64, lo = -6.0 : f64, hi = 6.0 : f64}
+func.func @rectified(%x: tensor<64x64xf32> {mp.assume = #n}) -> tensor<64x64xf32> {
+  %zero = mp.constant dense<0.0> : tensor<f32>
+  %0 = mp.greater %x, %zero : (tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xi1>
+  // expected-remark @below {{mean 0.39}}
+  %1 = mp.where %0, %x, %zero : (tensor<64x64xi1>, tensor<64x64xf32>, tensor<f32>) -> tensor<64x64xf32>
+  return %1 : tensor<64x64xf32>
+}

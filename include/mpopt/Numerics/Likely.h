@@ -92,6 +92,11 @@ Likely min(const Likely &a, const Likely &b);
 /// A mixture of both, in which `a` has that probability.
 Likely mix(const Likely &a, const Likely &b, double probability = 0.5);
 
+/// A normal value of which only those in the range are taken: the truncated
+/// normal distribution (Johnson, Kotz, Balakrishnan, "Continuous Univariate
+/// Distributions", volume 1, chapter 13).
+Likely truncate(const Likely &x, const Interval &range);
+
 /// f(x): moments by Gauss-Hermite quadrature with 15 points (for a normal x
 /// that is cut at its extremes), extremes over a grid between the operand's.
 Likely apply(llvm::function_ref<double(double)> function, const Likely &x);

@@ -240,4 +240,26 @@ TEST(Likely, ExtremesOfFilters) {
   }
 }
 
+TEST(LikelyTest, TruncationKeepsAPart) {
+  for (double mean : {0.0, 1.5})
+    for (double limit : {-1.0, 0.0, 2.0}) {
+      Likely x = Likely::normal(mean, 4, expectedExtreme(kDraws));
+      Normals normals;
+      Likely observed = observe([&] {
+        double value = normals.of(x);
+        while (value < limit)
+          value = normals.of(x);
+        return value;
+      });
+      Likely kept = likely::truncate(x, {limit, HUGE_VAL});
+      EXPECT_NEAR(kept.mean, observed.mean, 0.03);
+      EXPECT_NEAR(kept.variance, observed.variance, 0.06);
+      EXPECT_EQ(kept.lo, limit);
+    }
+  // Next to nothing is kept: no moment is NaN.
+  Likely tail = likely::truncate(Likely::normal(0, 1, 40), {30, HUGE_VAL});
+  EXPECT_GE(tail.mean, 30);
+  EXPECT_GE(tail.variance, 0);
+}
+
 } // namespace

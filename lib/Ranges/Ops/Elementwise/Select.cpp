@@ -149,6 +149,30 @@ static FloatRange refineBranch(const FloatRange &x, const Guard &guard,
   return refined;
 }
 
+/// What is expected of a branch where a comparison with a number takes it.
+static Likely expectTaken(const Likely &x, ArrayRef<Guard> guards,
+                          ArrayRef<Likely> bounds) {
+  Interval range = Interval::whole();
+  for (auto [guard, bound] : llvm::zip_equal(guards, bounds)) {
+    if (bound.lo != bound.hi)
+      continue;
+    switch (guard.comparison) {
+    case Comparison::Less:
+    case Comparison::LessEqual:
+      range.hi = std::min(range.hi, bound.hi);
+      break;
+    case Comparison::Greater:
+    case Comparison::GreaterEqual:
+      range.lo = std::max(range.lo, bound.lo);
+      break;
+    case Comparison::Equal:
+    case Comparison::NotEqual:
+      break;
+    }
+  }
+  return likely::truncate(x, range);
+}
+
 /// `lhs` where the condition holds, `rhs` elsewhere.
 static void transferChoice(Value condition, Value lhs, Value rhs,
                            TransferContext &ctx) {
@@ -179,11 +203,13 @@ static void transferChoice(Value condition, Value lhs, Value rhs,
           b = refineBranch(b, guard, bound);
         return range::where(truth, a, b);
       },
-      [](ArrayRef<Likely> x) {
+      [&](ArrayRef<Likely> x) {
         double p = std::clamp(x[0].mean, 0.0, 1.0);
+        Likely a = expectTaken(x[1], left, x.slice(leftAt, left.size())),
+               b = expectTaken(x[2], right, x.slice(rightAt, right.size()));
         if (p == 0)
-          return x[2];
-        return p == 1 ? x[1] : likely::mix(x[1], x[2], p);
+          return b;
+        return p == 1 ? a : likely::mix(a, b, p);
       });
   // A mask of unknown density is no reason to know nothing of the result.
   if (!result.hasLikely() && values[1].hasLikely() && values[2].hasLikely()) {
