@@ -189,6 +189,9 @@ Cell reduction::varianceRow(const Row &row, Reducing &state) {
     result = {0, std::isnan(hi) ? kInfinity : hi};
     if (row.count.hi <= 1)
       result.hi = std::min(result.hi, off * off + 1e-300);
+    // A mean that overflows makes Inf - Inf of what is taken off it.
+    state.nan |=
+        !(count * all.maxAbs() < state.accumulator.overflowFrom * 0.999);
     // The squares are added before they are divided.
     state.posInf |= (mean + error) * count >= state.accumulator.overflowFrom;
   }
