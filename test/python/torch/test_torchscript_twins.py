@@ -42,6 +42,8 @@ TABLE = twins.read_table(HERE / "Inputs/torchscript_twins.tsv")
 
 #: What an exporter has no form of, and a word of what it says.
 NOT_EXPORTED = {
+    ("experts", "legacy"): "aten::histc",
+    ("experts", "dynamo"): "ConversionError",
     ("losses", "legacy"): "label_smoothing",
     ("shapes", "legacy"): "UnsupportedOperatorError",
     ("arithmetic", "legacy"): "expm1",

@@ -222,11 +222,16 @@ bool GraphImporter::hasTensors(const Node &node) {
     return item.isNumber() ||
            (item.isTensor() && State::rootOf(item.variable)->value);
   };
-  return llvm::all_of(node.inputs, [&](ValueId id) {
+  return llvm::all_of(llvm::enumerate(node.inputs), [&](auto input) {
+    ValueId id = input.value();
     const StaticType &type = graph.values[id].type;
     const Item &item = items[id];
     if (type.kind == StaticType::Kind::Tensor)
       return isThere(item);
+    // Dims that are not indexed have None, whatever the list is typed as.
+    if (input.index() < node.arguments.size() &&
+        node.arguments[input.index()] == "indices")
+      return true;
     return type.kind != StaticType::Kind::List || type.elements.empty() ||
            type.elements.front().kind != StaticType::Kind::Tensor ||
            !item.isCollection() ||
