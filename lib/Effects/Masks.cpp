@@ -13,6 +13,7 @@
 #include "mpopt/Dialect/Ops/ElementwiseOps.h"
 #include "mpopt/Dialect/Roles.h"
 #include "mpopt/Dialect/TypeSupport.h"
+#include "mpopt/Gradients/SoftmaxRows.h"
 #include "mpopt/Hazards/ConstantUses.h"
 #include "mpopt/Ranges/Value/TransferContext.h"
 
@@ -21,8 +22,6 @@
 using namespace mlir;
 using namespace mpopt;
 
-/// Masks add at most this, or put it in the place of a score.
-static constexpr double kMasked = -1000;
 static constexpr unsigned kMostSteps = 8;
 
 static bool reachesSoftmax(Value value, unsigned depth, unsigned &budget) {
