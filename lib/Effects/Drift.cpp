@@ -77,7 +77,7 @@ static double degreeOf(Operation *op, const RangeAnalysis &ranges) {
   return llvm::TypeSwitch<Operation *, double>(op)
       .Case([&](mp::SoftmaxOp) { return hull.variance; })
       .Case([&](mp::AttentionOp op) { return varianceOfScores(op, ranges); })
-      // What a row has in common does not count.
+      // The mean of a row does not count.
       .Case([&](mp::LayerNormOp) { return meanSquare(hull) / hull.variance; })
       .Default([&](Operation *op) {
         auto function = getFunction(op);

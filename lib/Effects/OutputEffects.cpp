@@ -173,6 +173,7 @@ static std::string describe(const Drift &drift) {
 static void withdrawDrifting(MutableArrayRef<Part> parts, Block &body,
                              const RangeAnalysis &ranges,
                              const OutputGradients &gradients) {
+  // Half of the error that is a warning by default.
   constexpr double kSmall = 0.01;
   auto isLarge = [&](const Part &part) {
     return part.isKnown() && part.sum > kSmall * kSmall;

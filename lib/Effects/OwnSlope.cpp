@@ -41,8 +41,7 @@ static double countElements(Value value) {
   return count;
 }
 
-/// Whether a condition holds as a function of x; nothing unless it compares x
-/// with a number.
+/// The condition as a function of x; null unless it compares x with a number.
 static std::function<bool(double)> testOf(Value condition, Value x) {
   Operation *op = condition.getDefiningOp();
   if (!op || op->getNumOperands() != 2)

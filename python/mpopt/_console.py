@@ -1,4 +1,4 @@
-"""What commands in Python say on a terminal: errors of one line, whatever a name or an argument holds."""
+"""Error messages of commands in Python: one line each, whatever a name or an argument holds."""
 
 import argparse
 import sys

@@ -51,8 +51,8 @@ def _size(limit: int) -> str:
 
 
 def _read_pipe(descriptor: int, path: PathLike, limit: int) -> bytes:
-    """Of a pipe that was opened without waiting for a writer: one that is not there gives an
-    end at once, one that is slow an error."""
+    """The bytes of a pipe that was opened without waiting for a writer: without a writer reads
+    end at once, with a slow one they raise BlockingIOError."""
     select.select([descriptor], [], [], PATIENCE)
     try:
         if not (begun := os.read(descriptor, 1)):

@@ -48,7 +48,7 @@ def check(outputs: Sequence[Named], inputs: Sequence[Named]) -> None:
 
 
 def is_stream(path: PathLike) -> bool:
-    """What is written to as it is: a device, a pipe, or the name of a file that is open."""
+    """True for a device, a pipe and the name of an open file, which are written in place."""
     text = os.fspath(path)
     if text == "-" or text.startswith(("/dev/std", "/dev/fd/", "/proc/")):
         return True
@@ -95,7 +95,7 @@ def write(path: PathLike, data: str | bytes) -> None:
     try:
         (_write_stream if is_stream(text) else _write_file)(text, encoded)
     except BrokenPipeError:
-        # What read it has read enough.
+        # The reader of the pipe has closed it.
         if text == "-":
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError) as error:

@@ -96,7 +96,7 @@ def is_about_training(path: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Linted:
-    """Of a file. `fixed`: its text after fixes; `error`: why it could not be judged."""
+    """The result for a file. `fixed`: its text after fixes; `error`: the reason why it could not be judged."""
 
     findings: list
     text: str = ""

@@ -51,7 +51,7 @@ class Event:
     order: int = 0
     # Of calls: the value that they give.
     result: Value = NOTHING
-    # What rules/scaler.py finds out.
+    # Facts that rules/scaler.py finds.
     takes_scaler: bool | None = None
 
     @property
@@ -145,7 +145,7 @@ Path = tuple[Chain, dict, str | None]
 
 @dataclasses.dataclass
 class Budget:
-    """What the paths of a file may take: each event and each part of a block costs one for each path,
+    """The budget of the paths of a file: each event and each part of a block costs one for each path,
     where there are several. Of the scripts of bench/lint_scripts.py none takes more than 110,000."""
 
     left: int = 300_000

@@ -9,7 +9,7 @@ from mpopt.lint.calls import Calls
 from mpopt.lint.scopes import Function, Scope
 from mpopt.lint.values import NOTHING, Value
 
-# Of what a library has under a name; no name is longer that a person wrote.
+# Parts of the name under which a library has a value; no script by hand has a longer one.
 LONGEST_NAME = 300
 
 
@@ -34,7 +34,7 @@ class Expressions(Calls):
         return Value(path=node.id) if found is None else found
 
     def evaluate_Attribute(self, node: ast.Attribute) -> Value:
-        """Of a chain, `a.b.c`, from its start, since its longest part that is a variable decides."""
+        """The value of a chain, `a.b.c`, from its start, since its longest part that is a variable decides."""
         attributes = []
         while type(node) is ast.Attribute:
             attributes.append(node)
@@ -159,7 +159,7 @@ class Expressions(Calls):
         return Value(values.TENSOR, dtype=self.common_dtype(tensor, other), facts=frozenset(facts), origin=node)
 
     def find_shape(self, node: ast.BinOp, is_left: bool, other: Value) -> set[str]:
-        """Whether an operation on a tensor squares it."""
+        """True if an operation on a tensor squares it."""
         if isinstance(node.op, ast.Pow):
             return {"squares"} if is_left and other.constant == 2 else set()
         if isinstance(node.op, ast.Mult) and self.program.script.is_same(node.left, node.right):

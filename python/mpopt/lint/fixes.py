@@ -122,7 +122,7 @@ def scale_loss(script: Script, backward, step) -> Change | None:
     return Change(f"{scaler}.scale(loss).backward()", ((start, start, f"{scaler}.scale("), (end, end, ")")))
 
 
-# What may follow a backward pass without needing autocast, and how long such a statement may be.
+# Statements that may follow a backward pass without needing autocast, and how long one may be.
 AFTER_BACKWARD = re.compile(
     r"^[\w.\[\]]*(?:\.backward|optim\w*\.\w+|opt\.\w+|scaler\w*\.\w+|scheduler\w*\.step|zero_grad|clip_grad_\w+)\(")
 LONGEST_STATEMENT = 1000

@@ -139,7 +139,7 @@ class Frame:
 
 MODULE_USE = re.compile(r"\.(?:parameters|named_parameters|state_dict|load_state_dict|train|eval|modules)\(")
 OTHER_USE = re.compile(r"\.(?:step|zero_grad|unscale_|param_groups)\b")
-# What stands before such a use, read backwards.
+# The text before such a use, read backwards.
 PATH = re.compile(r"[\w.]*[A-Za-z_]")
 LONGEST_PATH = 300
 

@@ -1,5 +1,5 @@
-"""Scripts that nobody wrote to be run: the time that they take follows their length, values that would
-grow without end are not known, and whatever cannot be read is one line."""
+"""Hostile and generated scripts: lint takes time in proportion to their length, takes values that would
+grow without end as unknown, and reports a script that cannot be read in one line."""
 
 from __future__ import annotations
 

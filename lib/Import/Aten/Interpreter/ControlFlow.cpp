@@ -103,7 +103,7 @@ GraphImporter::importBody(const GraphBlock &block, ArrayRef<Item> arguments,
   body.changes = state.takeBack(mark);
   for (auto &[path, item] : body.changes.attributes)
     item = held.at(path.str());
-  // What stands for them is an op of this body.
+  // The tensors that stand for them are ops of this body.
   for (ValueId id : ArrayRef(resolved).drop_front(outside))
     items[id] = Item();
   resolved.resize(outside);

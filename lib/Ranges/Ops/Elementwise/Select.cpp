@@ -149,7 +149,7 @@ static FloatRange refineBranch(const FloatRange &x, const Guard &guard,
   return refined;
 }
 
-/// What is expected of a branch where a comparison with a number takes it.
+/// The estimate of a branch where comparisons with numbers take it.
 static Likely expectTaken(const Likely &x, ArrayRef<Guard> guards,
                           ArrayRef<Likely> bounds) {
   Interval range = Interval::whole();
