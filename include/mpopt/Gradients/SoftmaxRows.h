@@ -30,8 +30,8 @@ struct MaskRows {
   bool empty() const { return lengths.empty(); }
   /// Rows that have all of `count` elements.
   static MaskRows whole(double count) { return {{count}, 1 / count}; }
-  /// Row i has the first i + 1 of `count` elements. Of many rows those are taken
-  /// that `chooseRows` has.
+  /// Row i has the first i + 1 of `count` elements. Of many rows those are
+  /// taken that `chooseRows` has.
   static MaskRows causal(double rows, double count);
   /// Rows of elements `first` to `last` (included); spans without any are left
   /// out.
@@ -71,8 +71,8 @@ MaskRows guessRows(double share, const MaybeShape &shape, double count);
 /// masked, or those where a condition holds, or where it does not.
 enum class LiveElements { AboveMasked, NonZero, Zero };
 
-/// Scores below take no part: exp(x) underflows to 0 in FP64 from -745 on. Masks
-/// add at most this, or put it in the place of a score.
+/// Scores below take no part: exp(x) underflows to 0 in FP64 from -745 on.
+/// Masks add at most this, or put it in the place of a score.
 inline constexpr double kMasked = -1000;
 
 /// The rows of a constant mask whose last axis has `count` elements; empty for
