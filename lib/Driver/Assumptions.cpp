@@ -18,8 +18,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include "llvm/ADT/StringMap.h"
-
 #include <cmath>
 #include <set>
 
@@ -80,9 +78,9 @@ static Assumption assume(StringRef name, const InputRange *range,
   }
   if (!range)
     return assumption;
-  assumption.source = range->fromData     ? "data"
-                      : range->fromConfig ? "config"
-                                          : "option";
+  assumption.source = !range->file.empty() ? "data"
+                      : range->fromConfig  ? "config"
+                                           : "option";
   assumption.byElement = range->elements != nullptr;
   if (range->bound) {
     assumption.bound = *range->bound;
@@ -136,59 +134,165 @@ static std::string printShape(ArrayRef<int64_t> shape) {
 }
 
 // An error if the shapes of a file's bounds or sample contradict the input's.
-static llvm::Error checkShapes(const InputRange &range, StringRef name,
+static llvm::Error checkShapes(const NpzShapes &given, StringRef name,
                                const MaybeShape &input) {
-  if (range.elements && !broadcastsTo(range.elements->shape, input))
+  if (given.bounds && !broadcastsTo(*given.bounds, input))
     return llvm::createStringError("--input: the bounds for '" + name +
                                    "' do not broadcast to the input's shape");
-  if (range.sample && !isSampleOf(*range.sample, input))
+  if (given.sample && !isSampleOf(*given.sample, input))
     return llvm::createStringError(
         "--input: the sample for '" + name + "' has the shape " +
-        printShape(*range.sample) + ", the input " + printShape(*input));
+        printShape(*given.sample) + ", the input " + printShape(*input));
   return llvm::Error::success();
 }
 
-/// Adds what is taken for granted of one input.
-static llvm::Error assumeInput(BlockArgument input, const Options &options,
-                               std::vector<Assumption> &assumptions) {
-  std::string name = getInputName(input);
-  auto range = options.inputs.find(name);
-  bool named = range != options.inputs.end();
-  Type type = getElementType(input);
-  if (named)
-    if (llvm::Error error = checkShapes(range->second, name, getShape(input)))
-      return error;
-  // How often classes are right does not say which there are.
-  bool described = named && range->second.hasValues();
-  std::optional<Assumption> mask;
-  if (!described && !options.assumed && isa<FloatType>(type))
-    mask = assumeMask(input);
-  if (mask)
-    assumptions.push_back(std::move(*mask));
-  else if (described || isa<FloatType>(type))
-    assumptions.push_back(
-        assume(name, named ? &range->second : nullptr, options.assumed));
-  else if (isa<IntegerType>(type))
-    assumptions.push_back(assumeInteger(input));
+/// Reads the values of the range's file, if there is one, once its shapes fit.
+static llvm::Error readValues(InputRange &range, StringRef name,
+                              const MaybeShape &input) {
+  if (range.file.empty())
+    return llvm::Error::success();
+  if (llvm::Error error = checkShapes(range.shapes, name, input))
+    return error;
+  llvm::Expected<NpzRange> values = readNpzRange(range.file, name);
+  if (!values)
+    return values.takeError();
+  range.bound = values->bound;
+  range.elements = std::move(values->elements);
+  range.frequencies = std::move(values->frequencies);
+  if (values->mean && !range.mean) {
+    range.mean = values->mean;
+    range.std = values->std;
+  }
   return llvm::Error::success();
+}
+
+namespace {
+/// An input with its assumption, and the range that an option or a
+/// configuration declares for it.
+struct AssumedInput {
+  BlockArgument input;
+  Assumption assumption;
+  std::optional<InputRange> declared;
+};
+} // namespace
+
+/// The assumption on one input; null for an input that needs none.
+static llvm::Expected<std::optional<AssumedInput>>
+assumeInput(BlockArgument input, const Options &options) {
+  std::string name = getInputName(input);
+  std::optional<InputRange> range;
+  if (auto found = options.inputs.find(name); found != options.inputs.end()) {
+    range = found->second;
+    if (llvm::Error error = readValues(*range, name, getShape(input)))
+      return std::move(error);
+  }
+  Type type = getElementType(input);
+  // The frequency of each class does not state which classes there are.
+  bool described = range && range->hasValues();
+  auto make = [&](Assumption assumption) {
+    return AssumedInput{input, std::move(assumption), std::move(range)};
+  };
+  if (!described && !options.assumed && isa<FloatType>(type))
+    if (std::optional<Assumption> mask = assumeMask(input))
+      return make(std::move(*mask));
+  if (described || isa<FloatType>(type))
+    return make(assume(name, range ? &*range : nullptr, options.assumed));
+  if (isa<IntegerType>(type))
+    return make(assumeInteger(input));
+  return std::nullopt;
+}
+
+static DenseElementsAttr makeList(ArrayRef<int64_t> shape,
+                                  ArrayRef<double> values, Builder &builder) {
+  return DenseElementsAttr::get(
+      RankedTensorType::get(shape, builder.getF64Type()), values);
+}
+
+/// The attribute `mp.assume`; null where the analysis derives the same itself.
+static DictionaryAttr describe(const AssumedInput &assumed, Builder &builder) {
+  const auto &[input, assumption, declared] = assumed;
+  bool hasShares = declared && (declared->zipf || declared->frequencies);
+  // Of the model's own assumptions, the analysis cannot derive masks: passes
+  // rewrite what shows them.
+  bool derived = assumption.source == "model";
+  bool mask = derived && isMask(input);
+  if (derived && !mask && (!hasShares || std::isnan(assumption.mean)))
+    return nullptr;
+  SmallVector<NamedAttribute> entries;
+  auto add = [&](StringRef key, Attribute value) {
+    entries.push_back(builder.getNamedAttr(key, value));
+  };
+  add("lo", builder.getF64FloatAttr(assumption.bound.lo));
+  add("hi", builder.getF64FloatAttr(assumption.bound.hi));
+  add("source", builder.getStringAttr(derived ? StringRef("default")
+                                              : assumption.source));
+  if (mask)
+    add(kMaskKey, builder.getUnitAttr());
+  bool byElement = declared && declared->elements;
+  if (!byElement || declared->mean) {
+    add("mean", builder.getF64FloatAttr(assumption.mean));
+    add(keys::kStd, builder.getF64FloatAttr(assumption.std));
+  }
+  if (byElement) {
+    const ElementBounds &elements = *declared->elements;
+    add("lo_elements", makeList(elements.shape, elements.lo, builder));
+    add("hi_elements", makeList(elements.shape, elements.hi, builder));
+  }
+  if (declared && declared->zipf)
+    add("zipf", builder.getF64FloatAttr(*declared->zipf));
+  if (declared && declared->frequencies) {
+    const std::vector<double> &shares = *declared->frequencies;
+    add("frequencies", makeList({int64_t(shares.size())}, shares, builder));
+  }
+  return builder.getDictionaryAttr(entries);
+}
+
+/// Sets `mp.assume` on arguments of `function`; returns the assumptions.
+static std::vector<Assumption> declare(std::vector<AssumedInput> inputs,
+                                       func::FuncOp function) {
+  Builder builder(function.getContext());
+  // All at once: one by one would make as many lists of all.
+  SmallVector<DictionaryAttr> attributes;
+  function.getAllArgAttrs(attributes);
+  std::vector<Assumption> assumptions;
+  for (AssumedInput &assumed : inputs) {
+    if (DictionaryAttr described = describe(assumed, builder)) {
+      DictionaryAttr &own = attributes[assumed.input.getArgNumber()];
+      NamedAttrList list(own);
+      list.set("mp.assume", described);
+      own = list.getDictionary(builder.getContext());
+    }
+    assumptions.push_back(std::move(assumed.assumption));
+  }
+  function.setAllArgAttrs(attributes);
+  return assumptions;
 }
 
 llvm::Expected<std::vector<Assumption>>
-mpopt::makeAssumptions(const Options &options, ModuleOp module) {
-  std::vector<Assumption> assumptions;
-  std::map<std::string, InputRange> unused = options.inputs;
-  auto functions = module.getOps<func::FuncOp>();
-  if (!functions.empty())
-    for (BlockArgument input : (*functions.begin()).getArguments()) {
+mpopt::assumeInputs(const Options &options, ModuleOp module) {
+  std::vector<AssumedInput> inputs;
+  std::set<StringRef> unused;
+  for (const auto &[name, range] : options.inputs)
+    unused.insert(name);
+  func::FuncOp function;
+  if (auto functions = module.getOps<func::FuncOp>(); !functions.empty()) {
+    function = *functions.begin();
+    for (BlockArgument input : function.getArguments()) {
       unused.erase(getInputName(input));
-      if (llvm::Error error = assumeInput(input, options, assumptions))
-        return error;
+      llvm::Expected<std::optional<AssumedInput>> assumed =
+          assumeInput(input, options);
+      if (!assumed)
+        return assumed.takeError();
+      if (*assumed)
+        inputs.push_back(std::move(**assumed));
     }
+  }
   // Others may be targets of a loss that is attached later.
   if (!unused.empty() && !options.train)
     return llvm::createStringError("--input: the model has no input '" +
-                                   unused.begin()->first + "'");
-  return assumptions;
+                                   *unused.begin() + "'");
+  return function ? declare(std::move(inputs), function)
+                  : std::vector<Assumption>();
 }
 
 /// The range that a loss implies for its target, where nothing is declared.
@@ -213,95 +317,32 @@ static void assumeByLoss(Assumption &assumption, StringRef loss) {
 }
 
 llvm::Expected<std::vector<Assumption>>
-mpopt::makeTargetAssumptions(const Options &options, func::FuncOp function,
-                             unsigned first) {
-  std::vector<Assumption> assumptions;
+mpopt::assumeTargets(const Options &options, func::FuncOp function,
+                     unsigned first) {
+  std::vector<AssumedInput> targets;
   std::set<std::string> names;
   for (BlockArgument argument : function.getArguments()) {
     names.insert(getInputName(argument));
     if (argument.getArgNumber() < first)
       continue;
-    size_t before = assumptions.size();
-    if (llvm::Error error = assumeInput(argument, options, assumptions))
-      return error;
+    llvm::Expected<std::optional<AssumedInput>> assumed =
+        assumeInput(argument, options);
+    if (!assumed)
+      return assumed.takeError();
+    if (!*assumed)
+      continue;
     auto loss = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                       kLossTargetAttr);
-    if (loss && assumptions.size() > before)
-      assumeByLoss(assumptions.back(), loss.getValue());
+    if (loss)
+      assumeByLoss((*assumed)->assumption, loss.getValue());
+    targets.push_back(std::move(**assumed));
   }
   for (const auto &[name, range] : options.inputs)
     if (!range.fromConfig && !names.count(name))
       return llvm::createStringError(
           "--input: the model has no input, and its loss no target '" + name +
           "'");
-  return assumptions;
-}
-
-void mpopt::setAssumptions(ArrayRef<Assumption> assumptions,
-                           const std::map<std::string, InputRange> &inputs,
-                           ModuleOp module) {
-  auto functions = module.getOps<func::FuncOp>();
-  if (functions.empty())
-    return;
-  func::FuncOp function = *functions.begin();
-  llvm::StringMap<const Assumption *> byName;
-  for (const Assumption &assumption : assumptions)
-    byName[assumption.input] = &assumption;
-  Builder builder(module.getContext());
-  // All at once: one by one would make as many lists of all.
-  SmallVector<DictionaryAttr> attributes;
-  function.getAllArgAttrs(attributes);
-  for (BlockArgument input : function.getArguments()) {
-    const Assumption *assumption = byName.lookup(getInputName(input));
-    if (!assumption)
-      continue;
-    auto given = inputs.find(assumption->input);
-    bool isGiven = given != inputs.end();
-    bool hasShares =
-        isGiven && (given->second.zipf || given->second.frequencies);
-    // The analysis derives the model's own assumptions itself, but for masks:
-    // passes rewrite what shows them.
-    bool derived = assumption->source == "model";
-    bool mask = derived && isMask(input);
-    if (derived && !mask && (!hasShares || std::isnan(assumption->mean)))
-      continue;
-    SmallVector<NamedAttribute> entries;
-    auto add = [&](StringRef key, Attribute value) {
-      entries.push_back(builder.getNamedAttr(key, value));
-    };
-    add("lo", builder.getF64FloatAttr(assumption->bound.lo));
-    add("hi", builder.getF64FloatAttr(assumption->bound.hi));
-    add("source", builder.getStringAttr(derived ? StringRef("default")
-                                                : assumption->source));
-    if (mask)
-      add(kMaskKey, builder.getUnitAttr());
-    bool byElement = isGiven && given->second.elements;
-    if (!byElement || given->second.mean) {
-      add("mean", builder.getF64FloatAttr(assumption->mean));
-      add(keys::kStd, builder.getF64FloatAttr(assumption->std));
-    }
-    if (byElement) {
-      const ElementBounds &elements = *given->second.elements;
-      auto type = RankedTensorType::get(elements.shape, builder.getF64Type());
-      add("lo_elements",
-          DenseElementsAttr::get(type, ArrayRef<double>(elements.lo)));
-      add("hi_elements",
-          DenseElementsAttr::get(type, ArrayRef<double>(elements.hi)));
-    }
-    if (isGiven && given->second.zipf)
-      add("zipf", builder.getF64FloatAttr(*given->second.zipf));
-    if (isGiven && given->second.frequencies) {
-      const std::vector<double> &shares = *given->second.frequencies;
-      auto type =
-          RankedTensorType::get({int64_t(shares.size())}, builder.getF64Type());
-      add("frequencies",
-          DenseElementsAttr::get(type, ArrayRef<double>(shares)));
-    }
-    NamedAttrList list(attributes[input.getArgNumber()]);
-    list.set("mp.assume", builder.getDictionaryAttr(entries));
-    attributes[input.getArgNumber()] = list.getDictionary(module.getContext());
-  }
-  function.setAllArgAttrs(attributes);
+  return declare(std::move(targets), function);
 }
 
 LogicalResult mpopt::inferFromAssumptions(ModuleOp module) {

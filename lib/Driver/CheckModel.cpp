@@ -114,7 +114,7 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
   if (llvm::Error error = checkNames(options, imported))
     return error;
   llvm::Expected<std::vector<Assumption>> assumptions =
-      makeAssumptions(options, *imported.module);
+      assumeInputs(options, *imported.module);
   if (!assumptions)
     return assumptions.takeError();
   report.assumptions = std::move(*assumptions);
@@ -123,7 +123,6 @@ static llvm::Error check(const Options &options, const ImportResult &imported,
                            options.train->warnings.begin(),
                            options.train->warnings.end());
 
-  setAssumptions(report.assumptions, options.inputs, *imported.module);
   if (failed(inferFromAssumptions(*imported.module)))
     return llvm::createStringError("--input: an input that is one number makes "
                                    "shapes that do not fit");

@@ -97,10 +97,9 @@ mpopt::checkText(const Options &options, StringRef text, StringRef path) {
   ModuleOp module = *imported.module;
   placeInText(module, text, path);
   llvm::Expected<std::vector<Assumption>> assumptions =
-      makeAssumptions(options, module);
+      assumeInputs(options, module);
   if (!assumptions)
     return assumptions.takeError();
-  setAssumptions(*assumptions, options.inputs, module);
   llvm::Expected<CheckedModule> checked = checkModule(options, module);
   if (!checked)
     return checked.takeError();

@@ -130,16 +130,25 @@ static Array broadcast(const Array &array, std::vector<int64_t> shape) {
   return result;
 }
 
-static Expected<NpzRange> makeBounds(Array lo, Array hi) {
-  std::vector<int64_t> shape(std::max(lo.shape.size(), hi.shape.size()), 1);
-  for (const Array *array : {&lo, &hi})
-    for (size_t i = 1; i <= array->shape.size(); ++i) {
-      int64_t dim = array->shape[array->shape.size() - i];
+static Expected<std::vector<int64_t>>
+broadcastShapes(llvm::ArrayRef<int64_t> lo, llvm::ArrayRef<int64_t> hi) {
+  std::vector<int64_t> shape(std::max(lo.size(), hi.size()), 1);
+  for (llvm::ArrayRef<int64_t> own : {lo, hi})
+    for (size_t i = 1; i <= own.size(); ++i) {
+      int64_t dim = own[own.size() - i];
       int64_t &common = shape[shape.size() - i];
       if (common != 1 && dim != 1 && common != dim)
         return fail("'lo' and 'hi' do not broadcast to one shape");
       common = std::max(common, dim);
     }
+  return shape;
+}
+
+static Expected<NpzRange> makeBounds(Array lo, Array hi) {
+  Expected<std::vector<int64_t>> common = broadcastShapes(lo.shape, hi.shape);
+  if (!common)
+    return common.takeError();
+  const std::vector<int64_t> &shape = *common;
   uint64_t count = 1;
   for (int64_t dim : shape)
     if ((count *= uint64_t(dim)) > kMaxBounds)
@@ -221,12 +230,8 @@ static Expected<NpzRange> readFrequencies(const ZipMember &member) {
 static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
   double sum = 0, squares = 0, count = 0;
   Interval hull{kInfinity, -kInfinity};
-  std::vector<int64_t> shape;
   ClassCounts counts;
-  auto begin = [&](const NpyHeader &header) -> Error {
-    shape = header.shape;
-    return Error::success();
-  };
+  auto begin = [](const NpyHeader &) { return Error::success(); };
   auto visit = [&](llvm::ArrayRef<double> block) {
     for (double value : block) {
       hull.lo = std::min(hull.lo, value);
@@ -244,43 +249,117 @@ static Expected<NpzRange> readSample(const ZipMember &member, StringRef name) {
                   {},
                   mean,
                   std::sqrt(std::max(0.0, squares / count - mean * mean)),
-                  std::move(shape),
                   counts.take()};
 }
 
-static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
+namespace {
+/// The members of an archive that describe one input.
+struct InputMembers {
+  std::optional<ZipMember> lo, hi, frequencies, sample;
+};
+} // namespace
+
+static Expected<InputMembers> findMembers(StringRef zip, StringRef input) {
   Expected<std::map<std::string, ZipMember>> members = readMembers(zip);
   if (!members)
     return members.takeError();
-  auto has = [&](StringRef name) {
-    return members->count(name.str() + ".npy") != 0;
+  auto find = [&](StringRef name) -> std::optional<ZipMember> {
+    auto found = members->find(name.str() + ".npy");
+    return found == members->end() ? std::nullopt
+                                   : std::optional(found->second);
   };
-  auto get = [&](StringRef name) -> const ZipMember & {
-    return members->at(name.str() + ".npy");
+  InputMembers found;
+  found.lo = find("lo");
+  found.hi = find("hi");
+  if (found.lo && found.hi)
+    return found;
+  if ((found.frequencies = find("frequencies")))
+    return found;
+  if ((found.sample = find(input)))
+    return found;
+  return fail("has neither 'lo' and 'hi' nor '" + input + "'");
+}
+
+static Expected<NpzRange> readRange(StringRef zip, StringRef input) {
+  Expected<InputMembers> members = findMembers(zip, input);
+  if (!members)
+    return members.takeError();
+  if (members->sample)
+    return readSample(*members->sample, input);
+  if (members->frequencies)
+    return readFrequencies(*members->frequencies);
+  Expected<Array> lo = readBounds(*members->lo, "lo");
+  if (!lo)
+    return lo.takeError();
+  Expected<Array> hi = readBounds(*members->hi, "hi");
+  if (!hi)
+    return hi.takeError();
+  return makeBounds(std::move(*lo), std::move(*hi));
+}
+
+// Ends the reader behind the header.
+static Expected<std::vector<int64_t>> readShape(const ZipMember &member,
+                                                StringRef name) {
+  std::optional<std::vector<int64_t>> shape;
+  auto begin = [&](const NpyHeader &header) -> Error {
+    shape = header.shape;
+    return fail("the elements are not read");
   };
-  if (has("lo") && has("hi")) {
-    Expected<Array> lo = readBounds(get("lo"), "lo");
-    if (!lo)
-      return lo.takeError();
-    Expected<Array> hi = readBounds(get("hi"), "hi");
-    if (!hi)
-      return hi.takeError();
-    return makeBounds(std::move(*lo), std::move(*hi));
+  Error error = readNpy(member, name, begin, [](llvm::ArrayRef<double>) {});
+  if (!shape)
+    return std::move(error);
+  llvm::consumeError(std::move(error));
+  return *shape;
+}
+
+static Expected<NpzShapes> readShapes(StringRef zip, StringRef input) {
+  Expected<InputMembers> members = findMembers(zip, input);
+  if (!members)
+    return members.takeError();
+  NpzShapes shapes;
+  if (members->frequencies)
+    return shapes;
+  if (members->sample) {
+    Expected<std::vector<int64_t>> shape = readShape(*members->sample, input);
+    if (!shape)
+      return shape.takeError();
+    shapes.sample = std::move(*shape);
+    return shapes;
   }
-  if (has("frequencies"))
-    return readFrequencies(get("frequencies"));
-  if (!has(input))
-    return fail("has neither 'lo' and 'hi' nor '" + input + "'");
-  return readSample(get(input), input);
+  Expected<std::vector<int64_t>> lo = readShape(*members->lo, "lo");
+  if (!lo)
+    return lo.takeError();
+  Expected<std::vector<int64_t>> hi = readShape(*members->hi, "hi");
+  if (!hi)
+    return hi.takeError();
+  Expected<std::vector<int64_t>> common = broadcastShapes(*lo, *hi);
+  if (!common)
+    return common.takeError();
+  if (llvm::any_of(*common, [](int64_t dim) { return dim != 1; }))
+    shapes.bounds = std::move(*common);
+  return shapes;
+}
+
+template <typename Result>
+static Expected<Result> readFile(StringRef file, StringRef input,
+                                 Expected<Result> (*read)(StringRef,
+                                                          StringRef)) {
+  auto wrong = [&](Error error) {
+    return fail("--input: '" + file + "' " + llvm::toString(std::move(error)));
+  };
+  Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(file);
+  if (!buffer)
+    return wrong(buffer.takeError());
+  Expected<Result> result = read((*buffer)->getBuffer(), input);
+  if (!result)
+    return wrong(result.takeError());
+  return result;
+}
+
+Expected<NpzShapes> mpopt::readNpzShapes(StringRef file, StringRef input) {
+  return readFile(file, input, readShapes);
 }
 
 Expected<NpzRange> mpopt::readNpzRange(StringRef file, StringRef input) {
-  Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(file);
-  if (!buffer)
-    return fail("--input: '" + file + "' " +
-                llvm::toString(buffer.takeError()));
-  Expected<NpzRange> range = readRange((*buffer)->getBuffer(), input);
-  if (!range)
-    return fail("--input: '" + file + "' " + llvm::toString(range.takeError()));
-  return range;
+  return readFile(file, input, readRange);
 }

@@ -61,7 +61,7 @@ static Error parseDistribution(StringRef text, StringRef name, StringRef value,
   if (*std < 0)
     return fail("--input: '" + text + "': the standard deviation is negative");
   InputRange &input = inputs[name.str()];
-  if (input.mean)
+  if (input.mean || input.shapes.sample)
     return fail("--input: two distributions for '" + name + "'");
   input.mean = mean;
   input.std = std;
@@ -95,21 +95,15 @@ Error mpopt::parseInput(StringRef text,
     input.zipf = exponent;
     return Error::success();
   }
-  if (input.bound)
+  if (input.bound || !input.file.empty())
     return fail("--input: two bounds for '" + name + "'");
   if (value.consume_front("@")) {
-    Expected<NpzRange> range = readNpzRange(value, name);
-    if (!range)
-      return range.takeError();
-    input.bound = range->bound;
-    input.elements = range->elements;
-    input.sample = range->sample;
-    input.frequencies = range->frequencies;
-    if (range->mean) {
-      input.mean = range->mean;
-      input.std = range->std;
-    }
-    input.fromData = true;
+    Expected<NpzShapes> shapes = readNpzShapes(value, name);
+    if (!shapes)
+      return shapes.takeError();
+    if (input.mean && shapes->sample)
+      return fail("--input: two distributions for '" + name + "'");
+    input.shapes = std::move(*shapes);
     input.file = value.str();
     return Error::success();
   }

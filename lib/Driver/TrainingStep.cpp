@@ -154,11 +154,10 @@ Error TrainingStep::prepare() {
 /// on.
 Error TrainingStep::assumeTargets(unsigned first) {
   llvm::Expected<std::vector<Assumption>> assumptions =
-      makeTargetAssumptions(options, function, first);
+      mpopt::assumeTargets(options, function, first);
   if (!assumptions)
     return assumptions.takeError();
   result.targets = std::move(*assumptions);
-  setAssumptions(result.targets, options.inputs, module);
   return Error::success();
 }
 

@@ -20,21 +20,16 @@ namespace mpopt {
 /// The assumptions on the module's inputs: one for each float or integer input,
 /// and for each other input that an option names. An option that names no
 /// input, or contradicts the input's shape, is an error; under `--train` a name
-/// that is no input's may be a target's.
-llvm::Expected<std::vector<Assumption>> makeAssumptions(const Options &options,
-                                                        mlir::ModuleOp module);
+/// that is no input's may be a target's. Sets `mp.assume` (RangeAnalysis.h) on
+/// the module's arguments.
+llvm::Expected<std::vector<Assumption>> assumeInputs(const Options &options,
+                                                     mlir::ModuleOp module);
 
 /// The same on the targets that an attached loss reads: the arguments from
 /// `first` on. An option that names no argument of the function is an error.
 llvm::Expected<std::vector<Assumption>>
-makeTargetAssumptions(const Options &options, mlir::func::FuncOp function,
-                      unsigned first);
-
-/// Sets `mp.assume` (RangeAnalysis.h) on the module's arguments, with the
-/// bounds by element that `inputs` has.
-void setAssumptions(llvm::ArrayRef<Assumption> assumptions,
-                    const std::map<std::string, InputRange> &inputs,
-                    mlir::ModuleOp module);
+assumeTargets(const Options &options, mlir::func::FuncOp function,
+              unsigned first);
 
 /// Infers types anew where an integer input is assumed to be one number: a
 /// sampling rate that chooses a branch.

@@ -33,11 +33,22 @@ struct NpzRange {
   std::shared_ptr<const ElementBounds> elements;
   /// Moments of a sample; absent if the file gives bounds.
   std::optional<double> mean, std;
-  std::optional<std::vector<int64_t>> sample; ///< Shape of the sample.
   /// Shares of the classes from 0 on, which sum to 1: of a sample of integers,
   /// or given. Null if there are none.
   std::shared_ptr<const std::vector<double>> frequencies;
 };
+
+/// The shapes that an archive states before any element is unpacked.
+struct NpzShapes {
+  /// Of bounds by element, broadcast to each other; absent for one bound.
+  std::optional<std::vector<int64_t>> bounds;
+  std::optional<std::vector<int64_t>> sample;
+};
+
+/// Reads the headers of the arrays that `readNpzRange` reads, so that an array
+/// of the wrong shape costs nothing. The error is one line.
+llvm::Expected<NpzShapes> readNpzShapes(llvm::StringRef file,
+                                        llvm::StringRef input);
 
 /// Reads the arrays `lo` and `hi` of an .npz file, broadcast to each other; or
 /// the array `frequencies`, how often each class from 0 on occurs; or a sample:

@@ -49,12 +49,10 @@ struct InputRange {
   std::optional<double> mean, std;
   /// Set where the bound differs from element to element.
   std::shared_ptr<const ElementBounds> elements;
-  /// The shape of the sample that the bound and moments were read from.
-  std::optional<std::vector<int64_t>> sample;
-  /// True if bound and moments were read from a file.
-  bool fromData = false;
-  /// The file that was given; empty if none was.
+  /// The file that states bound and moments, which are read once its shapes
+  /// fit the model's input; empty if none was given.
   std::string file;
+  NpzShapes shapes; ///< Of that file.
   /// Of class numbers: the exponent of Zipf's law, or each one's share.
   std::optional<double> zipf;
   std::shared_ptr<const std::vector<double>> frequencies;
@@ -62,7 +60,7 @@ struct InputRange {
   bool fromConfig = false;
 
   /// True if more is known than how often each class is right.
-  bool hasValues() const { return bound || mean || elements; }
+  bool hasValues() const { return bound || mean || !file.empty(); }
 };
 
 struct Options {

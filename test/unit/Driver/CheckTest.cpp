@@ -51,9 +51,8 @@ struct CheckModuleTest : testing::Test {
     imported = importBytes(kProduct, "", options.import, context);
     EXPECT_TRUE(imported.errors.empty());
     llvm::Expected<std::vector<Assumption>> assumptions =
-        makeAssumptions(options, *imported.module);
+        assumeInputs(options, *imported.module);
     EXPECT_TRUE(bool(assumptions));
-    setAssumptions(*assumptions, options.inputs, *imported.module);
     llvm::Expected<CheckedModule> checked =
         checkModule(options, *imported.module, observe);
     if (checked)

@@ -40,10 +40,9 @@ struct TrainingStepTest : testing::Test {
     EXPECT_TRUE(imported.errors.empty());
     addDeclaredValues(*options.train, options.inputs);
     llvm::Expected<std::vector<Assumption>> assumptions =
-        makeAssumptions(options, *imported.module);
+        assumeInputs(options, *imported.module);
     if (!assumptions)
       return assumptions.takeError();
-    setAssumptions(*assumptions, options.inputs, *imported.module);
     return checkModule(options, *imported.module);
   }
 
