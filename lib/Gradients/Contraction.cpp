@@ -156,6 +156,17 @@ static Spread rolesOf(const Factor &a, const Factor &b, ArrayRef<int> result) {
   return spread;
 }
 
+/// True if the correlation of the positions that are summed changes the sum.
+static bool areSummedAlike(SpreadContext &ctx, const Factor &a, const Factor &b,
+                           ArrayRef<int> result) {
+  SmallVector<int64_t> summed;
+  for (int axis = 0; axis < int(a.labels.size()); ++axis)
+    if (isSummed(a, axis, result))
+      summed.push_back(axis);
+  return changesSum(a.spread.alike * b.spread.alike,
+                    ctx.countTerms(a.of, summed).positions);
+}
+
 /// True if a contraction is estimated here: a gradient, and a forward value
 /// that sums correlated positions or averages them with probabilities. The
 /// range transfer function has the others.
@@ -164,12 +175,18 @@ static bool isEstimated(SpreadContext &ctx, const Factor &a, const Factor &b,
   if (ctx.computesGradient() || isSummed(a, a.spread.unitSum, result) ||
       isSummed(b, b.spread.unitSum, result))
     return true;
-  SmallVector<int64_t> summed;
-  for (int axis = 0; axis < int(a.labels.size()); ++axis)
-    if (isSummed(a, axis, result))
-      summed.push_back(axis);
-  return changesSum(a.spread.alike * b.spread.alike,
-                    ctx.countTerms(a.of, summed).positions);
+  return areSummedAlike(ctx, a, b, result);
+}
+
+/// True if positions that are summed have uncorrelated terms, and no factor's
+/// positions add up to a constant.
+static bool addsIndependently(SpreadContext &ctx, const Factor &a,
+                              const Factor &b, ArrayRef<int> result) {
+  for (const Factor *of : {&a, &b})
+    if (isSummed(*of, of->spread.unitSum, result) ||
+        isSummed(*of, of->spread.zeroSum, result))
+      return false;
+  return !areSummedAlike(ctx, a, b, result);
 }
 
 void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
@@ -185,28 +202,31 @@ void mpopt::giveContraction(SpreadContext &ctx, unsigned index, Factor a,
     return axis >= 0 && of.value.dims()[axis] != 1;
   };
   // Labels of both operands that the result lacks are summed; channels among
-  // them may be told apart, positions are not. Neither are positions of the
-  // result that both have, while channels of both (heads) are.
+  // them may be told apart, and positions whose terms are uncorrelated. Neither
+  // are positions of the result that both have, while channels of both (heads)
+  // are.
   bool keepsBoth = true;
+  bool keepsSummed = ctx.computesGradient() && !hasHits(ctx, a) &&
+                     !hasHits(ctx, b) && addsIndependently(ctx, a, b, result);
   auto keeps = [&](const Factor &mine, const Factor &other, int label) {
     bool inResult = llvm::is_contained(result, label);
     if (inResult && axisOf(other, label) < 0)
       return true;
-    if (isSampled(mine, axisOf(mine, label)) ||
-        isSampled(other, axisOf(other, label)))
-      return false;
-    return inResult ? keepsBoth : isKept(a, label) && isKept(b, label);
+    bool sampled = isSampled(mine, axisOf(mine, label)) ||
+                   isSampled(other, axisOf(other, label));
+    if (inResult)
+      return !sampled && keepsBoth;
+    return (!sampled || keepsSummed) && isKept(a, label) && isKept(b, label);
   };
   auto keepAll = [&] {
     Factor before = a;
     keepLabels(a, [&](int label) { return keeps(before, b, label); });
     before = b;
     keepLabels(b, [&](int label) { return keeps(before, a, label); });
-    // Channels that both have and the result, too, are paired once.
+    // Labels that both have are paired once.
     size_t pairs = a.value.groups() * b.value.groups();
     for (int label : a.labels)
-      if (isKept(a, label) && isKept(b, label) &&
-          llvm::is_contained(result, label))
+      if (isKept(a, label) && isKept(b, label))
         pairs /= size_t(a.value.dims()[axisOf(a, label)]);
     return pairs <= ctx.groupLimit().joint ||
            pairs == std::max(a.value.groups(), b.value.groups());

@@ -20,13 +20,17 @@ using namespace mlir;
 using namespace mpopt;
 
 namespace {
-/// Nodes and weights for the expectation of a function of a standard normal
-/// number: points of equal probability, which find a step anywhere.
-struct NormalPoints {
-  static constexpr int kCount = 33;
+/// Nodes for the expectation of a function of a standard normal number: points
+/// of equal probability, which find a step anywhere, and have variance 1.
+template <int count> struct NormalPoints {
+  static constexpr int kCount = count;
   std::array<double, kCount> at;
   NormalPoints();
 };
+
+using Points = NormalPoints<33>;
+/// For an expectation of expectations.
+using OuterPoints = NormalPoints<9>;
 
 /// Nodes and weights in place of the last point on each side, for slopes that
 /// are 0 but for arguments seldom met: shares that halve from one to the next.
@@ -56,7 +60,7 @@ static double quantile(double probability) {
   return lo;
 }
 
-NormalPoints::NormalPoints() {
+template <int count> NormalPoints<count>::NormalPoints() {
   double squares = 0;
   for (int i = 0; i < kCount; ++i) {
     at[i] = quantile((i + 0.5) / kCount);
@@ -68,7 +72,7 @@ NormalPoints::NormalPoints() {
 }
 
 TailPoints::TailPoints() {
-  double share = 1.0 / NormalPoints::kCount;
+  double share = 1.0 / Points::kCount;
   for (int i = 0; i < kCount; ++i, share /= 2) {
     weights[i] = i + 1 < kCount ? share / 2 : share;
     at[i] = -quantile(share / std::sqrt(2.0));
@@ -78,7 +82,7 @@ TailPoints::TailPoints() {
 static SlopeMoments slopeAt(const Cell &x,
                             llvm::function_ref<double(double)> slope,
                             bool peaked = false) {
-  static const NormalPoints points;
+  static const Points points;
   static const TailPoints tail;
   SlopeMoments result;
   double deviation = std::sqrt(std::max(x.variance, 0.0));
@@ -101,7 +105,7 @@ static SlopeMoments slopeAt(const Cell &x,
   };
   ArrayRef<double> inner = points.at;
   for (double point : peaked ? inner.drop_front().drop_back() : inner)
-    add(point, 1.0 / NormalPoints::kCount);
+    add(point, 1.0 / Points::kCount);
   for (int i = 0; peaked && i < TailPoints::kCount; ++i) {
     add(-tail.at[i], tail.weights[i]);
     add(tail.at[i], tail.weights[i]);
@@ -120,22 +124,21 @@ Moments mpopt::momentsOf(double mean, double variance,
 /// E over what positions share of (E over what is a position's own)^2.
 static double commonOf(const Cell &x, double alike,
                        llvm::function_ref<double(double)> slope) {
-  static const NormalPoints points;
+  static const OuterPoints points;
   if (alike <= 0) {
     double mean = slopeAt(x, slope).moments.mean;
     return mean * mean;
   }
   double shared = std::sqrt(std::max(x.variance * alike, 0.0));
   double common = 0;
-  constexpr int kStep = 4, kUsed = (NormalPoints::kCount + kStep - 1) / kStep;
-  for (int i = 0; i < NormalPoints::kCount; i += kStep) {
+  for (double point : points.at) {
     Cell own = x;
-    own.mean += shared * points.at[i];
+    own.mean += shared * point;
     own.variance = x.variance * (1 - alike);
     double mean = slopeAt(own, slope).moments.mean;
     common += mean * mean;
   }
-  return common / kUsed;
+  return common / OuterPoints::kCount;
 }
 
 void mpopt::giveSlope(BackwardSpreadContext &ctx, Value grad, Value x,
