@@ -10,7 +10,7 @@
 // descendants, log(x + 1e-45), where(x == 0, -Inf, scores). The first three say
 // by themselves that x is 0 or 1: another number would make no sense there. The
 // last one is true of a count, too, so it takes that nothing else is done with
-// x but to weigh and to count by it.
+// x but to weigh and to count by it; so does an average weighted by x.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,6 +61,8 @@ public:
     bool isInteger = isa<IntegerType>(getElementType(input));
     if (isInteger && selects && !contradicted)
       return "a mask: it only selects";
+    if (isInteger && averages && !contradicted)
+      return "a mask: it only chooses what is averaged";
     return std::nullopt;
   }
 
@@ -73,11 +75,12 @@ private:
   void lookAtAdd(AddOp op, unsigned operand, Form form);
   void lookAtChoice(Value other, Form form);
   void lookAtComparison(Operation *op, unsigned operand);
+  void lookAtSum(Value sum, unsigned depth);
 
   Value input;
   llvm::SmallPtrSet<Value, 16> seen;
   std::string penalty; ///< the use that nothing but a mask has
-  bool selects = false, contradicted = false;
+  bool selects = false, averages = false, contradicted = false;
 };
 } // namespace
 
@@ -141,6 +144,19 @@ void MaskSearch::lookAtComparison(Operation *op, unsigned operand) {
     contradicted = true;
 }
 
+/// The number of elements that an average is divided by, at least an epsilon.
+void MaskSearch::lookAtSum(Value sum, unsigned depth) {
+  for (OpOperand &use : sum.getUses()) {
+    Operation *op = use.getOwner();
+    if (isa<DivOp>(op) && use.getOperandNumber() == 1)
+      averages = true;
+    else if (depth > 0 && op->getNumResults() == 1 &&
+             (isa<CastOp, IdentityOp, ExpandOp, MaxOp, ClipOp, AddOp>(op) ||
+              isViewLike(op)))
+      lookAtSum(op->getResult(0), depth - 1);
+  }
+}
+
 void MaskSearch::look(OpOperand &use, Form form) {
   unsigned operand = use.getOperandNumber();
   Operation *op = use.getOwner();
@@ -169,9 +185,18 @@ void MaskSearch::look(OpOperand &use, Form form) {
       })
       .Case<EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp,
             GreaterEqualOp>([&](Operation *) { lookAtComparison(op, operand); })
+      .Case([&](ReduceSumOp sum) {
+        constexpr unsigned kMost = 6;
+        if (form == Form::Kept)
+          lookAtSum(sum.getResult(), kMost);
+      })
+      .Case([&](ExpandOp expand) {
+        if (operand == 0)
+          follow(expand.getResult(), form);
+      })
       // Ops that count and measure it take any number.
-      .Case<ReduceSumOp, CumSumOp, ReduceMaxOp, ReduceMinOp, ShapeOp, SizeOp,
-            BitwiseAndOp, ExpandOp, func::ReturnOp>([](Operation *) {})
+      .Case<CumSumOp, ReduceMaxOp, ReduceMinOp, ShapeOp, SizeOp, BitwiseAndOp,
+            func::ReturnOp>([](Operation *) {})
       .Default([&](Operation *) { contradicted = true; });
 }
 

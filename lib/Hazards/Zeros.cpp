@@ -8,6 +8,7 @@
 #include "mpopt/Hazards/Zeros.h"
 
 #include "mpopt/Dialect/ConstantSupport.h"
+#include "mpopt/Dialect/MaskUse.h"
 #include "mpopt/Dialect/Match.h"
 #include "mpopt/Dialect/Ops/CoreOps.h"
 #include "mpopt/Dialect/Roles.h"
@@ -44,6 +45,8 @@ static bool givesZeros(Operation *op, llvm::function_ref<bool(Value)> isZero) {
   };
   if (op->getNumOperands() == 0 || op->getNumRegions() != 0)
     return false;
+  if (isa<mp::CastOp>(op) || isViewLike(op))
+    return isZero(op->getOperand(0));
   if (hasRole(op, Role::Multiplication))
     return llvm::any_of(op->getOperands(), isZero);
   if (hasRole(op, Role::Contraction) && !hasRole(op, Role::Quantization) &&
@@ -59,7 +62,7 @@ static bool givesZeros(Operation *op, llvm::function_ref<bool(Value)> isZero) {
   bool sums = hasRole(op, Role::Sum | Role::SumOfSquares) &&
               !hasRole(op, Role::Logarithm | Role::ExponentialSum |
                                Role::InnerExponential);
-  return (sums || isa<mp::CastOp>(op) || isViewLike(op) ||
+  return (sums ||
           hasRole(op, Role::Addition | Role::Subtraction | Role::Negation |
                           Role::CopiesElements | Role::Concatenation)) &&
          all(op->getOperands());
@@ -76,9 +79,11 @@ bool mpopt::isZeroForZeros(Value value) {
       return entry->second;
     bool result = false;
     Operation *op = value.getDefiningOp();
+    // A mask of zeros leaves no sample.
     if (!op)
-      result = isa<FloatType>(getElementType(value)) &&
-               isa<FunctionOpInterface>(value.getParentBlock()->getParentOp());
+      result =
+          isa<FunctionOpInterface>(value.getParentBlock()->getParentOp()) &&
+          (isa<FloatType>(getElementType(value)) || !findMaskUse(value));
     else if (isConstant(value))
       result = getSplatConstant(value) == 0.0;
     else

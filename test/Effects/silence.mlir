@@ -12,6 +12,13 @@
 // SPECTRUM: guards nothing: log of 0 is -Inf
 // SPECTRUM: compute the guarded log and the limit in front of it in f32
 
+// Pixels of a black image are such a sample; a mask of zeros leaves nothing to average.
+// RUN: not mpopt --check %t/pixels.mlir --precision fp16 | FileCheck %s --check-prefix PIXELS
+// PIXELS: error[MP203]
+// RUN: mpopt --check %t/pooling.mlir --precision fp16 | FileCheck %s --check-prefix POOLING
+// POOLING-NOT: error
+// POOLING: nothing has to be done
+
 //--- silence.mlir
 func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"}) {
   %w = mp.constant dense<0.5> : tensor<64x16xf32>
@@ -48,4 +55,30 @@ func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x16xf32> {mp.name = "result"})
   %4 = mp.max %eps, %3 : (tensor<f32>, tensor<4x16xf32>) -> tensor<4x16xf32>
   %5 = mp.log %4 : (tensor<4x16xf32>) -> tensor<4x16xf32>
   return %5 : tensor<4x16xf32>
+}
+
+//--- pixels.mlir
+func.func @main(%x: tensor<4x64xui8>) -> (tensor<4x16xf32> {mp.name = "result"}) {
+  %w = mp.constant dense<0.5> : tensor<64x16xf32>
+  %eps = mp.constant dense<1.0e-9> : tensor<f32>
+  %0 = mp.cast %x : (tensor<4x64xui8>) -> tensor<4x64xf32>
+  %1 = mp.matmul %0, %w : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
+  %2 = mp.add %1, %eps : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  %3 = mp.log %2 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %3 : tensor<4x16xf32>
+}
+
+//--- pooling.mlir
+func.func @main(%x: tensor<4x24x16xf32>, %mask: tensor<4x24xi64>) -> (tensor<4x16xf32> {mp.name = "result"}) {
+  %eps = mp.constant dense<1.0e-9> : tensor<f32>
+  %last = mp.constant dense<-1> : tensor<1xi64>
+  %one = mp.constant dense<1> : tensor<1xi64>
+  %0 = mp.unsqueeze %mask axes %last : (tensor<4x24xi64>, tensor<1xi64>) -> tensor<4x24x1xi64>
+  %1 = mp.cast %0 : (tensor<4x24x1xi64>) -> tensor<4x24x1xf32>
+  %2 = mp.mul %x, %1 : (tensor<4x24x16xf32>, tensor<4x24x1xf32>) -> tensor<4x24x16xf32>
+  %3 = mp.reduce_sum %2 axes %one {keep_dims = false} : (tensor<4x24x16xf32>, tensor<1xi64>) -> tensor<4x16xf32>
+  %4 = mp.reduce_sum %1 axes %one {keep_dims = false} : (tensor<4x24x1xf32>, tensor<1xi64>) -> tensor<4x1xf32>
+  %5 = mp.max %4, %eps : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x1xf32>
+  %6 = mp.div %3, %5 : (tensor<4x16xf32>, tensor<4x1xf32>) -> tensor<4x16xf32>
+  return %6 : tensor<4x16xf32>
 }

@@ -22,8 +22,9 @@ std::optional<Certainty> mayBeZero(mlir::Value value,
 /// True if `value` can be 0 only by rounding to its dtype.
 bool isZeroByRounding(mlir::Value value, const RangeAnalysis &ranges);
 
-/// True if every element is 0 for a sample of zeros, silence or an empty image:
-/// if every float input is 0. A value that is read in a body is not looked at.
+/// True if every element is 0 for a sample of zeros, silence or a black image:
+/// if every input is 0 that is no mask of integers. A value that is read in a
+/// body is not looked at.
 bool isZeroForZeros(mlir::Value value);
 
 /// True if nothing is known of the value; rules then do not report what may
