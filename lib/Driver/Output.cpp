@@ -178,11 +178,11 @@ bool mpopt::wantsColor(StringRef file, ColorChoice choice) {
 /// What a line repeats of an argument or a file may have any length. The lists
 /// of what would be right have a thousand characters.
 static std::string abridge(StringRef text) {
-  constexpr size_t kHead = 1600, kTail = 400;
-  if (text.size() <= kHead + kTail)
-    return printable(text);
-  return printable(text.take_front(kHead)) + " ... " +
-         printable(text.take_back(kTail));
+  constexpr size_t kHead = 1500, kTail = 400;
+  std::string line = printable(text);
+  if (line.size() <= kHead + kTail)
+    return line;
+  return line.substr(0, kHead) + " ... " + line.substr(line.size() - kTail);
 }
 
 // Space at the end of the text, such as a parser's newline, is not printed.
